@@ -5,8 +5,6 @@ Accessors never fail on a missing or null part: they answer what Go's zero value
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from copy import deepcopy
 from typing import Any, TypeAlias
 
 Json: TypeAlias = dict[str, Any]
@@ -93,16 +91,3 @@ def annotations_of(obj: Json) -> dict[str, str]:
     {'a': '1'}
     """
     return (obj.get("metadata") or {}).get("annotations") or {}
-
-
-def exact_copy(obj: Json, printed: Callable[[Json], Json]) -> Json:
-    """Return a copy that also has what JSON cannot tell, such as which maps came empty.
-
-    `printed` is the type's, and returns `obj` itself where there is nothing of that: JSON is the quickest copy then.
-    """
-    if printed(obj) is not obj:
-        return deepcopy(obj)
-    import orjson  # which flags and help can do without
-
-    copy: Json = orjson.loads(orjson.dumps(obj))
-    return copy

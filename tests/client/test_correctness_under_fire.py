@@ -30,7 +30,7 @@ from pilothouse.machinery.errors import AlreadyExists, NotFound
 from pilothouse.machinery.objects import Json, resource_version_of, uid_of
 from pilothouse.machinery.status_error import StatusError
 
-OBJECTS = 6_000
+OBJECTS = 10_000
 WRITERS = 32
 QUICK = Backoff(duration=0.02, factor=2.0, jitter=1.0, steps=5, cap=0.3)
 MARKER = "the-last-one"

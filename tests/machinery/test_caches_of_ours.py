@@ -91,7 +91,7 @@ MEMOS = {
         "apiserver/admission/equivalents:EquivalentResources._keys",
         "apiserver/endpoints/routes:VersionRoutes._routes",
         "apiserver/openapi/v2:SharedParameters._references",
-        "builder/server:APIServer.resource._versions",
+        "builder/server:APIServer._versions",
         "controllers/garbagecollector/resources:KindMappings._found",
         "extensions/customresources/model:Schemas._compiled",
         "extensions/customresources/served_definition:ServedDefinition._routes",

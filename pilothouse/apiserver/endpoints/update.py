@@ -14,7 +14,8 @@ from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.registry.interface import Updater
 from pilothouse.apiserver.registry.metadata import dedup_owner_references, ensure_namespace
 from pilothouse.apiserver.registry.options import WriteOptions
-from pilothouse.machinery.objects import Json, exact_copy, uid_of
+from pilothouse.machinery.objects import Json, uid_of
+from pilothouse.machinery.schema.printing import exact_copy
 
 
 def update_handler(storage: Updater, scope: RequestScope) -> Handler:

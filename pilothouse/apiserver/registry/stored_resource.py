@@ -27,7 +27,8 @@ from pilothouse.apiserver.storage.metrics import RequestMetrics
 from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
 from pilothouse.apiserver.storage.views import store_of
 from pilothouse.machinery.names import GroupResource
-from pilothouse.machinery.objects import Json, exact_copy
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.schema.printing import exact_copy
 
 
 def keys_of(resource: Resource, root: str) -> Keys:

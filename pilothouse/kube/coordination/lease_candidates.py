@@ -7,6 +7,7 @@ from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.coordination.leases import GROUP
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.fields import follow, non_empty, one_of
+from pilothouse.machinery import semver
 from pilothouse.machinery.field import Errors, Path, invalid, required, root
 from pilothouse.machinery.nested_fields import part, text
 from pilothouse.machinery.objects import Json
@@ -15,7 +16,7 @@ from pilothouse.machinery.validation.names import is_config_map_key, is_qualifie
 
 OLDEST_EMULATION_VERSION = "OldestEmulationVersion"
 
-_ZERO = "0.0.0"
+_ZERO = ("0", "0", "0", "")
 _SPEC = "io.k8s.api.coordination.v1alpha2.LeaseCandidateSpec"
 
 
@@ -42,7 +43,7 @@ def _validate_spec(spec: Json, path: Path) -> Errors:
     yield from _validate_versions(spec, path)
     strategy = text(spec, "strategy")
     yield from non_empty(strategy, path.child("strategy"))
-    if strategy == OLDEST_EMULATION_VERSION and _order(text(spec, "emulationVersion")) == _order(_ZERO):
+    if strategy == OLDEST_EMULATION_VERSION and _order(text(spec, "emulationVersion")) == semver.ordinal(*_ZERO):
         why = "must be specified when `strategy` is 'OldestEmulationVersion'"
         yield required(path.child("emulationVersion"), why)
     if strategy:
@@ -61,16 +62,12 @@ def _validate_versions(spec: Json, path: Path) -> Errors:
 
 
 def _is_version(version: str) -> list[str]:
-    from pilothouse.machinery.cel.functions import semver  # brings all of CEL, which a start does without
-
-    return [] if semver.is_semver(version) else ["must be a valid semantic version"]
+    return [] if semver.parts_of(version) else ["must be a valid semantic version"]
 
 
 def _order(version: str) -> tuple[object, ...]:
     """What versions are compared by; one that is none comes before all others."""
-    from pilothouse.machinery.cel.functions import semver
-
-    return semver.ordinal(semver.parse(version if semver.is_semver(version) else _ZERO))
+    return semver.ordinal(*(semver.parts_of(version) or _ZERO))
 
 
 def _validate_strategy(strategy: str, path: Path) -> Errors:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from pilothouse.kube.resource.allocations import validate_binding_conditions
 from pilothouse.kube.resource.capacity import validate_exclusive_capacity, validate_shared_capacity
 from pilothouse.kube.resource.limited_collections import UNLIMITED, validate_map, validate_set, validate_slice
@@ -11,6 +9,7 @@ from pilothouse.kube.resource.names import MAX_QUALIFIED_NAME, dns_label_name, v
 from pilothouse.kube.resource.taints import validate_taint
 from pilothouse.kube.validation.fields import dns_subdomain
 from pilothouse.kube.validation.node_selectors import validate_node_selector
+from pilothouse.machinery import semver
 from pilothouse.machinery.field import Errors, Path, invalid, required, too_long
 from pilothouse.machinery.nested_fields import items, part, text
 from pilothouse.machinery.objects import Json
@@ -23,12 +22,6 @@ MAX_COUNTER_SETS_PER_DEVICE = 2
 MAX_COUNTERS = 32
 UNSET_OR_TRUE = "must be either unset or set to true"
 
-_NUMERIC = r"(0|[1-9]\d*)"
-_PRE_RELEASE = r"(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)"
-_SEMVER = re.compile(
-    rf"{_NUMERIC}\.{_NUMERIC}\.{_NUMERIC}(-{_PRE_RELEASE}(\.{_PRE_RELEASE})*)?(\+[0-9a-zA-Z-]+(\.[0-9a-zA-Z-]+)*)?",
-    re.ASCII,
-)
 _VALUES = {"int": "IntValue", "bool": "BoolValue", "string": "StringValue", "version": "VersionValue"}
 _LISTS = ("IntValues", "BoolValues", "StringValues", "VersionValues")
 _PER_DEVICE = "is set to true in the ResourceSlice spec"
@@ -79,7 +72,7 @@ def _validate_attribute(attribute: Json, path: Path) -> Errors:
     if "string" in given:
         yield from _validate_length(attribute["string"], path.child("string"))
     if "version" in given:
-        if not _SEMVER.fullmatch(attribute["version"]):
+        if semver.parts_of(attribute["version"]) is None:
             why = "must be a string compatible with semver.org spec 2.0.0"
             yield invalid(path.child("version"), attribute["version"], why)
         yield from _validate_length(attribute["version"], path.child("version"))

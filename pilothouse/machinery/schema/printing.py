@@ -10,7 +10,10 @@ returned shares all parts that stayed.
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any, TypeAlias
+
+import orjson
 
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.schema.collapse import collapse
@@ -163,3 +166,12 @@ def canonical_object_meta(value: Any) -> Json:
     assert write is not None, "metadata has maps and lists"
     printed: Json = write(decoder_of(node)(collapse(node, value)))
     return printed
+
+
+def exact_copy(obj: Json, printed: Callable[[Json], Json]) -> Json:
+    """Return a copy that also has what JSON cannot tell, such as which maps came empty.
+
+    `printed` is the type's, and returns `obj` itself where there is nothing of that: JSON is the quickest copy then.
+    """
+    copy: Json = deepcopy(obj) if printed(obj) is not obj else orjson.loads(orjson.dumps(obj))
+    return copy

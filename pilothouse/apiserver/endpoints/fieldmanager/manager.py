@@ -35,7 +35,8 @@ from pilothouse.machinery.apply.validate import TypedError
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest, Conflict
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind
-from pilothouse.machinery.objects import Json, exact_copy, metadata, uid_of
+from pilothouse.machinery.objects import Json, metadata, uid_of
+from pilothouse.machinery.schema.printing import exact_copy
 from pilothouse.machinery.status_error import StatusError
 from pilothouse.machinery.times import now
 

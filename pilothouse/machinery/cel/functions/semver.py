@@ -6,34 +6,24 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-MARK = "@semver"
+from pilothouse.machinery import semver
 
-_VERSION = re.compile(
-    r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)"
-    r"(?:-((?:0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*)(?:\.(?:0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*))*))?"
-    r"(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?",
-    re.ASCII,
-)
+MARK = "@semver"
 
 
 def parse(text: str, normalize: bool = False) -> dict[str, Any]:
-    found = _VERSION.fullmatch(_normalized(text) if normalize else text)
-    if found is None:
+    parts = semver.parts_of(_normalized(text) if normalize else text)
+    if parts is None:
         raise ValueError(f"semver parse error during conversion from string: invalid version {text}")
-    return {MARK: [found[1], found[2], found[3], found[4] or ""]}
+    return {MARK: list(parts)}
 
 
 def is_semver(text: str, normalize: bool = False) -> bool:
-    return _VERSION.fullmatch(_normalized(text) if normalize else text) is not None
+    return semver.parts_of(_normalized(text) if normalize else text) is not None
 
 
 def ordinal(value: dict[str, Any]) -> tuple[Any, ...]:
-    """A release comes after its previews, numbers before words, and fewer parts before more."""
-    major, minor, patch, preview = value[MARK]
-    parts = tuple(
-        (0, int(part), "") if part.isdecimal() else (1, 0, part) for part in (preview.split(".") if preview else [])
-    )
-    return (int(major), int(minor), int(patch), not preview, parts)
+    return semver.ordinal(*value[MARK])
 
 
 def _normalized(text: str) -> str:
