@@ -5,6 +5,7 @@ To add one, write a Backend and name it in BACKENDS; every test of the suite the
 
 from __future__ import annotations
 
+import socket
 import uuid
 from abc import ABC, abstractmethod
 from pathlib import Path
@@ -12,8 +13,12 @@ from pathlib import Path
 from etcd_backend import connect, emptied_etcd
 from store_clock import ManualClock
 
+from pilothouse.apiserver.storage.delegating import DelegatingStore
 from pilothouse.apiserver.storage.etcd.store import EtcdStore
 from pilothouse.apiserver.storage.interface import Store
+from pilothouse.apiserver.storage.remote.revisions import SharedRevisions
+from pilothouse.apiserver.storage.remote.server import StoreSession
+from pilothouse.apiserver.storage.remote.store import RemoteStore
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
 
 
@@ -73,4 +78,32 @@ class EtcdBackend(Backend):
         """etcd lives by the real time, so whoever waits for the delete waits for it."""
 
 
-BACKENDS: dict[str, type[Backend]] = {backend.name: backend for backend in (SqliteBackend, EtcdBackend)}
+class RemoteBackend(SqliteBackend):
+    """The embedded store as workers see it, over a socket. Here both ends are in one process and on one event loop."""
+
+    name = "remote"
+
+    async def open(self) -> Store:
+        revisions = SharedRevisions()
+        embedded = await SqliteStore.open(
+            Path(self.location), clock=self.clock, compaction_interval=0, announce=revisions.announce
+        )
+        ours, theirs = socket.socketpair()
+        session = StoreSession(embedded)
+        await session.open(theirs)
+        return _WithItsServer(await RemoteStore.connect(ours, revisions), embedded)
+
+
+class _WithItsServer(DelegatingStore):
+    """Closes the embedded store along with the remote one."""
+
+    def __init__(self, store: Store, embedded: Store) -> None:
+        super().__init__(store)
+        self._embedded = embedded
+
+    async def close(self) -> None:
+        await self._store.close()
+        await self._embedded.close()
+
+
+BACKENDS: dict[str, type[Backend]] = {backend.name: backend for backend in (SqliteBackend, EtcdBackend, RemoteBackend)}

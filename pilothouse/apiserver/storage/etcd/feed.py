@@ -3,9 +3,7 @@
     etcd ──▶ ServerWatch ──▶ EtcdFeed ──▶ the watches that a change concerns
                                  └──────▶ EventWindow, for watches that join a little late
 
-Because the feed sees every change, how far it has come is how far each watch has come, whatever keys it watches. When
-the connection breaks, the feed resumes behind the last event that it has passed on; the watches do not notice.
-A watch that starts before the window, or has fallen behind it, gets its old events by a replay from etcd.
+When the connection breaks, the feed resumes behind the last event that it has passed on; the watches do not notice.
 """
 
 from __future__ import annotations
@@ -19,12 +17,11 @@ from pilothouse.apiserver.storage.etcd.client import EtcdClient
 from pilothouse.apiserver.storage.etcd.revision import RevisionReader
 from pilothouse.apiserver.storage.etcd.stream import ServerWatch
 from pilothouse.apiserver.storage.interface import Batch, Event, Revision
-from pilothouse.apiserver.storage.watching.watchers import StoreWatcher, StoreWatchers
+from pilothouse.apiserver.storage.watching.feed import WatchFeed
+from pilothouse.apiserver.storage.watching.watchers import StoreWatcher
 from pilothouse.apiserver.storage.watching.window import EventWindow, weight
 
 log = logging.getLogger(__name__)
-
-_WINDOW_BYTES = 32 * 1024 * 1024
 
 # The most that one replay brings, give or take one answer of etcd.
 _REPLAY_EVENTS = 4096
@@ -33,46 +30,29 @@ _REPLAY_BYTES = 16 * 1024 * 1024
 _ASK_EVERY = 0.1
 
 
-class EtcdFeed:
+class EtcdFeed(WatchFeed):
     """Starts with the first watch. When it fails for good its watches end, and the next watch starts it anew."""
 
-    reached: Revision  # every event up to here was passed on
-    _expecting: dict[StoreWatcher, Revision]  # who wants to know when the feed has come to a revision
-
     def __init__(self, client: EtcdClient, revisions: RevisionReader, *, own: str) -> None:
-        self.reached = 0
+        super().__init__()
         self.own = own
         self._client = client
         self._revisions = revisions
-        self._watchers = StoreWatchers()
-        self._window = EventWindow(0, max_bytes=_WINDOW_BYTES)
-        self._expecting = {}
         self._stream: ServerWatch | None = None
         self._lost = False  # said once, however often the connection can not be built again
         self._task: asyncio.Task[None] | None = None
 
     @property
     def is_current(self) -> bool:
-        """Whether the feed has come to the newest revision that this process knows of."""
         return self.reached >= self._client.seen
 
-    def join(self, watcher: StoreWatcher, after: Revision) -> list[Event] | None:
-        """The events behind `after`; what follows is pushed. None when memory does not reach back so far.
-        Raises Unavailable."""
+    def ensure_running(self) -> None:
         self._client.ensure_open()
         if self._task is None:
-            self._start()
-        if not self._window.covers(after):
-            return None
-        self._watchers.add(watcher)
-        return [event for event in self._window.after(after) if event.key.startswith(watcher.prefix)]
-
-    def leave(self, watcher: StoreWatcher) -> None:
-        self._watchers.discard(watcher)
-        self._expecting.pop(watcher, None)
+            self._begin(self._client.seen)
+            self._task = asyncio.create_task(self._run(), name="etcd watch")
 
     async def replay(self, prefix: str, after: Revision) -> Batch:
-        """Some of the events behind `after`, the oldest, from etcd. Raises Compacted."""
         window = self._window
         for delay in delays():
             try:
@@ -88,24 +68,15 @@ class EtcdFeed:
         return await self._revisions.current()
 
     async def expect(self, revision: Revision, watcher: StoreWatcher) -> None:
-        """Tells the watcher when the feed has come to the revision."""
-        if self.reached >= revision:
-            watcher.tell_progress()
-            return
-        self._expecting[watcher] = max(revision, self._expecting.get(watcher, 0))
-        if self._stream is not None and self._stream.answers_progress:
+        await super().expect(revision, watcher)
+        if self.reached < revision and self._stream is not None and self._stream.answers_progress:
             await self._stream.request_progress()
 
     async def close(self) -> None:
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
-        self._watchers.end_all(Unavailable("the store is closed"))
-
-    def _start(self) -> None:
-        self.reached = self._client.seen
-        self._window = EventWindow(self.reached, max_bytes=_WINDOW_BYTES)
-        self._task = asyncio.create_task(self._run(), name="etcd watch")
+        self._end(Unavailable("the store is closed"))
 
     async def _run(self) -> None:
         try:
@@ -153,19 +124,9 @@ class EtcdFeed:
             self._client.seen = current
             raise StorageError(f"etcd went back from revision {self.reached} to {current}")
 
-    def _publish(self, batch: Batch) -> None:
-        self._window.extend(batch.events)
-        self._watchers.publish(batch.events)
-        self.reached = batch.revision
-        for watcher, revision in list(self._expecting.items()):
-            if revision <= self.reached:
-                del self._expecting[watcher]
-                watcher.tell_progress()
-
     def _fail(self, error: StorageError) -> None:
         self._task = None
-        self._watchers.end_all(error)
-        self._expecting.clear()
+        self._end(error)
 
 
 async def _replay(watch: ServerWatch, window: EventWindow) -> Batch:

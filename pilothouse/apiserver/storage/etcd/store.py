@@ -29,12 +29,15 @@ from pilothouse.apiserver.storage.etcd.listing import read_page
 from pilothouse.apiserver.storage.etcd.monitor import EtcdMonitor
 from pilothouse.apiserver.storage.etcd.revision import RevisionReader
 from pilothouse.apiserver.storage.etcd.stream import ServerWatch
-from pilothouse.apiserver.storage.etcd.watch import EtcdWatch
 from pilothouse.apiserver.storage.interface import Entry, Page, Revision
+from pilothouse.apiserver.storage.watching.feed import FeedWatch
 
 # kube-apiserver's --etcd-compaction-interval and its patience with an etcd that is not there yet, in seconds.
 COMPACTION_INTERVAL = 300.0
 DIAL_TIMEOUT = 20.0
+
+# Like every etcd, an empty one is at this revision.
+_EMPTY = 1
 
 log = logging.getLogger(__name__)
 
@@ -122,8 +125,10 @@ class EtcdStore:
         response = await self._client.range(messages.count(EtcdKeyRange.under(prefix)))
         return int(response.count)
 
-    def watch(self, prefix: str, *, after: Revision) -> EtcdWatch:
-        return EtcdWatch(self._feed, prefix=prefix, after=after)
+    def watch(self, prefix: str, *, after: Revision) -> FeedWatch:
+        if not prefix.startswith(self._feed.own):
+            raise ValueError(f"{prefix} is outside of {self._feed.own}, whose changes this store follows")
+        return FeedWatch(self._feed, prefix=prefix, after=max(after, _EMPTY))
 
     async def current_revision(self) -> Revision:
         return await self._revisions.current()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sqlite3
+from collections.abc import Callable
 from functools import partial
 
 from pilothouse.apiserver.storage.errors import FutureRevision, StorageError
@@ -30,6 +31,8 @@ class SqliteCompactor:
 
     def __init__(self, writer: ConnectionThread, state: StoreState, *, compacted: Revision, swept: Revision) -> None:
         self.compacted = compacted
+        self.changed: Callable[[], None] = lambda: None
+        """Called when `compacted` has changed."""
         self._swept = swept
         self._writer = writer
         self._state = state
@@ -43,6 +46,7 @@ class SqliteCompactor:
             if revision > self.compacted:
                 await self._writer.call(partial(write_meta, name="compacted", value=revision))
                 self.compacted = revision
+                self.changed()
             await self._sweep()
 
     async def run(self, clock: WallClock, interval: float) -> None:

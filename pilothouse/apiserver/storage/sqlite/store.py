@@ -7,9 +7,10 @@ then watched. Older revisions come from the newest events in memory, or from the
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
 from pilothouse.apiserver.storage.errors import (
     Compacted,
@@ -40,6 +41,8 @@ from pilothouse.apiserver.storage.watching.watchers import StoreWatchers
 COMPACTION_INTERVAL = 300.0
 
 _CLUSTER = "embedded"
+
+Announce: TypeAlias = Callable[[Revision, Revision], None]
 
 
 class SqliteWatch(QueuedWatch):
@@ -86,7 +89,7 @@ class SqliteStore:
     >>> await store.close()
     """
 
-    def __init__(self, opened: Opened, *, clock: WallClock, compaction_interval: float) -> None:
+    def __init__(self, opened: Opened, *, clock: WallClock, compaction_interval: float, announce: Announce) -> None:
         snapshot = opened.snapshot
         self._directory = opened.directory
         self._clock = clock
@@ -94,6 +97,7 @@ class SqliteStore:
         self._reader = ConnectionThread(opened.reader, name="store-reader")
         self._state = StoreState(snapshot)
         self._compactor = SqliteCompactor(self._writer, self._state, compacted=snapshot.compacted, swept=snapshot.swept)
+        self._announce = self._compactor.changed = lambda: announce(self._state.revision, self._compactor.compacted)
         self._chronicle = Chronicle(self._state, self._reader, self._compactor)
         self._watchers = StoreWatchers()
         self._health = StoreHealth(clock, lambda: self._writer.call(probe))
@@ -104,17 +108,26 @@ class SqliteStore:
             self._background.append(asyncio.create_task(self._compactor.run(clock, compaction_interval)))
         self._closing: asyncio.Task[None] | None = None
         report_size(_CLUSTER, self._directory.size)
+        self._announce()
 
     @classmethod
     async def open(
-        cls, path: Path, *, clock: WallClock | None = None, compaction_interval: float = COMPACTION_INTERVAL
+        cls,
+        path: Path,
+        *,
+        clock: WallClock | None = None,
+        compaction_interval: float = COMPACTION_INTERVAL,
+        announce: Announce = lambda current, compacted: None,
     ) -> SqliteStore:
-        """Opens or creates the data directory. An interval of 0 leaves compaction to `compact`.
+        """Opens or creates the data directory. An interval of 0 leaves compaction to `compact`. `announce` is told the
+        current revision and the oldest that is kept, at first and after every change: when it is durable, and before
+        anybody else is told.
 
         Raises DirectoryInUse, UnsupportedFormat, DamagedStore.
         """
         opened = await asyncio.to_thread(open_directory, path)
-        return cls(opened, clock=clock or SystemClock(), compaction_interval=compaction_interval)
+        clock = clock or SystemClock()
+        return cls(opened, clock=clock, compaction_interval=compaction_interval, announce=announce)
 
     async def get(self, key: str) -> Entry | None:
         self._chronicle.ensure_open()
@@ -177,6 +190,7 @@ class SqliteStore:
     def _publish(self, batch: Sequence[Write]) -> None:
         events = [write.event for write in batch]
         self._chronicle.publish(events)
+        self._announce()
         for write in batch:
             if write.expires is not None:
                 self._expiry.add(Deadline(write.expires, write.event.revision, write.event.key))
