@@ -32,6 +32,15 @@ def configure(*, verbosity: int = 0, format: str = "text", stream: TextIO | None
         logging.getLogger(noisy).setLevel(max(v(verbosity), logging.WARNING) if verbosity < 6 else v(verbosity))
 
 
+_process = ""
+
+
+def set_process(name: str) -> None:
+    """Every line says from now on which of the processes of a server wrote it."""
+    global _process
+    _process = name
+
+
 class KlogFormatter(logging.Formatter):
     """`I0102 15:04:05.000000   1234 module.py:56] message`, as klog writes it."""
 
@@ -39,7 +48,8 @@ class KlogFormatter(logging.Formatter):
         moment = time.strftime("%m%d %H:%M:%S", time.localtime(record.created))
         micros = int(record.created % 1 * 1_000_000)
         head = f"{letter(record.levelno)}{moment}.{micros:06d} {os.getpid():7d} {record.filename}:{record.lineno}]"
-        return _with_traceback(self, record, f"{head} {record.getMessage()}")
+        process = f"[{_process}] " if _process else ""
+        return _with_traceback(self, record, f"{head} {process}{record.getMessage()}")
 
 
 class JsonFormatter(logging.Formatter):
@@ -51,6 +61,8 @@ class JsonFormatter(logging.Formatter):
             "caller": f"{record.filename}:{record.lineno}",
             "msg": record.getMessage(),
         }
+        if _process:
+            line["process"] = _process
         if record.levelno <= logging.INFO:
             line["v"] = max(logging.INFO - record.levelno, 0)
         else:

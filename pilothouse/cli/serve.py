@@ -15,7 +15,7 @@ from pilothouse.machinery.flags.flagset import FlagError
 from pilothouse.machinery.gofmt import quote
 
 if TYPE_CHECKING:
-    from pilothouse.controlplane.run import Ready
+    from pilothouse.controlplane.run import Announcement
 
 _log = logging.getLogger(__name__)
 
@@ -57,13 +57,18 @@ def _serve(options: CompletedOptions) -> int:
 
     _log.info("Version: %s", GIT_VERSION)
     try:
-        run(options, _announce)
+        if options.pilothouse.worker_count > 1:
+            from pilothouse.controlplane.workers.run import run_workers
+
+            run_workers(options, _announce)
+        else:
+            run(options, _announce)
     except StartFailed as error:
         return _refuse(error)
     return 0
 
 
-def _announce(ready: Ready) -> None:
+def _announce(ready: Announcement) -> None:
     gc.freeze()  # what the start made stays, and need not be looked through for garbage again
     gc.enable()
     from pilothouse.cli.version import version_line

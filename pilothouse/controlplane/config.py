@@ -28,6 +28,7 @@ from pilothouse.controlplane.options.completion import CompletedOptions, host_ad
 from pilothouse.controlplane.service_accounts import service_account_config
 from pilothouse.controlplane.services import build_service_resolver
 from pilothouse.controlplane.serving import client_cas
+from pilothouse.controlplane.serving_place import ALONE, ServingPlace
 from pilothouse.kube.admission.config import AdmissionConfig
 from pilothouse.kube.bootstrap.address import PublicAddress
 from pilothouse.kube.bootstrap.cluster_authentication_trust import ClusterAuthenticationInfo
@@ -51,11 +52,12 @@ class Config:
     chain: ChainConfig
     proxy_client: KeyPair
     """The certificate that is shown to the servers of other API groups."""
+    place: ServingPlace = ALONE
     background: Mapping[str, Background] = field(default_factory=dict)
     """The tasks that run beside the server until it stops, by name."""
 
 
-def new_config(options: CompletedOptions, store: Store) -> Config:
+def new_config(options: CompletedOptions, store: Store, place: ServingPlace = ALONE) -> Config:
     """Raises ValueError or OSError when a file that an option names makes no sense."""
     registries = Registries(
         store,
@@ -68,11 +70,11 @@ def new_config(options: CompletedOptions, store: Store) -> Config:
     authorization = set_up_authorization(options.authorization)
     accounts = service_account_config(options)
     authentication = set_up_authentication(options, accounts, registries, proxy)
-    parts = _Parts(options, registries, authentication, authorization, accounts, address, proxy)
+    parts = _Parts(options, registries, authentication, authorization, accounts, address, proxy, place)
     generic, audit = _generic(parts), _audit(options)
     chain = replace(_chain(parts, generic), auditing=audit.auditing if audit else None)
     background = {**authentication.background, **authorization.background} | ({"audit": audit.run} if audit else {})
-    return Config(options, generic, _kube(parts, generic), chain, proxy.client, background)
+    return Config(options, generic, _kube(parts, generic), chain, proxy.client, place, background)
 
 
 def _flow_controller(options: CompletedOptions) -> FlowController | None:
@@ -101,6 +103,7 @@ class _Parts:
     service_accounts: ServiceAccountConfig
     address: PublicAddress
     front_proxy: FrontProxy
+    place: ServingPlace
 
     @property
     def services(self) -> ServiceResolver:
@@ -115,6 +118,7 @@ def _generic(parts: _Parts) -> GenericConfig:
         health_checks=(
             *storage_checks(store, timeout=options.etcd.healthcheck_timeout),
             *provider_checks(store),
+            *parts.place.health_checks,
         ),
         resources=parts.registries.enabled,
         features=FeatureGates(options.features.feature_gates),
@@ -127,6 +131,7 @@ def _generic(parts: _Parts) -> GenericConfig:
         admission_plugins=options.admission.enabled,
         flags=options.shown(),
         services=parts.services,
+        peers=parts.place.peers,
     )
 
 
@@ -146,6 +151,7 @@ def _kube(parts: _Parts, generic: GenericConfig) -> KubeConfig:
         external_hostname=options.generic.external_hostname,
         registries=parts.registries,
         admission=_admission(options.admission),
+        leads=parts.place.leads,
     )
 
 

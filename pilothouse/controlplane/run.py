@@ -12,33 +12,43 @@ from pathlib import Path
 
 from pilothouse.apiserver.filters.chain import handler_chain
 from pilothouse.apiserver.http import Handler
+from pilothouse.apiserver.server.health import READYZ, run_checks
 from pilothouse.apiserver.server.hooks import HookFailed
 from pilothouse.apiserver.server.run import RunConfig, Runner
 from pilothouse.apiserver.server.server import PreparedAPIServer
 from pilothouse.apiserver.storage.errors import StorageError
+from pilothouse.apiserver.storage.interface import Store
 from pilothouse.controlplane.certificates.errors import CertificateError
 from pilothouse.controlplane.chain import create_server_chain
-from pilothouse.controlplane.config import Config, new_config
+from pilothouse.controlplane.config import Background, Config, new_config
 from pilothouse.controlplane.data_dir import DataDir, DataDirError
 from pilothouse.controlplane.errors import start_failures
 from pilothouse.controlplane.options.completion import CompletedOptions
 from pilothouse.controlplane.ports import host_port, open_ports
 from pilothouse.controlplane.serving import Certificates, secure_serving
+from pilothouse.controlplane.serving_place import ServingPlace
 from pilothouse.controlplane.signals import stop_on_signal
-from pilothouse.controlplane.storage import open_store
+from pilothouse.controlplane.storage import encrypted, open_store
 from pilothouse.machinery.dataclass import dataclass
 
 _RENEW_EVERY = 12 * 3600.0
+_READY_POLL = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
+class Announcement:
     """Where a server is that can be used now."""
 
     url: str
     kubeconfig: str
     data_dir: str
     storage: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ready(Announcement):
+    """The same, of a server in this process."""
+
     handler: Handler
     """The handler behind the secure port, for calls without a socket."""
 
@@ -70,12 +80,22 @@ async def _serve(options: CompletedOptions, stop: asyncio.Event, ready: Callable
         await Process(new_config(options, store), certificates).run(stop, ready)
 
 
+async def serve_as_worker(
+    options: CompletedOptions, store: Store, place: ServingPlace, stop: asyncio.Event, ready: Callable[[Ready], None]
+) -> None:
+    """Serve as `serve` does, as one of several processes: the data directory and `store` are the caller's."""
+    with start_failures(CertificateError, HookFailed, StorageError, ValueError):
+        config = new_config(options, await encrypted(options.etcd, store), place)
+        await Process(config, Certificates.ensure(options)).run(stop, ready)
+
+
 class Process:
     """One server chain on its ports."""
 
     def __init__(self, config: Config, certificates: Certificates) -> None:
         """Raises ValueError, OSError."""
         self._options = config.options
+        self._place = config.place
         self._in_flight = config.chain.in_flight
         self._background = config.background
         self._certificates = certificates
@@ -92,9 +112,22 @@ class Process:
             serving=self._ports.in_order,
             drain=self._in_flight.drain,
             run_options=self._options.generic,
-            background={"certificates": self._renew_certificates, **self._background},
+            background={**self._own_background(), **self._background},
         )
         await Runner(self._prepared, config).run(stop, ready=lambda: ready(self._announce()))
+
+    def _own_background(self) -> dict[str, Background]:
+        own: dict[str, Background] = {"readiness": self._tell_when_it_can_serve}
+        return own | {"certificates": self._renew_certificates} if self._place.leads else own
+
+    async def _tell_when_it_can_serve(self) -> None:
+        """The checks of the others are left out, for these wait for this process."""
+        server, others = self._prepared.server, self._place.health_checks
+        await server.lifecycle.mux_and_discovery_complete.wait()
+        checks = [check for check in server.health_checks() if READYZ in check.endpoints and check not in others]
+        while (await run_checks(READYZ, checks, ())).failures:  # noqa: ASYNC110  # a check has no event to wait for
+            await asyncio.sleep(_READY_POLL)
+        self._place.can_serve()
 
     async def _renew_certificates(self) -> None:
         """New connections get the new ones as soon as they are on disk."""

@@ -14,20 +14,21 @@ import signal
 log = logging.getLogger(__name__)
 
 SECOND_SIGNAL_EXIT_CODE = 1
-_SAME_WISH = 0.1
+SAME_WISH = 0.1
 
 
-def stop_on_signal() -> asyncio.Event:
-    """An event that the first signal sets."""
-    wish = _Wish()
+def stop_on_signal(*, insist: bool = True) -> asyncio.Event:
+    """An event that the first signal sets. A second one ends the process, if the sender may `insist`."""
+    wish = _Wish(insist=insist)
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, wish.received, number)
     return wish.stop
 
 
 class _Wish:
-    def __init__(self) -> None:
+    def __init__(self, *, insist: bool) -> None:
         self.stop = asyncio.Event()
+        self._insist = insist
         self._first = float("inf")
 
     def received(self, number: signal.Signals) -> None:
@@ -36,6 +37,6 @@ class _Wish:
             log.info("Received %s: shutting down", number.name)
             self._first = now
             self.stop.set()
-        elif now - self._first > _SAME_WISH:
+        elif self._insist and now - self._first > SAME_WISH:
             log.error("Received %s again: ending at once", number.name)
             os._exit(SECOND_SIGNAL_EXIT_CODE)

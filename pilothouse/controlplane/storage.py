@@ -11,16 +11,21 @@ from pilothouse.controlplane.options.etcd import EtcdOptions
 
 async def open_store(etcd: EtcdOptions, data_dir: Path, *, timeout: float) -> Store:
     """Raises StorageError, OSError, ValueError, StartFailed. Only the store that is used is imported."""
+    return await encrypted(etcd, await open_bare_store(etcd, data_dir, timeout=timeout))
+
+
+async def encrypted(etcd: EtcdOptions, store: Store) -> Store:
+    """Return the store itself, or one that encrypts what it keeps there. Raises StorageError, OSError, ValueError."""
     if not (config := etcd.encryption_provider_config):
-        return await _open_bare_store(etcd, data_dir, timeout=timeout)
+        return store
     from pilothouse.apiserver.storage.encryption.current import CurrentEncryption
     from pilothouse.apiserver.storage.encryption.store import EncryptingStore
 
     encryption = CurrentEncryption(Path(config), reload=etcd.encryption_reload)
-    return await EncryptingStore.open(await _open_bare_store(etcd, data_dir, timeout=timeout), encryption)
+    return await EncryptingStore.open(store, encryption)
 
 
-async def _open_bare_store(etcd: EtcdOptions, data_dir: Path, *, timeout: float) -> Store:
+async def open_bare_store(etcd: EtcdOptions, data_dir: Path, *, timeout: float) -> Store:
     if not etcd.servers:
         from pilothouse.apiserver.storage.sqlite.store import SqliteStore
 

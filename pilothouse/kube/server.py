@@ -81,6 +81,8 @@ class KubeConfig:
     external_hostname: str = ""
     """The name by which others call this server, where that is not its address."""
     admission: AdmissionConfig = field(default_factory=AdmissionConfig)
+    leads: bool = True
+    """Whether it does what only one does, where several processes serve as one."""
     registries: Registries | None = None
     """Where they are already open because authentication and authorization read them, too."""
 
@@ -153,6 +155,7 @@ class KubeServer:
             cluster_ip=kubernetes_service_ip(self.config.service_network.cluster_ip_ranges[0]),
             trust=self.config.trust,
             endpoints=self.config.endpoints,
+            leads=self.config.leads,
         )
 
     def _install_legacy_api(self, legacy: LegacyRESTStorage, installer: Installer) -> None:

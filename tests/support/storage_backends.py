@@ -57,7 +57,7 @@ class SqliteBackend(Backend):
     def create(cls, scratch: Path) -> SqliteBackend:
         return cls(str(scratch / uuid.uuid4().hex))
 
-    async def open(self) -> SqliteStore:
+    async def open(self) -> Store:
         return await SqliteStore.open(Path(self.location), clock=self.clock, compaction_interval=0)
 
     async def let_expire(self, seconds: int) -> None:

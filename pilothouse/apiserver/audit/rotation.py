@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import gzip
 import os
 import shutil
@@ -9,7 +10,6 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import BinaryIO
 
 _DAY = 86400.0
 
@@ -37,24 +37,50 @@ class RotatedFile:
 
     def write(self, data: bytes) -> None:
         """Raises OSError. What is written at once is never torn apart between two files."""
-        if self._max_bytes and self._file.tell() and self._file.tell() + len(data) > self._max_bytes:
-            self._rotate()
-        self._file.write(data)
-        self._file.flush()
+        if self._max_bytes:
+            self._make_room(len(data))
+        _write_all(self._file, data)
 
     def close(self) -> None:
-        self._file.close()
+        os.close(self._file)
 
-    def _opened(self) -> BinaryIO:
-        descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        return os.fdopen(descriptor, "ab")
+    def _opened(self) -> int:
+        return os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+
+    def _make_room(self, size: int) -> None:
+        """Rotates the file where it is full. Several processes may write it: who has the lock does it, and the others
+        find that the path leads to another file."""
+        while not self._is_current():
+            self._reopen()
+        if not self._is_full(size):
+            return
+        fcntl.flock(self._file, fcntl.LOCK_EX)
+        if self._is_current() and self._is_full(size):
+            self._rotate()
+        else:
+            fcntl.flock(self._file, fcntl.LOCK_UN)
+            self._make_room(size)
+
+    def _is_full(self, size: int) -> bool:
+        length = os.fstat(self._file).st_size
+        return length > 0 and length + size > self._max_bytes
+
+    def _is_current(self) -> bool:
+        try:
+            there = os.stat(self._path)
+        except FileNotFoundError:
+            return False
+        return os.path.samestat(there, os.fstat(self._file))
+
+    def _reopen(self) -> None:
+        os.close(self._file)
+        self._file = self._opened()
 
     def _rotate(self) -> None:
-        self._file.close()
         moment = datetime.fromtimestamp(self._now(), UTC).strftime("%Y-%m-%dT%H-%M-%S.%f")[:-3]
         aside = self._path.with_name(f"{self._path.stem}-{moment}{self._path.suffix}")
         self._path.rename(aside)
-        self._file = self._opened()
+        self._reopen()
         if self._compress:
             _compress(aside)
         self._drop_old()
@@ -70,6 +96,13 @@ class RotatedFile:
             for backup in backups:
                 if backup.stat().st_mtime < oldest:
                     backup.unlink(missing_ok=True)
+
+
+def _write_all(file: int, data: bytes) -> None:
+    """By one call, as a rule: what several processes append so is not mixed."""
+    left = memoryview(data)
+    while left:
+        left = left[os.write(file, left) :]
 
 
 def _compress(path: Path) -> None:

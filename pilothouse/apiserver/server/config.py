@@ -16,6 +16,7 @@ from pilothouse.apiserver.openapi.definitions import OpenAPIDefinitions
 from pilothouse.apiserver.server.features import FeatureGates
 from pilothouse.apiserver.server.health import HealthCheck
 from pilothouse.apiserver.server.lifecycle import LifecycleSignals
+from pilothouse.apiserver.server.metrics_of_many import Peers
 from pilothouse.apiserver.server.resource_config import ResourceConfig
 from pilothouse.apiserver.server.run_options import ServerRunOptions
 from pilothouse.apiserver.server.server import GenericAPIServer
@@ -62,6 +63,9 @@ class GenericConfig:
     definitions: OpenAPIDefinitions | None = None
     """The OpenAPI definitions of kinds that are not built in; upstream's GetOpenAPIDefinitions."""
 
+    peers: Peers | None = None
+    """The other processes, where several serve as one."""
+
     def new_server(self, name: str, delegate: Handler) -> GenericAPIServer:
         """Return a server that calls the delegate for every path that it does not know."""
         return GenericAPIServer(
@@ -70,4 +74,5 @@ class GenericConfig:
             lifecycle=self.lifecycle,
             health_checks=self.health_checks,
             definitions=self.definitions,
+            peers=self.peers,
         )

@@ -9,6 +9,7 @@ from prometheus_client.exposition import generate_latest
 
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.metrics import REGISTRY
+from pilothouse.apiserver.server.metrics_of_many import Families, Peers, Sum, families_of
 from pilothouse.apiserver.server.mux import PathRecorderMux
 from pilothouse.apiserver.server.slis import SLI_REGISTRY
 from pilothouse.apiserver.server.version import version_info
@@ -37,17 +38,32 @@ _BUILD_INFO = Gauge(
 _BUILD_INFO.labels(*(version_info()[field] for field in _BUILD_LABELS.values())).set(1)
 
 
-def install_metrics(mux: PathRecorderMux) -> None:
-    mux.handle("/metrics", exposition(REGISTRY))
-    mux.handle("/metrics/slis", exposition(SLI_REGISTRY))
+REGISTRIES = {"metrics": REGISTRY, "slis": SLI_REGISTRY}
 
 
-def exposition(registry: CollectorRegistry) -> Handler:
+def install_metrics(mux: PathRecorderMux, peers: Peers | None = None) -> None:
+    mux.handle("/metrics", exposition("metrics", peers))
+    mux.handle("/metrics/slis", exposition("slis", peers))
+
+
+def exposition(name: str, peers: Peers | None = None) -> Handler:
+    """Show the registry of that name, with those of the peers added to it."""
+    registry = REGISTRIES[name]
+
     async def answer(request: Request) -> Response:
         if request.method == "DELETE":
             raise MethodNotAllowed(METHOD_NOT_ALLOWED, details={})
         # In a thread: thousands of series take long enough to be felt by every other request.
-        body = await asyncio.to_thread(generate_latest, registry)
+        others = await peers.families(name) if peers else []
+        body = await asyncio.to_thread(_written, registry, others)
         return Response(200, body, [(b"content-type", CONTENT_TYPE)])
 
     return answer
+
+
+def _written(registry: CollectorRegistry, others: list[Families]) -> bytes:
+    if not others:
+        return generate_latest(registry)
+    together = CollectorRegistry()
+    together.register(Sum([families_of(registry), *others]))
+    return generate_latest(together)

@@ -22,6 +22,7 @@ from pilothouse.apiserver.server.hooks import PostStartEntry, PostStartHook, Pre
 from pilothouse.apiserver.server.index import install_index
 from pilothouse.apiserver.server.lifecycle import LifecycleSignals
 from pilothouse.apiserver.server.metrics_endpoint import install_metrics
+from pilothouse.apiserver.server.metrics_of_many import Peers
 from pilothouse.apiserver.server.mux import PathRecorderMux
 from pilothouse.apiserver.server.version import install_version
 from pilothouse.apiserver.server.zpages import install_zpages
@@ -52,8 +53,10 @@ class GenericAPIServer:
         lifecycle: LifecycleSignals | None = None,
         health_checks: Iterable[HealthCheck] = (),
         definitions: OpenAPIDefinitions | None = None,
+        peers: Peers | None = None,
     ) -> None:
         self.name = name
+        self._peers = peers
         self.delegate = delegate
         self.lifecycle = lifecycle or LifecycleSignals()
         self.mux = PathRecorderMux(name, delegate)
@@ -131,7 +134,7 @@ class GenericAPIServer:
         self.add_health_check(shutdown_check(self.lifecycle.shutdown_initiated))
         install_index(self.mux, self.listed_paths)
         install_version(self.mux)
-        install_metrics(self.mux)
+        install_metrics(self.mux, self._peers)
         self.openapi.update(server_version_container())
         install_openapi(self.mux, self.openapi_documents)
         ready = self.lifecycle.has_been_ready.signal

@@ -11,6 +11,9 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.flags.declare import flag
 from pilothouse.machinery.flags.values import STRING
 
+_AUTO = "auto"
+_MOST_WORKERS = 256
+
 
 @dataclass(frozen=True)
 class PilothouseOptions:
@@ -26,9 +29,22 @@ class PilothouseOptions:
         "Where to write a kubeconfig with every right; admin.kubeconfig in --data-dir if empty.",
     )
 
+    workers: str = flag(
+        "workers",
+        STRING,
+        "1",
+        "How many processes serve the API, on as many cores; 'auto' for one a core. The store gets another.",
+    )
+
+    @property
+    def worker_count(self) -> int:
+        return (os.cpu_count() or 1) if self.workers == _AUTO else int(self.workers)
+
     def validate(self) -> Iterator[str]:
         if os.path.exists(self.data_dir) and not os.path.isdir(self.data_dir):
             yield f"--data-dir: {self.data_dir} is not a directory"
+        if self.workers != _AUTO and not (self.workers.isdecimal() and 1 <= int(self.workers) <= _MOST_WORKERS):
+            yield f"--workers {self.workers} must be 'auto' or between 1 and {_MOST_WORKERS}, inclusive"
 
 
 def default_data_dir() -> Path:

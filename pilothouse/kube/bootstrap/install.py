@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 
+from pilothouse.apiserver.server.hooks import PostStartHook, PreShutdownHook, nothing_to_start
 from pilothouse.apiserver.server.server import GenericAPIServer
 from pilothouse.kube.bootstrap.address import PublicAddress
 from pilothouse.kube.bootstrap.cluster_authentication_trust import ClusterAuthenticationInfo, ClusterAuthenticationTrust
@@ -43,24 +44,26 @@ class Bootstrap:
     cluster_ip: str
     trust: ClusterAuthenticationInfo
     endpoints: EndpointConfig = EndpointConfig()
+    leads: bool = True
+    """Whether it works at all: of several processes that serve as one, only one does. The hooks are everywhere."""
 
     def install(self, server: GenericAPIServer) -> None:
         namespaces = SystemNamespaces(self.registries.open(NAMESPACES))
         config_maps = tracked_access(self.registries.open(CONFIG_MAPS))
         trust = ClusterAuthenticationTrust(config_maps, self.trust)
-        server.add_post_start_hook("start-system-namespaces-controller", namespaces.start)
-        server.add_post_start_hook("start-cluster-authentication-info-controller", trust.start)
+        self._add(server, "start-system-namespaces-controller", namespaces.start)
+        self._add(server, "start-cluster-authentication-info-controller", trust.start)
         self._install_identity(server)
-        server.add_post_start_hook("start-legacy-token-tracking-controller", LegacyTokenTracking(config_maps).start)
+        self._add(server, "start-legacy-token-tracking-controller", LegacyTokenTracking(config_maps).start)
         self._install_kubernetes_service(server)
 
     def _install_identity(self, server: GenericAPIServer) -> None:
         leases = tracked_access(self.registries.open(LEASES))
         lease = IdentityLease(leases, host=hostname(), address=self.address)
         collector = IdentityLeaseGarbageCollector(leases)
-        server.add_post_start_hook("start-kube-apiserver-identity-lease-controller", lease.start)
-        server.add_pre_shutdown_hook("stop-kube-apiserver-identity-lease-controller", lease.stop)
-        server.add_post_start_hook("start-kube-apiserver-identity-lease-garbage-collector", collector.start)
+        self._add(server, "start-kube-apiserver-identity-lease-controller", lease.start)
+        self._add_last(server, "stop-kube-apiserver-identity-lease-controller", lease.stop)
+        self._add(server, "start-kube-apiserver-identity-lease-garbage-collector", collector.start)
 
     def _install_kubernetes_service(self, server: GenericAPIServer) -> None:
         controller = KubernetesService(
@@ -71,8 +74,15 @@ class Bootstrap:
             ranges_known=self.services.ranges_known,
             ready=server.lifecycle.has_been_ready.wait,
         )
-        server.add_post_start_hook("bootstrap-controller", controller.start)
-        server.add_pre_shutdown_hook("stop-kubernetes-service-controller", controller.stop)
+        self._add(server, "bootstrap-controller", controller.start)
+        self._add_last(server, "stop-kubernetes-service-controller", controller.stop)
+
+    def _add(self, server: GenericAPIServer, name: str, hook: PostStartHook) -> None:
+        server.add_post_start_hook(name, hook if self.leads else nothing_to_start)
+
+    def _add_last(self, server: GenericAPIServer, name: str, hook: PreShutdownHook) -> None:
+        if self.leads:
+            server.add_pre_shutdown_hook(name, hook)
 
     def _reconciler(self) -> EndpointReconciler:
         kind = self.endpoints.reconciler_type or LEASE

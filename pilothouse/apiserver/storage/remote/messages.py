@@ -44,7 +44,7 @@ _ERRORS: dict[str, type[StorageError]] = {
 }
 
 
-def frame(messages: Sequence[Message]) -> bytes:
+def frame(messages: list[Message]) -> bytes:
     body = marshal.dumps(messages, _MARSHAL_VERSION)
     return _LENGTH.pack(len(body)) + body
 

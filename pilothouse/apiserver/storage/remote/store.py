@@ -18,10 +18,10 @@ _ENTRIES_AT_A_TIME = 1000
 
 
 class RemoteStore:
-    """The storage contract, for one event loop. When the store's process goes, it is gone for good: `lost` is set."""
+    """The storage contract, for one event loop. When the store's process goes, it is gone for good: `lost` is done."""
 
     def __init__(self, revisions: SharedRevisions) -> None:
-        self.lost = asyncio.Event()
+        self.lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._revisions = revisions
         self._requests = StoreRequests()
         self._feed = RemoteFeed(self._requests, revisions)
@@ -93,4 +93,5 @@ class RemoteStore:
 
     def _gone(self) -> None:
         self._feed.end(Unavailable("the store's process is gone"))
-        self.lost.set()
+        if self._closing is None:
+            self.lost.set_result(None)

@@ -1,0 +1,23 @@
+"""A process's place in its server: alone, or one of several that serve as one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pilothouse.apiserver.server.health import HealthCheck
+from pilothouse.apiserver.server.metrics_of_many import Peers
+from pilothouse.machinery.dataclass import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ServingPlace:
+    leads: bool = True
+    """Whether it does what only one of them does."""
+    peers: Peers | None = None
+    health_checks: tuple[HealthCheck, ...] = ()
+    """They pass when the others are ready, too."""
+    can_serve: Callable[[], None] = lambda: None
+    """Called when this process is ready, whatever the others are."""
+
+
+ALONE = ServingPlace()

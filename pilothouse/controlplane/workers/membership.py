@@ -1,0 +1,71 @@
+"""A worker's place among the others."""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import field, replace
+from pathlib import Path
+
+from pilothouse.apiserver.server.checks import Unhealthy
+from pilothouse.apiserver.server.health import READYZ, HealthCheck
+from pilothouse.apiserver.storage.remote.revisions import SharedRevisions
+from pilothouse.controlplane.options.completion import CompletedOptions
+from pilothouse.controlplane.workers.board import Board
+from pilothouse.machinery.dataclass import dataclass
+
+WORKERS_CHECK = "workers"
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    number: int
+    board: Board
+    folder: Path
+    """Where each worker listens for the questions of the others."""
+    store: socket.socket | None = field(default=None, repr=False)
+    """To the store's process; None where the store is etcd."""
+    revisions: SharedRevisions = field(default_factory=SharedRevisions, repr=False)
+
+    @property
+    def is_first(self) -> bool:
+        """Whether it does what only one of them does."""
+        return self.number == 1
+
+    def others(self) -> list[Path]:
+        """Return where the other workers listen."""
+        return [self._socket(number) for number in range(1, self.board.workers + 1) if number != self.number]
+
+    @property
+    def own_socket(self) -> Path:
+        return self._socket(self.number)
+
+    def _socket(self, number: int) -> Path:
+        return self.folder / f"{number}.sock"
+
+    def check(self) -> HealthCheck:
+        """Passes when all workers can serve: a client cannot choose which of them it gets."""
+
+        async def probe() -> None:
+            if waiting := self.board.unready():
+                raise Unhealthy(f"not ready yet: worker {', '.join(map(str, waiting))}")
+
+        return HealthCheck(WORKERS_CHECK, probe, endpoints=(READYZ,))
+
+    def share_of(self, options: CompletedOptions, port: int) -> CompletedOptions:
+        """Return the options by which this worker runs: its part of the limits, and the port that all listen on."""
+        generic, workers = options.generic, self.board.workers
+        return replace(
+            options,
+            generic=replace(
+                generic,
+                max_requests_inflight=_divided(generic.max_requests_inflight, workers),
+                max_mutating_requests_inflight=_divided(generic.max_mutating_requests_inflight, workers),
+            ),
+            secure_serving=replace(options.secure_serving, secure_port=port, permit_port_sharing=True),
+            controllers=options.controllers if self.is_first else replace(options.controllers, controllers=("-*",)),
+        )
+
+
+def _divided(limit: int, workers: int) -> int:
+    """No limit stays none; any other leaves each worker something."""
+    return -(-limit // workers)

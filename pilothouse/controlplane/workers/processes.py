@@ -1,0 +1,114 @@
+"""What the children of the supervisor do: one serves the store, the others are whole API servers that share it."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+import signal
+import socket
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+from pilothouse.apiserver import logs
+from pilothouse.apiserver.storage.errors import StorageError
+from pilothouse.apiserver.storage.interface import Store
+from pilothouse.apiserver.storage.remote.revisions import SharedRevisions
+from pilothouse.apiserver.storage.remote.store import RemoteStore
+from pilothouse.controlplane.errors import StartFailed, start_failures
+from pilothouse.controlplane.options.completion import CompletedOptions
+from pilothouse.controlplane.run import Ready, serve_as_worker
+from pilothouse.controlplane.serving_place import ServingPlace
+from pilothouse.controlplane.signals import stop_on_signal
+from pilothouse.controlplane.storage import open_bare_store
+from pilothouse.controlplane.workers.membership import Membership
+from pilothouse.controlplane.workers.peers import WorkerPeers
+from pilothouse.controlplane.workers.restarts import count_restarts
+from pilothouse.controlplane.workers.status_pipe import StatusPipe
+from pilothouse.controlplane.workers.store_process import serve_store
+
+log = logging.getLogger(__name__)
+
+_ORPHANED = 70
+"""The exit code of a child whose supervisor, or whose store, has gone."""
+
+
+def run_store(
+    options: CompletedOptions, control: socket.socket, revisions: SharedRevisions, status: StatusPipe
+) -> None:
+    logs.set_process("store")
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)  # it ends when the supervisor says so: after the last worker
+
+    async def serve() -> None:
+        with start_failures(StorageError, ValueError):
+            await serve_store(options, control, revisions, opened=_started)
+
+    _run(serve(), status)
+
+
+def run_worker(options: CompletedOptions, member: Membership, port: int, lifeline: int, status: StatusPipe) -> None:
+    logs.set_process(f"worker {member.number}")
+
+    def ready(server: Ready) -> None:
+        _started()
+        status.say(url=server.url, kubeconfig=server.kubeconfig, data_dir=server.data_dir, storage=server.storage)
+
+    async def serve() -> None:
+        asyncio.get_running_loop().add_reader(lifeline, os._exit, _ORPHANED)
+        await _serve_api(member.share_of(options, port), member, ready)
+
+    _run(serve(), status)
+
+
+async def _serve_api(options: CompletedOptions, member: Membership, ready: Any) -> None:
+    # A signal to all processes reaches a worker twice, for the supervisor passes it on; only that one may insist.
+    stop, peers = stop_on_signal(insist=False), WorkerPeers(member)
+    with start_failures(StorageError, ValueError):
+        store = await _open_store(options, member)
+    place = ServingPlace(
+        leads=member.is_first,
+        peers=peers,
+        health_checks=(member.check(),),
+        can_serve=lambda: member.board.set_ready(member.number, True),
+    )
+    count_restarts(member.board)
+    answering = asyncio.create_task(peers.answer())
+    try:
+        await serve_as_worker(options, store, place, stop, ready)
+    finally:
+        answering.cancel()
+        await store.close()
+
+
+async def _open_store(options: CompletedOptions, member: Membership) -> Store:
+    if member.store is None:
+        timeout = options.generic.storage_initialization_timeout
+        return await open_bare_store(options.etcd, Path(options.pilothouse.data_dir), timeout=timeout)
+    store = await RemoteStore.connect(member.store, member.revisions)
+    store.lost.add_done_callback(_orphaned)
+    return store
+
+
+def _orphaned(lost: asyncio.Future[None]) -> None:
+    """What this worker knows may be what the store never made durable, so it serves nobody any more."""
+    if not lost.cancelled():
+        log.error("the store's process is gone")
+        os._exit(_ORPHANED)
+
+
+def _run(work: Coroutine[Any, Any, None], status: StatusPipe) -> None:
+    import uvloop
+
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(work)
+    except StartFailed as error:
+        status.say(error=str(error))
+
+
+def _started() -> None:
+    gc.freeze()  # what the start made stays, and need not be looked through for garbage again
+    gc.enable()

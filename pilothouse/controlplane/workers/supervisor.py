@@ -1,0 +1,219 @@
+"""The supervisor: starts the store's process and the workers, and starts again what ends.
+
+It is the process that the user started. It serves nothing itself and has no threads and no event loop, so that a child
+can be forked from it at any time. When a worker ends, the others go on; when the store's process ends, all are started
+again, for what they know may be what the store never made durable.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import select
+import signal
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from pilothouse.apiserver.storage.remote.revisions import SharedRevisions
+from pilothouse.controlplane.errors import StartFailed
+from pilothouse.controlplane.options.completion import CompletedOptions
+from pilothouse.controlplane.run import Announcement
+from pilothouse.controlplane.signals import SAME_WISH, SECOND_SIGNAL_EXIT_CODE
+from pilothouse.controlplane.workers.board import Board
+from pilothouse.controlplane.workers.children import SIGNALS, Child, ended, fork
+from pilothouse.controlplane.workers.membership import Membership
+from pilothouse.controlplane.workers.processes import run_store, run_worker
+from pilothouse.controlplane.workers.status_pipe import StatusPipe
+
+log = logging.getLogger(__name__)
+
+_HEALTHY = 10.0  # seconds; what ran so long ended for a new reason
+_FIRST_DELAY, _LAST_DELAY = 0.1, 5.0
+_STORE = "store"
+
+
+class Supervisor:
+    def __init__(self, options: CompletedOptions, *, workers: int, port: int, folder: Path) -> None:
+        self._options, self._port, self._folder = options, port, folder
+        self._board = Board(workers)
+        self._revisions = SharedRevisions()
+        self._status = StatusPipe()
+        self._lifeline = os.pipe()  # children end when nobody holds its writing end: when the supervisor is gone
+        self._control: socket.socket | None = None
+        self._children: dict[int, Child] = {}
+        self._due: dict[str, float] = {}  # what is to be started, and when
+        self._failures = 0
+        self._ready_workers = 0
+        self._is_up = False
+        self._stopping = 0.0
+
+    def run(self, ready: Callable[[Announcement], None]) -> None:
+        """Return when everything has ended in good order. Raises StartFailed."""
+        with _Wakeups() as wakeups:
+            self._start_all()
+            while self._children or self._due:
+                for number in wakeups.wait(self._status, timeout=self._next_due()):
+                    self._signalled(number)
+                self._hear(ready)
+                self._bury()
+                self._start_due()
+
+    def _start_all(self) -> None:
+        if not self._options.etcd.servers:
+            self._start_store()
+        for number in range(1, self._board.workers + 1):
+            self._start_worker(number)
+
+    def _start_store(self) -> None:
+        self._control, theirs = socket.socketpair()
+        ours = self._control
+
+        def work() -> None:
+            ours.close()
+            self._let_go()
+            run_store(self._options, theirs, self._revisions, self._status)
+
+        self._add(fork(_STORE, work))
+        theirs.close()
+
+    def _start_worker(self, number: int) -> None:
+        ours, theirs = socket.socketpair()
+        has_store = self._control is not None
+        member = Membership(number, self._board, self._folder, ours if has_store else None, self._revisions)
+
+        def work() -> None:
+            theirs.close()
+            self._let_go()
+            run_worker(self._options, member, self._port, self._lifeline[0], self._status)
+
+        if self._control is not None:
+            socket.send_fds(self._control, [b"w"], [theirs.fileno()])
+        self._add(fork(f"worker {number}", work))
+        ours.close()
+        theirs.close()
+
+    def _let_go(self) -> None:
+        """What is the supervisor's alone is closed in its children."""
+        os.close(self._lifeline[1])
+        if self._control is not None:
+            self._control.close()
+
+    def _add(self, child: Child) -> None:
+        self._children[child.pid] = child
+
+    def _hear(self, ready: Callable[[Announcement], None]) -> None:
+        for said in self._status.heard():
+            if error := said.get("error"):
+                self._end(signal.SIGKILL)
+                raise StartFailed(error)
+            self._ready_workers += 1
+            if self._ready_workers == self._board.workers:
+                self._is_up = True
+                ready(Announcement(**said))
+
+    def _bury(self) -> None:
+        dead = [(self._children.pop(pid), how) for pid, how in ended()]
+        if self._stopping:
+            self._stop_store_last()
+            return
+        for child, how in dead:
+            if not self._is_up:
+                self._end(signal.SIGKILL)
+                raise StartFailed(f"{child.name} ended {how} before the server was ready")
+            log.error("%s ended %s", child.name, how)
+        if dead:
+            self._start_again([child for child, _ in dead])
+
+    def _start_again(self, dead: list[Child]) -> None:
+        self._board.count_restart()
+        self._failures = 0 if min(child.lived for child in dead) > _HEALTHY else self._failures + 1
+        names = [child.name for child in dead]
+        if _STORE in names:
+            self._end(signal.SIGKILL)
+            names = [_STORE, *(f"worker {number}" for number in range(1, self._board.workers + 1))]
+        due = time.monotonic() + (min(_FIRST_DELAY * 2**self._failures, _LAST_DELAY) if self._failures > 1 else 0.0)
+        for name in names:
+            log.info("starting %s again", name)
+            self._due[name] = due
+            if name != _STORE:
+                self._board.set_ready(_number(name), False)
+
+    def _start_due(self) -> None:
+        now = time.monotonic()
+        for name in [name for name, due in self._due.items() if due <= now]:
+            del self._due[name]
+            if name == _STORE:
+                self._start_store()
+            else:
+                self._start_worker(_number(name))
+
+    def _next_due(self) -> float | None:
+        return max(min(self._due.values()) - time.monotonic(), 0.0) if self._due else None
+
+    def _signalled(self, number: int) -> None:
+        if number not in (signal.SIGTERM, signal.SIGINT):
+            return
+        name = signal.Signals(number).name
+        if self._stopping and time.monotonic() - self._stopping > SAME_WISH:
+            log.error("Received %s again: ending at once", name)
+            self._end(signal.SIGKILL)
+            os._exit(SECOND_SIGNAL_EXIT_CODE)
+        if not self._stopping:
+            log.info("Received %s: shutting down", name)
+            self._stopping = time.monotonic()
+            self._due.clear()
+            for child in self._children.values():
+                if child.name != _STORE:
+                    child.signal(signal.SIGTERM)
+            self._stop_store_last()
+
+    def _stop_store_last(self) -> None:
+        """Workers have writes to finish; the store closes when nobody is left who could ask for any."""
+        if self._control is not None and all(child.name == _STORE for child in self._children.values()):
+            self._control.close()
+            self._control = None
+
+    def _end(self, number: signal.Signals) -> None:
+        """Ends all children at once, and waits for that."""
+        for child in self._children.values():
+            child.signal(number)
+        for pid in self._children:
+            os.waitpid(pid, 0)
+        self._children.clear()
+        if self._control is not None:
+            self._control.close()
+            self._control = None
+
+
+def _number(name: str) -> int:
+    return int(name.removeprefix("worker "))
+
+
+class _Wakeups:
+    """Signals as bytes on a socket, so that one wait is for them and for the pipe. They are handled one after the
+    other, between two waits."""
+
+    def __enter__(self) -> _Wakeups:
+        self._reading, self._writing = socket.socketpair()
+        self._reading.setblocking(False)
+        self._writing.setblocking(False)
+        signal.set_wakeup_fd(self._writing.fileno(), warn_on_full_buffer=False)
+        self._before = {number: signal.signal(number, lambda *_: None) for number in SIGNALS}
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        signal.set_wakeup_fd(-1)
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        self._reading.close()
+        self._writing.close()
+
+    def wait(self, status: StatusPipe, *, timeout: float | None) -> bytes:
+        """Return the numbers of the signals that came."""
+        select.select([self._reading.fileno(), status.fileno()], [], [], timeout)
+        try:
+            return self._reading.recv(4096)
+        except BlockingIOError:
+            return b""

@@ -1,0 +1,186 @@
+"""A worker or the store's process that is killed takes nothing with it that a client was told.
+
+Writers change objects of their own, watchers follow all of them, each over connections of its own, while processes are
+killed one after the other. `KILLS=50` kills more of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from restarts import server_client
+from worker_processes import WORKERS, WorkersServer
+
+from pilothouse.client import ListOptions
+from pilothouse.client.rest.client import Client
+from pilothouse.client.rest.errors import ConnectionFailed
+from pilothouse.client.rest.resource import ResourceClient
+from pilothouse.client.wait import poll
+from pilothouse.machinery.errors import NotFound
+from pilothouse.machinery.objects import name_of, resource_version_of
+from pilothouse.machinery.status_error import StatusError
+
+KILLS = int(os.environ.get("KILLS", "4"))
+WRITERS, WATCHERS = 8, 3
+LAST = "the-last-one"
+
+
+def config_maps(own: Client) -> ResourceClient:
+    return own.resource("v1", "configmaps", namespace="default")
+
+
+class Writer:
+    """Counts its object up. `acknowledged` has the number of each revision that the server told it."""
+
+    def __init__(self, server: WorkersServer, number: int) -> None:
+        self._server = server
+        self._name = f"writer-{number}"
+        self.acknowledged: dict[int, int] = {}
+        self._count = 0
+
+    async def write_for_ever(self) -> None:
+        while True:
+            with suppress(StatusError, ConnectionFailed):
+                async with server_client(self._server) as own:
+                    await self._write(config_maps(own))
+            await asyncio.sleep(0.02)
+
+    async def _write(self, objects: ResourceClient) -> None:
+        """Begins with what is there, for the last write may have been done or not when it was not answered."""
+        try:
+            current = await objects.get(self._name)
+        except NotFound:
+            current = await objects.create({"metadata": {"name": self._name}, "data": {"n": "0"}})
+        while True:
+            found = int(current["data"]["n"])
+            assert self._count - 1 <= found <= self._count or not self.acknowledged
+            assert found >= max(self.acknowledged.values(), default=0), "an acknowledged write is lost"
+            self._count = found + 1
+            current = await objects.update(current | {"data": {"n": str(self._count)}})
+            self.acknowledged[int(resource_version_of(current))] = self._count
+
+
+class Watcher:
+    """Follows all objects, as a reflector does: it resumes behind the last event where it is cut off, and lists again
+    where a worker that has just started does not know what was before."""
+
+    def __init__(self, server: WorkersServer) -> None:
+        self._server = server
+        self._since = 0
+        self.events: list[tuple[int, str, str]] = []
+        self.listed: list[tuple[int, int]] = []
+        """From which revision to which a list stands for the events."""
+
+    async def watch_to_the_end(self) -> None:
+        while not self.events or self.events[-1][1] != LAST:
+            with suppress(ConnectionFailed, StatusError):
+                async with server_client(self._server) as own:
+                    await self._follow(config_maps(own))
+            await asyncio.sleep(0.01)
+
+    async def _follow(self, objects: ResourceClient) -> None:
+        if self._since == 0 or not await self._watch(objects):
+            reached = int(resource_version_of(await objects.list()))
+            assert reached >= self._since, "a list went back in time"
+            self.listed.append((self._since, reached))
+            self._since = reached
+
+    async def _watch(self, objects: ResourceClient) -> bool:
+        """Return False where events are gone that this watcher has not seen."""
+        async with await objects.watch(ListOptions(resource_version=str(self._since))) as watch:
+            async for event in watch:
+                if event.type == "ERROR":
+                    assert event.object["code"] == 410
+                    return False
+                self._since = int(resource_version_of(event.object))
+                number = (event.object.get("data") or {}).get("n", "")
+                self.events.append((self._since, name_of(event.object), number))
+                if name_of(event.object) == LAST:
+                    break
+        return True
+
+
+def checked(watcher: Watcher, writers: list[Writer]) -> None:
+    """No event is missing, none comes twice, and each tells what was written."""
+    revisions = [revision for revision, _, _ in watcher.events]
+    assert revisions == sorted(set(revisions))
+    told = {revision: number for revision, _, number in watcher.events}
+    for writer in writers:
+        for revision, number in writer.acknowledged.items():
+            if not any(since < revision <= reached for since, reached in watcher.listed):
+                assert told[revision] == str(number)
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[WorkersServer]:
+    server = WorkersServer(tmp_path / "data")
+    yield server
+    server.close()
+
+
+async def all_are_ready(server: WorkersServer, *, without: set[int]) -> None:
+    """All processes are there, none of them one of those, and they say that they are ready."""
+
+    async def are_ready() -> bool:
+        pids = set(server.processes().values())
+        if len(pids) != WORKERS + 1 or pids & without:
+            return False
+        try:
+            return (await asyncio.to_thread(server.get, "/readyz"))[0] == 200
+        except OSError:
+            return False
+
+    await poll(are_ready, interval=0.05, timeout=60)
+
+
+async def under_load(server: WorkersServer, kill: Callable[[], Awaitable[None]]) -> None:
+    writers = [Writer(server, number) for number in range(WRITERS)]
+    watchers = [Watcher(server) for _ in range(WATCHERS)]
+    writing = [asyncio.ensure_future(writer.write_for_ever()) for writer in writers]
+    watching = [asyncio.ensure_future(watcher.watch_to_the_end()) for watcher in watchers]
+    for _ in range(KILLS):
+        await asyncio.sleep(0.3)
+        await kill()
+    await stopped(writing)
+    async with server_client(server) as own:
+        await config_maps(own).create({"metadata": {"name": LAST}})
+    await asyncio.wait_for(asyncio.gather(*watching), 60)
+    for watcher in watchers:
+        checked(watcher, writers)
+    assert all(writer.acknowledged for writer in writers)
+
+
+async def stopped(writing: list[asyncio.Future[Any]]) -> None:
+    """Raises what ended a writer before."""
+    for task in writing:
+        task.cancel()
+    for outcome in await asyncio.gather(*writing, return_exceptions=True):
+        if not isinstance(outcome, asyncio.CancelledError):
+            raise outcome
+
+
+async def test_workers_that_are_killed_lose_nothing(server: WorkersServer) -> None:
+    chance = random.Random(1)
+
+    async def kill() -> None:
+        before = set(server.processes().values())
+        server.kill(f"worker {chance.randint(1, WORKERS)}")
+        await all_are_ready(server, without=before - set(server.processes().values()))
+
+    await under_load(server, kill)
+
+
+async def test_a_store_that_is_killed_loses_nothing(server: WorkersServer) -> None:
+    async def kill() -> None:
+        before = set(server.processes().values())
+        server.kill("store")
+        await all_are_ready(server, without=before)
+
+    await under_load(server, kill)
