@@ -22,7 +22,7 @@ from pilothouse.controlplane.certificates.errors import CertificateError
 from pilothouse.controlplane.chain import create_server_chain
 from pilothouse.controlplane.config import Background, Config, new_config
 from pilothouse.controlplane.data_dir import DataDir, DataDirError
-from pilothouse.controlplane.errors import start_failures
+from pilothouse.controlplane.errors import StartFailed, start_failures
 from pilothouse.controlplane.options.completion import CompletedOptions
 from pilothouse.controlplane.ports import host_port, open_ports
 from pilothouse.controlplane.serving import Certificates, secure_serving
@@ -66,6 +66,8 @@ def run(options: CompletedOptions, ready: Callable[[Ready], None]) -> None:
 
 async def serve(options: CompletedOptions, stop: asyncio.Event, ready: Callable[[Ready], None]) -> None:
     """Serve in this event loop until `stop` is set; return after an orderly shutdown. Raises StartFailed."""
+    if options.pilothouse.worker_count > 1:
+        raise StartFailed("--workers: several workers need a process of their own")
     with start_failures(CertificateError, DataDirError, HookFailed, StorageError, ValueError):
         await _serve(options, stop, ready)
 

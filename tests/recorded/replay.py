@@ -4,6 +4,7 @@ replay.py                          all of tests/recorded, on a server of its own
 replay.py -v FOLDER|FILE …         these, with every difference
 replay.py --floor 1534             fails if fewer steps pass; without it, if any step differs
 replay.py --newer FOLDER           what is in the folder and not in tests/recorded; reported, never failed
+replay.py --workers 2              on a server of several processes
 replay.py --kubeconfig FILE        on a server that runs already
 
 A scenario is a YAML file whose `steps` are run in order in a fresh namespace; `.golden.json` beside it has the answers.
@@ -60,6 +61,7 @@ def main() -> int:
     parser.add_argument("--floor", type=int)
     parser.add_argument("--newer", type=Path)
     parser.add_argument("--kubeconfig", type=Path)
+    parser.add_argument("--workers", default="1")
     parser.add_argument("--ignore", action="append", default=[], help="a key to leave out of every comparison")
     parser.add_argument("-v", "--verbose", action="store_true")
     args = parser.parse_args()
@@ -67,7 +69,7 @@ def main() -> int:
     if not files:
         print("nothing to replay")
         return 0
-    with _server(args.kubeconfig) as call:
+    with _server(args.kubeconfig, args.workers) as call:
         results = [_replay(call, file, args) for file in files]
     passed, total = sum(ok for ok, _ in results), sum(count for _, count in results)
     print(f"{passed} passed, {total - passed} failed")
@@ -76,14 +78,14 @@ def main() -> int:
 
 
 @contextmanager
-def _server(kubeconfig: Path | None) -> Iterator[Call]:
+def _server(kubeconfig: Path | None, workers: str) -> Iterator[Call]:
     if kubeconfig is not None:
         yield _caller_of(kubeconfig)
         return
     with tempfile.NamedTemporaryFile("w") as tokens:
         tokens.write(f'{TOKEN},admin,admin,"system:masters"\n')
         tokens.flush()
-        with Server(process=True, token_auth_file=tokens.name, **FLAGS) as api:
+        with Server(process=True, token_auth_file=tokens.name, workers=workers, **FLAGS) as api:
             yield _caller(api.url, ssl.create_default_context(cafile=str(api.ca)), TOKEN)
 
 
