@@ -9,6 +9,7 @@ import socket
 import uuid
 from abc import ABC, abstractmethod
 from pathlib import Path
+from typing import Self
 
 from etcd_backend import connect, emptied_etcd
 from store_clock import ManualClock
@@ -46,22 +47,24 @@ class Backend(ABC):
         """Lets that much time pass for the keys that have a time to live. They may go a little later."""
 
 
-class SqliteBackend(Backend):
-    name = "sqlite"
-
+class _OnSqlite(Backend):
     def __init__(self, location: str) -> None:
         super().__init__(location)
         self.clock = ManualClock()
 
     @classmethod
-    def create(cls, scratch: Path) -> SqliteBackend:
+    def create(cls, scratch: Path) -> Self:
         return cls(str(scratch / uuid.uuid4().hex))
-
-    async def open(self) -> Store:
-        return await SqliteStore.open(Path(self.location), clock=self.clock, compaction_interval=0)
 
     async def let_expire(self, seconds: int) -> None:
         self.clock.advance(seconds)
+
+
+class SqliteBackend(_OnSqlite):
+    name = "sqlite"
+
+    async def open(self) -> SqliteStore:
+        return await SqliteStore.open(Path(self.location), clock=self.clock, compaction_interval=0)
 
 
 class EtcdBackend(Backend):
@@ -78,7 +81,7 @@ class EtcdBackend(Backend):
         """etcd lives by the real time, so whoever waits for the delete waits for it."""
 
 
-class RemoteBackend(SqliteBackend):
+class RemoteBackend(_OnSqlite):
     """The embedded store as workers see it, over a socket. Here both ends are in one process and on one event loop."""
 
     name = "remote"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -157,7 +157,7 @@ async def under_load(server: WorkersServer, kill: Callable[[], Awaitable[None]])
     assert all(writer.acknowledged for writer in writers)
 
 
-async def stopped(writing: list[asyncio.Future[Any]]) -> None:
+async def stopped(writing: Sequence[asyncio.Future[Any]]) -> None:
     """Raises what ended a writer before."""
     for task in writing:
         task.cancel()

@@ -21,7 +21,7 @@ from pilothouse.kube.core.services.traits import NO_ADDRESS, cluster_ip_of, clus
 from pilothouse.kube.networking.ip_addresses import FAMILY_LABEL, MANAGED_BY_LABEL
 from pilothouse.kube.tracked_access import tracked_access
 from pilothouse.kube.validation.addresses import ip_family
-from pilothouse.machinery.errors import AlreadyExists, NotFound
+from pilothouse.machinery.errors import AlreadyExists
 from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, namespace_of
 from pilothouse.machinery.times import Clock, parse_time, system_clock
 from pilothouse.machinery.validation.addresses import parse_ip_sloppy
@@ -68,7 +68,8 @@ class ClusterIPRepair:
         if parsed is None or not any(parsed in each for each in ranges):
             _log.error("the ClusterIP %s for Service %s is not within any service CIDR; please recreate", ip, where)
             return
-        address = known.get(ip) or await self._taken_since(ip)
+        # Another server may have taken it, and made the service, while they were listed.
+        address = known.get(ip) or await self._addresses.get(ip)
         if address is None:
             _log.warning("the ClusterIP %s for Service %s is not allocated; repairing", ip, where)
             await self._create(ip, service)
@@ -93,13 +94,6 @@ class ClusterIPRepair:
             return
         _log.warning("IPAddress %s appears to have leaked: cleaning up", name_of(address))
         await self._addresses.delete(name_of(address))
-
-    async def _taken_since(self, ip: str) -> Json | None:
-        """Return the address of a service that another server made while the addresses and services were listed."""
-        try:
-            return await self._addresses.get(ip)
-        except NotFound:
-            return None
 
     async def _create(self, ip: str, service: Json) -> None:
         try:
