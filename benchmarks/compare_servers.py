@@ -4,6 +4,7 @@
     compare_servers.py A.kubeconfig                       that one against a Pilothouse that is started here
     compare_servers.py A.kubeconfig B.kubeconfig          one against the other
     --pid N (once per kubeconfig)                         the server's process, for its memory
+    --workers N                                           of the Pilothouse that is started here
     --quick                                               a tenth of the load
 
 Kubeconfigs need a token. The load generator and the server share the machine; run nothing else beside them.
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import re
 import resource
 import sys
 import tempfile
@@ -23,6 +25,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 
 from servers import loads
+from servers.bodies import config_map, pod
 from servers.h2load import ensure_h2load
 from servers.local import local_pilothouse
 from servers.target import Target
@@ -31,19 +34,33 @@ Figures = dict[str, float]
 
 
 def measure(target: Target, *, scale: int) -> Figures:
+    some, many = 5_000 // scale, 30_000 // scale
+    nothing, node = "?labelSelector=app%3Dnobody", "?fieldSelector=spec.nodeName%3Dnode-7"
+
+    async def pods(upto: int) -> float:
+        await loads.fill_with_pods(target, upto=upto)
+        return upto
+
     rows: dict[str, Callable[[], Coroutine[Any, Any, float]]] = {
-        "GET one ConfigMap of 1 kB, HTTP/2 (1/s)": lambda: loads.get_one(target, requests=40_000 // scale, http1=False),
-        "GET one ConfigMap of 1 kB, HTTP/1.1 (1/s)": lambda: loads.get_one(
-            target, requests=40_000 // scale, http1=True
+        "GET ConfigMap of 1 kB, HTTP/1.1 (1/s)": lambda: loads.get_one(target, requests=40_000 // scale, http1=True),
+        "GET, HTTP/2 (1/s)": lambda: loads.get_one(target, requests=40_000 // scale, http1=False),
+        "create ConfigMap of 1 kB (1/s)": lambda: loads.create(
+            target, loads.CONFIG_MAPS, config_map("c-", generate=True), requests=20_000 // scale
         ),
-        "LIST 5,000 ConfigMaps of 2.5 kB (1/s)": lambda: loads.list_many(
-            target, objects=5_000, requests=max(100 // scale, 10)
-        ),
-        "create ConfigMap of 1 kB (1/s)": lambda: loads.create(target, requests=20_000 // scale),
         "update ConfigMap of 1 kB (1/s)": lambda: loads.update(target, requests=10_000 // scale),
-        "watch events to 1,000 watchers (1/s)": lambda: loads.watch_fan_out(
-            target, watchers=1_000, events=max(100 // scale, 20)
+        "create Pod (1/s)": lambda: loads.create(target, loads.PODS, pod("c-", generate=True), requests=4_000 // scale),
+        "Pods": lambda: pods(some),
+        "LIST all (1/s)": lambda: loads.list_pods(target, requests=max(200 // scale, 10)),
+        "LIST a label that none has (1/s)": lambda: loads.list_pods(
+            target, requests=4_000 // scale, clients=32, query=nothing
         ),
+        "watch events to 200 watchers (1/s)": lambda: loads.watch_fan_out(
+            target, watchers=200, events=max(500 // scale, 50)
+        ),
+        "Pods, more": lambda: pods(many),
+        "LIST a label that none has, first time (ms)": lambda: loads.list_once(target, "?labelSelector=tier%3Dx"),
+        "LIST by spec.nodeName, first time (ms)": lambda: loads.list_once(target, node),
+        "LIST by spec.nodeName (ms)": lambda: loads.list_once(target, node.replace("7", "8")),
     }
     figures: Figures = {}
     if target.pid:
@@ -57,8 +74,11 @@ def measure(target: Target, *, scale: int) -> Figures:
 
 
 def memory(pid: int) -> float:
-    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    return pages * resource.getpagesize() / 1e6
+    """Megabytes of the process and its children; what they share counts once."""
+    found = re.search(r"^Pss:\s+(\d+) kB", Path(f"/proc/{pid}/smaps_rollup").read_text(), re.MULTILINE)
+    assert found
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return int(found[1]) / 1000 + sum(memory(int(child)) for child in children)
 
 
 def print_table(results: list[tuple[str, Figures]]) -> None:
@@ -77,6 +97,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kubeconfigs", nargs="*", type=Path)
     parser.add_argument("--pid", action="append", type=int, default=[])
+    parser.add_argument("--workers", default="1")
     parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
     ensure_h2load()
@@ -89,7 +110,10 @@ def main() -> None:
         )
     ]
     if len(results) < 2:
-        with tempfile.TemporaryDirectory() as folder, local_pilothouse(Path(folder)) as (target, ready):
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            local_pilothouse(Path(folder), f"--workers={options.workers}") as (target, ready),
+        ):
             results.append((target.name, {"ready after (s)": ready} | measure(target, scale=scale)))
     print_table(results)
 

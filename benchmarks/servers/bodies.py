@@ -9,7 +9,7 @@ def config_map(name: str, *, size: int = 1000, generate: bool = False) -> bytes:
     return _object("ConfigMap", name, generate=generate, data={"k": "x" * size})
 
 
-def pod(name: str, *, generate: bool = False) -> bytes:
+def pod(name: str, *, generate: bool = False, node: str = "") -> bytes:
     """One such as a Deployment makes: a container with a port, a probe, resources, environment and a volume."""
     container = {
         "name": "web",
@@ -20,7 +20,8 @@ def pod(name: str, *, generate: bool = False) -> bytes:
         "readinessProbe": {"httpGet": {"path": "/ready", "port": "http"}},
         "volumeMounts": [{"name": "config", "mountPath": "/etc/web"}],
     }
-    spec = {"containers": [container], "volumes": [{"name": "config", "configMap": {"name": "web"}}]}
+    volumes = [{"name": "config", "configMap": {"name": "web"}}]
+    spec = {"containers": [container], "volumes": volumes} | ({"nodeName": node} if node else {})
     return _object("Pod", name, generate=generate, labels={"app": "web"}, spec=spec)
 
 

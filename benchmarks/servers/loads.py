@@ -11,50 +11,43 @@ from pathlib import Path
 
 import orjson
 
+from servers.bodies import config_map, pod
 from servers.connection import Connection
 from servers.h2load import h2load
 from servers.target import Target
 
 NAMESPACE = "benchmark"
-_PATH = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
+ROOT = f"/api/v1/namespaces/{NAMESPACE}"
+CONFIG_MAPS, PODS = f"{ROOT}/configmaps", f"{ROOT}/pods"
 _PARALLEL = 32
-
-
-def config_map(name: str, *, size: int, generate: bool = False) -> bytes:
-    metadata = {"generateName" if generate else "name": name}
-    return orjson.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"k": "x" * size}})
+_NODES = 300
 
 
 @asynccontextmanager
 async def namespace(target: Target) -> AsyncIterator[Connection]:
-    """A fresh namespace, emptied at the end."""
+    """A fresh namespace, whose ConfigMaps go at the end. Pods can be made in it where nobody makes its account."""
     async with Connection(target) as connection:
         body = orjson.dumps({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
         await connection.call("POST", "/api/v1/namespaces", body)
-        await connection.call("DELETE", _PATH)
+        account = orjson.dumps({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}})
+        await connection.call("POST", f"{ROOT}/serviceaccounts", account)
+        await connection.call("DELETE", CONFIG_MAPS)
         yield connection
-        await connection.call("DELETE", _PATH)
+        await connection.call("DELETE", CONFIG_MAPS)
 
 
 async def get_one(target: Target, *, requests: int, http1: bool) -> float:
     async with namespace(target) as connection:
-        await connection.call("POST", _PATH, config_map("one", size=1000))
-        load = await asyncio.to_thread(h2load, target, f"{_PATH}/one", requests=requests, http1=http1)
+        await connection.call("POST", CONFIG_MAPS, config_map("one"))
+        load = await asyncio.to_thread(h2load, target, f"{CONFIG_MAPS}/one", requests=requests, http1=http1)
         return load.requests_per_second
 
 
-async def list_many(target: Target, *, objects: int, requests: int) -> float:
-    async with namespace(target):
-        await in_parallel(target, objects, lambda c, i: _post(c, config_map(f"c{i}", size=2250)), parallel=_PARALLEL)
-        load = await asyncio.to_thread(h2load, target, _PATH, requests=requests, clients=2, http1=True)
-        return load.requests_per_second
-
-
-async def create(target: Target, *, requests: int) -> float:
+async def create(target: Target, path: str, body: bytes, *, requests: int) -> float:
     async with namespace(target):
         with tempfile.NamedTemporaryFile("wb", delete=False) as file:
-            file.write(config_map("c-", size=1000, generate=True))
-        load = await asyncio.to_thread(h2load, target, _PATH, requests=requests, body=Path(file.name))
+            file.write(body)
+        load = await asyncio.to_thread(h2load, target, path, requests=requests, body=Path(file.name))
         return load.requests_per_second
 
 
@@ -62,14 +55,42 @@ async def update(target: Target, *, requests: int) -> float:
     """Each connection replaces an object of its own, again and again."""
     async with namespace(target) as connection:
         for i in range(_PARALLEL):
-            await connection.call("POST", _PATH, config_map(f"u{i}", size=1000))
+            await connection.call("POST", CONFIG_MAPS, config_map(f"u{i}"))
 
         async def put(connection: Connection, i: int) -> None:
             name = f"u{i % _PARALLEL}"
-            answer = await connection.call("PUT", f"{_PATH}/{name}", config_map(name, size=1000 + i // _PARALLEL % 7))
+            new = config_map(name, size=1000 + i // _PARALLEL % 7)
+            answer = await connection.call("PUT", f"{CONFIG_MAPS}/{name}", new)
             assert answer.status == 200, answer
 
         return await in_parallel(target, requests, put, parallel=_PARALLEL)
+
+
+async def fill_with_pods(target: Target, *, upto: int) -> None:
+    """Makes pods, each bound to one of some nodes, until there are that many."""
+    async with namespace(target) as connection:
+        page = (await connection.call("GET", f"{PODS}?limit=1")).json()
+        there = len(page["items"]) + page["metadata"].get("remainingItemCount", 0)
+
+        async def make(connection: Connection, i: int) -> None:
+            answer = await connection.call("POST", PODS, pod("p-", generate=True, node=f"node-{i % _NODES}"))
+            assert answer.status == 201, answer
+
+        await in_parallel(target, upto - there, make, parallel=_PARALLEL)
+
+
+async def list_pods(target: Target, *, requests: int, clients: int = 2, query: str = "") -> float:
+    load = await asyncio.to_thread(h2load, target, PODS + query, requests=requests, clients=clients, http1=True)
+    return load.requests_per_second
+
+
+async def list_once(target: Target, query: str) -> float:
+    """Milliseconds of one list."""
+    async with Connection(target) as connection:
+        await connection.call("GET", "/version")
+        start = time.perf_counter()
+        await connection.call("GET", PODS + query)
+        return (time.perf_counter() - start) * 1000
 
 
 async def watch_fan_out(target: Target, *, watchers: int, events: int) -> float:
@@ -79,7 +100,7 @@ async def watch_fan_out(target: Target, *, watchers: int, events: int) -> float:
         await _wait_for_watchers(connection, watchers)
         start = time.perf_counter()
         for i in range(events):
-            await connection.call("POST", _PATH, config_map(f"w{i}", size=1000))
+            await connection.call("POST", CONFIG_MAPS, config_map(f"w{i}"))
         await asyncio.gather(*seen)
         return watchers * events / (time.perf_counter() - start)
 
@@ -87,7 +108,7 @@ async def watch_fan_out(target: Target, *, watchers: int, events: int) -> float:
 async def _watch(target: Target, events: int) -> None:
     async with Connection(target) as connection:
         found = 0
-        async for chunk in connection.stream(f"{_PATH}?watch=1&timeoutSeconds=120"):
+        async for chunk in connection.stream(f"{CONFIG_MAPS}?watch=1&timeoutSeconds=120"):
             found += chunk.count(b'"type":"ADDED"')
             if found >= events:
                 return
@@ -116,8 +137,3 @@ async def in_parallel(
     start = time.perf_counter()
     await asyncio.gather(*(run(worker) for worker in range(parallel)))
     return requests / (time.perf_counter() - start)
-
-
-async def _post(connection: Connection, body: bytes) -> None:
-    answer = await connection.call("POST", _PATH, body)
-    assert answer.status == 201, answer
