@@ -62,6 +62,7 @@ class Membership:
                 max_mutating_requests_inflight=_divided(generic.max_mutating_requests_inflight, workers),
             ),
             secure_serving=replace(options.secure_serving, secure_port=port, permit_port_sharing=True),
+            insecure_serving=options.insecure_serving if self.is_first else replace(options.insecure_serving, port=0),
             controllers=options.controllers if self.is_first else replace(options.controllers, controllers=("-*",)),
         )
 
