@@ -70,15 +70,16 @@ class CacheIndexes:
         for index in self._indexes.values():
             index.change(key, previous, current)
 
-    async def prepare(self, predicate: SelectionPredicate, keys: CacheKeyRange) -> None:
-        """Waits for an index that is missing, where the others leave many objects."""
+    def missing(self, predicate: Predicate | None) -> list[str]:
+        """Return the names of the indexes that could narrow the predicate, but are not filled, most telling first."""
+        if not isinstance(predicate, SelectionPredicate):
+            return []
         missing = [name for name, _ in self._demands(predicate) if not self._is_complete(name)]
-        if not missing:
-            return
-        found = self.candidates(predicate, keys)
-        if found is not None and len(found) <= FEW:
-            return
-        index = self._indexes.get(missing[0]) or self._add(missing[0])
+        return sorted(missing, key=[*self._fields, _LABELS].index) if len(missing) > 1 else missing
+
+    async def wait_for(self, name: str) -> None:
+        """Returns when the index is filled, or given up."""
+        index = self._indexes.get(name) or self._add(name)
         if filling := self._filling.get(index):
             await asyncio.wait([filling])
 
@@ -97,11 +98,12 @@ class CacheIndexes:
         return fewest if predicate.is_one_requirement else Candidates(fewest.runs, exact=False)
 
     def _demands(self, predicate: SelectionPredicate) -> Iterator[tuple[str, Demand]]:
-        """Yield each demand with the name of the index for it, the most telling first."""
-        demands = list(predicate.demands())
-        for field in self._fields:
-            yield from ((field, demand) for demand in demands if not demand.on.is_label and demand.on.name == field)
-        yield from ((_LABELS, demand) for demand in demands if demand.on.is_label)
+        """Yield each demand that an index is for, with the name of that."""
+        for demand in predicate.demands:
+            if demand.on.is_label:
+                yield _LABELS, demand
+            elif demand.on.name in self._fields:
+                yield demand.on.name, demand
 
     def _is_complete(self, name: str) -> bool:
         index = self._indexes.get(name)

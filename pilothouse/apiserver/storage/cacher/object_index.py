@@ -17,6 +17,7 @@ from pilothouse.apiserver.storage.cacher.selection_predicate import Demand
 from pilothouse.apiserver.storage.object import StoredObject
 
 _MOST_LABELS = 64
+_TEXT = frozenset({str})
 _MOST_VALUES = 1_000
 _TURN = 100  # objects indexed before others may run: each may have to be parsed
 
@@ -139,10 +140,6 @@ def _labels(stored: StoredObject | None) -> dict[str, str] | None:
         return {}
     try:
         labels = stored.read_labels()
-        return labels if len(labels) <= _MOST_LABELS and all(map(_is_text, labels.values())) else None
+        return labels if len(labels) <= _MOST_LABELS and _TEXT.issuperset(map(type, labels.values())) else None
     except Exception:
         return None
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)

@@ -39,16 +39,18 @@ class SelectionPredicate:
 
     labels: labels.Selector = labels.EVERYTHING
     fields: fields.Selector = fields.EVERYTHING
+    demands: tuple[Demand, ...] = field(init=False, repr=False, compare=False)
+    """What every selected object must have, fields first. A requirement not to have something is no demand."""
     _matches: Predicate = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "demands", tuple(self._demands()))
         object.__setattr__(self, "_matches", self._compiled())
 
     def __call__(self, stored: StoredObject) -> bool:
         return self._matches(stored)
 
-    def demands(self) -> Iterator[Demand]:
-        """Yield what every selected object must have, fields first. A requirement to not have something is none."""
+    def _demands(self) -> Iterator[Demand]:
         for term in self.fields.requirements:
             if term.equal:
                 yield Demand(LabelOrField(False, term.field), (term.value,))
@@ -65,7 +67,7 @@ class SelectionPredicate:
 
     def exact_match(self) -> tuple[LabelOrField, str] | None:
         """Return one thing that must have one certain value, if there is such a thing."""
-        for on, values in self.demands():
+        for on, values in self.demands:
             if values is not None and len(values) == 1:
                 return on, values[0]
         return None

@@ -11,7 +11,6 @@ from sortedcontainers import SortedDict
 from pilothouse.apiserver.storage.cacher.events import CacheChange
 from pilothouse.apiserver.storage.cacher.indexes import FEW, CacheIndexes, Candidates
 from pilothouse.apiserver.storage.cacher.pages import CachedPage, CacheKeyRange, ListSelection, select
-from pilothouse.apiserver.storage.cacher.selection_predicate import SelectionPredicate
 from pilothouse.apiserver.storage.interface import Entry, Event, Revision
 from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
 
@@ -62,8 +61,11 @@ class CacheState:
 
     async def prepare(self, selection: ListSelection) -> None:
         """Waits for an index where `page` would have to look at many objects without it."""
-        if isinstance(selection.matches, SelectionPredicate) and self.count(selection.keys) > FEW:
-            await self.indexes.prepare(selection.matches, selection.keys)
+        missing = self.indexes.missing(selection.matches)
+        if missing and self.count(selection.keys) > FEW:
+            found = self._candidates(selection)
+            if found is None or len(found) > FEW:
+                await self.indexes.wait_for(missing[0])
 
     async def page(self, selection: ListSelection, revision: Revision) -> CachedPage:
         keys, limit = selection.keys, selection.limit
