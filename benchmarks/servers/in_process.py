@@ -6,7 +6,7 @@ Requests are made by a user whose rights come from a RoleBinding, and who is nob
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -44,7 +44,7 @@ class InProcess:
     def __init__(self, handler: Handler) -> None:
         self._handler = handler
 
-    async def call(self, method: str, path: str, body: bytes = b"", *, token: str = _USER) -> Response:
+    async def call(self, method: str, path: str, body: bytes = b"", *, query: str = "", token: str = _USER) -> Response:
         """Raises AssertionError for an answer that is no success."""
 
         async def read_body(limit: int) -> bytes:
@@ -57,9 +57,17 @@ class InProcess:
             (b"content-type", b"application/json"),
             (b"content-length", b"%d" % len(body)),
         ]
-        response = await self._handler(Request(method, path, "", headers, read_body, client=("127.0.0.1", 40000)))
+        response = await self._handler(Request(method, path, query, headers, read_body, client=("127.0.0.1", 40000)))
         assert response.status in (200, 201), response.body
         return response
+
+
+async def fill(folder: Path, objects: Iterable[tuple[str, bytes]]) -> None:
+    """Writes objects into the store of a server that is not started yet."""
+    options = _options(folder, ())
+    store = await open_store(options.etcd, Path(options.pilothouse.data_dir), timeout=60.0)
+    await asyncio.gather(*(store.create(key, value) for key, value in objects))
+    await store.close()
 
 
 @asynccontextmanager

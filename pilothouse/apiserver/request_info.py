@@ -117,15 +117,15 @@ def _split_namespace(parts: list[str]) -> tuple[str, list[str]]:
 
 def _with_query(info: RequestInfo, request: Request) -> RequestInfo:
     """Collections: the query tells a watch from a list, and a selector may name the one object."""
-    if info.verb == "get":
-        info = replace(info, verb="watch" if boolean(request, "watch") else "list", name=_selected_name(request))
-    elif info.verb == "delete":
-        info = replace(info, verb="deletecollection")
-    if info.verb in _VERBS_WITH_SELECTORS and not info.verb_in_path:
-        return replace(
-            info, field_selector=request.param("fieldSelector"), label_selector=request.param("labelSelector")
-        )
-    return info
+    verb, name = info.verb, info.name
+    if verb == "get":
+        verb, name = "watch" if boolean(request, "watch") else "list", _selected_name(request)
+    elif verb == "delete":
+        verb = "deletecollection"
+    if verb in _VERBS_WITH_SELECTORS and not info.verb_in_path:
+        by_fields, by_labels = request.param("fieldSelector"), request.param("labelSelector")
+        return replace(info, verb=verb, name=name, field_selector=by_fields, label_selector=by_labels)
+    return replace(info, verb=verb, name=name)
 
 
 def _selected_name(request: Request) -> str:

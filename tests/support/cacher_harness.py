@@ -10,11 +10,13 @@ from itertools import count
 from typing import Any
 
 from pilothouse.apiserver.storage.cacher.cacher import Cacher
+from pilothouse.apiserver.storage.cacher.selection_predicate import SelectionPredicate
 from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
 from pilothouse.apiserver.storage.interface import Entry, Store
 from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json, name_of
+from pilothouse.machinery.selectors import labels
 
 PREFIX = "/registry/configmaps/"
 CODEC = ObjectCodec("ConfigMap", "v1", lambda obj: {"metadata.name": name_of(obj), "data.node": obj["data"]["node"]})
@@ -70,8 +72,8 @@ def key(name: str, namespace: str = "ns") -> str:
     return f"{PREFIX}{namespace}/{name}"
 
 
-def value(name: str, *, node: str = "", text: str = "", **labels: str) -> bytes:
-    metadata: Json = {"name": name, "uid": f"uid-{name}", "labels": labels}
+def value(name: str, *, node: str = "", text: str = "", **own: str) -> bytes:
+    metadata: Json = {"name": name, "uid": f"uid-{name}", "labels": own}
     return CODEC.encode({"metadata": metadata, "data": {"node": node, "text": text}})
 
 
@@ -91,8 +93,8 @@ async def remove(store: Store, name: str, namespace: str = "ns") -> Entry:
     return await store.delete(where, expected=old.modified)
 
 
-def labelled(name: str, content: str) -> Callable[[StoredObject], bool]:
-    return lambda obj: obj.labels.get(name) == content
+def labelled(name: str, content: str) -> SelectionPredicate:
+    return SelectionPredicate(labels.from_set({name: content}))
 
 
 def text_of(obj: StoredObject) -> str:

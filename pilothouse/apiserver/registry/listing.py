@@ -10,8 +10,7 @@ continue token                     watch cache or store, at the revision of the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from pilothouse.apiserver.registry import continue_token
 from pilothouse.apiserver.registry.context import RequestContext
@@ -19,17 +18,15 @@ from pilothouse.apiserver.registry.continue_token import Position
 from pilothouse.apiserver.registry.errors import parse_resource_version, translated
 from pilothouse.apiserver.registry.interface import ListResult
 from pilothouse.apiserver.registry.options import ListOptions
+from pilothouse.apiserver.storage.cacher.selection_predicate import SelectionPredicate
 from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
 from pilothouse.apiserver.storage.errors import Compacted
-from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.errors import BadRequest, Expired
 from pilothouse.machinery.status_error import StatusError
 from pilothouse.machinery.validation.names import is_valid_path_segment_name, name_is_dns_label
 
 if TYPE_CHECKING:
     from pilothouse.apiserver.registry.store import RegistryStore
-
-Matches: TypeAlias = Callable[[StoredObject], bool]
 
 _TOO_OLD_TO_CONTINUE = (
     "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
@@ -39,14 +36,9 @@ _TOO_OLD_TO_CONTINUE = (
 )
 
 
-def predicate(options: ListOptions) -> Matches | None:
+def predicate(options: ListOptions) -> SelectionPredicate | None:
     """Return the predicate of the selectors, None where everything matches."""
-    labels, fields = options.label_selector, options.field_selector
-    if fields.empty:
-        return None if labels.empty else lambda stored: labels.matches(stored.labels)
-    if labels.empty:
-        return lambda stored: fields.matches(stored.fields)
-    return lambda stored: labels.matches(stored.labels) and fields.matches(stored.fields)
+    return None if options.selects_everything else SelectionPredicate(options.label_selector, options.field_selector)
 
 
 async def list_objects(registry: RegistryStore, ctx: RequestContext, options: ListOptions) -> ListResult:
@@ -72,14 +64,7 @@ async def watch_objects(
             send_initial_events=options.send_initial_events,
             bookmarks=options.allow_watch_bookmarks,
             deadline=deadline,
-            trigger=_trigger(registry, options),
         )
-
-
-def _trigger(registry: RegistryStore, options: ListOptions) -> str | None:
-    """The value of the resource's trigger field that the watch selects, if it selects one."""
-    field = registry.resource.trigger_field
-    return options.field_selector.requires_exact_match(field) if field else None
 
 
 def _prefix(registry: RegistryStore, ctx: RequestContext, options: ListOptions) -> str:

@@ -70,8 +70,8 @@ class Resource:
     """Annotations that stand for fields which the kind has no longer: its metadata alone is shown without them."""
     returns_deleted_object: bool = False
     """DELETE answers the object that was deleted instead of a Status."""
-    trigger_field: str = ""
-    """The field by whose value most watchers select, if there is one: what others select costs them nothing."""
+    indexed_fields: Sequence[str] = ("metadata.name",)
+    """Selectable fields by which lists are narrowed without a look at every object, the most telling first."""
     extra_field_labels: frozenset[str] = field(default_factory=frozenset)
     """Field labels that selectors may name besides the keys of `fields`."""
     unsupported_label: Callable[[str], str] = label_not_supported

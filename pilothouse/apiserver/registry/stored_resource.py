@@ -111,7 +111,9 @@ class StoredResource:
         store = store_of(store, group_resource)
         codec = codec_of(resource, empty, on_read)
         self.objects = ObjectStore(store, codec, group_resource)
-        self.cacher = Cacher(store, self.keys.prefix, codec, resource=group_resource, trigger=resource.trigger_field)
+        self.cacher = Cacher(
+            store, self.keys.prefix, codec, resource=group_resource, indexed_fields=resource.indexed_fields
+        )
 
     async def start(self) -> None:
         """Begins to fill the watch cache. Requests may come at once; they wait for a moment."""

@@ -19,6 +19,7 @@ from typing import TypeAlias
 import orjson
 
 from pilothouse.apiserver.storage.interface import Entry, Revision
+from pilothouse.apiserver.storage.labels_in_bytes import labels_in
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import METADATA_ORDER, Json, labels_of, metadata
 from pilothouse.machinery.schema.raw_json import RawFields, compact, dump_exactly, keep_raw
@@ -133,6 +134,8 @@ class StoredObject:
     @property
     def labels(self) -> dict[str, str]:
         if self._labels is None:
+            self._labels = self._labels_in_bytes()
+        if self._labels is None:
             self._index()
         assert self._labels is not None
         return self._labels
@@ -143,6 +146,16 @@ class StoredObject:
             self._index()
         assert self._fields is not None
         return self._fields
+
+    def read_labels(self) -> dict[str, str]:
+        """Return `labels`, which are kept for the next time only where it takes a parser to read them."""
+        if self._labels is None and (found := self._labels_in_bytes()) is not None:
+            return found
+        return self.labels
+
+    def read_fields(self) -> Fields:
+        """Return `fields`, and keep nothing for the next time."""
+        return self._codec.fields_of(self._shown()) if self._fields is None else self._fields
 
     def encoded(self, form: Hashable, make: Callable[[StoredObject], bytes]) -> bytes:
         """Another encoding of this object (a media type, a version, a table row), made once and kept."""
@@ -171,6 +184,9 @@ class StoredObject:
     def is_shown_as_stored(self) -> bool:
         """Whether an object that is written as it is shown would leave the store as it is."""
         return self._codec.on_read is None or self._shown() == orjson.loads(self._value)
+
+    def _labels_in_bytes(self) -> dict[str, str] | None:
+        return labels_in(self._value, self._codec.type_prefix) if self._codec.on_read is None else None
 
     def _index(self) -> None:
         obj = self._shown()

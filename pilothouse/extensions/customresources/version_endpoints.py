@@ -88,6 +88,7 @@ def declared(resource: CustomResource) -> Resource:
         group=resource.group,
         version=version.name,
         fields=_selectable_values(resource),
+        indexed_fields=("metadata.name", *_selectable_names(resource)),
         storage_path=f"{resource.group}/{resource.plural}",
     )
 
@@ -171,13 +172,18 @@ def _selectable_labels(resource: CustomResource, version: Version) -> set[str]:
 def _selectable_values(resource: CustomResource) -> Callable[[Json], Fields]:
     """Return a function from a stored object to the values of the fields that are selectable in any version."""
     own = metadata_fields if resource.namespaced else cluster_metadata_fields
-    paths = {path for version in resource.versions.values() for path in version.selectable_fields}
-    selectable = {path.removeprefix("."): compile_path(path) for path in sorted(paths)}
+    selectable = {name: compile_path(f".{name}") for name in _selectable_names(resource)}
 
     def fields(obj: Json) -> Fields:
         return own(obj) | {name: _text(path, obj) for name, path in selectable.items()}
 
     return fields
+
+
+def _selectable_names(resource: CustomResource) -> list[str]:
+    """Return the fields of its own that are selectable in any version."""
+    paths = {path for version in resource.versions.values() for path in version.selectable_fields}
+    return [path.removeprefix(".") for path in sorted(paths)]
 
 
 def _text(path: JsonPath, obj: Json) -> str:

@@ -127,6 +127,7 @@ JOBS = Resource(
     strategy=JobStrategy(),
     group="batch",
     fields=_fields,
+    indexed_fields=("metadata.name", "status.successful"),
     unsupported_label=lambda label: f"field label {quote(label)} not supported for Job",
     columns=[
         NAME,

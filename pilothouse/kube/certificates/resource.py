@@ -50,6 +50,7 @@ CERTIFICATE_SIGNING_REQUESTS = Resource(
     strategy=CertificateSigningRequestStrategy(),
     group=GROUP,
     fields=_fields,
+    indexed_fields=("spec.signerName",),
     columns=[
         NAME,
         AGE,

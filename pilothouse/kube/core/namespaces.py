@@ -179,6 +179,7 @@ NAMESPACES = Resource(
     names=Names("namespaces", kind="Namespace", short=["ns"]),
     strategy=NamespaceStrategy(),
     fields=_fields,
+    indexed_fields=("status.phase",),
     returns_deleted_object=True,
     columns=[
         NAME,

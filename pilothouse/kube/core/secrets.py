@@ -117,6 +117,7 @@ SECRETS = Resource(
     names=Names("secrets", kind="Secret"),
     strategy=SecretStrategy(),
     fields=_fields,
+    indexed_fields=("metadata.name", "type"),
     columns=[
         NAME,
         Column("Type", lambda obj: obj.get("type") or "", documented=(_SECRET, "type")),

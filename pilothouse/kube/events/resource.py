@@ -61,6 +61,14 @@ EVENTS = Resource(
     names=Names("events", kind="Event", short=["ev"]),
     strategy=CoreEventStrategy(),
     fields=_fields,
+    indexed_fields=(
+        "involvedObject.uid",
+        "involvedObject.name",
+        "metadata.name",
+        "involvedObject.kind",
+        "reason",
+        "type",
+    ),
     columns=[
         Column("Last Seen", _last_seen, documented=(_EVENT, "lastTimestamp")),
         Column("Type", lambda event: text(event, "type"), documented=(_EVENT, "type")),

@@ -168,6 +168,7 @@ RESOURCE_SLICES = Resource(
     group=GROUP,
     returns_deleted_object=True,
     fields=_fields,
+    indexed_fields=("spec.nodeName", "spec.driver"),
     unsupported_label=lambda label: f"field label not supported for {GROUP}/v1, Kind=ResourceSlice: {label}",
     columns=[
         NAME,

@@ -9,9 +9,11 @@ from cacher_memory_store import MemoryStore
 
 from pilothouse.apiserver.storage.cacher.cacher import Cacher
 from pilothouse.apiserver.storage.cacher.errors import TooLargeRevision, TooOld
-from pilothouse.apiserver.storage.cacher.events import Predicate, WatchEvent
+from pilothouse.apiserver.storage.cacher.events import WatchEvent
+from pilothouse.apiserver.storage.cacher.selection_predicate import SelectionPredicate
 from pilothouse.apiserver.storage.cacher.window import WindowLimits
 from pilothouse.apiserver.storage.object import StoredObject
+from pilothouse.machinery.selectors import fields, labels
 
 
 async def test_a_watch_of_the_state_begins_with_it_in_key_order(store: MemoryStore, cacher: Cacher) -> None:
@@ -200,24 +202,36 @@ async def test_a_watch_outside_the_prefix_is_refused(cacher: Cacher) -> None:
 async def test_watchers_of_a_trigger_value_are_asked_only_about_it(store: MemoryStore, clock: ManualClock) -> None:
     asked: list[tuple[str, str]] = []
 
-    def on(node: str) -> Predicate:
-        def matches(obj: StoredObject) -> bool:
-            asked.append((node, obj.fields["data.node"]))
-            return obj.fields["data.node"] == node
+    class OnNode(SelectionPredicate):
+        def __call__(self, stored: StoredObject) -> bool:
+            asked.append((str(self.fields), stored.fields["data.node"]))
+            return super().__call__(stored)
 
-        return matches
-
-    async with running(store, clock=clock, trigger="data.node") as cacher:
-        first = await cacher.watch(PREFIX, predicate=on("n1"), trigger="n1")
-        second = await cacher.watch(f"{PREFIX}ns/", predicate=on("n2"), trigger="n2")
+    async with running(store, clock=clock) as cacher:
+        first = await cacher.watch(PREFIX, predicate=OnNode(fields=fields.parse("data.node=n1")))
+        second = await cacher.watch(f"{PREFIX}ns/", predicate=OnNode(fields=fields.parse("data.node=n2")))
         await put(store, "a", node="n1")
         await put(store, "a", node="n2")
         await put(store, "b", "other", node="n2")
         await put(store, "c", node="n3")
         assert await ready_events(first) == [("ADDED", "a", 1), ("DELETED", "a", 2)]
         assert await ready_events(second) == [("ADDED", "a", 2)]
-        assert ("n1", "n3") not in asked
-        assert ("n2", "n3") not in asked
+        assert "n3" not in {node for _, node in asked}
+
+
+async def test_watchers_of_a_label_see_objects_come_and_leave(store: MemoryStore, cacher: Cacher) -> None:
+    watcher = await cacher.watch(PREFIX, predicate=SelectionPredicate(labels.parse("app=web,!old")))
+    other = await cacher.watch(f"{PREFIX}ns/", predicate=SelectionPredicate(labels.parse("app in (web)")))
+    await put(store, "a", app="web")
+    await put(store, "a", app="web", old="yes")
+    await put(store, "a", app="db")
+    await put(store, "b")
+    await put(store, "b", "elsewhere", app="web")
+    assert await ready_events(watcher) == [("ADDED", "a", 1), ("DELETED", "a", 2), ("ADDED", "b", 5)]
+    assert await ready_events(other) == [("ADDED", "a", 1), ("MODIFIED", "a", 2), ("DELETED", "a", 3)]
+    for each in (watcher, other):
+        each.close()
+    assert cacher.watchers == 0
 
 
 async def test_a_resume_from_before_the_window_is_refused(store: MemoryStore, clock: ManualClock) -> None:

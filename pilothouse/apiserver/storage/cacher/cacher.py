@@ -9,6 +9,8 @@ Guarantees, on one event loop and without locks:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pilothouse.apiserver.storage.cacher.bookmarks import BookmarkSchedule
 from pilothouse.apiserver.storage.cacher.clock import CacheClock, LoopClock
 from pilothouse.apiserver.storage.cacher.direct_reader import DirectReader
@@ -18,7 +20,7 @@ from pilothouse.apiserver.storage.cacher.events import Predicate, WatchEvent, bo
 from pilothouse.apiserver.storage.cacher.feed import CacheFeed
 from pilothouse.apiserver.storage.cacher.freshness import Freshness
 from pilothouse.apiserver.storage.cacher.metrics import CacheMetrics
-from pilothouse.apiserver.storage.cacher.pages import CachedPage, CacheKeyRange, ListSelection
+from pilothouse.apiserver.storage.cacher.pages import CachedPage, ListSelection
 from pilothouse.apiserver.storage.cacher.readiness import Readiness
 from pilothouse.apiserver.storage.cacher.reflector import StoreReflector
 from pilothouse.apiserver.storage.cacher.state import CacheState
@@ -37,7 +39,7 @@ WATCH_BUFFER = 1000
 class Cacher:
     """`prefix` holds all keys of the resource, either as prefix + name or as prefix + namespace + "/" + name.
 
-    `trigger` names the one field, if any, by whose value watchers are indexed (spec.nodeName for pods).
+    `indexed_fields` are those that lists select by, the most telling first.
     """
 
     def __init__(
@@ -47,7 +49,7 @@ class Cacher:
         codec: ObjectCodec,
         *,
         resource: GroupResource,
-        trigger: str = "",
+        indexed_fields: Sequence[str] = (),
         clock: CacheClock | None = None,
         window: WindowLimits | None = None,
         watch_buffer: int = WATCH_BUFFER,
@@ -58,10 +60,10 @@ class Cacher:
         self._watch_buffer = watch_buffer
         self._metrics = CacheMetrics(resource)
         self._direct = DirectReader(store, codec)
-        self._state = CacheState(codec)
+        self._state = CacheState(codec, indexed_fields)
         self._metrics.count_objects(self._state)
         self._window = ChangeWindow(window or WindowLimits(), self._metrics)
-        self._watchers = CacheWatchers(prefix, trigger=trigger, metrics=self._metrics)
+        self._watchers = CacheWatchers(prefix, self._metrics)
         self._readiness = Readiness(clock)
         self._freshness = Freshness(clock, request_progress=self._request_progress, metrics=self._metrics)
         self._bookmarks = BookmarkSchedule(
@@ -99,6 +101,7 @@ class Cacher:
         await self._reflector.stop()
         self._feed.lost(Unavailable("the watch cache is stopped"))
         self._readiness.stop()
+        self._state.indexes.stop()
         self._bookmarks.stop()
 
     @property
@@ -141,6 +144,7 @@ class Cacher:
             return page
         else:
             self._metrics.consistent_list(fallback=False)
+        await self._state.prepare(selection)
         return self._counted(await self._state.page(selection, self.revision), selection)
 
     async def watch(
@@ -152,17 +156,17 @@ class Cacher:
         send_initial_events: bool | None = None,
         bookmarks: bool = False,
         deadline: float | None = None,
-        trigger: str | None = None,
     ) -> CacheWatcher:
         """Changes under `prefix`, or to the one object with that key.
 
         Starts with the state when `send_initial_events` asks for it, or when it is None and `after` is 0 or None;
-        otherwise with the changes after `after`. `deadline` is in the time of the clock. `trigger` is the value of
-        the trigger field that the predicate demands. Raises CacheNotReady, TooOld, TooLargeRevision, Unavailable.
+        otherwise with the changes after `after`. `deadline` is in the time of the clock. Raises CacheNotReady, TooOld,
+        TooLargeRevision, Unavailable.
         """
-        scope = self._watchers.scope(prefix, trigger)
+        scope = self._watchers.scope(prefix, predicate)
         if send_initial_events or (send_initial_events is None and not after):
-            start = await self._start_with_state(prefix, after, mark_end=bool(send_initial_events and bookmarks))
+            selection = ListSelection(prefix, matches=predicate)
+            start = await self._start_with_state(selection, after, mark_end=bool(send_initial_events and bookmarks))
         else:
             start = await self._start_after(after)
         # Nothing may be awaited from here to `add`: a change in between would be missed.
@@ -186,17 +190,21 @@ class Cacher:
     async def _list_at(self, selection: ListSelection, revision: Revision) -> CachedPage:
         """The window says what changed since, so the past is the present with those changes undone."""
         await self._require(revision)
+        await self._state.prepare(selection)
         if revision < self._window.floor:
             return await self._direct.list(selection, at=revision)
         changes = self._window.after(revision)
         return self._counted(await self._state.page_before(changes, selection, revision), selection)
 
-    async def _start_with_state(self, prefix: str, not_older_than: Revision | None, *, mark_end: bool) -> WatchStart:
+    async def _start_with_state(
+        self, selection: ListSelection, not_older_than: Revision | None, *, mark_end: bool
+    ) -> WatchStart:
         if not_older_than is not None:
             await self._require(not_older_than)
         elif not await self._is_current():
-            return await self._start_with_store(prefix, mark_end=mark_end)
-        objects = self._state.objects(CacheKeyRange.of(prefix))
+            return await self._start_with_store(selection.prefix, mark_end=mark_end)
+        await self._state.prepare(selection)
+        objects = self._state.selectable(selection)
         return WatchStart(self.revision, objects, end=self._end(self.revision, mark_end))
 
     async def _start_with_store(self, prefix: str, *, mark_end: bool) -> WatchStart:

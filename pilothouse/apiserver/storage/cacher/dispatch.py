@@ -1,50 +1,51 @@
 """Fan-out: each change goes to the watchers that it can concern, and to no others.
 
-Every watcher stands in one scope, a string. A change has a few scopes, found without looking at any watcher:
+Every watcher stands in one scope. A change has a few scopes, found without looking at any watcher:
 
     /registry/pods/             those who watch everything
     /registry/pods/ns/          those who watch one namespace
     /registry/pods/ns/a         those who watch one object
-    either of the first two, NUL, node-1
-                                those of them who select one value of the trigger field, as thousands of kubelets do
+    either of the first two, spec.nodeName, node-1
+                                those of them who select one value of a field or label, as thousands of kubelets do
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 
-from pilothouse.apiserver.storage.cacher.events import CacheChange, ChangeEvents
+from pilothouse.apiserver.storage.cacher.events import CacheChange, ChangeEvents, Predicate
 from pilothouse.apiserver.storage.cacher.metrics import CacheMetrics
-from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
+from pilothouse.apiserver.storage.cacher.selection_predicate import LabelOrField, SelectionPredicate
+from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher, WatchScope
 
 
 class CacheWatchers:
-    _by_scope: dict[str, dict[CacheWatcher, None]]  # no scope is empty
+    _by_scope: dict[WatchScope, dict[CacheWatcher, None]]  # no scope is empty
+    _triggers: dict[str, dict[LabelOrField, int]]  # by prefix: what its watchers select by, and in how many scopes
 
-    def __init__(self, prefix: str, *, trigger: str, metrics: CacheMetrics) -> None:
+    def __init__(self, prefix: str, metrics: CacheMetrics) -> None:
         self._prefix = prefix
-        self._trigger = trigger
         self._metrics = metrics
         self._by_scope = {}
-        self._triggered = 0  # how many stand in a scope of the trigger field; objects are parsed only for them
+        self._triggers = {}
 
     def __len__(self) -> int:
         return sum(map(len, self._by_scope.values()))
 
-    def scope(self, prefix: str, value: str | None) -> str:
-        """The scope for a watch of `prefix` that selects this value of the trigger field, if it selects one."""
+    def scope(self, prefix: str, predicate: Predicate | None) -> WatchScope:
+        """The narrowest scope for a watch of `prefix` with this predicate."""
         if not prefix.startswith(self._prefix):
             raise ValueError(f"{prefix} is not under {self._prefix}")
-        if value is None or not prefix.endswith("/"):
-            return prefix
-        if not self._trigger:
-            raise ValueError(f"{self._prefix} has no trigger field")
-        return f"{prefix}\0{value}"
+        if prefix.endswith("/") and isinstance(predicate, SelectionPredicate) and (exact := predicate.exact_match()):
+            return WatchScope(prefix, *exact)
+        return WatchScope(prefix)
 
     def add(self, watcher: CacheWatcher) -> None:
-        self._by_scope.setdefault(watcher.options.scope, {})[watcher] = None
-        self._triggered += "\0" in watcher.options.scope
+        scope = watcher.options.scope
+        if scope not in self._by_scope:
+            self._by_scope[scope] = {}
+            self._count(scope, 1)
+        self._by_scope[scope][watcher] = None
 
     def remove(self, watcher: CacheWatcher) -> None:
         scope = watcher.options.scope
@@ -54,7 +55,7 @@ class CacheWatchers:
         del watchers[watcher]
         if not watchers:
             del self._by_scope[scope]
-        self._triggered -= "\0" in scope
+            self._count(scope, -1)
 
     def dispatch(self, change: CacheChange) -> None:
         views = ChangeEvents(change)
@@ -69,18 +70,30 @@ class CacheWatchers:
             for watcher in tuple(watchers):
                 watcher.close(error)
 
-    def _scopes(self, change: CacheChange) -> Iterator[str]:
-        namespace = change.key[: change.key.rindex("/") + 1]
-        yield change.key
-        for prefix in {namespace, self._prefix}:
-            yield prefix
-            if self._triggered:
-                yield from {f"{prefix}\0{value}" for value in self._trigger_values(change)}
+    def _count(self, scope: WatchScope, step: int) -> None:
+        """Objects are parsed only for what some watcher selects by."""
+        if scope.on is None:
+            return
+        triggers = self._triggers.setdefault(scope.prefix, {})
+        triggers[scope.on] = triggers.get(scope.on, 0) + step
+        if not triggers[scope.on]:
+            del triggers[scope.on]
+        if not triggers:
+            del self._triggers[scope.prefix]
 
-    def _trigger_values(self, change: CacheChange) -> Iterator[str]:
+    def _scopes(self, change: CacheChange) -> Iterator[WatchScope]:
+        namespace = change.key[: change.key.rindex("/") + 1]
+        yield WatchScope(change.key)
+        for prefix in {namespace, self._prefix}:
+            yield WatchScope(prefix)
+            for trigger in tuple(self._triggers.get(prefix, ())):
+                yield from self._triggered(change, prefix, trigger)
+
+    def _triggered(self, change: CacheChange, prefix: str, trigger: LabelOrField) -> Iterator[WatchScope]:
         """Two when the value changed: the watchers of the old one have to see the object leave."""
-        for obj in (change.current, change.previous):
-            # An object that can not be read has no value; whoever must look at it is ended in `offer`.
-            with suppress(Exception):
-                if obj is not None:
-                    yield obj.fields.get(self._trigger, "")
+        try:
+            values = {trigger.of(obj) for obj in (change.current, change.previous) if obj is not None}
+        except Exception:  # an object that can not be read may have any value; who must look at it is ended in `offer`
+            yield from [scope for scope in self._by_scope if (scope.prefix, scope.on) == (prefix, trigger)]
+            return
+        yield from (WatchScope(prefix, trigger, value) for value in values if value is not None)

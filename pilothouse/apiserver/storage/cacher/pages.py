@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import field
 
 from pilothouse.apiserver.storage.cacher.events import Predicate
 from pilothouse.apiserver.storage.interface import Revision
@@ -43,10 +44,10 @@ class ListSelection:
     after: str = ""
     limit: int = 0
     matches: Predicate | None = None
+    keys: CacheKeyRange = field(init=False)
 
-    @property
-    def keys(self) -> CacheKeyRange:
-        return CacheKeyRange.of(self.prefix, self.after)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "keys", CacheKeyRange.of(self.prefix, self.after))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,11 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from pilothouse.apiserver.storage.cacher.events import CacheChange, ChangeEvents, EventType, Predicate, WatchEvent
 from pilothouse.apiserver.storage.cacher.pages import CacheKeyRange
+from pilothouse.apiserver.storage.cacher.selection_predicate import LabelOrField
 from pilothouse.apiserver.storage.interface import Revision
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.dataclass import dataclass
@@ -44,12 +45,20 @@ class WatchStart:
             yield ChangeEvents(change).through(predicate) if change.key in keys else None
 
 
-@dataclass(frozen=True, slots=True)
-class WatchOptions:
-    """The wishes of the owner of a watch. `scope` names the events that can concern it at all."""
+class WatchScope(NamedTuple):
+    """The objects that can concern a watch: those under the prefix (or the one with that key) which have the value."""
 
     prefix: str
-    scope: str
+    on: LabelOrField | None = None
+    value: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WatchOptions:
+    """The wishes of the owner of a watch."""
+
+    prefix: str
+    scope: WatchScope
     predicate: Predicate | None = None
     bookmarks: bool = False
     deadline: float | None = None

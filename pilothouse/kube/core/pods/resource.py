@@ -31,7 +31,7 @@ PODS = Resource(
     names=Names("pods", kind="Pod", short=["po"], categories=["all"]),
     strategy=PodStrategy(),
     fields=_fields,
-    trigger_field="spec.nodeName",
+    indexed_fields=("spec.nodeName", "metadata.name", "status.podIP", "status.phase"),
     extra_field_labels=frozenset({"status.podIPs"}),
     returns_deleted_object=True,
     columns=COLUMNS,

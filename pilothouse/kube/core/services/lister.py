@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.cacher.events import EventType, WatchEvent
+from pilothouse.apiserver.storage.cacher.selection_predicate import SelectionPredicate
 from pilothouse.apiserver.storage.errors import StorageError
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.apiserver.webhook.service_resolver import ServiceUnresolved
@@ -21,6 +22,7 @@ from pilothouse.machinery.bounded_cache import BoundedCache
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.selectors import labels
 
 _log = logging.getLogger(__name__)
 
@@ -82,9 +84,7 @@ class ServiceLister:
 
     async def _list_slices(self, namespace: str, service: str) -> Sequence[StoredObject]:
         try:
-            page = await self._slices.list_known(
-                namespace, matches=lambda stored: stored.labels.get(SERVICE_NAME_LABEL) == service
-            )
+            page = await self._slices.list_known(namespace, matches=_of_service(service))
         except StorageError as error:
             raise ServiceUnresolved(str(error)) from error
         return page.objects
@@ -96,6 +96,10 @@ class ServiceLister:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(_follow(self._services, lambda event: changed(*_service_of(event)), anything))
             tasks.create_task(_follow(self._slices, owners.tell, anything, from_the_start=True))
+
+
+def _of_service(service: str) -> SelectionPredicate:
+    return SelectionPredicate(labels.from_set({SERVICE_NAME_LABEL: service}))
 
 
 class _SliceOwners:

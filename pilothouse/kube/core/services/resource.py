@@ -46,6 +46,7 @@ SERVICES = Resource(
     names=Names("services", kind="Service", short=["svc"], categories=["all"]),
     strategy=ServiceStrategy(),
     fields=_fields,
+    indexed_fields=("spec.clusterIP", "metadata.name", "spec.type"),
     storage_path="services/specs",
     returns_deleted_object=True,
     columns=[

@@ -1,0 +1,129 @@
+"""The indexes of one resource, and the objects that they leave for a selector to look at.
+
+Labels are indexed from the start where they can be read without parsing the object, otherwise when first asked for.
+Of the fields that the resource names, one is indexed when a selector would look at many objects without it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+
+from pilothouse.apiserver.storage.cacher.events import Predicate
+from pilothouse.apiserver.storage.cacher.object_index import FieldIndex, LabelIndex, ObjectIndex
+from pilothouse.apiserver.storage.cacher.pages import CacheKeyRange
+from pilothouse.apiserver.storage.cacher.postings import KeyRun
+from pilothouse.apiserver.storage.cacher.selection_predicate import Demand, SelectionPredicate
+from pilothouse.apiserver.storage.object import StoredObject
+from pilothouse.machinery.dataclass import dataclass
+
+FEW = 500  # objects that can as well be looked at one by one
+_MOST_MERGED = 10_000  # keys of several runs that are put in order while others wait
+_LABELS = ""  # where the index of all labels stands among those of fields
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The keys of all objects in a range that a predicate can select."""
+
+    runs: Sequence[KeyRun]
+    exact: bool
+    """Whether it selects them all."""
+
+    def __len__(self) -> int:
+        return sum(map(len, self.runs))
+
+    def take(self, limit: int = 0) -> list[str]:
+        """Return the first `limit` in key order, or all where that is not positive."""
+        if len(self.runs) == 1:
+            return self.runs[0].take(limit)
+        merged = sorted(chain.from_iterable(run.take(limit) for run in self.runs))
+        return merged[:limit] if limit > 0 else merged
+
+
+class CacheIndexes:
+    _indexes: dict[str, ObjectIndex]  # by field; some are still being filled
+    _filling: dict[ObjectIndex, asyncio.Task[None]]
+
+    def __init__(self, fields: Sequence[str], *, labels_at_once: bool) -> None:
+        self._fields = fields
+        self._labels_at_once = labels_at_once
+        self._objects: Mapping[str, StoredObject] = {}
+        self._indexes = {}
+        self._filling = {}
+
+    def restart(self, objects: Mapping[str, StoredObject]) -> None:
+        """Begins anew with these objects. `change` is told of whatever happens to them later."""
+        self.stop()
+        self._objects = objects
+        self._indexes = {}
+        if self._labels_at_once:
+            self._add(_LABELS)
+
+    def stop(self) -> None:
+        for filling in self._filling.values():
+            filling.cancel()
+        self._filling = {}
+
+    def change(self, key: str, previous: StoredObject | None, current: StoredObject | None) -> None:
+        for index in self._indexes.values():
+            index.change(key, previous, current)
+
+    def missing(self, predicate: Predicate | None) -> list[str]:
+        """Return the names of the indexes that could narrow the predicate, but are not filled, most telling first."""
+        if not isinstance(predicate, SelectionPredicate):
+            return []
+        missing = [name for name, _ in self._demands(predicate) if not self._is_complete(name)]
+        return sorted(missing, key=[*self._fields, _LABELS].index) if len(missing) > 1 else missing
+
+    async def wait_for(self, name: str) -> None:
+        """Returns when the index is filled, or given up."""
+        index = self._indexes.get(name) or self._add(name)
+        if filling := self._filling.get(index):
+            await asyncio.wait([filling])
+
+    def candidates(self, predicate: Predicate, keys: CacheKeyRange) -> Candidates | None:
+        """Return the fewest that an index leaves; None where none can say."""
+        if not isinstance(predicate, SelectionPredicate):
+            return None
+        found = [
+            narrowed
+            for name, demand in self._demands(predicate)
+            if self._is_complete(name) and (narrowed := _narrowed(self._indexes[name], demand, keys)) is not None
+        ]
+        if not found:
+            return None
+        fewest = min(found, key=len)
+        return fewest if predicate.is_one_requirement else Candidates(fewest.runs, exact=False)
+
+    def _demands(self, predicate: SelectionPredicate) -> Iterator[tuple[str, Demand]]:
+        """Yield each demand that an index is for, with the name of that."""
+        for demand in predicate.demands:
+            if demand.on.is_label:
+                yield _LABELS, demand
+            elif demand.on.name in self._fields:
+                yield demand.on.name, demand
+
+    def _is_complete(self, name: str) -> bool:
+        index = self._indexes.get(name)
+        return index is not None and index.complete
+
+    def _add(self, name: str) -> ObjectIndex:
+        index = self._indexes[name] = LabelIndex() if name == _LABELS else FieldIndex(name)
+        if len(self._objects) <= FEW:
+            index.fill_at_once(self._objects)
+        else:
+            filling = self._filling[index] = asyncio.create_task(index.fill(self._objects))
+            filling.add_done_callback(lambda _: self._filling.pop(index, None))
+        return index
+
+
+def _narrowed(index: ObjectIndex, demand: Demand, keys: CacheKeyRange) -> Candidates | None:
+    runs = index.runs(demand, keys)
+    if runs is None or len(index.unindexed) > _MOST_MERGED:
+        return None
+    if unindexed := sorted(key for key in index.unindexed if key in keys):
+        runs.append(KeyRun(unindexed, 0, len(unindexed)))
+    found = Candidates(runs, exact=not unindexed)
+    return found if len(runs) <= 1 or len(found) <= _MOST_MERGED else None
