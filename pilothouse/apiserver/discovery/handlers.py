@@ -106,10 +106,9 @@ def any_method(make: Callable[[], Json], serializers: Serializers = BUILT_IN) ->
     return discover
 
 
-def version_handler(version: APIVersion, serializers: Serializers) -> Handler:
-    """The one document that is had in all media types of the resources that it names."""
+def version_handler(version: APIVersion) -> Handler:
     document = resource_list(version)
-    return document_handler(lambda: document, serializers)
+    return document_handler(lambda: document, version.serializers)
 
 
 def group_handler(group: APIGroup) -> Handler:

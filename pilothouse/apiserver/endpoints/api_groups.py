@@ -11,7 +11,6 @@ from pilothouse.apiserver.endpoints.groups import APIGroup
 from pilothouse.apiserver.endpoints.install import Installer
 from pilothouse.apiserver.endpoints.restful import resource_not_found
 from pilothouse.apiserver.endpoints.routes import VersionRoutes
-from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN, with_cbor
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.openapi.containers import group_container, group_list_container, version_container
 from pilothouse.apiserver.server.server import GenericAPIServer
@@ -30,13 +29,12 @@ def install_api_group(server: GenericAPIServer, group: APIGroup, installer: Inst
     >>> server.listed_paths()
     ['/apis/wardle.example.com', '/apis/wardle.example.com/v1']
     """
-    spoken = BUILT_IN
     if installer.speaks_cbor:
-        group, spoken = group.with_cbor(), with_cbor(BUILT_IN)
+        group = group.with_cbor()
     routes = {v.group_version.version: installer.install(v, group.versions) for v in group.versions}
     for version in group.versions:
         path = f"{group.root}/{version.group_version.version}"
-        _with_or_without_slash(server, path, version_handler(version, spoken))
+        _with_or_without_slash(server, path, version_handler(version))
         server.openapi.update(version_container(group, version, server.definitions))
     if group.name:
         _with_or_without_slash(server, group.root, group_handler(group))

@@ -116,10 +116,13 @@ class APIVersion:
 
     group_version: GroupVersion
     resources: list[ServedResource] = field(default_factory=list)
+    serializers: Serializers = BUILT_IN
+    """For the discovery document that names the resources."""
 
     def with_cbor(self) -> APIVersion:
         """Return the same version, in CBOR, too."""
-        return replace(self, resources=[resource.with_cbor() for resource in self.resources])
+        resources = [resource.with_cbor() for resource in self.resources]
+        return replace(self, resources=resources, serializers=with_cbor(self.serializers))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ shared or referred to, so that no value is larger than its bytes allow.
 from __future__ import annotations
 
 from base64 import b64encode, urlsafe_b64encode
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from math import isfinite
 from struct import error as StructError
 from struct import unpack
@@ -79,13 +79,19 @@ class _Reader:
 
     def value(self, depth: int, later: int) -> Any:
         """`later` is the tag around that says which text byte strings become; 0 where there is none."""
-        major, info, argument = self._head()
+        first = self._data[self.at]
+        major, argument = first >> 5, first & 31
+        if argument < 24:
+            info = argument
+            self.at += 1
+        else:
+            major, info, argument = self._head()
         if major in (BYTES, TEXT):
             return self._string(major, info, argument, later)
         if major == MAP:
-            return self._map(info, argument, depth + 1, later)
+            return self._map(self._places(info, argument, depth), depth + 1, later)
         if major == ARRAY:
-            return self._array(info, argument, depth + 1, later)
+            return [self.value(depth + 1, later) for _ in self._places(info, argument, depth)]
         if major in (UNSIGNED, NEGATIVE):
             return _integer(major, argument)
         if major == SIMPLE:
@@ -134,21 +140,21 @@ class _Reader:
         self.at += ended
         return ended
 
-    def _counted(self, info: int, count: int, depth: int) -> Iterator[int]:
-        """The places of the items of a collection, one by one as they are read."""
-        if depth > MAX_DEPTH:
+    def _places(self, info: int, count: int, depth: int) -> Iterable[int]:
+        """The places of the items of a collection, to be gone through as they are read."""
+        if depth >= MAX_DEPTH:
             raise IndexError
-        if info != INDEFINITE:
-            yield from range(count)
-            return
+        return self._until_break() if info == INDEFINITE else range(count)
+
+    def _until_break(self) -> Iterator[int]:
         index = 0
         while not self._ended():
             yield index
             index += 1
 
-    def _map(self, info: int, count: int, depth: int, later: int) -> dict[str, Any]:
+    def _map(self, places: Iterable[int], depth: int, later: int) -> dict[str, Any]:
         found: dict[str, Any] = {}
-        for index in self._counted(info, count, depth):
+        for index in places:
             key = self.value(depth, later)
             if not isinstance(key, str):
                 raise CborError(f"cbor: cannot unmarshal {word_for(key)} into Go value of type string")
@@ -156,9 +162,6 @@ class _Reader:
                 raise CborError(f"cbor: found duplicate map key {quote(key)} at map element index {index}")
             found[key] = self.value(depth, later)
         return found
-
-    def _array(self, info: int, count: int, depth: int, later: int) -> list[Any]:
-        return [self.value(depth, later) for _ in self._counted(info, count, depth)]
 
     def _simple(self, info: int, argument: int) -> Any:
         if info in FLOATS:

@@ -24,7 +24,7 @@ def decode_typed(kind: ObjectType, value: Json, data: bytes) -> Decoded:
     try:
         decoded = Decoded(kind.fit(value))
     except Mismatch:
-        decoded = _decode_exactly(kind, data)
+        decoded = _decode_exactly(kind, value, data)
     _refuse_text_for_bytes(kind, data, decoded.obj)
     return decoded
 
@@ -41,19 +41,18 @@ def _refuse_text_for_bytes(kind: ObjectType, data: bytes, obj: Json) -> None:
             raise DecodeError(_told(kind, TypeProblem("string", "[]uint8", stack=(field,), offender=text)))
 
 
-def _decode_exactly(kind: ObjectType, data: bytes) -> Decoded:
+def _decode_exactly(kind: ObjectType, value: Json, data: bytes) -> Decoded:
     """Decode a body that does not fit its type at once."""
-    document = decode(data, typed=True, tell_bytes=True)
-    problem = problem_of(kind.node, document)
-    if problem is not None:
-        raise DecodeError(_told(kind, problem))
-    unknown = _first_unknown(kind.node, document)
+    if problem_of(kind.node, value) is not None:
+        raise DecodeError(_told(kind, problem_of(kind.node, decode(data, typed=True, tell_bytes=True))))
+    unknown = _first_unknown(kind.node, value)
     strict = () if unknown is None else (f"cbor: found unknown field at map element index {unknown}",)
-    return Decoded(kind.fit(collapse(kind.node, decode(data, typed=True))), strict)
+    return Decoded(kind.fit(collapse(kind.node, value)), strict)
 
 
-def _told(kind: ObjectType, problem: TypeProblem | str) -> str:
+def _told(kind: ObjectType, problem: TypeProblem | str | None) -> str:
     """Only the outermost field is named."""
+    assert problem is not None
     if isinstance(problem, str):
         return f"{_BASE64}{problem}" if problem.startswith("illegal base64") else problem
     target = f"struct field {kind.node.go_type}.{problem.stack[0]}" if problem.stack else "value"
