@@ -40,6 +40,9 @@ from pilothouse.machinery.cbor.wire import (
 )
 from pilothouse.machinery.gofmt import quote
 
+_NEVER = 1 << 62
+"""More bytes than there are."""
+
 
 class ByteText(str):
     """Text that came as a byte string, for who has to tell."""
@@ -69,10 +72,11 @@ def decode(data: bytes, *, typed: bool = False, tell_bytes: bool = False) -> Any
 class _Reader:
     """Reads optimistically: what fails is looked at by `check` for the words, before a CborError of its own counts."""
 
-    __slots__ = ("_data", "_tell_bytes", "_typed", "at")
+    __slots__ = ("_data", "_size", "_tell_bytes", "_typed", "at")
 
     def __init__(self, data: bytes, typed: bool, tell_bytes: bool) -> None:
         self._data = data
+        self._size = len(data)
         self._typed = typed
         self._tell_bytes = tell_bytes
         self.at = 0
@@ -80,19 +84,19 @@ class _Reader:
     def value(self, depth: int, later: int) -> Any:
         """`later` is the tag around that says which text byte strings become; 0 where there is none."""
         first = self._data[self.at]
-        major, argument = first >> 5, first & 31
-        if argument < 24:
-            info = argument
+        major, info = first >> 5, first & 31
+        if info < 24:
+            argument = info
             self.at += 1
         else:
             major, info, argument = self._head()
-        if major in (BYTES, TEXT):
+        if BYTES <= major <= TEXT:
             return self._string(major, info, argument, later)
         if major == MAP:
             return self._map(self._places(info, argument, depth), depth + 1, later)
         if major == ARRAY:
             return [self.value(depth + 1, later) for _ in self._places(info, argument, depth)]
-        if major in (UNSIGNED, NEGATIVE):
+        if major <= NEGATIVE:
             return _integer(major, argument)
         if major == SIMPLE:
             return self._simple(info, argument)
@@ -106,24 +110,23 @@ class _Reader:
             return major, info, info
         if info == INDEFINITE and BYTES <= major <= MAP:
             return major, info, 0
-        size = 1 << (info - 24)
-        start, self.at = self.at, self.at + size
-        if size > 8 or self.at > len(self._data):
+        return major, info, int.from_bytes(self._take(1 << (info - 24) if info < 28 else _NEVER), "big")
+
+    def _take(self, length: int) -> bytes:
+        start = self.at
+        self.at = end = start + length
+        if end > self._size:
             raise IndexError
-        return major, info, int.from_bytes(self._data[start : self.at], "big")
+        return self._data[start:end]
 
     def _string(self, major: int, info: int, length: int, later: int) -> str:
         data = self._take(length) if info != INDEFINITE else b"".join(self._chunks(major))
         if major == TEXT:
             return _utf8(data)
+        if not later and not self._tell_bytes:
+            return data.decode("utf-8", "replace")
         text = _as_text(data, later)
         return ByteText(text) if self._tell_bytes else text
-
-    def _take(self, length: int) -> bytes:
-        start, self.at = self.at, self.at + length
-        if self.at > len(self._data):
-            raise IndexError
-        return self._data[start : self.at]
 
     def _chunks(self, major: int) -> Iterator[bytes]:
         while not self._ended():
@@ -154,13 +157,14 @@ class _Reader:
 
     def _map(self, places: Iterable[int], depth: int, later: int) -> dict[str, Any]:
         found: dict[str, Any] = {}
+        read = self.value
         for index in places:
-            key = self.value(depth, later)
+            key = read(depth, later)
             if not isinstance(key, str):
                 raise CborError(f"cbor: cannot unmarshal {word_for(key)} into Go value of type string")
             if key in found:
                 raise CborError(f"cbor: found duplicate map key {quote(key)} at map element index {index}")
-            found[key] = self.value(depth, later)
+            found[key] = read(depth, later)
         return found
 
     def _simple(self, info: int, argument: int) -> Any:
