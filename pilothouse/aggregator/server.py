@@ -26,7 +26,6 @@ from pilothouse.apiserver.admission.chain import AdmissionChain
 from pilothouse.apiserver.discovery.handlers import with_aggregated
 from pilothouse.apiserver.discovery.manager import GroupDocuments
 from pilothouse.apiserver.endpoints.api_groups import install_api_group
-from pilothouse.apiserver.endpoints.install import Installer
 from pilothouse.apiserver.server.config import GenericConfig
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.apiserver.server.server import GenericAPIServer, PreparedAPIServer
@@ -74,12 +73,15 @@ class Aggregator:
 
     def prepare_run(self) -> PreparedAPIServer:
         config = self.config.generic
-        return self.generic.prepare_run(livez_grace_period=config.run_options.livez_grace_period, flags=config.flags)
+        return self.generic.prepare_run(
+            livez_grace_period=config.run_options.livez_grace_period,
+            flags=config.flags,
+            speaks_cbor=config.speaks_cbor,
+        )
 
     def _install_api(self) -> None:
-        generic, group = self.config.generic, self._store.api_group()
-        installer = Installer(self.config.admission, generic.authorizer, generic.run_options)
-        install_api_group(self.generic, group, installer)
+        group = self._store.api_group()
+        install_api_group(self.generic, group, self.config.generic.installer(self.config.admission))
         self.generic.discovery.put(GroupDocuments.of(group))
         plain = apis_handler(self.api_services)
         self.generic.mux.handle("/apis", with_aggregated(plain, self.aggregation.discovery.document))

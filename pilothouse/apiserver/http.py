@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from pilothouse.apiserver.audit.context import AuditContext
     from pilothouse.apiserver.authn.user import User
+    from pilothouse.apiserver.endpoints.serializers.registry import Serializers
     from pilothouse.apiserver.request_info import RequestInfo
 
 
@@ -96,6 +97,8 @@ class Request:
     user: User = field(default=None)  # type: ignore[assignment]  # set by the authentication filter
     is_routed: bool = False
     """Whether something is installed that answers it. Only then are the names in its path ours and not made up."""
+    spoken: Serializers | None = None
+    """The media types of the resource that is asked for, in which errors are told, too; None until it is known."""
     warnings: list[str] = field(default_factory=list)
     answer_headers: Headers = field(default_factory=list)
     """Headers that the answer gets besides its own, be it a success or a refusal."""

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from pilothouse.apiserver.admission.chain import AdmissionChain
 from pilothouse.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
 from pilothouse.apiserver.endpoints.api_groups import install_api_group, install_group_list
-from pilothouse.apiserver.endpoints.install import Installer
 from pilothouse.apiserver.filters.audit import Auditing
 from pilothouse.apiserver.filters.chain import ChainConfig, handler_chain, loopback_handler_chain
 from pilothouse.apiserver.filters.priority_and_fairness import FlowControl
@@ -144,7 +143,7 @@ class _Process:
         admission = AdmissionChain([NamespaceLifecycle(phase_of)] if phase_of else [])
         groups = [group] if group.versions else []  # a server may be started before anything is declared
         for each in groups:
-            install_api_group(server, each, Installer(admission, config.authorizer, config.run_options))
+            install_api_group(server, each, config.installer(admission))
         install_group_list(server, groups)
         for served in self._served:
             server.add_drained(served.stop)

@@ -46,7 +46,7 @@ class ExtensionsServer:
         self.crd_api_enabled = config.resources.resource_enabled(GROUP_VERSION.resource("customresourcedefinitions"))
         """When it is not, this server serves nothing, and nobody hears of definitions."""
         if self.crd_api_enabled:
-            self._install(Installer(self.admission, config.authorizer, config.run_options))
+            self._install(config.installer(self.admission))
 
     def _install(self, installer: Installer) -> None:
         self.definitions.listen(self._changed)

@@ -118,7 +118,7 @@ class KubeServer:
         legacy = provider.open(self.registries)
         CAPABILITIES.allow_privileged = config.allow_privileged
         self.admission = AdmissionChain(self._plugins(legacy, client))
-        installer = Installer(self.admission, config.generic.authorizer, config.generic.run_options)
+        installer = config.generic.installer(self.admission)
         self._install_legacy_api(legacy, installer)
         self._install_apis(installer)
         if config.generic.flow_control is not None:

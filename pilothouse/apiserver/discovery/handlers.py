@@ -24,7 +24,7 @@ from pilothouse.apiserver.endpoints.negotiation import matches, negotiate_output
 from pilothouse.apiserver.endpoints.response import compressed, encoded
 from pilothouse.apiserver.endpoints.restful import get_route
 from pilothouse.apiserver.endpoints.serializers.interface import Serializer
-from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN, JSON, media_types
+from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN, JSON, Serializers, media_types
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.source_ips import source_ips
 from pilothouse.machinery.bounded_cache import bounded_cache
@@ -87,28 +87,28 @@ def aggregated_form(accept: str) -> Serializer | None:
     return next((form for clause in clauses for form in BUILT_IN if matches(clause, form)), None)
 
 
-def discovery_route(handler: Handler) -> Handler:
-    spoken = tuple(media_types(BUILT_IN))
+def discovery_route(handler: Handler, serializers: Serializers = BUILT_IN) -> Handler:
+    spoken = tuple(media_types(serializers))
     return get_route(handler, spoken, consumes=spoken)
 
 
-def document_handler(make: Callable[[], Json]) -> Handler:
+def document_handler(make: Callable[[], Json], serializers: Serializers = BUILT_IN) -> Handler:
     """A discovery document in whatever media type the client wants."""
-    return discovery_route(any_method(make))
+    return discovery_route(any_method(make, serializers), serializers)
 
 
-def any_method(make: Callable[[], Json]) -> Handler:
+def any_method(make: Callable[[], Json], serializers: Serializers = BUILT_IN) -> Handler:
     """The same, without regard to the method, as the aggregator has it."""
 
     async def discover(request: Request) -> Response:
-        return encoded(request, negotiate_output(request, BUILT_IN), make())
+        return encoded(request, negotiate_output(request, serializers), make())
 
     return discover
 
 
 def version_handler(version: APIVersion) -> Handler:
     document = resource_list(version)
-    return document_handler(lambda: document)
+    return document_handler(lambda: document, version.serializers)
 
 
 def group_handler(group: APIGroup) -> Handler:

@@ -29,6 +29,8 @@ def install_api_group(server: GenericAPIServer, group: APIGroup, installer: Inst
     >>> server.listed_paths()
     ['/apis/wardle.example.com', '/apis/wardle.example.com/v1']
     """
+    if installer.speaks_cbor:
+        group = group.with_cbor()
     routes = {v.group_version.version: installer.install(v, group.versions) for v in group.versions}
     for version in group.versions:
         path = f"{group.root}/{version.group_version.version}"

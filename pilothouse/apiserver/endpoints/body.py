@@ -5,7 +5,6 @@ from __future__ import annotations
 from pilothouse.apiserver.endpoints.negotiation import negotiate_input
 from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.endpoints.serializers.interface import Serializer
-from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN
 from pilothouse.apiserver.endpoints.typed import decode_meta_options
 from pilothouse.apiserver.http import Request
 from pilothouse.machinery.errors import BadRequest
@@ -41,7 +40,8 @@ def decode_object_body(
 
 
 def decode_delete_options(request: Request, scope: RequestScope, body: bytes) -> Json:
-    options = decode_meta_options(negotiate_input(request, BUILT_IN), body, "DeleteOptions")
+    spoken = scope.served.options_serializers
+    options = decode_meta_options(negotiate_input(request, spoken), body, "DeleteOptions")
     if request.audit is not None:
         request.audit.log_request_object(options)
     return options

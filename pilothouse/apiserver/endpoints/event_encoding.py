@@ -5,6 +5,7 @@ The bytes of an event are made once and shared by every watcher that wants the s
 
 from __future__ import annotations
 
+import random
 from collections.abc import Hashable
 from typing import Protocol
 
@@ -44,7 +45,7 @@ class _Whole:
     def __init__(self, view: View, serializer: Serializer) -> None:
         self._view = view
         self._serializer = serializer
-        self._form = (serializer.media_type, view.kind)
+        self._form = (serializer.media_type, view.kind, random.randrange(serializer.variants))
         self._lists = serializer.lists()
 
     def work(self, event: WatchEvent) -> int:

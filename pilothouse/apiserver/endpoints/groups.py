@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from functools import cached_property
 from typing import Any
 
 from pilothouse.apiserver.endpoints.abilities import abilities_of
 from pilothouse.apiserver.endpoints.decoding import ObjectDecoder
 from pilothouse.apiserver.endpoints.negotiation import Views
-from pilothouse.apiserver.endpoints.patch_types import ALL_PATCHES
+from pilothouse.apiserver.endpoints.patch_types import ALL_PATCHES, APPLY_CBOR_PATCH, APPLY_PATCH
 from pilothouse.apiserver.endpoints.serializers.interface import View
-from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN, Serializers
+from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN, CBOR, Serializers, with_cbor
 from pilothouse.apiserver.registry.interface import Lister
 from pilothouse.apiserver.registry.resource import Names
 from pilothouse.apiserver.registry.table import DEFAULT_COLUMNS, Column
@@ -91,6 +91,16 @@ class ServedResource:
         return Views.TABLES if listed and self.columns else Views.METADATA
 
     @property
+    def options_serializers(self) -> Serializers:
+        """For what is about no object of the resource: options of deletes, errors."""
+        return with_cbor(BUILT_IN) if CBOR in self.serializers else BUILT_IN
+
+    def with_cbor(self) -> ServedResource:
+        """Return the same resource, in CBOR, too."""
+        applies = (APPLY_CBOR_PATCH,) if APPLY_PATCH in self.patch_types else ()
+        return replace(self, serializers=with_cbor(self.serializers), patch_types=(*self.patch_types, *applies))
+
+    @property
     def path(self) -> str:
         return f"{self.names.plural}/{self.subresource}" if self.subresource else self.names.plural
 
@@ -106,6 +116,13 @@ class APIVersion:
 
     group_version: GroupVersion
     resources: list[ServedResource] = field(default_factory=list)
+    serializers: Serializers = BUILT_IN
+    """For the discovery document that names the resources."""
+
+    def with_cbor(self) -> APIVersion:
+        """Return the same version, in CBOR, too."""
+        resources = [resource.with_cbor() for resource in self.resources]
+        return replace(self, resources=resources, serializers=with_cbor(self.serializers))
 
 
 @dataclass(frozen=True)
@@ -121,6 +138,10 @@ class APIGroup:
     versions: list[APIVersion]
     post_start_hooks: dict[str, PostStartHook] = field(default_factory=dict)
     """Work of the group once the server listens, such as creating objects that must exist."""
+
+    def with_cbor(self) -> APIGroup:
+        """Return the same group, in CBOR, too."""
+        return replace(self, versions=[version.with_cbor() for version in self.versions])
 
     @property
     def root(self) -> str:

@@ -79,6 +79,8 @@ class Installer:
     run_options: ServerRunOptions = field(default_factory=ServerRunOptions)
     equivalents: EquivalentResources = field(default_factory=EquivalentResources)
     """All that was installed or registered here."""
+    speaks_cbor: bool = False
+    """Whether CBOR is one of the media types: the gate CBORServingAndStorage."""
 
     def install(self, version: APIVersion, versions: Sequence[APIVersion]) -> VersionRoutes:
         """`versions` are all of the group, in which the same objects may be seen."""
@@ -112,6 +114,7 @@ class Installer:
             watched=_picked(collection, _WATCH) if Watcher in can else {},
             patch_types=served.patch_types if Patcher in can else (),
             subpaths=Connecter in can,
+            errors_in=served.options_serializers,
         )
 
     def _scope(self, version: APIVersion, served: ServedResource, manager: FieldManager) -> RequestScope:

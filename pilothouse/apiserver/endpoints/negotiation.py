@@ -52,7 +52,7 @@ class Views(Enum):
             return self is Views.NONE or not serializer.only_views
         if target.group != "meta.k8s.io" or target.version not in _META_VERSIONS or target.kind not in self.value:
             return False
-        return target.kind != "Table" or serializer.media_type != "application/vnd.kubernetes.protobuf"
+        return target.kind != "Table" or serializer.is_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +91,14 @@ def negotiate_stream(output: Output, serializers: Serializers) -> Serializer:
     return output.serializer
 
 
+def content_type_of(request: Request) -> str:
+    """The media type of the body, without its parameters; empty where the client does not say."""
+    return request.header(b"content-type").partition(";")[0].strip()
+
+
 def negotiate_input(request: Request, serializers: Serializers) -> Serializer:
     """Raises UnsupportedMediaType. No content type means JSON."""
-    media_type = request.header(b"content-type").partition(";")[0].strip().lower()
+    media_type = content_type_of(request).lower()
     if not media_type:
         return serializers[0]
     for serializer in serializers:

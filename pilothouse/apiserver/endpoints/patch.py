@@ -10,9 +10,9 @@ from pilothouse.apiserver.endpoints.apply import ApplyMechanism
 from pilothouse.apiserver.endpoints.body import check_name, read_body
 from pilothouse.apiserver.endpoints.fieldmanager.user_agent import manager_or_user_agent
 from pilothouse.apiserver.endpoints.fieldmanager.versions import copy_of
-from pilothouse.apiserver.endpoints.negotiation import negotiate_output
+from pilothouse.apiserver.endpoints.negotiation import content_type_of, negotiate_output
 from pilothouse.apiserver.endpoints.options import patch_options
-from pilothouse.apiserver.endpoints.patch_types import APPLY_PATCH
+from pilothouse.apiserver.endpoints.patch_types import APPLY_PATCHES
 from pilothouse.apiserver.endpoints.response import object_response
 from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.endpoints.write import UpdateAdmission
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 def patch_handler(storage: Patcher, scope: RequestScope) -> Handler:
     async def patch(request: Request) -> Response:
-        patch_type = request.header(b"content-type").partition(";")[0].strip()
+        patch_type = content_type_of(request)
         output = negotiate_output(request, scope.served.serializers, scope.served.views)
         body = await read_body(request)
         if request.audit is not None:
             await request.audit.log_request_patch(body)
         options = patch_options(request, patch_type)
-        applies = patch_type == APPLY_PATCH
+        applies = patch_type in APPLY_PATCHES
         read: Callable[..., ApplyMechanism | PatchMechanism] = ApplyMechanism if applies else PatchMechanism
         mechanism = read(request, scope, body, options)
 
@@ -68,8 +68,9 @@ class PatchMechanism:
         """Reads the body. Raises StatusError."""
         from pilothouse.apiserver.endpoints.patchers import PATCHERS  # not needed before somebody patches
 
-        patch_type = self.request.header(b"content-type").partition(";")[0].strip()
-        return PATCHERS[patch_type](self.request, self.scope, self.body, self.options.field_validation)
+        return PATCHERS[content_type_of(self.request)](
+            self.request, self.scope, self.body, self.options.field_validation
+        )
 
     def patched(self, existing: Json | None) -> Json:
         if existing is None:

@@ -17,6 +17,7 @@ from pilothouse.apiserver.endpoints.restful import (
     method_not_allowed,
     resource_not_found,
 )
+from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN, Serializers
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.request_info import RequestInfo
 from pilothouse.machinery.dataclass import dataclass
@@ -42,6 +43,8 @@ class ResourceRoutes:
     watched: Methods = field(default_factory=dict)
     """The deprecated /watch/ paths of all of these."""
     patch_types: tuple[str, ...] = ()
+    errors_in: Serializers = BUILT_IN
+    """The media types that errors of the handlers are told in."""
     subpaths: bool = False
     """Whether anything may follow the subresource in the path."""
 
@@ -85,6 +88,7 @@ class VersionRoutes:
             raise method_not_allowed()
         request.is_routed = True
         _check_media_types(request, routes)
+        request.spoken = routes.errors_in
         return await handler(request)
 
 

@@ -14,8 +14,11 @@ from pilothouse.apiserver.endpoints.serializers.unstructured_protobuf import (
 from pilothouse.machinery.apply.atoms import DEDUCED, Atom
 from pilothouse.machinery.codec.decoder import (
     BodyError,
+    Codec,
     DecodedBody,
     interpret,
+    interpret_cbor,
+    read_cbor,
     refusal,
     strict_refusal,
 )
@@ -73,6 +76,8 @@ class UnstructuredDecoder:
             decoded = self._decode(read, data)
         except BodyError as error:
             raise refusal(error, self.kind, data) from None
+        if serializer.media_type == Codec.CBOR.value:  # upstream tells nobody which fields it did not know there
+            return DecodedObject(decoded.obj, decoded.kind)
         if strict and decoded.strict_errors:
             raise strict_refusal(DecodedBody(decoded.obj, decoded.kind, decoded.strict_errors), self.kind)
         return decoded
@@ -134,8 +139,10 @@ def _read(serializer: Serializer, data: bytes, default: GroupVersionKind) -> _Re
     """Raises BodyError."""
     if isinstance(serializer, UnstructuredProtobufSerializer):
         raise BodyError(not_marshalable("Unstructured").message, default)
+    if serializer.media_type == Codec.CBOR.value:
+        return _Read(_read_cbor(data, default))
     try:
-        if serializer.media_type == "application/yaml":
+        if serializer.media_type == Codec.YAML.value:
             yaml = parse_yaml(data)
             return _Read(yaml.value, (yaml.strict_error,) if yaml.strict_error else ())
         json = parse_untyped(data)
@@ -144,6 +151,23 @@ def _read(serializer: Serializer, data: bytes, default: GroupVersionKind) -> _Re
     except JsonError as error:
         raise BodyError(f"{NO_VERSION_OR_KIND}{error}") from None
     return _Read(json.value, json.duplicates)
+
+
+def _read_cbor(data: bytes, default: GroupVersionKind) -> Any:
+    """Raises BodyError, also for an object without a kind and version, since it would be shown as JSON later."""
+    from pilothouse.machinery.cbor.diagnostic import diagnose
+
+    value = read_cbor(data, default, typed=False)
+    named = interpret_cbor(_only_text(value) if isinstance(value, dict) else value)
+    if not named.kind or (not named.version and value.get("apiVersion")):
+        raise BodyError(f"Object 'Kind' is missing in '{diagnose(data)}'")
+    if not named.version:
+        raise BodyError(f"Object 'apiVersion' is missing in '{diagnose(data)}'", named)
+    return value
+
+
+def _only_text(value: Json) -> Json:
+    return {key: member for key, member in value.items() if isinstance(member, str)}
 
 
 def _coerce_metadata(obj: Json) -> list[str]:

@@ -74,7 +74,7 @@ def _answer(request: Request, serializer: Serializer, stream: _Streaming) -> Res
     if is_websocket_request(request):
         prefix = serializer.event_prefix  # a WebSocket has frames of its own
         messages = stream(lambda frames: [frame[prefix:] for frame in frames])
-        return accepted(request, BINARY if serializer.event_prefix else TEXT, messages)
+        return accepted(request, TEXT if serializer.is_text else BINARY, messages)
     return Response(200, stream(b"".join), [(b"content-type", serializer.stream_media_type.encode())])
 
 

@@ -43,7 +43,7 @@ def error_response(request: Request, error: StatusError) -> Response:
 def _written(request: Request, error: StatusError) -> Response:
     """A client that accepts nothing we speak still gets to know why, in JSON."""
     try:
-        output = negotiate_output(request, BUILT_IN)
+        output = negotiate_output(request, request.spoken or BUILT_IN)
     except NotAcceptable:
         return raw_json(error.code, error.status)
     body = output.serializer.encode(error.status, pretty=output.pretty)

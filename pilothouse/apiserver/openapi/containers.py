@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion
-from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN, media_types
+from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN, Serializers, media_types
 from pilothouse.apiserver.openapi.definition_names import META
 from pilothouse.apiserver.openapi.definitions import OpenAPIDefinitions
 from pilothouse.apiserver.openapi.route import Route, RouteContainer
@@ -23,7 +23,8 @@ def version_container(
     def routes() -> Iterator[Route]:
         from pilothouse.apiserver.openapi.resource_routes import resource_routes
 
-        yield _discovery(path, "getAPIResources", "get available resources", "APIResourceList")
+        spoken = version.serializers
+        yield _discovery(path, "getAPIResources", "get available resources", "APIResourceList", spoken)
         for served in version.resources:
             yield from resource_routes(version, served)
 
@@ -59,8 +60,8 @@ def _single(route: Route) -> RouteContainer:
     return RouteContainer(route.path.strip("/"), lambda: (route,))
 
 
-def _discovery(path: str, operation: str, description: str, kind: str) -> Route:
-    spoken = tuple(media_types(BUILT_IN))
+def _discovery(path: str, operation: str, description: str, kind: str, serializers: Serializers = BUILT_IN) -> Route:
+    spoken = tuple(media_types(serializers))
     return Route(
         method="get",
         path=f"{path}/",

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 
+from pilothouse.apiserver.admission.chain import AdmissionChain
 from pilothouse.apiserver.authn.bearer import UnionTokenAuthenticator
 from pilothouse.apiserver.authn.interface import Authenticator, TokenAuthenticator
 from pilothouse.apiserver.authn.union import UnionAuthenticator
 from pilothouse.apiserver.authz.always import AlwaysAllow
 from pilothouse.apiserver.authz.interface import Authorizer
+from pilothouse.apiserver.endpoints.install import Installer
 from pilothouse.apiserver.flowcontrol.controller import FlowController
 from pilothouse.apiserver.http import Handler
 from pilothouse.apiserver.openapi.definitions import OpenAPIDefinitions
-from pilothouse.apiserver.server.features import FeatureGates
+from pilothouse.apiserver.server.features import CBOR_SERVING_AND_STORAGE, FeatureGates
 from pilothouse.apiserver.server.health import HealthCheck
 from pilothouse.apiserver.server.lifecycle import LifecycleSignals
 from pilothouse.apiserver.server.metrics_of_many import Peers
@@ -65,6 +67,14 @@ class GenericConfig:
 
     peers: Peers | None = None
     """The other processes, where several serve as one."""
+
+    @property
+    def speaks_cbor(self) -> bool:
+        return self.features.enabled(CBOR_SERVING_AND_STORAGE)
+
+    def installer(self, admission: AdmissionChain) -> Installer:
+        """Return an installer of endpoints whose writes go through this admission."""
+        return Installer(admission, self.authorizer, self.run_options, speaks_cbor=self.speaks_cbor)
 
     def new_server(self, name: str, delegate: Handler) -> GenericAPIServer:
         """Return a server that calls the delegate for every path that it does not know."""

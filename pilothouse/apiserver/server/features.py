@@ -90,7 +90,9 @@ LOCKED_OFF = frozenset({"AllowOverwriteTerminationGracePeriodSeconds", "GitRepoV
 
 ALL_ALPHA, ALL_BETA = GROUPS = ("AllAlpha", "AllBeta")
 
-HONOURED: frozenset[str] = frozenset()
+CBOR_SERVING_AND_STORAGE = "CBORServingAndStorage"
+
+HONOURED = frozenset({CBOR_SERVING_AND_STORAGE})
 """Gates whose feature this server can turn on and off."""
 
 

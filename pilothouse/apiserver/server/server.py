@@ -128,7 +128,7 @@ class GenericAPIServer:
         return sorted({*self.mux.listed_paths(), *(self.next.listed_paths() if self.next else ())})
 
     def prepare_run(
-        self, *, livez_grace_period: float = 0.0, flags: Mapping[str, str] | None = None
+        self, *, livez_grace_period: float = 0.0, flags: Mapping[str, str] | None = None, speaks_cbor: bool = False
     ) -> PreparedAPIServer:
         """Closes the lists and installs what shows them. Called on the outermost server only."""
         self.add_health_check(shutdown_check(self.lifecycle.shutdown_initiated))
@@ -140,7 +140,7 @@ class GenericAPIServer:
         ready = self.lifecycle.has_been_ready.signal
         install_health(self.mux, self.health_checks(), grace=livez_grace_period, ready=ready)
         install_debug_flags(self.mux)
-        install_zpages(self.mux, flags or {}, self.listed_paths)
+        install_zpages(self.mux, flags or {}, self.listed_paths, speaks_cbor=speaks_cbor)
         self._close()
         return PreparedAPIServer(self)
 

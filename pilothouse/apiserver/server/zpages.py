@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pilothouse.apiserver.endpoints.negotiation import Output, negotiate_output
 from pilothouse.apiserver.endpoints.serializers.interface import Serializer
 from pilothouse.apiserver.endpoints.serializers.json import JsonSerializer
-from pilothouse.apiserver.endpoints.serializers.registry import JSON, YAML, Serializers
+from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN, CBOR, JSON, YAML, Serializers, with_cbor
 from pilothouse.apiserver.http import Handler, Request, Response, text
 from pilothouse.apiserver.server.mux import PathRecorderMux
 from pilothouse.apiserver.server.version import GIT_VERSION, MAJOR, MINOR, version_info
@@ -49,6 +49,7 @@ class ZPage:
     kind: str
     fields: Callable[[], Json]
     lines: Callable[[Json, str], Iterable[str]]
+    serializers: Serializers
 
     server_version = ""
 
@@ -60,7 +61,9 @@ class ZPage:
     async def __call__(self, request: Request) -> Response:
         if not request.header(b"accept").strip():
             return self._text()
-        output = negotiate_output(request, _SERIALIZERS, self)
+        if CBOR in self.serializers:
+            request.spoken = with_cbor(BUILT_IN)
+        output = negotiate_output(request, self.serializers, self)
         return self._text() if output.convert is None else self._object(output, output.convert)
 
     def _text(self) -> Response:
@@ -78,21 +81,24 @@ class ZPage:
         return response
 
 
-def install_zpages(mux: PathRecorderMux, flags: Mapping[str, str], listed_paths: Callable[[], list[str]]) -> None:
+def install_zpages(
+    mux: PathRecorderMux, flags: Mapping[str, str], listed_paths: Callable[[], list[str]], *, speaks_cbor: bool = False
+) -> None:
     """/flagz is there for a server that was started with flags."""
+    serializers = with_cbor(_SERIALIZERS) if speaks_cbor else _SERIALIZERS
     if flags:
-        mux.handle("/flagz", _flagz(flags))
-    mux.handle("/statusz", _statusz(listed_paths))
+        mux.handle("/flagz", _flagz(flags, serializers))
+    mux.handle("/statusz", _statusz(listed_paths, serializers))
 
 
-def _flagz(flags: Mapping[str, str]) -> Handler:
+def _flagz(flags: Mapping[str, str], serializers: Serializers) -> Handler:
     def lines(fields: Json, delimiter: str) -> Iterable[str]:
         return (f"{name}{delimiter}{value}" for name, value in sorted(fields["flags"].items()))
 
-    return ZPage("Flagz", lambda: {"flags": dict(sorted(flags.items()))}, lines)
+    return ZPage("Flagz", lambda: {"flags": dict(sorted(flags.items()))}, lines, serializers)
 
 
-def _statusz(listed_paths: Callable[[], list[str]]) -> Handler:
+def _statusz(listed_paths: Callable[[], list[str]], serializers: Serializers) -> Handler:
     started = time.time()
 
     def fields() -> Json:
@@ -115,7 +121,7 @@ def _statusz(listed_paths: Callable[[], list[str]]) -> Handler:
         yield f"Emulation version{delimiter} {shown['emulationVersion']}"
         yield f"Paths{delimiter} {' '.join(shown['paths'])}"
 
-    return ZPage("Statusz", fields, lines)
+    return ZPage("Statusz", fields, lines, serializers)
 
 
 def _folders(paths: Iterable[str]) -> list[str]:

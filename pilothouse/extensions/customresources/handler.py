@@ -10,7 +10,7 @@ import asyncio
 from pilothouse.apiserver.admission.chain import AdmissionChain
 from pilothouse.apiserver.endpoints.deprecation import warn_of_deprecation
 from pilothouse.apiserver.endpoints.install import Installer
-from pilothouse.apiserver.endpoints.negotiation import unsupported_media_type
+from pilothouse.apiserver.endpoints.negotiation import content_type_of, unsupported_media_type
 from pilothouse.apiserver.endpoints.routes import Methods, ResourceRoutes
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.registry.store import RegistryStore
@@ -77,7 +77,8 @@ class CustomResources:
         if handler is None:
             raise MethodNotAllowed.of(info.group_resource, info.verb)
         request.is_routed = True
-        if request.method == "PATCH" and _media_type(request) not in routes.patch_types:
+        request.spoken = routes.errors_in
+        if request.method == "PATCH" and content_type_of(request) not in routes.patch_types:
             raise unsupported_media_type(list(routes.patch_types))
         if info.verb in _OF_ONE and not info.name:
             raise BadRequest("name must be provided")
@@ -134,9 +135,14 @@ class CustomResources:
 
     def _registries(self, resource: CustomResource, shape: bytes) -> SharedRegistries:
         # Imported with the first custom resource: a start needs none of what serves them.
-        from pilothouse.extensions.customresources.version_endpoints import open_converting_registry, open_registry
+        from pilothouse.extensions.customresources.version_endpoints import (
+            open_converting_registry,
+            open_registry,
+            stored_values,
+        )
 
-        store, root = self._config.store, self._config.key_prefix
+        root = self._config.key_prefix
+        store = stored_values(resource, self._config.store, writes_cbor=self._config.speaks_cbor)
         if not resource.converts_by_webhook:
             return SharedRegistries(lambda _: open_registry(resource, store, root=root), shape)
         converter = WebhookConverter(resource.definition, self._webhooks)
@@ -149,7 +155,7 @@ class CustomResources:
 
     def _installer(self, name: str) -> Installer:
         admission = TerminatingAdmission(self._admission, lambda: name in self._terminating)
-        return Installer(admission, self._config.authorizer, self._config.run_options)
+        return self._config.installer(admission)
 
     def _retire(self, serving: ServedDefinition, *, shared: bool) -> None:
         """Lets it finish. Its registry goes with it, unless it is `shared` with the one that came in its place."""
@@ -181,7 +187,3 @@ def _methods(routes: ResourceRoutes, info: RequestInfo) -> Methods:
     if info.verb in _OF_ONE and not info.name:
         return routes.item
     return routes.methods(info, bool(info.subresource))
-
-
-def _media_type(request: Request) -> str:
-    return request.header(b"content-type").partition(";")[0].strip()

@@ -73,9 +73,9 @@ class _View:
     """All versions, with the ways between them and the form in which the registry of one of them has the objects."""
 
     def __init__(self, versions: list[APIVersion], installer: Installer, waiting: Waiting = at_once) -> None:
-        self.versions = versions
+        self.versions = [version.with_cbor() for version in versions] if installer.speaks_cbor else versions
         self.installer = replace(installer, equivalents=EquivalentResources())
-        for version in versions:
+        for version in self.versions:
             self.installer.register(version, waiting)
 
 

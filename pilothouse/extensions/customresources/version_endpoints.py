@@ -14,8 +14,10 @@ from pilothouse.apiserver.registry.resource import Resource, cluster_metadata_fi
 from pilothouse.apiserver.registry.scale import SCALE
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.subresource import StatusStore
+from pilothouse.apiserver.storage.cbor import CborStore
 from pilothouse.apiserver.storage.interface import Store
 from pilothouse.apiserver.storage.object import Fields
+from pilothouse.apiserver.storage.views import store_of
 from pilothouse.extensions.conversion.converted_values import ConvertedValues
 from pilothouse.extensions.conversion.converter import WebhookConverter
 from pilothouse.extensions.conversion.forms import Forms
@@ -30,7 +32,7 @@ from pilothouse.extensions.customresources.scale_paths import ScalePaths
 from pilothouse.extensions.customresources.strategy import CustomResourceStatusStrategy, CustomResourceStrategy
 from pilothouse.extensions.schema.jsonpath import JsonPath, compile_path
 from pilothouse.machinery.govalue import go_value
-from pilothouse.machinery.names import GroupVersion
+from pilothouse.machinery.names import GroupResource, GroupVersion
 from pilothouse.machinery.objects import Json
 
 
@@ -59,6 +61,12 @@ class Rules:
 
 
 _OF_CUSTOM_RESOURCES = Rules()
+
+
+def stored_values(resource: CustomResource, store: Store, *, writes_cbor: bool) -> Store:
+    """Return the store as it keeps the objects of the resource: encrypted if they are to be, as JSON or as CBOR."""
+    own = store_of(store, GroupResource(resource.group, resource.plural))
+    return CborStore(own, writes_cbor=writes_cbor)
 
 
 def open_registry(resource: CustomResource, store: Store, *, root: str) -> RegistryStore:

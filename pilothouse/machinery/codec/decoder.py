@@ -33,6 +33,7 @@ _SUMMARY_LENGTH = 30
 class Codec(Enum):
     JSON = "application/json"
     YAML = "application/yaml"
+    CBOR = "application/cbor"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +96,8 @@ def decode_body(
     data: bytes, *, codec: Codec, default: GroupVersionKind, scheme: Scheme, strict: bool = True
 ) -> DecodedBody:
     """Raises BodyError with the bare message, which is what deletions answer with."""
-    content = _read_json(data) if codec is Codec.JSON else _read_yaml(data)
-    gvk = with_defaults(interpret(content.value), default)
+    content = _read(data, codec, default)
+    gvk = with_defaults(content.named if content.named is not None else interpret(content.value), default)
     kind = _type_of(gvk, scheme, data)
     try:
         decoded = _decode(content, kind)
@@ -115,12 +116,21 @@ def decode_body(
 @dataclass(slots=True)
 class _Content:
     """A body's value; its text where that tells more than the value; the document where a field stands in it twice;
-    what the reader itself said in strict mode."""
+    what the reader itself said in strict mode; and of CBOR its bytes, and the type that it names."""
 
     value: Any
     text: bytes | None = None
     document: Any = None
     strict_errors: tuple[str, ...] = ()
+    cbor: bytes | None = None
+    named: GroupVersionKind | None = None
+
+
+def _read(data: bytes, codec: Codec, default: GroupVersionKind) -> _Content:
+    if codec is Codec.CBOR:
+        value = read_cbor(data, default, typed=True)
+        return _Content(value, cbor=data, named=interpret_cbor(value))
+    return _read_json(data) if codec is Codec.JSON else _read_yaml(data)
 
 
 def _read_json(data: bytes) -> _Content:
@@ -139,6 +149,39 @@ def _read_yaml(data: bytes) -> _Content:
     return _Content(read.value, strict_errors=(read.strict_error,) if read.strict_error else ())
 
 
+def read_cbor(data: bytes, default: GroupVersionKind, *, typed: bool) -> Any:
+    """Return the value in the body. Raises BodyError, with the type that the body names as far as it can be read."""
+    from pilothouse.machinery.cbor.decoding import decode
+    from pilothouse.machinery.cbor.type_meta import named_in
+    from pilothouse.machinery.cbor.wellformed import CborError, MalformedCbor
+
+    try:
+        return decode(data, typed=typed)
+    except MalformedCbor as error:
+        raise _no_type_in_cbor(error) from None
+    except CborError as error:
+        try:
+            named = named_in(data)
+        except CborError as sooner:
+            raise _no_type_in_cbor(sooner) from None
+        raise BodyError(str(error), with_defaults(named, default)) from None
+
+
+def interpret_cbor(value: Any) -> GroupVersionKind:
+    """The type that a value from CBOR names. Raises BodyError."""
+    from pilothouse.machinery.cbor.type_meta import named_by
+    from pilothouse.machinery.cbor.wellformed import CborError
+
+    try:
+        return named_by(value)
+    except CborError as error:
+        raise _no_type_in_cbor(error) from None
+
+
+def _no_type_in_cbor(error: ValueError) -> BodyError:
+    return BodyError(f"unable to determine group/version/kind: {error}")
+
+
 def _type_of(gvk: GroupVersionKind, scheme: Scheme, data: bytes) -> ObjectType:
     if not gvk.kind or not gvk.version:
         missing = "apiVersion" if gvk.kind else "Kind"
@@ -151,6 +194,10 @@ def _type_of(gvk: GroupVersionKind, scheme: Scheme, data: bytes) -> ObjectType:
 
 def _decode(content: _Content, kind: ObjectType) -> Decoded:
     value = {} if content.value is None else content.value
+    if content.cbor is not None:
+        from pilothouse.machinery.cbor.typed import decode_typed
+
+        return decode_typed(kind, value, content.cbor)
     try:
         if content.document is None:
             return Decoded(kind.fit(value), content.strict_errors)

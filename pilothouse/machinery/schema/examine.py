@@ -36,6 +36,8 @@ class TypeProblem:
     go_type: str
     struct: str = ""
     stack: tuple[str, ...] = ()
+    offender: Any = None
+    """The value that does not fit."""
 
     def __str__(self) -> str:
         target = f"struct field {self.struct}.{'.'.join(self.stack)} of" if self.stack else "value of"
@@ -68,8 +70,8 @@ class TypedPlace(DocumentPlace):
             place = place.outer
         return tuple(reversed(names))
 
-    def problem(self, value: str, go_type: str) -> TypeProblem:
-        return TypeProblem(value, go_type, self.struct, self.stack)
+    def problem(self, value: str, go_type: str, offender: Any) -> TypeProblem:
+        return TypeProblem(value, go_type, self.struct, self.stack, offender)
 
 
 class _Fatal(Exception):
@@ -82,6 +84,11 @@ def examine(node: TypeNode, value: Any) -> Report:
     examination = _Examination()
     problem = examination.run(node, value)
     return Report(str(problem or ""), tuple(examination.strict))
+
+
+def problem_of(node: TypeNode, value: Any) -> TypeProblem | str | None:
+    """Return why the value does not fit its type; None if it does."""
+    return _Examination().run(node, value)
 
 
 class _Examination:
@@ -107,7 +114,7 @@ class _Examination:
         elif node.kind is NodeKind.LIST:
             self._list(node, value, place)
         elif not is_object(value):
-            self._save(place.problem(word_for(value), node.go_type))
+            self._save(place.problem(word_for(value), node.go_type, value))
         elif node.kind is NodeKind.STRUCT:
             self._struct(node, value, place)
         else:
@@ -136,7 +143,7 @@ class _Examination:
     def _list(self, node: TypeNode, value: Any, place: TypedPlace) -> None:
         assert node.element is not None
         if not is_array(value):
-            self._save(place.problem(word_for(value), node.go_type))
+            self._save(place.problem(word_for(value), node.go_type, value))
             return
         for at, item in enumerate(value):
             if not _fits_at_once(node.element, item):
@@ -150,7 +157,7 @@ class _Examination:
         elif node.scalar in (Scalar.TIME, Scalar.MICRO_TIME, Scalar.QUANTITY, Scalar.INT_OR_STRING):
             _custom(node.scalar, value, place)
         elif self._saved is None and (word := _misfit(node.scalar, value)) is not None:
-            self._save(place.problem(word, node.go_type))
+            self._save(place.problem(word, node.go_type, value))
 
     def _bytes(self, node: TypeNode, value: Any, place: TypedPlace) -> None:
         if isinstance(value, str):
@@ -158,11 +165,11 @@ class _Examination:
             if fault is not None:
                 self._save(illegal_base64(fault))
         elif not is_array(value):
-            self._save(place.problem(word_for(value), node.go_type))
+            self._save(place.problem(word_for(value), node.go_type, value))
         else:
             wrong = (item for item in value if item is not None and not is_octet(item))
             for item in islice(wrong, 1):
-                self._save(place.problem(word_for(item, spelled=True), "uint8"))
+                self._save(place.problem(word_for(item, spelled=True), "uint8", item))
 
     def _union(self, node: TypeNode, schema: TypeNode, value: Any, place: TypedPlace) -> None:
         """Decoded by a decoder of its own: its strict failures are lost, its error gets our place before its own."""
@@ -201,9 +208,9 @@ def _custom(scalar: Scalar, value: Any, place: TypedPlace) -> None:
             raise _Fatal(str(error)) from None
     elif scalar is Scalar.INT_OR_STRING:
         if not isinstance(value, str) and (word := _misfit(Scalar.INT32, value)) is not None:
-            raise _Fatal(place.problem(word, "int32"))
+            raise _Fatal(place.problem(word, "int32", value))
     elif not isinstance(value, str):
-        raise _Fatal(place.problem(word_for(value), "string"))
+        raise _Fatal(place.problem(word_for(value), "string", value))
     else:
         try:
             (canonical_time if scalar is Scalar.TIME else canonical_micro_time)(value)

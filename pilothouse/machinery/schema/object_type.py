@@ -13,6 +13,7 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.patch.schema import PatchSchema
+from pilothouse.machinery.schema.byte_fields import ByteFields, byte_fields_of
 from pilothouse.machinery.schema.collapse import collapse
 from pilothouse.machinery.schema.compiler import decoder_of
 from pilothouse.machinery.schema.convert import Conversion, ConversionError
@@ -76,6 +77,11 @@ class ObjectType:
     def raw_fields(self) -> RawFields | None:
         """The fields whose text is kept as it came."""
         return raw_fields_of(self.node)
+
+    @cached_property
+    def byte_fields(self) -> ByteFields | None:
+        """The fields that are bytes."""
+        return byte_fields_of(self.node)
 
     @cached_property
     def printed(self) -> Callable[[Json], Json]:

@@ -97,10 +97,14 @@ class Serializer(Protocol):
     media_type: str
     stream_media_type: str
     """The content type of a watch in this media type; empty where there is none."""
+    is_text: bool
+    """Whether people can read it. Only then are there tables in it."""
     only_views: bool
     """Whether it can write the views of objects (and Status), but not the objects themselves."""
     event_prefix: int
     """How many bytes before an event say how long it is. Where something else says so, they are left out."""
+    variants: int
+    """How many encodings of an event are kept. Where keys have no order it is more than one, and watchers see that."""
 
     def encode(self, obj: Json, *, pretty: bool = False) -> bytes:
         """Return the bytes of an object that says its kind and apiVersion."""

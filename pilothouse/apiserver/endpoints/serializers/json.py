@@ -20,8 +20,10 @@ _LISTS, _PRETTY_LISTS = JsonListWriter(), PrettyJsonListWriter()
 class JsonSerializer:
     media_type = MEDIA_TYPE
     stream_media_type = MEDIA_TYPE
+    is_text = True
     only_views = False
     event_prefix = 0
+    variants = 1
 
     def encode(self, obj: Json, *, pretty: bool = False) -> bytes:
         """Only what is not indented ends its line: so upstream has it."""

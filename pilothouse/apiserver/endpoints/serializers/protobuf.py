@@ -16,8 +16,10 @@ _LISTS = ProtobufListWriter()
 class ProtobufSerializer:
     media_type = MEDIA_TYPE
     stream_media_type = f"{MEDIA_TYPE};stream=watch"
+    is_text = False
     only_views = False
     event_prefix = 4
+    variants = 1
 
     def encode(self, obj: Json, *, pretty: bool = False) -> bytes:
         from pilothouse.machinery.protobuf import codec

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
+from pilothouse.apiserver.endpoints.serializers.cbor import CborSerializer
 from pilothouse.apiserver.endpoints.serializers.interface import Serializer
 from pilothouse.apiserver.endpoints.serializers.json import JsonSerializer
 from pilothouse.apiserver.endpoints.serializers.protobuf import ProtobufSerializer
@@ -16,6 +17,7 @@ Serializers: TypeAlias = tuple[Serializer, ...]
 JSON = JsonSerializer()
 YAML = YamlSerializer()
 PROTOBUF = ProtobufSerializer()
+CBOR = CborSerializer()
 
 BUILT_IN: Serializers = (JSON, YAML, PROTOBUF)
 """For kinds that have a protobuf message."""
@@ -27,9 +29,19 @@ UNSTRUCTURED: Serializers = (JSON, YAML, UnstructuredProtobufSerializer())
 """For custom resources."""
 
 
+def with_cbor(serializers: Serializers) -> Serializers:
+    """Return these and CBOR, which is last everywhere."""
+    return serializers if CBOR in serializers else (*serializers, CBOR)
+
+
 def media_types(serializers: Sequence[Serializer]) -> list[str]:
     return [serializer.media_type for serializer in serializers]
 
 
 def stream_media_types(serializers: Sequence[Serializer]) -> list[str]:
-    return [f"{s.media_type};stream=watch" for s in serializers if s.stream_media_type]
+    """Those that clients may ask for; the content type of an answer can be another."""
+    return [_stream_media_type(serializer) for serializer in serializers if serializer.stream_media_type]
+
+
+def _stream_media_type(serializer: Serializer) -> str:
+    return serializer.stream_media_type if serializer is CBOR else f"{serializer.media_type};stream=watch"

@@ -52,8 +52,10 @@ _LISTS = YamlListWriter()
 class YamlSerializer:
     media_type = "application/yaml"
     stream_media_type = ""
+    is_text = True
     only_views = False
     event_prefix = 0
+    variants = 1
 
     def encode(self, obj: Json, *, pretty: bool = False) -> bytes:
         return emit_yaml(obj)

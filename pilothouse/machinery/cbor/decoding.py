@@ -1,0 +1,240 @@
+"""Reading CBOR by upstream's rules: what has no place in JSON, and what means two things, is refused.
+
+Duplicate keys, keys that are no strings, text that is no UTF-8, integers beyond int64, bignums, infinities and unknown
+simple values are refused. Tags are looked through. Lengths are believed only as far as there are bytes, and nothing is
+shared or referred to, so that no value is larger than its bytes allow.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Iterable, Iterator
+from math import isfinite
+from struct import error as StructError
+from struct import unpack
+from typing import Any
+
+from pilothouse.machinery.cbor.times import rfc3339
+from pilothouse.machinery.cbor.wellformed import CborError, check, expect_tag_content
+from pilothouse.machinery.cbor.wire import (
+    ARRAY,
+    BASE16,
+    BASE64,
+    BASE64URL,
+    BREAK,
+    BYTES,
+    FALSE,
+    FLOATS,
+    INDEFINITE,
+    INT64,
+    MAP,
+    MAX_DEPTH,
+    NAMES,
+    NEGATIVE,
+    NULL,
+    SIMPLE,
+    TAG,
+    TEXT,
+    TRUE,
+    UNSIGNED,
+)
+from pilothouse.machinery.gofmt import quote
+
+_NEVER = 1 << 62
+"""More bytes than there are."""
+
+
+class ByteText(str):
+    """Text that came as a byte string, for who has to tell."""
+
+    __slots__ = ()
+
+
+def decode(data: bytes, *, typed: bool = False, tell_bytes: bool = False) -> Any:
+    """Return the value: dicts, lists, strings, numbers, booleans and None. Raises CborError.
+
+    Who knows the types (`typed`) wants numbers as they are, and what is in a tag for a time; others get integers for
+    all whole numbers, as JSON has them, and times in RFC 3339.
+    With `tell_bytes`, strings that came as bytes are ByteText.
+    """
+    reader = _Reader(data, typed, tell_bytes)
+    try:
+        value = reader.value(0, 0)
+        if reader.at == len(data):
+            return value
+    except (CborError, IndexError, StructError):
+        check(data)
+        raise
+    check(data)
+    raise AssertionError("bytes are left of a whole data item")
+
+
+class _Reader:
+    """Reads optimistically: what fails is looked at by `check` for the words, before a CborError of its own counts."""
+
+    __slots__ = ("_data", "_size", "_tell_bytes", "_typed", "at")
+
+    def __init__(self, data: bytes, typed: bool, tell_bytes: bool) -> None:
+        self._data = data
+        self._size = len(data)
+        self._typed = typed
+        self._tell_bytes = tell_bytes
+        self.at = 0
+
+    def value(self, depth: int, later: int) -> Any:
+        """`later` is the tag around that says which text byte strings become; 0 where there is none."""
+        first = self._data[self.at]
+        major, info = first >> 5, first & 31
+        if info < 24:
+            argument = info
+            self.at += 1
+        else:
+            major, info, argument = self._head()
+        if BYTES <= major <= TEXT:
+            return self._string(major, info, argument, later)
+        if major == MAP:
+            return self._map(self._places(info, argument, depth), depth + 1, later)
+        if major == ARRAY:
+            return [self.value(depth + 1, later) for _ in self._places(info, argument, depth)]
+        if major <= NEGATIVE:
+            return _integer(major, argument)
+        if major == SIMPLE:
+            return self._simple(info, argument)
+        return self._tagged(argument, depth, later)
+
+    def _head(self) -> tuple[int, int, int]:
+        first = self._data[self.at]
+        self.at += 1
+        major, info = first >> 5, first & 31
+        if info < 24:
+            return major, info, info
+        if info == INDEFINITE and BYTES <= major <= MAP:
+            return major, info, 0
+        return major, info, int.from_bytes(self._take(1 << (info - 24) if info < 28 else _NEVER), "big")
+
+    def _take(self, length: int) -> bytes:
+        start = self.at
+        self.at = end = start + length
+        if end > self._size:
+            raise IndexError
+        return self._data[start:end]
+
+    def _string(self, major: int, info: int, length: int, later: int) -> str:
+        data = self._take(length) if info != INDEFINITE else b"".join(self._chunks(major))
+        if major == TEXT:
+            return _utf8(data)
+        if not later and not self._tell_bytes:
+            return data.decode("utf-8", "replace")
+        text = _as_text(data, later)
+        return ByteText(text) if self._tell_bytes else text
+
+    def _chunks(self, major: int) -> Iterator[bytes]:
+        while not self._ended():
+            kind, info, length = self._head()
+            if kind != major or info == INDEFINITE:
+                raise IndexError
+            chunk = self._take(length)
+            if major == TEXT:
+                _utf8(chunk)
+            yield chunk
+
+    def _ended(self) -> bool:
+        ended = self._data[self.at] == BREAK
+        self.at += ended
+        return ended
+
+    def _places(self, info: int, count: int, depth: int) -> Iterable[int]:
+        """The places of the items of a collection, to be gone through as they are read."""
+        if depth >= MAX_DEPTH:
+            raise IndexError
+        return self._until_break() if info == INDEFINITE else range(count)
+
+    def _until_break(self) -> Iterator[int]:
+        index = 0
+        while not self._ended():
+            yield index
+            index += 1
+
+    def _map(self, places: Iterable[int], depth: int, later: int) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        read = self.value
+        for index in places:
+            key = read(depth, later)
+            if not isinstance(key, str):
+                raise CborError(f"cbor: cannot unmarshal {word_for(key)} into Go value of type string")
+            if key in found:
+                raise CborError(f"cbor: found duplicate map key {quote(key)} at map element index {index}")
+            found[key] = read(depth, later)
+        return found
+
+    def _simple(self, info: int, argument: int) -> Any:
+        if info in FLOATS:
+            number = unpack(FLOATS[info], argument.to_bytes(1 << (info - 24), "big"))[0]
+            if not isfinite(number):
+                raise IndexError
+            return number if self._typed or not _is_whole(number) else int(number)
+        if argument in (FALSE, TRUE):
+            return argument == TRUE
+        if argument == NULL:
+            return None
+        raise CborError(
+            f"cbor: data item of cbor type primitives is not accepted by protocol: "
+            f"simple value {argument} is not recognized"
+        )
+
+    def _tagged(self, tag: int, depth: int, later: int) -> Any:
+        """Tags without a meaning here are looked through, however many there are."""
+        while True:
+            content = self._data[self.at]
+            if not self._typed:
+                expect_tag_content(tag, content)
+            if tag in (2, 3):
+                raise IndexError
+            if tag in (BASE64URL, BASE64, BASE16):
+                later = tag
+            if tag in (0, 1) and not self._typed:
+                return rfc3339(self.value(depth, 0))
+            if content >> 5 != TAG:
+                return self.value(depth, later)
+            _, _, tag = self._head()
+
+
+def _is_whole(number: float) -> bool:
+    """Whether Go prints the number as an integer."""
+    return number.is_integer() and abs(number) < 1e18
+
+
+def _integer(major: int, argument: int) -> int:
+    number = argument if major == UNSIGNED else -1 - argument
+    if argument >= INT64:
+        raise CborError(
+            f"cbor: cannot unmarshal {NAMES[major]} into Go value of type int64 ({number} overflows Go's int64)"
+        )
+    return number
+
+
+def _utf8(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise CborError("cbor: invalid UTF-8 string") from None
+
+
+def _as_text(data: bytes, later: int) -> str:
+    """Bytes that are no UTF-8 are as Go shows them."""
+    if later == BASE64:
+        return b64encode(data).decode()
+    if later == BASE64URL:
+        return urlsafe_b64encode(data).rstrip(b"=").decode()
+    return data.hex() if later == BASE16 else data.decode("utf-8", "replace")
+
+
+def word_for(value: Any) -> str:
+    """Upstream's name for the type of a value that `decode` returned."""
+    if isinstance(value, bool) or value is None or isinstance(value, float):
+        return NAMES[SIMPLE]
+    if isinstance(value, int):
+        return NAMES[UNSIGNED if value >= 0 else NEGATIVE]
+    if isinstance(value, str):
+        return NAMES[BYTES if isinstance(value, ByteText) else TEXT]
+    return NAMES[MAP if isinstance(value, dict) else ARRAY]

@@ -1,0 +1,64 @@
+"""Writing CBOR: every string is a byte string, bytes say that text of them is base64, floats are as short as can be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from struct import pack, unpack
+from typing import Any
+
+from pilothouse.machinery.cbor.wire import ARRAY, BYTES, FLOATS, MAP, NEGATIVE, SELF_DESCRIBED, SIMPLE, UNSIGNED, head
+
+_SHORT = [head(BYTES, length) for length in range(256)]
+_BASE64_TAG = b"\xd6"
+_CONSTANTS = {False: b"\xf4", True: b"\xf5", None: b"\xf6"}
+
+
+def encode(value: Any) -> bytes:
+    """Return the data item. `bytes` in the value stand for Go's []byte; keys keep their order."""
+    out: list[bytes] = []
+    _write(value, out.append)
+    return b"".join(out)
+
+
+def encode_object(obj: Any) -> bytes:
+    """Return the data item in the tag that tells that it is CBOR."""
+    return SELF_DESCRIBED + encode(obj)
+
+
+def _write(value: Any, put: Callable[[bytes], None]) -> None:
+    if isinstance(value, str):
+        _write_string(value.encode(), put)
+    elif isinstance(value, dict):
+        put(head(MAP, len(value)))
+        for key, member in value.items():
+            _write_string(key.encode(), put)
+            _write(member, put)
+    elif isinstance(value, list):
+        put(head(ARRAY, len(value)))
+        for item in value:
+            _write(item, put)
+    elif isinstance(value, bool) or value is None:
+        put(_CONSTANTS[value])
+    elif isinstance(value, int):
+        put(head(UNSIGNED, value) if value >= 0 else head(NEGATIVE, -1 - value))
+    elif isinstance(value, float):
+        put(_float(value))
+    else:
+        put(_BASE64_TAG)
+        _write_string(value, put)
+
+
+def _write_string(data: bytes, put: Callable[[bytes], None]) -> None:
+    put(_SHORT[len(data)] if len(data) < 256 else head(BYTES, len(data)))
+    put(data)
+
+
+def _float(value: float) -> bytes:
+    """The shortest form that is the same number."""
+    for info, form in FLOATS.items():
+        with suppress(OverflowError):
+            packed = pack(form, value)
+            if unpack(form, packed)[0] == value:
+                return bytes((SIMPLE << 5 | info,)) + packed
+    raise ValueError(f"{value} has no place in CBOR here")

@@ -1,0 +1,81 @@
+"""CBOR into built-in types: what does not fit is told in the words of upstream's CBOR library.
+
+Of unknown fields upstream tells one, by its place in its map: a map's own before those of the maps in it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pilothouse.machinery.cbor.decoding import ByteText, decode, word_for
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.schema.byte_fields import bytes_in
+from pilothouse.machinery.schema.collapse import collapse
+from pilothouse.machinery.schema.examine import TypeProblem, problem_of
+from pilothouse.machinery.schema.nodes import NodeKind, TypeNode
+from pilothouse.machinery.schema.object_type import Decoded, DecodeError, ObjectType
+from pilothouse.machinery.schema.scalars import Mismatch
+
+_BASE64 = "cbor: failed to decode base64 from byte string: "
+
+
+def decode_typed(kind: ObjectType, value: Json, data: bytes) -> Decoded:
+    """Fit the value of a body to its type. Raises DecodeError."""
+    try:
+        decoded = Decoded(kind.fit(value))
+    except Mismatch:
+        decoded = _decode_exactly(kind, value, data)
+    _refuse_text_for_bytes(kind, data, decoded.obj)
+    return decoded
+
+
+def _refuse_text_for_bytes(kind: ObjectType, data: bytes, obj: Json) -> None:
+    """Bytes come as bytes, not as text, and in base64 unless a tag says that they are not. Raises DecodeError."""
+    if kind.byte_fields is None or not any(True for _ in bytes_in(kind.byte_fields, obj)):
+        return
+    for field, value in decode(data, typed=True, tell_bytes=True).items():
+        way = (kind.byte_fields.fields or {}).get(field)
+        found = bytes_in(way, value) if way is not None else iter(())
+        text = next((one for one in found if not isinstance(one, ByteText)), None)
+        if text is not None:
+            raise DecodeError(_told(kind, TypeProblem("string", "[]uint8", stack=(field,), offender=text)))
+
+
+def _decode_exactly(kind: ObjectType, value: Json, data: bytes) -> Decoded:
+    """Decode a body that does not fit its type at once."""
+    if problem_of(kind.node, value) is not None:
+        raise DecodeError(_told(kind, problem_of(kind.node, decode(data, typed=True, tell_bytes=True))))
+    unknown = _first_unknown(kind.node, value)
+    strict = () if unknown is None else (f"cbor: found unknown field at map element index {unknown}",)
+    return Decoded(kind.fit(collapse(kind.node, value)), strict)
+
+
+def _told(kind: ObjectType, problem: TypeProblem | str | None) -> str:
+    """Only the outermost field is named."""
+    assert problem is not None
+    if isinstance(problem, str):
+        return f"{_BASE64}{problem}" if problem.startswith("illegal base64") else problem
+    target = f"struct field {kind.node.go_type}.{problem.stack[0]}" if problem.stack else "value"
+    return f"cbor: cannot unmarshal {word_for(problem.offender)} into Go {target} of type {problem.go_type}"
+
+
+def _first_unknown(node: TypeNode, value: Any) -> int | None:
+    if node.kind is NodeKind.STRUCT and isinstance(value, dict):
+        return _first_unknown_of_struct(node, value)
+    if node.kind is NodeKind.LIST and isinstance(value, list):
+        members = value
+    elif node.kind is NodeKind.MAP and isinstance(value, dict):
+        members = list(value.values())
+    else:
+        return None
+    assert node.element is not None
+    found = (_first_unknown(node.element, member) for member in members)
+    return next((index for index in found if index is not None), None)
+
+
+def _first_unknown_of_struct(node: TypeNode, value: dict[str, Any]) -> int | None:
+    own = next((index for index, key in enumerate(value) if key not in node.fields), None)
+    if own is not None:
+        return own
+    below = (_first_unknown(node.fields[key].node, member) for key, member in value.items())
+    return next((index for index in below if index is not None), None)

@@ -1,0 +1,163 @@
+"""What is wrong with bytes that are no CBOR, in upstream's words. Only bytes that were refused are looked at."""
+
+from __future__ import annotations
+
+from math import isinf, isnan
+from struct import unpack
+
+from pilothouse.machinery.cbor.wire import (
+    ARRAY,
+    BREAK,
+    BYTES,
+    FLOATS,
+    INDEFINITE,
+    MAP,
+    MAX_DEPTH,
+    NAMES,
+    NEGATIVE,
+    SIMPLE,
+    TAG,
+    TEXT,
+    UNSIGNED,
+)
+
+_MAX_ARRAY, _MAX_MAP, _MAX_INT = 2**31 - 1, 2**21, 2**63
+_UNEXPECTED_END = "unexpected EOF"
+_UNEXPECTED_BREAK = 'cbor: unexpected "break" code'
+
+
+class CborError(ValueError):
+    """The bytes can not be read. The message is upstream's."""
+
+
+class MalformedCbor(CborError):
+    """They are no CBOR at all, or have what is accepted nowhere, so that nothing in them can be told."""
+
+
+def check(data: bytes) -> None:
+    """Raises MalformedCbor, if the bytes are not one well-formed data item."""
+    if not data:
+        raise MalformedCbor("EOF")
+    end = end_of_item(data, 0)
+    if end < len(data):
+        raise MalformedCbor(f"cbor: {len(data) - end} bytes of extraneous data starting at index {end}")
+
+
+def end_of_item(data: bytes, at: int, depth: int = 0) -> int:
+    """Return the index behind the data item. Raises MalformedCbor."""
+    major, info, argument, at = _head(data, at)
+    if major in (BYTES, TEXT):
+        return _end_of_chunks(data, at, major, depth) if info == INDEFINITE else _behind(data, at, argument, major)
+    if major in (ARRAY, MAP):
+        return _end_of_items(data, at, major, info, argument, depth + 1)
+    if major != TAG:
+        return at
+    while True:
+        if at == len(data):
+            raise MalformedCbor(_UNEXPECTED_END)
+        if argument in (2, 3):
+            raise _not_accepted(TAG, "bignum")
+        if data[at] >> 5 != TAG:
+            return end_of_item(data, at, depth)
+        _, _, argument, at = _head(data, at)
+
+
+def _end_of_items(data: bytes, at: int, major: int, info: int, count: int, depth: int) -> int:
+    if depth > MAX_DEPTH:
+        raise MalformedCbor(f"cbor: exceeded max nested level {MAX_DEPTH}")
+    if info == INDEFINITE:
+        return _end_of_broken_off(data, at, major, depth)
+    if count >= _MAX_INT:
+        raise MalformedCbor(f"cbor: {NAMES[major]} length {count} is too large, it would cause integer overflow")
+    if major == ARRAY and count > _MAX_ARRAY:
+        raise MalformedCbor(f"cbor: exceeded max number of elements {_MAX_ARRAY} for CBOR array")
+    if major == MAP and count > _MAX_MAP:
+        raise MalformedCbor(f"cbor: exceeded max number of key-value pairs {_MAX_MAP} for CBOR map")
+    for _ in range(count * 2 if major == MAP else count):
+        at = end_of_item(data, at, depth)
+    return at
+
+
+def _end_of_broken_off(data: bytes, at: int, major: int, depth: int) -> int:
+    count = 0
+    while not _is_break(data, at):
+        at = end_of_item(data, at, depth)
+        count += 1
+    if major == MAP and count % 2:
+        raise MalformedCbor(_UNEXPECTED_BREAK)
+    return at + 1
+
+
+def _end_of_chunks(data: bytes, at: int, major: int, depth: int) -> int:
+    while not _is_break(data, at):
+        kind, info = data[at] >> 5, data[at] & 31
+        if kind != major:
+            raise MalformedCbor(f"cbor: wrong element type {NAMES[kind]} for indefinite-length {NAMES[major]}")
+        if info == INDEFINITE:
+            raise MalformedCbor(f"cbor: indefinite-length {NAMES[major]} chunk is not definite-length")
+        at = end_of_item(data, at, depth)
+    return at + 1
+
+
+def _is_break(data: bytes, at: int) -> bool:
+    if at == len(data):
+        raise MalformedCbor(_UNEXPECTED_END)
+    return data[at] == BREAK
+
+
+def _behind(data: bytes, at: int, length: int, major: int) -> int:
+    if length >= _MAX_INT:
+        raise MalformedCbor(f"cbor: {NAMES[major]} length {length} is too large, causing integer overflow")
+    if length > len(data) - at:
+        raise MalformedCbor(_UNEXPECTED_END)
+    return at + length
+
+
+def _head(data: bytes, at: int) -> tuple[int, int, int, int]:
+    """The type, its additional information, the argument, and the index behind them."""
+    if at == len(data):
+        raise MalformedCbor(_UNEXPECTED_END)
+    major, info = data[at] >> 5, data[at] & 31
+    at += 1
+    if info < 24:
+        return major, info, info, at
+    if info > 27:
+        _check_indefinite(major, info)
+        return major, info, 0, at
+    end = at + (1 << (info - 24))
+    if end > len(data):
+        raise MalformedCbor(_UNEXPECTED_END)
+    argument = int.from_bytes(data[at:end], "big")
+    if major == SIMPLE:
+        _check_simple(info, argument, data[at:end])
+    return major, info, argument, end
+
+
+def _check_indefinite(major: int, info: int) -> None:
+    if info == INDEFINITE and major == SIMPLE:
+        raise MalformedCbor(_UNEXPECTED_BREAK)
+    if info != INDEFINITE or major in (UNSIGNED, NEGATIVE, TAG):
+        raise MalformedCbor(f"cbor: invalid additional information {info} for type {NAMES[major]}")
+
+
+def _check_simple(info: int, argument: int, packed: bytes) -> None:
+    if info not in FLOATS:
+        if argument < 32:
+            raise MalformedCbor(f"cbor: invalid simple value {argument} for type {NAMES[SIMPLE]}")
+        return
+    number = unpack(FLOATS[info], packed)[0]
+    if isnan(number) or isinf(number):
+        raise _not_accepted(SIMPLE, "floating-point NaN" if isnan(number) else "floating-point infinity")
+
+
+def _not_accepted(major: int, what: str) -> MalformedCbor:
+    return MalformedCbor(f"cbor: data item of cbor type {NAMES[major]} is not accepted by protocol: {what}")
+
+
+def expect_tag_content(tag: int, content: int) -> None:
+    """Raises CborError, if what begins with the byte `content` can not stand in a tag for a time."""
+    major = content >> 5
+    if tag == 0 and major != TEXT:
+        raise CborError(f"cbor: tag number 0 must be followed by text string, got {NAMES[major]}")
+    if tag == 1 and major not in (UNSIGNED, NEGATIVE) and not 0xF9 <= content <= 0xFB:
+        raise CborError(f"cbor: tag number 1 must be followed by integer or floating-point number, got {NAMES[major]}")
