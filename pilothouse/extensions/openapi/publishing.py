@@ -96,6 +96,6 @@ def _container(group_version: GroupVersion, shown: Callable[[], list[CustomResou
         f"apis/{group_version}",
         routes,
         definitions=CustomDefinitions(resources, group_version),
-        group_version=group_version,
         info=_INFO,
+        secured=False,
     )
