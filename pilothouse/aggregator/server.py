@@ -73,8 +73,10 @@ class Aggregator:
         self.generic.add_drained(self._stop)
 
     def prepare_run(self) -> PreparedAPIServer:
-        config = self.config.generic
-        return self.generic.prepare_run(livez_grace_period=config.run_options.livez_grace_period, flags=config.flags)
+        config, options = self.config.generic, self.config.generic.run_options
+        return self.generic.prepare_run(
+            livez_grace_period=options.livez_grace_period, flags=config.flags, profiling=options.profiling
+        )
 
     def _install_api(self) -> None:
         generic, group = self.config.generic, self._store.api_group()

@@ -15,6 +15,7 @@ from pilothouse.apiserver.openapi.containers import server_version_container
 from pilothouse.apiserver.openapi.definitions import OpenAPIDefinitions
 from pilothouse.apiserver.openapi.handlers import OpenAPIDocuments, install_openapi
 from pilothouse.apiserver.openapi.service import OpenAPIService
+from pilothouse.apiserver.profiling.install import install_profiling
 from pilothouse.apiserver.server.checks import LOG, LOOPBACK, PING, shutdown_check
 from pilothouse.apiserver.server.debug_flags import install_debug_flags
 from pilothouse.apiserver.server.health import HealthCheck, install_health
@@ -125,7 +126,7 @@ class GenericAPIServer:
         return sorted({*self.mux.listed_paths(), *(self.next.listed_paths() if self.next else ())})
 
     def prepare_run(
-        self, *, livez_grace_period: float = 0.0, flags: Mapping[str, str] | None = None
+        self, *, livez_grace_period: float = 0.0, flags: Mapping[str, str] | None = None, profiling: bool = True
     ) -> PreparedAPIServer:
         """Closes the lists and installs what shows them. Called on the outermost server only."""
         self.add_health_check(shutdown_check(self.lifecycle.shutdown_initiated))
@@ -136,7 +137,9 @@ class GenericAPIServer:
         install_openapi(self.mux, self.openapi_documents)
         ready = self.lifecycle.has_been_ready.signal
         install_health(self.mux, self.health_checks(), grace=livez_grace_period, ready=ready)
-        install_debug_flags(self.mux)
+        if profiling:
+            install_profiling(self.mux)
+            install_debug_flags(self.mux)
         install_zpages(self.mux, flags or {}, self.listed_paths)
         self._close()
         return PreparedAPIServer(self)
