@@ -28,7 +28,7 @@ from pilothouse.apiserver.discovery.manager import GroupDocuments
 from pilothouse.apiserver.endpoints.api_groups import install_api_group
 from pilothouse.apiserver.endpoints.install import Installer
 from pilothouse.apiserver.server.config import GenericConfig
-from pilothouse.apiserver.server.hooks import HookContext
+from pilothouse.apiserver.server.hooks import HookContext, nothing_to_start
 from pilothouse.apiserver.server.server import GenericAPIServer, PreparedAPIServer
 from pilothouse.client.rest.client import Client
 from pilothouse.machinery.dataclass import dataclass
@@ -64,6 +64,7 @@ class Aggregator:
         self.aggregation = Aggregation(self.generic, config.priorities)
         self.aggregation.follow(self.handlers)
         self._install_api()
+        self.generic.add_post_start_hook("aggregator-reload-proxy-client-cert", nothing_to_start)
         self.generic.add_post_start_hook("start-kube-aggregator-informers", self._start_informers)
         self._add_availability()
         self.generic.add_post_start_hook("apiservice-registration-controller", self._start_registration)

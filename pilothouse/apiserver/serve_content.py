@@ -7,6 +7,7 @@ Range: bytes=0-9                           → 206 with ten bytes; several range
 
 from __future__ import annotations
 
+import re
 import secrets
 from email.utils import formatdate, parsedate_to_datetime
 
@@ -43,6 +44,15 @@ def serve_content(request: Request, content: Content) -> Response:
     if not ranges:
         return Response(200, content.body, [*_headers(content, 200), (b"accept-ranges", b"bytes")])
     return _one(content, ranges[0]) if len(ranges) == 1 else _parts(content, ranges)
+
+
+def accepts_gzip(accept_encoding: str) -> bool:
+    """Whether gzip itself is named, and not refused by `q=0`."""
+    for clause in accept_encoding.lower().split(","):
+        name, _, quality = (part.strip() for part in clause.partition(";"))
+        if name == "gzip":
+            return not re.fullmatch(r"q=0(\.0*)?", quality)
+    return False
 
 
 def _precondition(request: Request, content: Content) -> int:

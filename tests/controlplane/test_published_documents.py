@@ -1,4 +1,4 @@
-"""/openapi/v3 of a whole server: what kube-apiserver v1.36.4 publishes, byte by byte."""
+"""What a whole server publishes of itself: OpenAPI documents as kube-apiserver v1.36.4 has them, checks, metrics."""
 
 from __future__ import annotations
 
@@ -16,6 +16,19 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 HASHES: dict[str, str] = json.loads(Path(__file__).with_name("upstream_v3_hashes.json").read_text())
 """SHA-512 of upstream's documents by their paths."""
+UPSTREAMS_METRICS = """
+# HELP hidden_metrics_total [BETA] The count of hidden metrics.
+# TYPE apiserver_audit_event_total counter
+# HELP authentication_attempts [ALPHA] Counter of authenticated attempts.
+# TYPE authentication_attempts counter
+# TYPE apiserver_flowcontrol_request_execution_seconds histogram
+# HELP apiserver_flowcontrol_target_seats [ALPHA] Seat allocation targets
+# TYPE apiserver_request_filter_duration_seconds histogram
+# HELP apiserver_storage_events_received_total [BETA] Number of etcd events received split by kind.
+apiserver_resource_objects{group="",resource="namespaces"} 4
+apiserver_storage_objects{resource="namespaces"} 4
+apiserver_storage_objects{resource="jobs.batch"} 0
+"""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -38,3 +51,23 @@ async def test_version_2_tells_what_a_field_of_an_enum_may_be(api: API) -> None:
     modes = definitions["io.k8s.api.core.v1.PersistentVolumeClaimSpec"]["properties"]["accessModes"]
     assert "enum" not in modes
     assert modes["items"]["enum"] == ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"]
+
+
+async def test_the_metrics_have_upstreams_names_types_and_words(api: API) -> None:
+    shown = (await api.request("GET", "/metrics")).body.decode()
+    for family in UPSTREAMS_METRICS.strip().splitlines():
+        assert f"\n{family}\n" in shown
+
+
+async def test_checks_are_named_in_upstreams_order(api: API) -> None:
+    lines = (await api.request("GET", "/readyz?verbose")).body.decode().splitlines()
+    names = [line.removeprefix("[+]").removesuffix(" ok") for line in lines]
+    assert names[:6] == [
+        "ping",
+        "log",
+        "etcd",
+        "etcd-readiness",
+        "informer-sync",
+        "poststarthook/start-apiserver-admission-initializer",
+    ]
+    assert names[-2:] == ["shutdown", "readyz check passed"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import time
 from email.utils import formatdate
 from typing import Protocol
@@ -14,7 +13,7 @@ from pilothouse.apiserver.openapi.document import Document
 from pilothouse.apiserver.openapi.lazy import Lazy
 from pilothouse.apiserver.openapi.protobuf_forms import ProtobufForms
 from pilothouse.apiserver.openapi.service import v3_url
-from pilothouse.apiserver.serve_content import Content, serve_content
+from pilothouse.apiserver.serve_content import Content, accepts_gzip, serve_content
 from pilothouse.apiserver.server.mux import PathRecorderMux
 
 JSON = "application/json"
@@ -66,7 +65,7 @@ def _v2(service: OpenAPIDocuments) -> Handler:
         document = await (merged.v2 if media_type == JSON else merged.v2_protobuf).get()
         content = await _content(document, media_type, b"Accept-Encoding", b"Accept")
         response = serve_content(request, content)
-        if response.status == 200 and request.method != "HEAD" and _accepts_gzip(request.header(b"accept-encoding")):
+        if response.status == 200 and request.method != "HEAD" and accepts_gzip(request.header(b"accept-encoding")):
             return Response(200, document.compressed, [*response.headers, (b"content-encoding", b"gzip")])
         return response
 
@@ -118,15 +117,6 @@ def _negotiate(request: Request, types: dict[str, str]) -> str | None:
 async def _content(document: Document, media_type: str, *vary: bytes) -> Content:
     body = await asyncio.to_thread(document.plain)
     return Content(body, media_type, document.etag, document.made, [(b"vary", each) for each in vary])
-
-
-def _accepts_gzip(accept_encoding: str) -> bool:
-    """Whether gzip itself is named, and not refused by `q=0`."""
-    for clause in accept_encoding.lower().split(","):
-        name, _, quality = (part.strip() for part in clause.partition(";"))
-        if name == "gzip":
-            return not re.fullmatch(r"q=0(\.0*)?", quality)
-    return False
 
 
 def _moved(path: str, document: Document, media_type: str) -> Response:

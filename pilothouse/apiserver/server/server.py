@@ -16,6 +16,7 @@ from pilothouse.apiserver.openapi.definitions import OpenAPIDefinitions
 from pilothouse.apiserver.openapi.handlers import OpenAPIDocuments, install_openapi
 from pilothouse.apiserver.openapi.service import OpenAPIService
 from pilothouse.apiserver.profiling.install import install_profiling
+from pilothouse.apiserver.server.check_order import in_upstreams_order
 from pilothouse.apiserver.server.checks import LOG, LOOPBACK, PING, shutdown_check
 from pilothouse.apiserver.server.debug_flags import install_debug_flags
 from pilothouse.apiserver.server.health import HealthCheck, install_health
@@ -115,12 +116,12 @@ class GenericAPIServer:
         return [*(self.next.pre_shutdown_hooks() if self.next else ()), *self._pre_shutdown.values()]
 
     def health_checks(self) -> list[HealthCheck]:
-        """Those that the servers of the chain share come once, and first."""
+        """Those that the servers of the chain share come once."""
         below = self.next.health_checks() if self.next else []
         by_name: dict[str, HealthCheck] = {}
         for check in (*self._shared_checks, *below, *self._own_checks):
             by_name.setdefault(check.name, check)
-        return list(by_name.values())
+        return in_upstreams_order(list(by_name.values()))
 
     def listed_paths(self) -> list[str]:
         return sorted({*self.mux.listed_paths(), *(self.next.listed_paths() if self.next else ())})
