@@ -27,7 +27,7 @@ from pilothouse.apiserver.discovery.handlers import with_aggregated
 from pilothouse.apiserver.discovery.manager import GroupDocuments
 from pilothouse.apiserver.endpoints.api_groups import install_api_group
 from pilothouse.apiserver.server.config import GenericConfig
-from pilothouse.apiserver.server.hooks import HookContext
+from pilothouse.apiserver.server.hooks import HookContext, nothing_to_start
 from pilothouse.apiserver.server.server import GenericAPIServer, PreparedAPIServer
 from pilothouse.client.rest.client import Client
 from pilothouse.machinery.dataclass import dataclass
@@ -63,6 +63,7 @@ class Aggregator:
         self.aggregation = Aggregation(self.generic, config.priorities)
         self.aggregation.follow(self.handlers)
         self._install_api()
+        self.generic.add_post_start_hook("aggregator-reload-proxy-client-cert", nothing_to_start)
         self.generic.add_post_start_hook("start-kube-aggregator-informers", self._start_informers)
         self._add_availability()
         self.generic.add_post_start_hook("apiservice-registration-controller", self._start_registration)
@@ -72,10 +73,11 @@ class Aggregator:
         self.generic.add_drained(self._stop)
 
     def prepare_run(self) -> PreparedAPIServer:
-        config = self.config.generic
+        config, options = self.config.generic, self.config.generic.run_options
         return self.generic.prepare_run(
-            livez_grace_period=config.run_options.livez_grace_period,
+            livez_grace_period=options.livez_grace_period,
             flags=config.flags,
+            profiling=options.profiling,
             speaks_cbor=config.speaks_cbor,
         )
 

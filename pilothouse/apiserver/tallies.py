@@ -53,10 +53,10 @@ class CounterTally(Collector):
         self._family = (name, help)
         self._labels = tuple(labels)
         self._total = total
-        self._rows: dict[Labels, Count] = {}
+        self._rows: dict[Labels, Count] = {} if self._labels else {(): Count()}
         registry.register(self)
 
-    def inc(self, labels: Labels) -> None:
+    def inc(self, labels: Labels = ()) -> None:
         row = self._rows.get(labels) or self.row(labels)
         row.value += 1
 

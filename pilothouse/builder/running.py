@@ -125,7 +125,9 @@ class _Process:
         )
         self._generic = self._new_server(config)
         self._install_controllers()
-        self._prepared = self._generic.prepare_run(livez_grace_period=options.generic.livez_grace_period)
+        self._prepared = self._generic.prepare_run(
+            livez_grace_period=options.generic.livez_grace_period, profiling=options.generic.profiling
+        )
         secure = secure_serving(options.secure_serving, cluster.tls_files)
         self._port = Port(handler_chain(self._generic.handler, self._chain), secure.endpoint)
 

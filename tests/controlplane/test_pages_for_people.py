@@ -69,12 +69,12 @@ async def test_how_much_the_log_says_can_be_changed(api: API) -> None:
     before = logging.getLogger().level
     try:
         answer = await api.request("PUT", "/debug/flags/v", b"3")
-        assert (answer.status, answer.body) == (200, b"successfully set klog.logging.verbosity to 3")
+        assert (answer.status, answer.body) == (200, b"successfully set klog.logging.verbosity to 3\n")
         assert logging.getLogger().level == logging.INFO - 3
     finally:
         logging.getLogger().setLevel(before)
     refused = await api.request("PUT", "/debug/flags/v", b"x")
-    assert (refused.status, refused.body) == (400, b'strconv.ParseUint: parsing "x": invalid syntax')
+    assert (refused.status, refused.body) == (400, b'strconv.ParseUint: parsing "x": invalid syntax\n')
     assert (await api.request("GET", "/debug/flags/v")).status == 406
     assert b"<title>/debug/flags/</title>" in (await api.request("GET", "/debug/flags")).body
 

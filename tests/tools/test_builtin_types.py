@@ -11,6 +11,7 @@ import pytest
 from pilothouse.client import Json
 from tools.builtin_types.agreement import Disagreement, check_agreement
 from tools.builtin_types.build import build
+from tools.builtin_types.enums import with_enums
 from tools.builtin_types.merging import merged, merged_structs
 from tools.builtin_types.overlay import SHIPPED, AddedField, AddedStruct, Overlay, OverlayError, read_overlay
 from tools.builtin_types.sources import Types, go_structs, installed_types
@@ -138,3 +139,10 @@ def test_what_is_installed_was_built_from_the_sources_that_are_here(types: Types
     overlay = read_overlay(SHIPPED)
     assert types.structs == merged_structs(go_structs(), overlay)
     assert types.defaults == overlay.defaults
+
+
+def test_a_field_shows_the_enum_that_is_its_go_type(types: Types) -> None:
+    shown = with_enums(with_property(types, PORT, "protocol", {"type": "string", "description": "Which."}))
+    protocol = shown.definitions[PORT]["properties"]["protocol"]
+    assert protocol["enum"] == ["SCTP", "TCP", "UDP"]
+    assert protocol["description"].startswith('Which.\n\nPossible enum values:\n - `"SCTP"` is the SCTP protocol.\n')

@@ -7,6 +7,7 @@ from pathlib import Path
 import orjson
 
 from tools.builtin_types.agreement import check_agreement
+from tools.builtin_types.enums import with_enums
 from tools.builtin_types.merging import merged
 from tools.builtin_types.overlay import Overlay
 from tools.builtin_types.rules import field_rules
@@ -19,7 +20,7 @@ def build(types: Types, overlay: Overlay, target: Path) -> None:
     `field_rules.json` is small and read at start; `definitions.json` is everything in OpenAPI v2 form, read when a
     document is asked for; each other file has the Go structs of one protobuf package, read with its first kind.
     """
-    types = merged(types, overlay)
+    types = with_enums(merged(types, overlay))
     check_agreement(types)
     target.mkdir(exist_ok=True)
     for old in target.iterdir():

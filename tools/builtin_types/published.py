@@ -12,10 +12,7 @@ from pilothouse.machinery.objects import Json
 
 _SOURCE = "kubernetes_validate/kubernetes-json-schema/v1.36.0-local/_definitions.json"
 _REFERENCE = "#/$defs/"
-_RESTORED: dict[str, Json] = {
-    "io.k8s.apimachinery.pkg.api.resource.Quantity": {"type": "string"},
-    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": {"type": "string", "format": "int-or-string"},
-}
+_RESTORED: dict[str, Json] = orjson.loads(Path(__file__).with_name("restored.json").read_bytes())
 """Definitions that the source has in another form than the API server publishes."""
 
 

@@ -24,7 +24,7 @@ class _Unavailable(Collector):
     def collect(self) -> Iterator[Metric]:
         family = GaugeMetricFamily(
             "aggregator_unavailable_apiservice",
-            "Gauge of APIServices which are marked as unavailable broken down by APIService name.",
+            "[ALPHA] Gauge of APIServices which are marked as unavailable broken down by APIService name.",
             labels=["name"],
         )
         for name, value in self.rows.items():
@@ -35,7 +35,7 @@ class _Unavailable(Collector):
 _UNAVAILABLE = _Unavailable()
 _BECAME_UNAVAILABLE = CounterTally(
     "aggregator_unavailable_apiservice_total",
-    "Counter of APIServices which are marked as unavailable broken down by APIService name and reason.",
+    "[ALPHA] Counter of APIServices which are marked as unavailable broken down by APIService name and reason.",
     ["name", "reason"],
     registry=REGISTRY,
 )

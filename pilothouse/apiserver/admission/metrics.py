@@ -7,48 +7,62 @@ from pilothouse.apiserver.tallies import CounterTally, HistogramTally, SummaryTa
 
 _PREFIX = "apiserver_admission_"
 _STEPS = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5)
-_STEP = "Admission sub-step latency {} in seconds, broken out for each operation and API resource and step type."
+_STEP = (
+    "[{}] Admission sub-step latency {} in seconds, "
+    "broken out for each operation and API resource and step type (validate or admit)."
+)
 
 STEP = HistogramTally(
     f"{_PREFIX}step_admission_duration_seconds",
-    _STEP.format("histogram"),
+    _STEP.format("STABLE", "histogram"),
     ("type", "operation", "rejected"),
     bounds=_STEPS,
     registry=REGISTRY,
 )
 STEP_SUMMARY = SummaryTally(
-    f"{_PREFIX}step_admission_duration_seconds_summary", _STEP.format("summary"), STEP, registry=REGISTRY
+    f"{_PREFIX}step_admission_duration_seconds_summary", _STEP.format("ALPHA", "summary"), STEP, registry=REGISTRY
 )
 CONTROLLER = HistogramTally(
     f"{_PREFIX}controller_admission_duration_seconds",
-    "Admission controller latency histogram in seconds, by name, operation and type (validate or admit).",
+    "[STABLE] Admission controller latency histogram in seconds, identified by name and broken out for "
+    "each operation and API resource and type (validate or admit).",
     ("name", "type", "operation", "rejected"),
     bounds=_STEPS,
     registry=REGISTRY,
 )
 WEBHOOK = HistogramTally(
     f"{_PREFIX}webhook_admission_duration_seconds",
-    "Admission webhook latency histogram in seconds, by name, operation and type (validating or admit).",
+    "[STABLE] Admission webhook latency histogram in seconds, identified by name and broken out for each "
+    "operation and API resource and type (validate or admit).",
     ("name", "type", "operation", "rejected"),
     bounds=(*_STEPS, 10, 25),
     registry=REGISTRY,
 )
 WEBHOOK_REQUESTS = CounterTally(
     f"{_PREFIX}webhook_request_total",
-    "Admission webhook requests by name, type, operation, the code of the answer and whether it was a refusal.",
+    "[ALPHA] Admission webhook request total, identified by name and broken out for each admission type "
+    "(validating or admit) and operation. Additional labels specify whether the request was rejected or "
+    "not and an HTTP status code. Codes greater than 600 are truncated to 600, to keep the metrics "
+    "cardinality bounded.",
     ("name", "type", "operation", "code", "rejected"),
     registry=REGISTRY,
 )
 WEBHOOK_REJECTIONS = CounterTally(
     f"{_PREFIX}webhook_rejection_count",
-    "Admission webhook rejections by name, type, operation, what went wrong and the code.",
+    "[ALPHA] Admission webhook rejection count, identified by name and broken out for each admission type"
+    " (validating or admit) and operation. Additional labels specify an error type (calling_webhook_error"
+    " or apiserver_internal_error if an error occurred; no_error otherwise) and optionally a non-zero "
+    "rejection code if the webhook rejects the request with an HTTP status code (honored by the apiserver"
+    " when the code is greater or equal to 400). Codes greater than 600 are truncated to 600, to keep the"
+    " metrics cardinality bounded.",
     ("name", "type", "operation", "error_type", "rejection_code"),
     registry=REGISTRY,
     total=False,
 )
 WEBHOOK_FAIL_OPEN = CounterTally(
     f"{_PREFIX}webhook_fail_open_count",
-    "Writes that went on although a webhook could not be asked, by name and type.",
+    "[ALPHA] Admission webhook fail open count, identified by name and broken out for each admission type"
+    " (validating or admit).",
     ("name", "type"),
     registry=REGISTRY,
     total=False,

@@ -7,13 +7,27 @@ from prometheus_client import Counter
 from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.tallies import CounterTally
 
-EVENTS = CounterTally("apiserver_audit_event", "Audit events that were sent to a backend.", (), registry=REGISTRY)
-ERRORS = Counter(
-    "apiserver_audit_error_total", "Audit events that failed to be audited properly.", ("plugin",), registry=REGISTRY
+EVENTS = CounterTally(
+    "apiserver_audit_event",
+    "[ALPHA] Counter of audit events generated and sent to the audit backend.",
+    (),
+    registry=REGISTRY,
 )
-LEVELS = CounterTally("apiserver_audit_level", "Policy levels for audit events.", ("level",), registry=REGISTRY)
+ERRORS = Counter(
+    "apiserver_audit_error_total",
+    "[ALPHA] Counter of audit events that failed to be audited properly. Plugin identifies the plugin "
+    "affected by the error.",
+    ("plugin",),
+    registry=REGISTRY,
+)
+LEVELS = CounterTally(
+    "apiserver_audit_level",
+    "[ALPHA] Counter of policy levels for audit events (1 per request).",
+    ("level",),
+    registry=REGISTRY,
+)
 REJECTED = Counter(
     "apiserver_audit_requests_rejected_total",
-    "Requests rejected because of an error in the audit logging backend.",
+    "[ALPHA] Counter of apiserver requests rejected due to an error in audit logging backend.",
     registry=REGISTRY,
 )

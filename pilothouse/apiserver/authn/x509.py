@@ -24,7 +24,7 @@ from pilothouse.machinery.errors import Unauthorized
 _HOUR, _DAY = 3600, 86400
 _EXPIRATION = HistogramTally(
     "apiserver_client_certificate_expiration_seconds",
-    "Seconds that the certificates of clients had left when they were shown.",
+    "[ALPHA] Distribution of the remaining lifetime on the certificate used to authenticate a request.",
     (),
     bounds=(
         *(0, _HOUR / 2, _HOUR, 2 * _HOUR, 6 * _HOUR, 12 * _HOUR, _DAY, 2 * _DAY, 4 * _DAY, 7 * _DAY),

@@ -10,7 +10,7 @@ from pilothouse.apiserver.tallies import CounterTally
 
 DECISIONS = CounterTally(
     "apiserver_authorization_decisions",
-    "Requests that an authorizer allowed or denied; those of which it had no opinion are not counted.",
+    "[ALPHA] Total number of terminal decisions made by an authorizer split by authorizer type, name, and decision.",
     ("type", "name", "decision"),
     registry=REGISTRY,
 )

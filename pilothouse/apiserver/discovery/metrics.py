@@ -13,7 +13,9 @@ def _counter(name: str, what: str) -> Counter:
     return Counter(name, f"[ALPHA] {what}", subsystem=_SUBSYSTEM, registry=REGISTRY)
 
 
-AGGREGATIONS = _counter("aggregation_count", "How often the document of all groups was made.")
-NO_PEER_REQUESTS = _counter("nopeer_requests", "Requests for what this server alone knows.")
-_counter("peer_aggregated_cache_hits", "Requests answered from the cache of what all peers know.")
-_counter("peer_aggregated_cache_misses", "Requests for which what all peers know had to be put together.")
+AGGREGATIONS = _counter("aggregation_count", "Counter of number of times discovery was aggregated")
+NO_PEER_REQUESTS = _counter(
+    "nopeer_requests", "Counter of number of times no-peer (non peer-aggregated) discovery was requested"
+)
+_counter("peer_aggregated_cache_hits", "Counter of number of times discovery was served from peer-aggregated cache")
+_counter("peer_aggregated_cache_misses", "Counter of number of times discovery was aggregated across all API servers")

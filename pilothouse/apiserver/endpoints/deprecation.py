@@ -30,7 +30,8 @@ class Deprecation:
 
 REQUESTED = Gauge(
     "apiserver_requested_deprecated_apis",
-    "Deprecated APIs that have been requested, by API group, version, resource, subresource and release of removal.",
+    "[STABLE] Gauge of deprecated APIs that have been requested, broken out by API group, version, "
+    "resource, subresource, and removed_release.",
     ("group", "version", "resource", "subresource", "removed_release"),
     registry=REGISTRY,
 )

@@ -35,10 +35,12 @@ T = TypeVar("T")
 
 _LABELS = ("group", "version", "resource")
 
-WATCH_EVENTS = CounterTally("apiserver_watch_events", "Events sent to watching clients.", _LABELS, registry=REGISTRY)
+WATCH_EVENTS = CounterTally(
+    "apiserver_watch_events", "[ALPHA] Number of events sent in watch clients", _LABELS, registry=REGISTRY
+)
 WATCH_EVENT_SIZES = HistogramTally(
     "apiserver_watch_events_sizes",
-    "Bytes of events sent to watching clients.",
+    "[ALPHA] Watch event size distribution in bytes",
     _LABELS,
     bounds=[1024 * 2**power for power in range(8)],
     registry=REGISTRY,

@@ -12,12 +12,14 @@ from pilothouse.apiserver.filters.metrics import (
     AUTHENTICATED_USER_REQUESTS,
     AUTHENTICATION_ATTEMPTS,
     AUTHENTICATION_DURATION,
+    FILTER_DURATION,
 )
 from pilothouse.apiserver.http import Filter, Handler, Request, Response
 from pilothouse.apiserver.serving.client_certificate import UNVERIFIED, client_certificate
 from pilothouse.machinery.errors import Unauthorized
 
 _SUCCESS, _FAILURE, _ERROR = ("success",), ("failure",), ("error",)
+_FILTER = ("authentication",)
 _NAMED = {
     name: (name,) for name in ("admin", "client", "kube_proxy", "kubelet", "system:serviceaccount:kube-system:default")
 }
@@ -69,7 +71,9 @@ def with_authentication(
 
 def _observe(result: tuple[str], start: float) -> None:
     AUTHENTICATION_ATTEMPTS.inc(result)
-    AUTHENTICATION_DURATION.observe(result, perf_counter() - start)
+    taken = perf_counter() - start
+    AUTHENTICATION_DURATION.observe(result, taken)
+    FILTER_DURATION.observe(_FILTER, taken)
 
 
 def _kind_of(username: str) -> tuple[str]:

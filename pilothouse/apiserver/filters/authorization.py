@@ -7,9 +7,10 @@ from time import perf_counter
 
 from pilothouse.apiserver.authz.interface import Answer, Authorizer, Decision, attributes_of, forbidden
 from pilothouse.apiserver.filters.internal_error import internal_error
-from pilothouse.apiserver.filters.metrics import AUTHORIZATION_ATTEMPTS, AUTHORIZATION_DURATION
+from pilothouse.apiserver.filters.metrics import AUTHORIZATION_ATTEMPTS, AUTHORIZATION_DURATION, FILTER_DURATION
 from pilothouse.apiserver.http import NO_SNIFFING, Filter, Handler, Request, Response
 
+_FILTER = ("authorization",)
 _DECISIONS = {Decision.ALLOW: "allow", Decision.DENY: "forbid", Decision.NO_OPINION: "forbid"}
 _ALLOWED, _DENIED, _ERROR = ("allowed",), ("denied",), ("error",)
 _log = logging.getLogger(__name__)
@@ -22,6 +23,7 @@ def with_authorization(authorizer: Authorizer) -> Filter:
             start = perf_counter()
             answer = await authorizer.authorize(attributes)
             taken, allowed = perf_counter() - start, answer.decision is Decision.ALLOW
+            FILTER_DURATION.observe(_FILTER, taken)
             if answer.error and not allowed:
                 AUTHORIZATION_DURATION.observe(_ERROR, taken)
                 return _failed(request, answer)

@@ -14,51 +14,85 @@ _SIZES = (1000, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9)
 
 REQUESTS = CounterTally(
     "apiserver_request",
-    "Requests answered, by verb, resource, scope and code.",
+    "[STABLE] Counter of apiserver requests broken out for each verb, dry run value, group, version, "
+    "resource, scope, component, and HTTP response code.",
     (*_LABELS, "dry_run", "code"),
     registry=REGISTRY,
 )
 DURATION = HistogramTally(
     "apiserver_request_duration_seconds",
-    "Seconds until a request was answered; for watches, until the stream began.",
+    "[STABLE] Response latency distribution in seconds for each verb, dry run value, group, version, "
+    "resource, subresource, scope and component.",
     (*_LABELS, "dry_run"),
     bounds=_DURATIONS,
     registry=REGISTRY,
 )
 RESPONSE_SIZES = HistogramTally(
-    "apiserver_response_sizes", "Bytes of answers.", _LABELS, bounds=_SIZES, registry=REGISTRY
+    "apiserver_response_sizes",
+    "[STABLE] Response size distribution in bytes for each group, version, verb, resource, subresource, "
+    "scope and component.",
+    _LABELS,
+    bounds=_SIZES,
+    registry=REGISTRY,
 )
-LONG_RUNNING = Gauge("apiserver_longrunning_requests", "Long-running requests under way.", _LABELS, registry=REGISTRY)
+SELF_REQUESTS = CounterTally(
+    "apiserver_selfrequest",
+    "[ALPHA] Counter of apiserver self-requests broken out for each verb, API resource and subresource.",
+    ("verb", "group", "resource", "subresource"),
+    registry=REGISTRY,
+)
+FILTER_DURATION = HistogramTally(
+    "apiserver_request_filter_duration_seconds",
+    "[ALPHA] Request filter latency distribution in seconds, for each filter type",
+    ("filter",),
+    bounds=(0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 5.0, 10.0, 15.0, 30.0),
+    registry=REGISTRY,
+)
+LONG_RUNNING = Gauge(
+    "apiserver_longrunning_requests",
+    "[STABLE] Gauge of all active long-running apiserver requests broken out by verb, group, version, "
+    "resource, scope and component. Not all requests are tracked this way.",
+    _LABELS,
+    registry=REGISTRY,
+)
 CURRENT_INFLIGHT = Gauge(
-    "apiserver_current_inflight_requests", "Requests under way, by kind.", ("request_kind",), registry=REGISTRY
+    "apiserver_current_inflight_requests",
+    "[STABLE] Maximal number of currently used inflight request limit of this apiserver per request kind "
+    "in last second.",
+    ("request_kind",),
+    registry=REGISTRY,
 )
 DROPPED = Counter(
     "apiserver_dropped_requests_total", "Requests turned away for being too many.", ("request_kind",), registry=REGISTRY
 )
 AUTHENTICATION_ATTEMPTS = CounterTally(
-    "authentication_attempts", "Attempts to authenticate, by result.", ("result",), registry=REGISTRY, total=False
+    "authentication_attempts", "[ALPHA] Counter of authenticated attempts.", ("result",), registry=REGISTRY, total=False
 )
 AUTHENTICATION_DURATION = HistogramTally(
     "authentication_duration_seconds",
-    "Seconds that it took to find out who asks, by result.",
+    "[ALPHA] Authentication duration in seconds broken out by result.",
     ("result",),
     bounds=_AUTH_DURATIONS,
     registry=REGISTRY,
 )
 AUTHENTICATED_USER_REQUESTS = CounterTally(
     "authenticated_user_requests",
-    "Requests of users, by a few kinds of users.",
+    "[ALPHA] Counter of authenticated requests broken out by username.",
     ("username",),
     registry=REGISTRY,
     total=False,
 )
 AUTHORIZATION_DURATION = HistogramTally(
     "authorization_duration_seconds",
-    "Seconds that it took to decide whether a request may be made, by result.",
+    "[ALPHA] Authorization duration in seconds broken out by result.",
     ("result",),
     bounds=_AUTH_DURATIONS,
     registry=REGISTRY,
 )
 AUTHORIZATION_ATTEMPTS = CounterTally(
-    "authorization_attempts", "Decisions of the authorizers.", ("result",), registry=REGISTRY
+    "authorization_attempts",
+    "[ALPHA] Counter of authorization attempts broken down by result. It can be either 'allowed', "
+    "'denied', 'no-opinion' or 'error'.",
+    ("result",),
+    registry=REGISTRY,
 )

@@ -11,7 +11,7 @@ from pilothouse.apiserver.filters.long_running import is_long_running
 from pilothouse.apiserver.filters.max_in_flight import READ_ONLY, InFlight
 from pilothouse.apiserver.flowcontrol.controller import Flow, FlowController
 from pilothouse.apiserver.flowcontrol.estimate import ONE_SEAT, StatsOf, WorkEstimate, estimate
-from pilothouse.apiserver.flowcontrol.metrics import DISPATCHED, EXECUTION, REJECTED, WAIT
+from pilothouse.apiserver.flowcontrol.metrics import DISPATCHED, ESTIMATED_SEATS, EXECUTION, REJECTED, WAIT
 from pilothouse.apiserver.flowcontrol.queue_set import Rejected, Ticket
 from pilothouse.apiserver.http import Filter, Handler, Request, Response
 from pilothouse.apiserver.streams import UntilEnd
@@ -44,8 +44,9 @@ def with_priority_and_fairness(control: FlowControl) -> Filter:
                 return await handler(request)
             work = ONE_SEAT if flow.is_exempt else estimate(request, stats_of)
             ticket = Ticket(work.seats, flow.distinguisher, flow.schema.name, about=request)
+            ESTIMATED_SEATS.observe(flow.labels, work.seats)
             await _take_seats(flow, ticket, control.wait_limit)
-            seats = _Seats(flow, ticket, work)
+            seats = _Seats(flow, ticket, work, is_watch=is_watch)
             kind = reading if request.info.verb in READ_ONLY else writing
             kind.count += 1
             try:
@@ -85,10 +86,11 @@ async def _take_seats(flow: Flow, ticket: Ticket, wait_limit: float) -> None:
 class _Seats:
     """The seats that a request has; they are given back once."""
 
-    __slots__ = ("_flow", "_ticket", "_work")
+    __slots__ = ("_flow", "_kind", "_ticket", "_work")
 
-    def __init__(self, flow: Flow, ticket: Ticket, work: WorkEstimate) -> None:
+    def __init__(self, flow: Flow, ticket: Ticket, work: WorkEstimate, *, is_watch: bool) -> None:
         self._flow = flow
+        self._kind = "watch" if is_watch else "regular"
         self._ticket: Ticket | None = ticket
         self._work = work
 
@@ -97,7 +99,7 @@ class _Seats:
         if ticket is None:
             return
         queues = self._flow.level.queues
-        EXECUTION.observe(self._flow.labels, queues.now() - ticket.started)
+        EXECUTION.observe((*self._flow.labels, self._kind), queues.now() - ticket.started)
         if self._work.lingering:
             asyncio.get_running_loop().call_later(self._work.lingering, queues.finish, ticket)
         else:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import time
 
+from pilothouse.apiserver.authn.user import API_SERVER_USER
 from pilothouse.apiserver.filters.long_running import is_long_running
-from pilothouse.apiserver.filters.metrics import DURATION, LONG_RUNNING, REQUESTS, RESPONSE_SIZES
+from pilothouse.apiserver.filters.metrics import DURATION, LONG_RUNNING, REQUESTS, RESPONSE_SIZES, SELF_REQUESTS
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.streams import UntilEnd
 from pilothouse.apiserver.tallies import Count, Labels
@@ -64,6 +65,9 @@ def with_request_metrics(handler: Handler) -> Handler:
             series = _series_of(request)
             series.count(code)
             series.duration.observe(time.perf_counter() - start)
+            if request.user is not None and request.user.name == API_SERVER_USER:
+                verb, group, _, resource, subresource, *_ = series.labels
+                SELF_REQUESTS.inc((verb, group, resource, subresource))
         if isinstance(response.body, bytes):
             series.sizes.observe(len(response.body))
         elif is_long_running(request.info):

@@ -58,9 +58,13 @@ class SeatDemand:
 class DemandStats:
     high: int = 0
     smoothed: float = 0.0
+    average: float = 0.0
+    deviation: float = 0.0
+    """The last two are those of the last period only."""
 
     def update(self, observed: ObservedDemand) -> None:
         """Rises at once, and falls slowly."""
         self.high = round(observed.high)
+        self.average, self.deviation = observed.average, observed.deviation
         envelope = observed.average + observed.deviation
         self.smoothed = max(envelope, _REMEMBERED * self.smoothed + (1 - _REMEMBERED) * envelope)

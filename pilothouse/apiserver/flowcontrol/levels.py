@@ -40,6 +40,11 @@ class PriorityLevel:
         return bool(self.spec["type"] == "Exempt")
 
     @property
+    def target(self) -> float:
+        """The seats that it should have by what was wanted lately."""
+        return max(float(self.least_now), self.stats.smoothed)
+
+    @property
     def _limits(self) -> Json:
         return self.spec.get("exempt" if self.is_exempt else "limited") or {}
 
@@ -99,7 +104,7 @@ def _divided(total: int, levels: list[PriorityLevel]) -> SeatAllocation:
     if total <= now:
         part = (total - least) / (now - least)
         return SeatAllocation([level.minimum + (level.least_now - level.minimum) * part for level in levels], 0.0)
-    claims = [SeatClaim(lvl.least_now, lvl.maximum, max(float(lvl.least_now), lvl.stats.smoothed)) for lvl in levels]
+    claims = [SeatClaim(level.least_now, level.maximum, level.target) for level in levels]
     return allocate(total, claims)
 
 

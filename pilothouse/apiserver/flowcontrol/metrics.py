@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
@@ -9,6 +10,7 @@ from prometheus_client.registry import Collector
 
 from pilothouse.apiserver.flowcontrol.controller import FlowController
 from pilothouse.apiserver.flowcontrol.levels import PriorityLevel
+from pilothouse.apiserver.flowcontrol.queue_set import Ticket
 from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.tallies import CounterTally, HistogramTally
 
@@ -18,35 +20,92 @@ _FLOW = (_LEVEL, "flow_schema")
 _SECONDS = (0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30)
 
 REJECTED = CounterTally(
-    f"{_PREFIX}rejected_requests", "Requests turned away by flow control.", (*_FLOW, "reason"), registry=REGISTRY
+    f"{_PREFIX}rejected_requests",
+    "[BETA] Number of requests rejected by API Priority and Fairness subsystem",
+    (*_FLOW, "reason"),
+    registry=REGISTRY,
 )
-DISPATCHED = CounterTally(f"{_PREFIX}dispatched_requests", "Requests let through.", _FLOW, registry=REGISTRY)
+DISPATCHED = CounterTally(
+    f"{_PREFIX}dispatched_requests",
+    "[BETA] Number of requests executed by API Priority and Fairness subsystem",
+    _FLOW,
+    registry=REGISTRY,
+)
 WAIT = HistogramTally(
     f"{_PREFIX}request_wait_duration_seconds",
-    "Seconds that requests waited for their turn.",
+    "[BETA] Length of time a request spent waiting in its queue",
     (*_FLOW, "execute"),
     bounds=_SECONDS,
     registry=REGISTRY,
 )
 EXECUTION = HistogramTally(
     f"{_PREFIX}request_execution_seconds",
-    "Seconds for which requests had their seats.",
-    _FLOW,
+    "[ALPHA] Duration of initial stage (for a WATCH) or any (for a non-WATCH) stage of request execution "
+    "in the API Priority and Fairness subsystem",
+    (*_FLOW, "type"),
     bounds=_SECONDS,
     registry=REGISTRY,
 )
+ESTIMATED_SEATS = HistogramTally(
+    f"{_PREFIX}work_estimated_seats",
+    "[ALPHA] Number of estimated seats (maximum of initial and final seats) associated with requests in API "
+    "Priority and Fairness",
+    _FLOW,
+    bounds=(1, 2, 4, 8, 16, 32, 64, 100),
+    registry=REGISTRY,
+)
 
+_EXECUTING: dict[str, tuple[str, Callable[[Ticket], int]]] = {
+    "current_executing_requests": (
+        "[BETA] Number of requests in initial (for a WATCH) or any (for a non-WATCH) execution stage in the "
+        "API Priority and Fairness subsystem",
+        lambda ticket: 1,
+    ),
+    "current_executing_seats": (
+        "[BETA] Concurrency (number of seats) occupied by the currently executing (initial stage for a WATCH,"
+        " any stage otherwise) requests in the API Priority and Fairness subsystem",
+        lambda ticket: ticket.seats,
+    ),
+}
 _STATES: dict[str, tuple[str, Callable[[PriorityLevel], float]]] = {
-    "current_executing_requests": ("Requests that run.", lambda level: len(level.queues.executing)),
-    "current_executing_seats": ("Seats that are taken.", lambda level: level.queues.seats_in_use),
-    "current_inqueue_requests": ("Requests that wait.", lambda level: level.queues.waiting),
-    "current_inqueue_seats": ("Seats that are waited for.", lambda level: level.queues.seats_waiting),
-    "current_limit_seats": ("Seats of the level, with those it borrowed.", lambda level: level.queues.limit),
-    "nominal_limit_seats": ("Seats of the level's own.", lambda level: level.nominal),
-    "lower_limit_seats": ("Seats that the level never lends.", lambda level: level.minimum),
-    "upper_limit_seats": ("Seats that the level may have at most.", lambda level: level.maximum),
-    "demand_seats_high_watermark": ("Seats that were wanted at most.", lambda level: level.stats.high),
-    "demand_seats_smoothed": ("Seats that were wanted lately.", lambda level: level.stats.smoothed),
+    "current_inqueue_requests": (
+        "[BETA] Number of requests currently pending in queues of the API Priority and Fairness subsystem",
+        lambda level: level.queues.waiting,
+    ),
+    "current_inqueue_seats": (
+        "[ALPHA] Number of seats currently pending in queues of the API Priority and Fairness subsystem",
+        lambda level: level.queues.seats_waiting,
+    ),
+    "current_limit_seats": (
+        "[ALPHA] current derived number of execution seats available to each priority level",
+        lambda level: level.queues.limit,
+    ),
+    "nominal_limit_seats": (
+        "[BETA] Nominal number of execution seats configured for each priority level",
+        lambda level: level.nominal,
+    ),
+    "lower_limit_seats": (
+        "[ALPHA] Configured lower bound on number of execution seats available to each priority level",
+        lambda level: level.minimum,
+    ),
+    "upper_limit_seats": (
+        "[ALPHA] Configured upper bound on number of execution seats available to each priority level",
+        lambda level: level.maximum,
+    ),
+    "demand_seats_high_watermark": (
+        "[ALPHA] High watermark, over last adjustment period, of demand_seats",
+        lambda level: level.stats.high,
+    ),
+    "demand_seats_average": (
+        "[ALPHA] Time-weighted average, over last adjustment period, of demand_seats",
+        lambda level: level.stats.average,
+    ),
+    "demand_seats_stdev": (
+        "[ALPHA] Time-weighted standard deviation, over last adjustment period, of demand_seats",
+        lambda level: level.stats.deviation,
+    ),
+    "target_seats": ("[ALPHA] Seat allocation targets", lambda level: round(level.target)),
+    "demand_seats_smoothed": ("[ALPHA] Smoothed seat demands", lambda level: level.stats.smoothed),
 }
 
 
@@ -63,6 +122,21 @@ class FlowControlCollector(Collector):
             for level in self._controller.levels.values():
                 family.add_metric([level.name], value(level))
             yield family
-        fraction = GaugeMetricFamily(f"{_PREFIX}seat_fair_frac", "The part of its target that each level gets.")
+        yield from (self._executing(name, *about) for name, about in _EXECUTING.items())
+        fraction = GaugeMetricFamily(
+            f"{_PREFIX}seat_fair_frac",
+            "[ALPHA] Fair fraction of server's concurrency to allocate to each priority level that can use it",
+        )
         fraction.add_metric([], self._controller.fair_fraction)
         yield fraction
+
+    def _executing(self, name: str, about: str, value: Callable[[Ticket], int]) -> Metric:
+        """By flow schema, for those that have requests now."""
+        found: Counter[tuple[str, str]] = Counter()
+        for level in list(self._controller.levels.values()):
+            for ticket in list(level.queues.executing):
+                found[level.name, ticket.schema] += value(ticket)
+        family = GaugeMetricFamily(_PREFIX + name, about, labels=_FLOW)
+        for labels, total in found.items():
+            family.add_metric(labels, total)
+        return family

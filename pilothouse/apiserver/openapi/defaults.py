@@ -10,22 +10,26 @@ from functools import cache
 from typing import Any
 
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.generated import declared_default
-from pilothouse.machinery.wire_facts.facts import FieldFacts, Label, facts_of
+from pilothouse.machinery.generated import declared_default, definitions
+from pilothouse.machinery.wire_facts.facts import FieldFacts, Label, facts_of, is_list
 from pilothouse.machinery.wire_facts.kinds import definition_name, message_named
 
 _ZERO: dict[str, Any] = {"string": "", "bool": False, "int32": 0, "int64": 0, "double": 0}
+_VERSION_INFO = "io.k8s.apimachinery.pkg.version.Info"
+"""Has no protobuf form, and so no facts; all of it is strings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Default:
     value: Any
-    of_elements: bool = False
-    """Whether it is the default of the items of a list or the values of a map."""
+    depth: int = 0
+    """How many lists and maps stand around what it is the default of: 1 for the items of a list."""
 
 
 def defaults_of(definition: str) -> dict[str, Default]:
     """By field; empty for a definition that is not a struct of the built-in kinds."""
+    if definition == _VERSION_INFO:
+        return {field: Default("") for field in definitions()[definition]["required"]}
     name = message_named(definition)
     try:
         return dict(_defaults(name.package, name.message, definition))
@@ -46,12 +50,15 @@ def _defaults(package: str, message: str, definition: str) -> Iterator[tuple[str
 
 
 def _zero(fact: FieldFacts) -> Default | None:
+    depth = int(fact.label is not Label.OPTIONAL)
+    if is_list(*fact.type.rpartition(".")[::2]):
+        return Default("", depth + 1)
     value = _zero_of(fact.type)
     if value is None or (fact.label is Label.OPTIONAL and fact.pointer):
         return None
     if fact.label is Label.OPTIONAL and fact.omitempty and fact.type in _ZERO:
         return None
-    return Default(value, of_elements=fact.label is not Label.OPTIONAL)
+    return Default(value, depth)
 
 
 def _zero_of(type_name: str) -> Any:

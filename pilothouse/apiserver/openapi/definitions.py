@@ -14,6 +14,7 @@ from typing import Protocol
 import orjson
 
 from pilothouse.apiserver.openapi.defaults import defaults_of
+from pilothouse.apiserver.openapi.key_order import ordered_schema
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.generated import definitions
 from pilothouse.machinery.objects import Json
@@ -41,7 +42,7 @@ class Definition:
 
     @classmethod
     def of(cls, schema: Json) -> Definition:
-        encoded = orjson.dumps(schema)
+        encoded = orjson.dumps(ordered_schema(schema))
         return cls(encoded, tuple({name.decode() for name in _REFERENCE.findall(encoded)}))
 
 
@@ -93,11 +94,12 @@ def reachable(roots: Iterable[str], definition: Callable[[str], Definition]) -> 
 
 def _as_v3(name: str, schema: Json) -> Json:
     if name in _MANY_FORMS:
-        return _MANY_FORMS[name]
+        return {"description": schema["description"]} | _MANY_FORMS[name]
     out = schema_as_v3(schema)
     for field, default in defaults_of(name).items():
-        child = out["properties"][field]
-        target = next((child[key] for key in _CHILDREN if key in child), child) if default.of_elements else child
+        target = out["properties"][field]
+        for _ in range(default.depth):
+            target = next(target[key] for key in _CHILDREN if key in target)
         target["default"] = default.value
     return _stand_alone(out)
 

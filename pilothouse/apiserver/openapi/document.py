@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import time
+from dataclasses import field
 
 from pilothouse.machinery.dataclass import dataclass
 
@@ -12,10 +14,11 @@ _LEVEL = 1
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """`etag` is the hash of what the document says, without quotation marks."""
+    """`etag` is the hash of what the document says, without quotation marks; `made` is when it was first said."""
 
     compressed: bytes
     etag: str
+    made: float = field(default_factory=time.time, compare=False)
 
     @classmethod
     def of(cls, plain: bytes, *, etag: str = "") -> Document:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable
 from email.utils import formatdate
 from typing import Protocol
 
@@ -14,6 +13,7 @@ from pilothouse.apiserver.openapi.document import Document
 from pilothouse.apiserver.openapi.lazy import Lazy
 from pilothouse.apiserver.openapi.protobuf_forms import ProtobufForms
 from pilothouse.apiserver.openapi.service import v3_url
+from pilothouse.apiserver.serve_content import Content, accepts_gzip, serve_content
 from pilothouse.apiserver.server.mux import PathRecorderMux
 
 JSON = "application/json"
@@ -60,17 +60,24 @@ def _v2(service: OpenAPIDocuments) -> Handler:
     async def answer(request: Request) -> Response:
         media_type = _negotiate(request, _V2_TYPES)
         if media_type is None:
-            return _empty(406)
+            return Response(406, b"", [(b"vary", b"Accept-Encoding"), (b"vary", b"Accept")])
         merged = service.merged()
         document = await (merged.v2 if media_type == JSON else merged.v2_protobuf).get()
-        return await _serve(request, document, media_type)
+        content = await _content(document, media_type, b"Accept-Encoding", b"Accept")
+        response = serve_content(request, content)
+        if response.status == 200 and request.method != "HEAD" and accepts_gzip(request.header(b"accept-encoding")):
+            return Response(200, document.compressed, [*response.headers, (b"content-encoding", b"gzip")])
+        return response
 
     return answer
 
 
 def _v3_index(service: OpenAPIDocuments) -> Handler:
     async def answer(request: Request) -> Response:
-        return await _serve(request, await service.merged().v3_index.get(), JSON)
+        """As upstream's: said anew each time, by a handler that knows of no media types."""
+        document = await service.merged().v3_index.get()
+        body = await asyncio.to_thread(document.plain)
+        return serve_content(request, Content(body, "text/plain; charset=utf-8", "", time.time(), []))
 
     return answer
 
@@ -86,12 +93,12 @@ def _v3(service: OpenAPIDocuments) -> Handler:
             return Response(404)
         media_type = _negotiate(request, _V3_TYPES)
         if media_type is None:
-            return _empty(406)
+            return Response(406, b"", [(b"vary", b"Accept")])
         wanted = request.param("hash")
         if wanted and wanted != document.etag:
-            return _empty(301).with_header(b"location", v3_url(path, document).encode())
+            return _moved(path, document, media_type)
         form = document if media_type == JSON else await protobuf.of(path, document)
-        response = await _serve(request, form, media_type)
+        response = serve_content(request, await _content(form, media_type, b"Accept"))
         response.headers += _forever() if wanted else []
         return response
 
@@ -107,29 +114,25 @@ def _negotiate(request: Request, types: dict[str, str]) -> str | None:
     return None
 
 
-async def _serve(request: Request, document: Document, media_type: str) -> Response:
-    headers: Headers = [
-        (b"content-type", media_type.encode()),
-        (b"etag", f'"{document.etag}"'.encode()),
-        (b"vary", b"Accept, Accept-Encoding"),
-    ]
-    if _is_known(request.header(b"if-none-match"), document.etag):
-        return Response(304, b"", headers)
-    if "gzip" in request.header(b"accept-encoding"):
-        return Response(200, document.compressed, [*headers, (b"content-encoding", b"gzip")])
-    return Response(200, await asyncio.to_thread(document.plain), headers)
+async def _content(document: Document, media_type: str, *vary: bytes) -> Content:
+    body = await asyncio.to_thread(document.plain)
+    return Content(body, media_type, document.etag, document.made, [(b"vary", each) for each in vary])
 
 
-def _is_known(if_none_match: str, etag: str) -> bool:
-    known = (tag.strip().removeprefix("W/") for tag in if_none_match.split(","))
-    return any(tag in ("*", f'"{etag}"') for tag in known)
+def _moved(path: str, document: Document, media_type: str) -> Response:
+    return Response(
+        301,
+        b"",
+        [
+            (b"vary", b"Accept"),
+            (b"content-type", media_type.encode()),
+            (b"etag", f'"{document.etag}"'.encode()),
+            (b"location", v3_url(path, document).encode()),
+        ],
+    )
 
 
-def _forever() -> Iterable[tuple[bytes, bytes]]:
+def _forever() -> Headers:
     """Headers for a document asked for by its hash, which never changes."""
-    expires = formatdate(time.time() + _YEAR, usegmt=True)
+    expires = formatdate(time.time() + _YEAR).replace("-0000", "UTC")
     return [(b"cache-control", b"public, immutable"), (b"expires", expires.encode())]
-
-
-def _empty(status: int) -> Response:
-    return Response(status, b"", [(b"vary", b"Accept")])

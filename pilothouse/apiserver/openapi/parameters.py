@@ -14,6 +14,7 @@ from pilothouse.machinery.wire_facts.facts import FieldFacts, facts_of
 from pilothouse.machinery.wire_facts.kinds import message_of
 
 _META = GroupVersion("meta.k8s.io", "v1")
+GET_OPTIONS = _META.kind("GetOptions")
 LIST_OPTIONS = _META.kind("ListOptions")
 CREATE_OPTIONS = _META.kind("CreateOptions")
 UPDATE_OPTIONS = _META.kind("UpdateOptions")

@@ -7,6 +7,9 @@ from collections.abc import Iterable
 from pilothouse.apiserver.openapi.route import STRING, Parameter, Route
 from pilothouse.machinery.dataclass import dataclass
 
+_METHODS = ("get", "put", "post", "delete", "options", "head", "patch")
+"""In the order of both documents."""
+
 
 @dataclass(frozen=True, slots=True)
 class PathRoutes:
@@ -24,7 +27,7 @@ def by_path(routes: Iterable[Route]) -> list[PathRoutes]:
     found: dict[str, list[Route]] = {}
     for route in routes:
         found.setdefault(route.path, []).append(route)
-    return [PathRoutes(path, tuple(there), _common(there)) for path, there in sorted(found.items())]
+    return [PathRoutes(path, _by_method(there), _common(there)) for path, there in sorted(found.items())]
 
 
 def definitions_named(routes: Iterable[Route]) -> set[str]:
@@ -35,6 +38,10 @@ def definitions_named(routes: Iterable[Route]) -> set[str]:
         if route.body is not None:
             names.add(route.body.definition)
     return names - {STRING}
+
+
+def _by_method(routes: list[Route]) -> tuple[Route, ...]:
+    return tuple(sorted(routes, key=lambda route: _METHODS.index(route.method)))
 
 
 def _common(routes: list[Route]) -> tuple[Parameter, ...]:

@@ -74,5 +74,7 @@ class RouteContainer:
     definitions: OpenAPIDefinitions | None = None
     """None for the packaged ones alone."""
     group_version: GroupVersion | None = None
-    """Whose kinds these are; None where the routes serve no resources."""
+    """Whose kinds alone are told of kinds that every group has; None to tell all."""
     info: Info = field(default_factory=Info)
+    secured: bool = True
+    """Whether the document says how clients authenticate."""

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import orjson
 
 from pilothouse.apiserver.openapi.definitions import PACKAGED, V2_REFERENCE, Definition, reachable
+from pilothouse.apiserver.openapi.key_order import by_name
 from pilothouse.apiserver.openapi.operation import SECURITY, DescribedResponse, answers, extensions
 from pilothouse.apiserver.openapi.operation_id import operation_id, tags
 from pilothouse.apiserver.openapi.paths import PathRoutes, by_path, definitions_named
@@ -16,7 +17,6 @@ from pilothouse.machinery.objects import Json
 
 # Older kubectls look for the last two in each operation to find out what the server can do; names tell the kind.
 _NEVER_SHARED = frozenset({"name", "fieldValidation", "dryRun"})
-_ORDER = ("uniqueItems", "type", "description", "name", "in", "required", "schema")
 _FNV_OFFSET, _FNV_PRIME = 0xCBF29CE484222325, 0x100000001B3
 
 
@@ -61,9 +61,10 @@ class SharedParameters:
 
     def _body(self, body: Body) -> Json:
         """Only the bodies that are the same for all kinds are shared: delete options and patches."""
-        written: Json = {"name": "body", "in": "body", "schema": _schema(body.definition)}
+        written: Json = {"name": "body", "in": "body"}
         if body.required:
             written["required"] = True
+        written["schema"] = _schema(body.definition)
         if not body.definition.startswith("io.k8s.apimachinery"):
             return written
         return self._reference(body, written)
@@ -84,25 +85,26 @@ def _path_item(there: PathRoutes, shared: SharedParameters) -> Json:
 
 def _operation(route: Route, parameters: Iterable[Parameter], shared: SharedParameters) -> Json:
     out: Json = {
+        "description": route.description,
         "consumes": route.consumes,
         "produces": route.produces,
         "schemes": ["https"],
         "tags": tags(route.path),
-        "description": route.description,
         "operationId": operation_id(route.path, route.operation),
         "parameters": shared.all(parameters, route.body),
         "responses": {answer.code: _response(answer) for answer in answers(route)},
     }
-    return {key: value for key, value in out.items() if value} | extensions(route)
+    told: Json = by_name(extensions(route))
+    return {key: value for key, value in out.items() if value} | told
 
 
 def _parameter(parameter: Parameter) -> Json:
     out: Json = {
+        "uniqueItems": True,
+        "type": parameter.type,
+        "description": parameter.description,
         "name": parameter.name,
         "in": parameter.location,
-        "description": parameter.description,
-        "type": parameter.type,
-        "uniqueItems": True,
     }
     return out | {"required": True} if parameter.required else out
 
@@ -117,8 +119,8 @@ def _schema(definition: str) -> Json:
 
 
 def _hash(parameter: Json) -> str:
-    """The start of the FNV-1 hash of the parameter with its keys in upstream's order: clients know these names."""
+    """The start of the FNV-1 hash of the parameter as it is written: clients know these names."""
     value = _FNV_OFFSET
-    for byte in orjson.dumps({key: parameter[key] for key in _ORDER if key in parameter}):
+    for byte in orjson.dumps(parameter):
         value = value * _FNV_PRIME % 2**64 ^ byte
     return base64.urlsafe_b64encode(value.to_bytes(8, "big")[:6]).decode()

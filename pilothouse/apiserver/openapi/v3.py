@@ -8,6 +8,7 @@ import orjson
 
 from pilothouse.apiserver.openapi.definition_names import META
 from pilothouse.apiserver.openapi.definitions import PACKAGED, V3_REFERENCE, Definition, reachable
+from pilothouse.apiserver.openapi.key_order import html_safe
 from pilothouse.apiserver.openapi.operation import SECURITY, DescribedResponse, answers, extensions
 from pilothouse.apiserver.openapi.operation_id import operation_id, tags
 from pilothouse.apiserver.openapi.paths import PathRoutes, by_path, definitions_named
@@ -23,16 +24,16 @@ def document(container: RouteContainer) -> bytes:
     """Return the document as JSON. Definitions that its routes speak of and nobody made are those of any object."""
     routes = tuple(container.routes())
     schemas = reachable(definitions_named(routes), (container.definitions or PACKAGED).v3)
-    components: Json = {"securitySchemes": SECURITY}
-    if schemas:
-        components["schemas"] = _schemas(schemas, container.group_version)
-    return orjson.dumps(
-        {
-            "openapi": "3.0.0",
-            "info": {"title": container.info.title, "version": container.info.version},
-            "paths": {there.path: _path_item(there) for there in by_path(routes)},
-            "components": components,
-        }
+    components: Json = {"schemas": _schemas(schemas, container.group_version)} if schemas else {}
+    return html_safe(
+        orjson.dumps(
+            {
+                "openapi": "3.0.0",
+                "info": {"title": container.info.title, "version": container.info.version},
+                "paths": {there.path: _path_item(there) for there in by_path(routes)},
+                "components": components | ({"securitySchemes": SECURITY} if container.secured else {}),
+            }
+        )
     )
 
 
@@ -76,7 +77,7 @@ def _response(answer: DescribedResponse, produces: Iterable[str]) -> Json:
 
 def _content(definition: str, media_types: Iterable[str]) -> Json:
     schema = {"type": "string"} if definition == STRING else {"$ref": V3_REFERENCE + definition}
-    return {media_type: {"schema": schema} for media_type in media_types}
+    return {media_type: {"schema": schema} for media_type in sorted(media_types)}
 
 
 def _schemas(schemas: dict[str, Definition], group_version: GroupVersion | None) -> Json:

@@ -53,4 +53,4 @@ async def _verbosity(request: Request) -> Response:
 
 
 def _plain(status: int, body: str) -> Response:
-    return Response(status, body.encode(), [(b"content-type", b"text/plain"), NO_SNIFFING])
+    return Response(status, f"{body}\n".encode(), [(b"content-type", b"text/plain"), NO_SNIFFING])

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
+import time
 
-from prometheus_client import CollectorRegistry, Gauge, ProcessCollector, disable_created_metrics
-from prometheus_client.exposition import generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, ProcessCollector, disable_created_metrics
 
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.metrics import REGISTRY
+from pilothouse.apiserver.serve_content import accepts_gzip
+from pilothouse.apiserver.server.exposition import exposed
 from pilothouse.apiserver.server.metrics_of_many import Families, Peers, Sum, families_of
 from pilothouse.apiserver.server.mux import PathRecorderMux
 from pilothouse.apiserver.server.slis import SLI_REGISTRY
@@ -16,6 +19,8 @@ from pilothouse.apiserver.server.version import version_info
 from pilothouse.machinery.errors import MethodNotAllowed
 from pilothouse.machinery.server_response import METHOD_NOT_ALLOWED
 
+_LEVEL = 1
+_STARTED = str(int(time.time())).encode()
 CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # upstream's counters have no _created series
@@ -37,6 +42,16 @@ _BUILD_INFO = Gauge(
 )
 _BUILD_INFO.labels(*(version_info()[field] for field in _BUILD_LABELS.values())).set(1)
 
+for _name, _about in (
+    ("hidden_metrics", "[BETA] The count of hidden metrics."),
+    ("disabled_metrics", "[BETA] The count of disabled metrics."),
+    (
+        "cardinality_enforcement_unexpected_categorizations",
+        "[ALPHA] The count of unexpected categorizations during cardinality enforcement.",
+    ),
+):
+    Counter(_name, _about, registry=REGISTRY)  # always 0: there is no flag that would hide or bound any
+
 
 REGISTRIES = {"metrics": REGISTRY, "slis": SLI_REGISTRY}
 
@@ -53,17 +68,20 @@ def exposition(name: str, peers: Peers | None = None) -> Handler:
     async def answer(request: Request) -> Response:
         if request.method == "DELETE":
             raise MethodNotAllowed(METHOD_NOT_ALLOWED, details={})
+        headers = [(b"content-type", CONTENT_TYPE), (b"process-start-time-unix", _STARTED)]
         # In a thread: thousands of series take long enough to be felt by every other request.
         others = await peers.families(name) if peers else []
-        body = await asyncio.to_thread(_written, registry, others)
-        return Response(200, body, [(b"content-type", CONTENT_TYPE)])
+        if accepts_gzip(request.header(b"accept-encoding")):
+            body = await asyncio.to_thread(lambda: gzip.compress(_written(registry, others), _LEVEL, mtime=0))
+            return Response(200, body, [*headers, (b"content-encoding", b"gzip")])
+        return Response(200, await asyncio.to_thread(_written, registry, others), headers)
 
     return answer
 
 
 def _written(registry: CollectorRegistry, others: list[Families]) -> bytes:
     if not others:
-        return generate_latest(registry)
+        return exposed(registry)
     together = CollectorRegistry()
     together.register(Sum([families_of(registry), *others]))
-    return generate_latest(together)
+    return exposed(together)

@@ -64,6 +64,9 @@ class ServerRunOptions:
         1800,
         "Seconds for which a watch stays open at least; the real time is random above it.",
     )
+    profiling: bool = flag(
+        "profiling", BOOL, True, "Serve profiles at /debug/pprof/, and let /debug/flags/v change how much is logged."
+    )
     request_timeout: float = flag(
         "request-timeout", DURATION, 60.0, "How long a request may take, unless it is long-running."
     )

@@ -15,6 +15,8 @@ from pilothouse.apiserver.openapi.containers import server_version_container
 from pilothouse.apiserver.openapi.definitions import OpenAPIDefinitions
 from pilothouse.apiserver.openapi.handlers import OpenAPIDocuments, install_openapi
 from pilothouse.apiserver.openapi.service import OpenAPIService
+from pilothouse.apiserver.profiling.install import install_profiling
+from pilothouse.apiserver.server.check_order import in_upstreams_order
 from pilothouse.apiserver.server.checks import LOG, LOOPBACK, PING, shutdown_check
 from pilothouse.apiserver.server.debug_flags import install_debug_flags
 from pilothouse.apiserver.server.health import HealthCheck, install_health
@@ -117,18 +119,23 @@ class GenericAPIServer:
         return [*(self.next.pre_shutdown_hooks() if self.next else ()), *self._pre_shutdown.values()]
 
     def health_checks(self) -> list[HealthCheck]:
-        """Those that the servers of the chain share come once, and first."""
+        """Those that the servers of the chain share come once."""
         below = self.next.health_checks() if self.next else []
         by_name: dict[str, HealthCheck] = {}
         for check in (*self._shared_checks, *below, *self._own_checks):
             by_name.setdefault(check.name, check)
-        return list(by_name.values())
+        return in_upstreams_order(list(by_name.values()))
 
     def listed_paths(self) -> list[str]:
         return sorted({*self.mux.listed_paths(), *(self.next.listed_paths() if self.next else ())})
 
     def prepare_run(
-        self, *, livez_grace_period: float = 0.0, flags: Mapping[str, str] | None = None, speaks_cbor: bool = False
+        self,
+        *,
+        livez_grace_period: float = 0.0,
+        flags: Mapping[str, str] | None = None,
+        profiling: bool = True,
+        speaks_cbor: bool = False,
     ) -> PreparedAPIServer:
         """Closes the lists and installs what shows them. Called on the outermost server only."""
         self.add_health_check(shutdown_check(self.lifecycle.shutdown_initiated))
@@ -139,7 +146,9 @@ class GenericAPIServer:
         install_openapi(self.mux, self.openapi_documents)
         ready = self.lifecycle.has_been_ready.signal
         install_health(self.mux, self.health_checks(), grace=livez_grace_period, ready=ready)
-        install_debug_flags(self.mux)
+        if profiling:
+            install_profiling(self.mux)
+            install_debug_flags(self.mux)
         install_zpages(self.mux, flags or {}, self.listed_paths, speaks_cbor=speaks_cbor)
         self._close()
         return PreparedAPIServer(self)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 TLS_HANDSHAKE_ERRORS = Counter(
     "apiserver_tls_handshake_errors_total",
-    "Number of requests dropped with 'TLS handshake error from' error",
+    "[ALPHA] Number of requests dropped with 'TLS handshake error from' error",
     registry=REGISTRY,
 )
 

@@ -19,7 +19,7 @@ _REQUEST = ("operation", "group", "resource")
 
 _DURATION = HistogramTally(
     "etcd_request_duration_seconds",
-    "Store request latency in seconds for each operation and resource.",
+    "[ALPHA] Etcd request latency in seconds for each operation and object type.",
     _REQUEST,
     bounds=(
         *(0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2),
@@ -28,14 +28,17 @@ _DURATION = HistogramTally(
     registry=REGISTRY,
 )
 _REQUESTS = CounterTally(
-    "etcd_requests", "Store requests for each operation and resource.", _REQUEST, registry=REGISTRY
+    "etcd_requests", "[ALPHA] Etcd request counts for each operation and object type.", _REQUEST, registry=REGISTRY
 )
 _ERRORS = CounterTally(
-    "etcd_request_errors", "Failed store requests for each operation and resource.", _REQUEST, registry=REGISTRY
+    "etcd_request_errors",
+    "[ALPHA] Etcd failed request counts for each operation and object type.",
+    _REQUEST,
+    registry=REGISTRY,
 )
 _SIZE = Gauge(
     "apiserver_storage_size_bytes",
-    "Size of the storage database file physically allocated in bytes.",
+    "[STABLE] Size of the storage database file physically allocated in bytes.",
     ("storage_cluster_id",),
     registry=REGISTRY,
 )

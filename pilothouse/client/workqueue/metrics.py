@@ -89,9 +89,11 @@ class WorkQueueCollector:
     def _counters(self) -> Iterator[Metric]:
         from prometheus_client.core import CounterMetricFamily
 
-        adds = CounterMetricFamily("workqueue_adds", "Total number of adds handled by workqueue", labels=["name"])
+        adds = CounterMetricFamily(
+            "workqueue_adds", "[BETA] Total number of adds handled by workqueue", labels=["name"]
+        )
         retries = CounterMetricFamily(
-            "workqueue_retries", "Total number of retries handled by workqueue", labels=["name"]
+            "workqueue_retries", "[BETA] Total number of retries handled by workqueue", labels=["name"]
         )
         for name, queue in self.queues.items():
             adds.add_metric([name], queue.adds)
@@ -101,7 +103,7 @@ class WorkQueueCollector:
     def _gauges(self) -> Iterator[Metric]:
         from prometheus_client.core import GaugeMetricFamily
 
-        depth = GaugeMetricFamily("workqueue_depth", "Current depth of workqueue", labels=["name"])
+        depth = GaugeMetricFamily("workqueue_depth", "[BETA] Current depth of workqueue", labels=["name"])
         unfinished = GaugeMetricFamily("workqueue_unfinished_work_seconds", _UNFINISHED, labels=["name"])
         longest = GaugeMetricFamily("workqueue_longest_running_processor_seconds", _LONGEST, labels=["name"])
         for name, queue in self.queues.items():
@@ -122,10 +124,12 @@ class WorkQueueCollector:
         yield from (waited, worked)
 
 
-_UNFINISHED = "Seconds of work in progress that work_duration has not observed yet. Large values show stuck workers."
-_LONGEST = "How many seconds has the longest running processor for workqueue been running."
-_WAITED = "How long in seconds an item stays in workqueue before being requested."
-_WORKED = "How long in seconds processing an item from workqueue takes."
+_UNFINISHED = "[BETA] How many seconds of work has done that is in progress and hasn't been observed by "
+"work_duration. Large values indicate stuck threads. One can deduce the number of stuck threads by "
+"observing the rate at which this increases."
+_LONGEST = "[BETA] How many seconds has the longest running processor for workqueue been running."
+_WAITED = "[BETA] How long in seconds an item stays in workqueue before being requested."
+_WORKED = "[BETA] How long in seconds processing an item from workqueue takes."
 
 
 def metrics_for(name: str, registry: CollectorRegistry | None, clock: Clock) -> QueueMetrics | None:

@@ -29,7 +29,6 @@ WITHOUT_EFFECT = [
     _flag("lease-reuse-duration-seconds", INT, "Leases of short-lived keys are managed by the store."),
     _flag("log-flush-frequency", DURATION, "The log is not buffered."),
     _flag("permit-address-sharing", BOOL, "The address can always be had again at once."),
-    _flag("profiling", BOOL, "There are no /debug/pprof endpoints."),
     _flag("show-hidden-metrics-for-version", STRING, "No metric is hidden."),
     _flag("shutdown-watch-termination-grace-period", DURATION, "Watches are ended at once, and cleanly."),
     _flag("watch-cache-sizes", STRINGS, "Watch caches size themselves."),

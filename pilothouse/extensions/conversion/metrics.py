@@ -13,20 +13,20 @@ _SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 45, 60)
 
 REQUESTS = Counter(
     "apiserver_conversion_webhook_request_total",
-    "Calls of conversion webhooks, by success or failure and what kind of failure it was.",
+    "[ALPHA] Counter for conversion webhook requests with success/failure and failure error type",
     ("result", "failure_type"),
     registry=REGISTRY,
 )
 LATENCY = Histogram(
     "apiserver_conversion_webhook_duration_seconds",
-    "Time that calls of conversion webhooks took.",
+    "[ALPHA] Conversion webhook request latency",
     ("result", "failure_type"),
     buckets=_SECONDS,
     registry=REGISTRY,
 )
 CRD_LATENCY = HistogramTally(
     "apiserver_crd_conversion_webhook_duration_seconds",
-    "Time that conversions by webhook took.",
+    "[ALPHA] CRD webhook conversion duration in seconds",
     ("crd_name", "from_version", "to_version", "succeeded"),
     bounds=tuple(0.001 * 2**power for power in range(15)),
     registry=REGISTRY,

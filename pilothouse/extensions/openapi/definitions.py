@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cached_property
+from functools import cache, cached_property
+
+import orjson
 
 from pilothouse.apiserver.openapi.definition_names import definition_of
 from pilothouse.apiserver.openapi.definitions import PACKAGED, Definition
+from pilothouse.apiserver.openapi.verbs import DELETE_BODY
 from pilothouse.extensions.customresources.model import CustomResource
 from pilothouse.extensions.openapi.schemas import list_schema, v2_schema, v3_schema
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind
 from pilothouse.machinery.objects import Json
 
 _KINDS = "x-kubernetes-group-version-kind"
+_NOT_OF_CLIENTS = frozenset(
+    {"admission.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "imagepolicy.k8s.io"}
+)
 _SELECTABLE = "x-kubernetes-selectable-fields"
 
 
@@ -27,7 +33,7 @@ class CustomDefinitions:
         return self._own_v2.get(name) or PACKAGED.v2(name)
 
     def v3(self, name: str) -> Definition:
-        return self._own_v3.get(name) or PACKAGED.v3(name)
+        return self._own_v3.get(name) or (_delete_options() if name == DELETE_BODY else PACKAGED.v3(name))
 
     @cached_property
     def _own_v2(self) -> dict[str, Definition]:
@@ -47,6 +53,13 @@ class CustomDefinitions:
             found[own] = Definition.of(schema_of(resource) | _kinds(kind) | selectable)
             found[definition_of(listed)] = Definition.of(schema | _kinds(listed) | selectable)
         return found
+
+
+@cache
+def _delete_options() -> Definition:
+    """These documents are made with the groups that clients know from the start, and say so of this kind."""
+    schema: Json = orjson.loads(PACKAGED.v3(DELETE_BODY).json)
+    return Definition.of(schema | {_KINDS: [kind for kind in schema[_KINDS] if kind["group"] not in _NOT_OF_CLIENTS]})
 
 
 def _v2_of(resource: CustomResource, version: str) -> Json:

@@ -6,8 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 
+from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.openapi.route import Info, Route, RouteContainer
 from pilothouse.apiserver.openapi.service import OpenAPIService
+from pilothouse.apiserver.tallies import CounterTally
 from pilothouse.extensions.customresourcedefinitions.conditions import ESTABLISHED
 from pilothouse.extensions.customresources.model import CustomResource
 from pilothouse.extensions.openapi.definitions import CustomDefinitions
@@ -16,6 +18,13 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json
 
+_REGENERATIONS = CounterTally(
+    "apiextensions_openapi_v2_regeneration_count",
+    "[ALPHA] Counter of OpenAPI v2 spec regeneration count broken down by causing CRD name and reason.",
+    ("crd", "reason"),
+    registry=REGISTRY,
+    total=False,
+)
 _INFO = Info("Kubernetes CRD Swagger", "v0.1.0")
 
 
@@ -41,6 +50,8 @@ class OpenAPIPublisher:
             self._published[name] = said
         if said == before:
             return
+        reason = "add" if before is _NOTHING else "remove" if said is _NOTHING else "update"
+        _REGENERATIONS.inc((name, reason))
         self._served.update(said.group_versions)
         self._served.subtract(before.group_versions)
         for group_version in said.group_versions | before.group_versions:
@@ -96,6 +107,6 @@ def _container(group_version: GroupVersion, shown: Callable[[], list[CustomResou
         f"apis/{group_version}",
         routes,
         definitions=CustomDefinitions(resources, group_version),
-        group_version=group_version,
         info=_INFO,
+        secured=False,
     )

@@ -9,6 +9,7 @@ from pilothouse.apiserver.openapi.definition_names import definition_of
 from pilothouse.apiserver.openapi.parameters import (
     CREATE_OPTIONS,
     DELETE_OPTIONS,
+    GET_OPTIONS,
     LIST_OPTIONS,
     NAMESPACE,
     PATCH_OPTIONS,
@@ -88,7 +89,9 @@ class _Routes:
     def _object(self, subresource: str, shown: str) -> Iterator[Route]:
         below = "/{name}" + (f"/{subresource}" if subresource else "")
         what = f"{f' {subresource} of' if subresource else ''} the specified {self.kind}"
-        yield self._route(("get", "get", "read"), f"read{what}", {200: shown}, below=below)
+        yield self._route(
+            ("get", "get", "read"), f"read{what}", {200: shown}, below=below, parameters=parameters_of(GET_OPTIONS)
+        )
         yield self._route(
             ("put", "put", "replace"),
             f"replace{what}",

@@ -86,6 +86,7 @@ def _route(path: str, operation: str, description: str, media_type: str) -> Rout
         description=description,
         responses={200: STRING},
         produces=(media_type,),
+        consumes=(),
     )
 
 

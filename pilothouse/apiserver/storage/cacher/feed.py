@@ -44,6 +44,7 @@ class CacheFeed:
                 self.window.add(change)
                 self.watchers.dispatch(change)
         self.freshness.advance(revision)
+        self.metrics.stored_events.inc(len(events))
         self.metrics.received.inc(len(events))
         self.metrics.dispatched.inc(len(events))
         self.metrics.reached(revision)

@@ -20,34 +20,80 @@ def _counter(name: str, documentation: str, *more: str) -> Counter:
     return Counter(name, documentation, (*_LABELS, *more), registry=REGISTRY)
 
 
-LISTS = _counter("apiserver_cache_list_total", "LIST requests served from the watch cache.", "index")
+LISTS = _counter("apiserver_cache_list_total", "[ALPHA] Number of LIST requests served from watch cache", "index")
 LIST_FETCHED = _counter(
-    "apiserver_cache_list_fetched_objects_total", "Objects read from the watch cache to serve LIST requests.", "index"
+    "apiserver_cache_list_fetched_objects_total",
+    "[ALPHA] Number of objects read from watch cache in the course of serving a LIST request",
+    "index",
 )
 LIST_RETURNED = _counter(
-    "apiserver_cache_list_returned_objects_total", "Objects returned by LISTs from the watch cache."
+    "apiserver_cache_list_returned_objects_total",
+    "[ALPHA] Number of objects returned for a LIST request from watch cache",
 )
-INIT_EVENTS = _counter("apiserver_init_events_total", "Events sent to watchers before the live ones.")
-TERMINATED = _counter("apiserver_terminated_watchers_total", "Watchers closed because they were too slow.")
-RECEIVED = _counter("apiserver_watch_cache_events_received_total", "Events that the watch cache received.")
-DISPATCHED = _counter("apiserver_watch_cache_events_dispatched_total", "Events that the watch cache dispatched.")
-INITIALIZATIONS = _counter("apiserver_watch_cache_initializations_total", "Times that the watch cache was filled.")
+INIT_EVENTS = _counter(
+    "apiserver_init_events_total", "[ALPHA] Counter of init events processed in watch cache broken by resource type."
+)
+TERMINATED = _counter(
+    "apiserver_terminated_watchers_total",
+    "[ALPHA] Counter of watchers closed due to unresponsiveness broken by resource type.",
+)
+RECEIVED = _counter(
+    "apiserver_watch_cache_events_received_total",
+    "[ALPHA] Counter of events received in watch cache broken by resource type.",
+)
+DISPATCHED = _counter(
+    "apiserver_watch_cache_events_dispatched_total",
+    "[ALPHA] Counter of events dispatched in watch cache broken by resource type.",
+)
+INITIALIZATIONS = _counter(
+    "apiserver_watch_cache_initializations_total",
+    "[ALPHA] Counter of watch cache initializations broken by resource type.",
+)
 CONSISTENT_READS = _counter(
-    "apiserver_watch_cache_consistent_read_total", "Consistent LISTs from the watch cache.", "success", "fallback"
+    "apiserver_watch_cache_consistent_read_total",
+    "[ALPHA] Counter for consistent reads from cache.",
+    "success",
+    "fallback",
 )
-CAPACITY_INCREASES = _counter("watch_cache_capacity_increase_total", "Times that the window of changes was widened.")
-CAPACITY_DECREASES = _counter("watch_cache_capacity_decrease_total", "Times that the window of changes was narrowed.")
-CAPACITY = Gauge("watch_cache_capacity", "Changes that the window can hold.", _LABELS, registry=REGISTRY)
-OBJECTS = Gauge("apiserver_storage_objects", "Objects stored, as the watch cache knows.", _LABELS, registry=REGISTRY)
+CAPACITY_INCREASES = _counter(
+    "watch_cache_capacity_increase_total",
+    "[ALPHA] Total number of watch cache capacity increase events broken by resource type.",
+)
+CAPACITY_DECREASES = _counter(
+    "watch_cache_capacity_decrease_total",
+    "[ALPHA] Total number of watch cache capacity decrease events broken by resource type.",
+)
+CAPACITY = Gauge(
+    "watch_cache_capacity", "[ALPHA] Total capacity of watch cache broken by resource type.", _LABELS, registry=REGISTRY
+)
+OBJECTS = Gauge(
+    "apiserver_storage_objects",
+    "[STABLE] (Deprecated since 1.34.0) [DEPRECATED, consider using apiserver_resource_objects instead] "
+    "Number of stored objects at the time of last check split by kind. In case of a fetching error, the "
+    "value will be -1.",
+    ("resource",),
+    registry=REGISTRY,
+)
+RESOURCE_OBJECTS = Gauge(
+    "apiserver_resource_objects",
+    "[ALPHA] Number of stored objects at the time of last check split by kind. In case of a fetching error, the "
+    "value will be -1.",
+    _LABELS,
+    registry=REGISTRY,
+)
+STORAGE_EVENTS = _counter(
+    "apiserver_storage_events_received_total", "[BETA] Number of etcd events received split by kind."
+)
 RESOURCE_VERSION = Gauge(
     "apiserver_watch_cache_resource_version",
-    "Revision that the watch cache has reached, its 15 least significant digits.",
+    "[ALPHA] Current resource version of watch cache broken by resource type. This is truncated to the 15"
+    " least significant digits.",
     _LABELS,
     registry=REGISTRY,
 )
 READ_WAIT = Histogram(
     "apiserver_watch_cache_read_wait_seconds",
-    "Time that reads waited for the watch cache to become fresh; reads that did not wait are left out.",
+    "[ALPHA] Histogram of time spent waiting for a watch cache to become fresh.",
     _LABELS,
     buckets=_WAITS,
     registry=REGISTRY,
@@ -59,6 +105,7 @@ class CacheMetrics:
     first needed: most caches never count most of it."""
 
     def __init__(self, resource: GroupResource) -> None:
+        self._resource = resource
         self._labels = (resource.group, resource.resource)
 
     @cached_property
@@ -72,6 +119,10 @@ class CacheMetrics:
     @cached_property
     def received(self) -> Counter:
         return RECEIVED.labels(*self._labels)
+
+    @cached_property
+    def stored_events(self) -> Counter:
+        return STORAGE_EVENTS.labels(*self._labels)
 
     @cached_property
     def dispatched(self) -> Counter:
@@ -112,7 +163,8 @@ class CacheMetrics:
     def count_objects(self, objects: Sized) -> None:
         """Shows how many there are from now on, counted anew at each scrape. Does not keep them alive."""
         known = ref(objects)
-        OBJECTS.labels(*self._labels).set_function(lambda: len(known() or ()))
+        for gauge in (OBJECTS.labels(str(self._resource)), RESOURCE_OBJECTS.labels(*self._labels)):
+            gauge.set_function(lambda: len(known() or ()))
 
     def listed(self, *, fetched: int, returned: int) -> None:
         self._lists.inc()

@@ -16,7 +16,7 @@ class _Evaluations:
     def __init__(self) -> None:
         self._tally = CounterTally(
             "pod_security_evaluations",
-            "Policy evaluations that occurred, not counting ignored or exempt requests.",
+            "[ALPHA] Number of policy evaluations that occurred, not counting ignored or exempt requests.",
             ("decision", "policy_level", "policy_version", "mode", *_OF_REQUEST),
             registry=REGISTRY,
         )
@@ -30,7 +30,7 @@ class _Exemptions:
     def __init__(self) -> None:
         self._tally = CounterTally(
             "pod_security_exemptions",
-            "Requests that are exempt, not counting those that are ignored.",
+            "[ALPHA] Number of exempt requests, not counting ignored or out of scope requests.",
             _OF_REQUEST,
             registry=REGISTRY,
         )

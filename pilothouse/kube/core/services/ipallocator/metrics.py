@@ -16,15 +16,27 @@ DYNAMIC = "dynamic"
 """Whether the client named the address."""
 
 _PREFIX = "kube_apiserver_clusterip_allocator"
-_ALLOCATED = Gauge(f"{_PREFIX}_allocated_ips", "Addresses that services have.", ("cidr",), registry=REGISTRY)
-_AVAILABLE = Gauge(f"{_PREFIX}_available_ips", "Addresses that are free.", ("cidr",), registry=REGISTRY)
-_ALLOCATIONS = Counter(f"{_PREFIX}_allocation", "Addresses that were allocated.", ("cidr", "scope"), registry=REGISTRY)
+_ALLOCATED = Gauge(
+    f"{_PREFIX}_allocated_ips",
+    "[ALPHA] Gauge measuring the number of allocated IPs for Services",
+    ("cidr",),
+    registry=REGISTRY,
+)
+_AVAILABLE = Gauge(
+    f"{_PREFIX}_available_ips",
+    "[ALPHA] Gauge measuring the number of available IPs for Services",
+    ("cidr",),
+    registry=REGISTRY,
+)
+_ALLOCATIONS = Counter(
+    f"{_PREFIX}_allocation", "[ALPHA] Number of Cluster IPs allocations", ("cidr", "scope"), registry=REGISTRY
+)
 _ERRORS = Counter(
     f"{_PREFIX}_allocation_errors", "Addresses that could not be allocated.", ("cidr", "scope"), registry=REGISTRY
 )
 _DURATION = Histogram(
     f"{_PREFIX}_allocation_duration_seconds",
-    "Time it takes to allocate an address.",
+    "[ALPHA] Duration in seconds to allocate a Cluster IP by ServiceCIDR",
     ("cidr",),
     buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
     registry=REGISTRY,

@@ -1,0 +1,130 @@
+"""Bytes that were made at some time and have a tag: preconditions and ranges, as Go's http.ServeContent answers them.
+
+If-Match, If-Unmodified-Since fail         → 412
+If-None-Match, If-Modified-Since know it   → 304
+Range: bytes=0-9                           → 206 with ten bytes; several ranges come in parts
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from email.utils import formatdate, parsedate_to_datetime
+
+from pilothouse.apiserver.byte_ranges import ByteRange, InvalidRange, parse_range
+from pilothouse.apiserver.http import NO_SNIFFING, Headers, Request, Response
+from pilothouse.machinery.dataclass import dataclass
+
+_READS = ("GET", "HEAD")
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """`headers` say what the bytes are and how they vary; `etag` is without quotation marks, empty for none."""
+
+    body: bytes
+    media_type: str
+    etag: str
+    modified: float
+    headers: Headers
+
+    @property
+    def quoted_etag(self) -> str:
+        return f'"{self.etag}"' if self.etag else ""
+
+
+def serve_content(request: Request, content: Content) -> Response:
+    refused = _precondition(request, content)
+    if refused:
+        return Response(refused, b"", _headers(content, refused))
+    try:
+        ranges = parse_range(_range_of(request, content), len(content.body))
+    except InvalidRange as error:
+        return _invalid_range(content, error)
+    if not ranges:
+        return Response(200, content.body, [*_headers(content, 200), (b"accept-ranges", b"bytes")])
+    return _one(content, ranges[0]) if len(ranges) == 1 else _parts(content, ranges)
+
+
+def accepts_gzip(accept_encoding: str) -> bool:
+    """Whether gzip itself is named, and not refused by `q=0`."""
+    for clause in accept_encoding.lower().split(","):
+        name, _, quality = (part.strip() for part in clause.partition(";"))
+        if name == "gzip":
+            return not re.fullmatch(r"q=0(\.0*)?", quality)
+    return False
+
+
+def _precondition(request: Request, content: Content) -> int:
+    """The status of a precondition that ends the request, 0 for none."""
+    if_match, if_none_match = request.header(b"if-match"), request.header(b"if-none-match")
+    if if_match:
+        if not _has_tag(if_match, content.quoted_etag, weak=False):
+            return 412
+    elif _is_before(content.modified, request.header(b"if-unmodified-since")) is False:
+        return 412
+    if if_none_match:
+        known = _has_tag(if_none_match, content.quoted_etag, weak=True)
+        return (304 if request.method in _READS else 412) if known else 0
+    since = request.header(b"if-modified-since") if request.method in _READS else ""
+    return 304 if _is_before(content.modified, since) else 0
+
+
+def _range_of(request: Request, content: Content) -> str:
+    """Empty for one that is conditional on another state of the bytes."""
+    wanted, condition = request.header(b"range"), request.header(b"if-range")
+    if not wanted or not condition or request.method not in _READS:
+        return wanted
+    if condition.startswith(('"', "W/")):
+        return wanted if condition == content.quoted_etag else ""
+    return wanted if condition == formatdate(content.modified, usegmt=True) else ""
+
+
+def _has_tag(header: str, etag: str, *, weak: bool) -> bool:
+    tags = (tag.strip() for tag in header.split(","))
+    return any(tag == "*" or (etag and (tag.removeprefix("W/") if weak else tag) == etag) for tag in tags)
+
+
+def _is_before(modified: float, date: str) -> bool | None:
+    """Whether the bytes are no newer than the date; None for what is no date. Dates have no fractions of seconds."""
+    try:
+        return int(modified) <= parsedate_to_datetime(date).timestamp()
+    except ValueError:
+        return None
+
+
+def _headers(content: Content, status: int) -> Headers:
+    out = [*content.headers]
+    if content.etag:
+        out.append((b"etag", content.quoted_etag.encode()))
+    if status != 304 or not content.etag:
+        out.append((b"last-modified", formatdate(content.modified, usegmt=True).encode()))
+    if status == 200 or (content.etag and status == 412):
+        out.append((b"content-type", content.media_type.encode()))
+    return out
+
+
+def _invalid_range(content: Content, error: InvalidRange) -> Response:
+    headers = [*content.headers, (b"content-type", b"text/plain; charset=utf-8"), NO_SNIFFING]
+    if error.overlaps_nothing:
+        headers.append((b"content-range", f"bytes */{len(content.body)}".encode()))
+    return Response(416, f"{error}\n".encode(), headers)
+
+
+def _one(content: Content, wanted: ByteRange) -> Response:
+    headers = [*_headers(content, 200), (b"accept-ranges", b"bytes")]
+    headers.append((b"content-range", wanted.header(len(content.body)).encode()))
+    return Response(206, wanted.of(content.body), headers)
+
+
+def _parts(content: Content, ranges: list[ByteRange]) -> Response:
+    boundary, size = secrets.token_hex(30), len(content.body)
+    parts = [
+        f"--{boundary}\r\nContent-Range: {each.header(size)}\r\nContent-Type: {content.media_type}\r\n\r\n".encode()
+        + each.of(content.body)
+        + b"\r\n"
+        for each in ranges
+    ]
+    headers = [header for header in _headers(content, 200) if header[0] != b"content-type"]
+    headers += [(b"accept-ranges", b"bytes"), (b"content-type", f"multipart/byteranges; boundary={boundary}".encode())]
+    return Response(206, b"".join(parts) + f"--{boundary}--\r\n".encode(), headers)
