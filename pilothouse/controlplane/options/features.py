@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from pilothouse.apiserver.server.features import gate_problem
+from pilothouse.apiserver.server.features import FeatureGates
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.flags.declare import flag
 from pilothouse.machinery.flags.values import BOOL_MAP
@@ -20,6 +20,4 @@ class FeatureOptions:
     )
 
     def validate(self) -> Iterator[str]:
-        for name, value in self.feature_gates.items():
-            if problem := gate_problem(name, value):
-                yield problem
+        yield from FeatureGates(self.feature_gates).problems()
