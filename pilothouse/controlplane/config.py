@@ -15,7 +15,6 @@ from pilothouse.apiserver.flowcontrol.metrics import FlowControlCollector
 from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.server.checks import provider_checks, storage_checks
 from pilothouse.apiserver.server.config import GenericConfig
-from pilothouse.apiserver.server.features import FeatureGates
 from pilothouse.apiserver.server.resource_config import parse_runtime_config
 from pilothouse.apiserver.serving.certificate_files import KeyPair
 from pilothouse.apiserver.storage.interface import Store
@@ -57,7 +56,7 @@ class Config:
 
 def new_config(options: CompletedOptions, store: Store) -> Config:
     """Raises ValueError or OSError when a file that an option names makes no sense."""
-    features = FeatureGates(options.features.feature_gates)
+    features = options.features.gates
     features.publish()
     registries = Registries(
         store,

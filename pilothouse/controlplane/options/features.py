@@ -19,5 +19,10 @@ class FeatureOptions:
         "feature-gates", BOOL_MAP, {}, "Gates as Name=true|false. One that this server can not follow is refused."
     )
 
+    @property
+    def gates(self) -> FeatureGates:
+        """The gates by their plain names: `kube:` says whose they are, and there are no others."""
+        return FeatureGates({name.removeprefix("kube:"): value for name, value in self.feature_gates.items()})
+
     def validate(self) -> Iterator[str]:
-        yield from FeatureGates(self.feature_gates).problems()
+        yield from self.gates.problems()
