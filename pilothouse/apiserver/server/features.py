@@ -17,7 +17,12 @@ from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.server.known_features import ALL_ALPHA, ALL_BETA, ALPHA, BETA, DEPENDENCIES, KNOWN
 from pilothouse.machinery.dataclass import dataclass
 
-HONOURED: frozenset[str] = frozenset()
+_HONOURED = """
+    ClusterTrustBundle GenericWorkload PodCertificateRequest StorageVersionMigrator
+    DRAWorkloadResourceClaims TopologyAwareWorkloadScheduling WorkloadAwarePreemption WorkloadWithJob
+"""
+
+HONOURED = frozenset(_HONOURED.split())
 """Gates whose feature this server can turn on and off."""
 
 _OF_OTHERS = """
