@@ -18,8 +18,16 @@ from pilothouse.apiserver.server.known_features import ALL_ALPHA, ALL_BETA, ALPH
 from pilothouse.machinery.dataclass import dataclass
 
 _HONOURED = """
-    ClusterTrustBundle GenericWorkload PodCertificateRequest StorageVersionMigrator
-    DRAWorkloadResourceClaims TopologyAwareWorkloadScheduling WorkloadAwarePreemption WorkloadWithJob
+    ClusterTrustBundle ClusterTrustBundleProjection ContainerRestartRules ContainerStopSignals
+    CrossNamespaceVolumeDataSource DRADeviceBindingConditions DRADeviceTaintRules DRADeviceTaints DRAExtendedResource
+    DRANodeAllocatableResources DRAPartitionableDevices DRAPrioritizedList DRAResourceClaimDeviceStatus
+    DRAResourceClaimGranularStatusAuthorization DRAResourcePoolStatus DRAWorkloadResourceClaims EnvFiles
+    GenericWorkload HPAConfigurableTolerance HPAScaleToZero HostnameOverride ImageVolumeWithDigest
+    KubeletServiceAccountTokenForCredentialProviders MaxUnavailableStatefulSet MutablePVNodeAffinity
+    PodCertificateRequest PodDeletionCost PodLogsQuerySplitStreams ResourceHealthStatus ResourceHealthStatusMessage
+    RestartAllContainersOnContainerExits SELinuxMount StorageVersionMigrator TaintTolerationComparisonOperators
+    TopologyAwareWorkloadScheduling UserNamespacesHostNetworkSupport VolumeLimitScaling WorkloadAwarePreemption
+    WorkloadWithJob
 """
 
 HONOURED = frozenset(_HONOURED.split())

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from pilothouse.apiserver.registry.resource import Names, Resource, cluster_metadata_fields
 from pilothouse.apiserver.registry.table import NAME, Column
 from pilothouse.apiserver.storage.object import Fields
 from pilothouse.kube.certificates.resource import GROUP
 from pilothouse.kube.strategy import KubeStrategy
+from pilothouse.kube.validation.cluster_trust_bundle_names import cluster_trust_bundle_name_problems
 from pilothouse.kube.validation.signer_names import validate_signer_name
 from pilothouse.machinery.field import Errors, Path, invalid, root, too_long
 from pilothouse.machinery.nested_fields import text
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.pem import PemBlock, pem_blocks
 from pilothouse.machinery.validation.immutable import validate_immutable_field
-from pilothouse.machinery.validation.names import name_is_dns_subdomain
 from pilothouse.machinery.validation.object_meta import validate_object_meta
 
 MAX_TRUST_BUNDLE_SIZE = 1 << 20
@@ -32,7 +34,7 @@ class ClusterTrustBundleStrategy(KubeStrategy):
         yield from validate_object_meta(
             obj["metadata"],
             namespaced=False,
-            name_rule=lambda name, prefix: _name_problems(signer, name, prefix),
+            name_rule=partial(cluster_trust_bundle_name_problems, signer),
             path=root("metadata"),
         )
 
@@ -52,17 +54,6 @@ class ClusterTrustBundleStrategy(KubeStrategy):
         yield from self.validate_metadata(obj)
         if signer := text(obj, "spec", "signerName"):
             yield from validate_signer_name(signer, root("spec", "signerName"))
-
-
-def _name_problems(signer: str, name: str, prefix: bool) -> list[str]:
-    if not signer:
-        if ":" in name:
-            return ['ClusterTrustBundle without signer name must not have ":" in its name']
-        return name_is_dns_subdomain(name, prefix)
-    required = signer.replace("/", ":") + ":"
-    if not name.startswith(required):
-        return [f"ClusterTrustBundle for signerName {signer} must be named with prefix {required}"]
-    return name_is_dns_subdomain(name.removeprefix(required), prefix)
 
 
 def _validate_trust_bundle(bundle: str, path: Path) -> Errors:

@@ -8,6 +8,7 @@ from pilothouse.apiserver.registry.carry_over import carry_over, reset_object_me
 from pilothouse.apiserver.registry.resource import Names, Resource, metadata_fields
 from pilothouse.apiserver.registry.table import NAME, Column
 from pilothouse.apiserver.storage.object import Fields
+from pilothouse.kube.certificates.expirations import LONGEST, LONGEST_OF_KUBERNETES, SHORTEST
 from pilothouse.kube.certificates.pod_certificate_keys import validate_keys
 from pilothouse.kube.certificates.pod_certificate_status import STATES, validate_status
 from pilothouse.kube.certificates.resource import GROUP
@@ -25,9 +26,8 @@ from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE, semantica
 from pilothouse.machinery.validation.names import is_dns1123_subdomain
 
 MAX_UID = 128
+DEFAULT_EXPIRATION = 24 * 60 * 60
 
-_HOUR = 60 * 60
-_DAY = 24 * _HOUR
 _SPEC = "io.k8s.api.certificates.v1beta1.PodCertificateRequestSpec"
 
 _printed_spec = struct(
@@ -52,7 +52,7 @@ class PodCertificateRequestStrategy(KubeStrategy):
     def default(self, obj: Json) -> None:
         spec = part(obj, "spec")
         if spec.get("maxExpirationSeconds") is None:
-            spec["maxExpirationSeconds"] = _DAY
+            spec["maxExpirationSeconds"] = DEFAULT_EXPIRATION
 
     def prepare_for_create(self, obj: Json) -> None:
         obj["status"] = {}
@@ -93,9 +93,9 @@ def _validate_spec(spec: Json, path: Path) -> Errors:
         yield from follow(is_dns1123_subdomain, text(spec, name), path.child(name))
         yield from _validate_uid(text(spec, uid), path.child(uid))
     seconds = spec["maxExpirationSeconds"]
-    most = _DAY if is_kubernetes_signer_name(text(spec, "signerName")) else 91 * _DAY
-    if not _HOUR <= seconds <= most:
-        yield invalid(path.child("maxExpirationSeconds"), seconds, f"must be in the range [{_HOUR}, {most}]")
+    most = LONGEST_OF_KUBERNETES if is_kubernetes_signer_name(text(spec, "signerName")) else LONGEST
+    if not SHORTEST <= seconds <= most:
+        yield invalid(path.child("maxExpirationSeconds"), seconds, f"must be in the range [{SHORTEST}, {most}]")
     yield from validate_keys(spec)
 
 
