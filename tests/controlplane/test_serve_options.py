@@ -169,7 +169,7 @@ PROBLEMS = [
         "--emulation-forward-compatible",
         "ServerRunOptions.EmulationForwardCompatible cannot be set to true if the emulation version is the same",
     ),
-    ("--feature-gates=WatchList=false", "feature gate WatchList=false is not supported by this version"),
+    ("--feature-gates=OpenAPIEnums=false", "feature gate OpenAPIEnums=false is not supported by this version"),
     ("--runtime-config=api/all=false", "invalid runtime-config with only api/all=false"),
     ("--runtime-config=a/b/c/d=true", "runtime-config invalid key a/b/c/d"),
     ("--runtime-config=apps/v1=maybe", 'invalid value of apps/v1: maybe, err: strconv.ParseBool: parsing "maybe"'),

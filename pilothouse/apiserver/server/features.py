@@ -18,16 +18,21 @@ from pilothouse.apiserver.server.known_features import ALL_ALPHA, ALL_BETA, ALPH
 from pilothouse.machinery.dataclass import dataclass
 
 _HONOURED = """
+    APIResponseCompression AllowInsecureKubeletCertificateSigningRequests ClearingNominatedNodeNameAfterBinding
     ClusterTrustBundle ClusterTrustBundleProjection ContainerRestartRules ContainerStopSignals
-    CrossNamespaceVolumeDataSource DRADeviceBindingConditions DRADeviceTaintRules DRADeviceTaints DRAExtendedResource
-    DRANodeAllocatableResources DRAPartitionableDevices DRAPrioritizedList DRAResourceClaimDeviceStatus
-    DRAResourceClaimGranularStatusAuthorization DRAResourcePoolStatus DRAWorkloadResourceClaims EnvFiles
-    GenericWorkload HPAConfigurableTolerance HPAScaleToZero HostnameOverride ImageVolumeWithDigest
-    KubeletServiceAccountTokenForCredentialProviders MaxUnavailableStatefulSet MutablePVNodeAffinity
-    PodCertificateRequest PodDeletionCost PodLogsQuerySplitStreams ResourceHealthStatus ResourceHealthStatusMessage
-    RestartAllContainersOnContainerExits SELinuxMount StorageVersionMigrator TaintTolerationComparisonOperators
-    TopologyAwareWorkloadScheduling UserNamespacesHostNetworkSupport VolumeLimitScaling WorkloadAwarePreemption
-    WorkloadWithJob
+    CrossNamespaceVolumeDataSource DRADeviceBindingConditions DRADeviceTaintRules DRADeviceTaints
+    DRAExtendedResource DRANodeAllocatableResources DRAPartitionableDevices DRAPrioritizedList
+    DRAResourceClaimDeviceStatus DRAResourceClaimGranularStatusAuthorization DRAResourcePoolStatus
+    DRAWorkloadResourceClaims DeploymentReplicaSetTerminatingReplicas EnvFiles GenericWorkload
+    HPAConfigurableTolerance HPAScaleToZero HostnameOverride ImageVolumeWithDigest
+    InPlacePodLevelResourcesVerticalScaling KubeletServiceAccountTokenForCredentialProviders
+    MatchLabelKeysInPodTopologySpread MatchLabelKeysInPodTopologySpreadSelectorMerge MaxUnavailableStatefulSet
+    MutablePVNodeAffinity MutablePodResourcesForSuspendedJobs MutableSchedulingDirectivesForSuspendedJobs
+    MutatingAdmissionPolicy PodCertificateRequest PodDeletionCost PodLogsQuerySplitStreams
+    PodTopologyLabelsAdmission ResourceHealthStatus ResourceHealthStatusMessage RestartAllContainersOnContainerExits
+    SELinuxMount ServiceAccountNodeAudienceRestriction StorageVersionMigrator TaintTolerationComparisonOperators
+    TopologyAwareWorkloadScheduling UserNamespacesHostNetworkSupport VolumeLimitScaling WatchList
+    WorkloadAwarePreemption WorkloadWithJob
 """
 
 HONOURED = frozenset(_HONOURED.split())

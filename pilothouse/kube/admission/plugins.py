@@ -65,6 +65,7 @@ from pilothouse.kube.core.persistentvolumeclaims.resource import PERSISTENT_VOLU
 from pilothouse.kube.core.persistentvolumes.resource import PERSISTENT_VOLUMES
 from pilothouse.kube.core.pods.resource import PODS
 from pilothouse.kube.core.resourcequotas import RESOURCE_QUOTAS
+from pilothouse.kube.core.serviceaccounts import SERVICE_ACCOUNTS
 from pilothouse.kube.networking.ingress_classes import INGRESS_CLASSES
 from pilothouse.kube.node.runtimeclasses import RUNTIME_CLASSES
 from pilothouse.kube.scheduling.pod_groups import POD_GROUPS
@@ -85,13 +86,15 @@ def _image_policy(configuration: Json) -> Plugin:
 
 def _node_restriction(parts: PluginParts) -> Plugin:
     from pilothouse.kube.admission.node_restriction.plugin import NodeRestriction  # runs for few servers
+    from pilothouse.kube.admission.node_restriction.pod_certificates import NodePodCertificates
     from pilothouse.kube.admission.node_restriction.pods import NodePods
     from pilothouse.kube.admission.node_restriction.tokens import NodeTokens
 
     pods, claims = parts.stored(PODS).get, parts.stored(PERSISTENT_VOLUME_CLAIMS).get
     volumes, drivers = parts.stored(PERSISTENT_VOLUMES).get, parts.stored(CSI_DRIVERS).get
     tokens = NodeTokens(parts.authorizer, pods, claims, volumes, drivers)
-    return NodeRestriction(NodePods(pods=pods, nodes=parts.stored(NODES).get), tokens)
+    nodes, accounts = parts.stored(NODES).get, parts.stored(SERVICE_ACCOUNTS).get
+    return NodeRestriction(NodePods(pods=pods, nodes=nodes), tokens, NodePodCertificates(nodes, pods, accounts))
 
 
 _Make = Callable[[PluginParts], Plugin]
@@ -170,6 +173,8 @@ PLUGINS: dict[str, _Make] = {
 
 _GATES = dict.fromkeys(("PodGroupProtection", "PodGroupWorkloadExists", "JobValidation"), "GenericWorkload") | {
     "ClusterTrustBundleAttest": "ClusterTrustBundle",
+    "MutatingAdmissionPolicy": "MutatingAdmissionPolicy",
+    "PodTopologyLabels": "PodTopologyLabelsAdmission",
 }
 """Plugins that do nothing while a gate is off."""
 

@@ -18,7 +18,9 @@ class PodValidationOptions:
     allow_invalid_selector_values: bool = False
     allow_invalid_node_affinity_values: bool = False
     allow_invalid_topology_spread_selector: bool = False
-    allow_legacy_match_label_keys: bool = False
+    allow_legacy_match_label_keys: bool = field(
+        default_factory=lambda: not enabled("MatchLabelKeysInPodTopologySpreadSelectorMerge")
+    )
     allow_indivisible_huge_pages: bool = False
     allow_non_local_token_path: bool = False
     allow_namespaced_sysctls_on_host: bool = False

@@ -47,7 +47,7 @@ def _options(old: Json, *, resource_is_pod: bool) -> PodValidationOptions:
         allow_invalid_topology_spread_selector=any(
             any(validate_label_selector(each.get("labelSelector"), Path())) for each in constraints
         ),
-        allow_legacy_match_label_keys=any(map(_has_bad_label_keys, constraints)),
+        allow_legacy_match_label_keys=new.allow_legacy_match_label_keys or any(map(_has_bad_label_keys, constraints)),
         allow_indivisible_huge_pages=any(map(_has_indivisible_huge_pages, all_containers(spec))),
         allow_non_local_token_path=any(map(_leads_elsewhere, _token_paths(spec))),
         allow_namespaced_sysctls_on_host=any(
