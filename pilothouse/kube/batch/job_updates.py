@@ -75,13 +75,12 @@ def _validate_template(job: Json, old: Json, path: Path) -> Errors:
     may_change, placed = _may_change_template(old), enabled("MutableSchedulingDirectivesForSuspendedJobs")
     scheduling = may_change if placed else _never_started(old)
     resources = may_change and enabled("MutablePodResourcesForSuspendedJobs")
-    if not scheduling and not resources:
-        yield from _Fixed("template", template, before, _shown_template(template)).validate(path)
-        return
     if scheduling:
         _accept_scheduling(before, template)
-    if resources:
-        _accept_resources(before["spec"], template["spec"])
+    if not resources:
+        yield from _Fixed("template", template, before, _shown_template(template)).validate(path)
+        return
+    _accept_resources(before["spec"], template["spec"])
     shown = internal_pod_spec(template["spec"])
     yield from _Fixed("template.spec", template["spec"], before["spec"], shown).validate(path)
 
@@ -102,6 +101,8 @@ def _accept_scheduling(before: Json, template: Json) -> None:
     _accept_node_affinity(before["spec"], template["spec"])
     for name in ("nodeSelector", "tolerations", "schedulingGates"):
         before["spec"][name] = template["spec"].get(name)
+    for name in ("annotations", "labels"):
+        before.setdefault("metadata", {})[name] = part(template, "metadata").get(name)
 
 
 def _accept_node_affinity(before: Json, spec: Json) -> None:
