@@ -15,7 +15,6 @@ from pilothouse.apiserver.flowcontrol.metrics import FlowControlCollector
 from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.server.checks import provider_checks, storage_checks
 from pilothouse.apiserver.server.config import GenericConfig
-from pilothouse.apiserver.server.features import FeatureGates
 from pilothouse.apiserver.server.resource_config import parse_runtime_config
 from pilothouse.apiserver.serving.certificate_files import KeyPair
 from pilothouse.apiserver.storage.interface import Store
@@ -59,11 +58,14 @@ class Config:
 
 def new_config(options: CompletedOptions, store: Store, place: ServingPlace = ALONE) -> Config:
     """Raises ValueError or OSError when a file that an option names makes no sense."""
+    features = options.features.gates
+    features.publish()
     registries = Registries(
         store,
         root=options.etcd.prefix,
         event_ttl=int(options.misc.event_ttl),
         enabled=parse_runtime_config(options.api_enablement.runtime_config),
+        features=features,
     )
     address = PublicAddress(_endpoint_ip(options), options.secure_serving.secure_port)
     proxy = front_proxy(options)
@@ -121,7 +123,7 @@ def _generic(parts: _Parts) -> GenericConfig:
             *parts.place.health_checks,
         ),
         resources=parts.registries.enabled,
-        features=FeatureGates(options.features.feature_gates),
+        features=parts.registries.features,
         authenticator=parts.authentication.authenticator,
         tokens=parts.authentication.tokens,
         api_audiences=parts.service_accounts.audiences,
@@ -197,6 +199,7 @@ def _chain(parts: _Parts, generic: GenericConfig) -> ChainConfig:
         anonymous=parts.authentication.anonymous.enabled,
         anonymous_paths=frozenset(parts.authentication.anonymous.paths),
         run_options=generic.run_options,
+        features=generic.features,
         front_proxy=tuple({STANDARD, parts.front_proxy.headers}),
         flow_control=_flow_control(parts, generic),
         is_terminating=lambda: send_retry_after and generic.lifecycle.not_accepting_new_request.signaled,

@@ -10,6 +10,7 @@ from copy import deepcopy
 from typing import ClassVar
 
 from pilothouse.apiserver.registry.carry_over import begin_generation, carry_over
+from pilothouse.kube.gated_fields import GatedFields, drop_disabled
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json, metadata
@@ -38,9 +39,11 @@ class StatusSubresource(KubeStrategy):
     """Stands before a kind's own strategy: what is written through the status subresource leaves the spec alone."""
 
     reset_fields: ClassVar[tuple[str, ...]] = ("spec",)
+    gated_status_fields: ClassVar[tuple[GatedFields, ...]] = ()
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
         carry_over(obj, old, "spec")
+        drop_disabled(obj, old, self.gated_status_fields)
 
     def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
         return ()

@@ -24,13 +24,13 @@ from pilothouse.kube.resource.storage_provider import ResourceStorageProvider
 from pilothouse.kube.scheduling.storage_provider import SchedulingStorageProvider
 from pilothouse.kube.served import RESTStorageProvider
 from pilothouse.kube.storage.storage_provider import StorageStorageProvider
+from pilothouse.kube.storagemigration.storage_provider import StorageMigrationStorageProvider
 
 STORAGE_PROVIDERS: tuple[RESTStorageProvider, ...] = (
     APIServerInternalStorageProvider(),
     AppsStorageProvider(),
     AutoscalingStorageProvider(),
     BatchStorageProvider(),
-    CertificatesStorageProvider(),
     CoordinationStorageProvider(),
     DiscoveryStorageProvider(),
     EventsStorageProvider(),
@@ -39,6 +39,7 @@ STORAGE_PROVIDERS: tuple[RESTStorageProvider, ...] = (
     NodeStorageProvider(),
     SchedulingStorageProvider(),
     StorageStorageProvider(),
+    StorageMigrationStorageProvider(),
 )
 
 
@@ -50,6 +51,7 @@ def storage_providers(generic: GenericConfig, policy: RBACPolicy) -> tuple[RESTS
         AdmissionRegistrationStorageProvider(generic.authorizer),
         ResourceStorageProvider(generic.authorizer),
         RBACStorageProvider(generic.authorizer, policy),
+        CertificatesStorageProvider(generic.authorizer),
         *STORAGE_PROVIDERS,
         FlowControlStorageProvider(generic.flow_control),
     )

@@ -10,6 +10,7 @@ from pilothouse.apiserver.endpoints.query import boolean, integer
 from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.http import Request
 from pilothouse.apiserver.registry.options import DeleteOptions, GetOptions, ListOptions, WriteOptions
+from pilothouse.apiserver.server.features import enabled
 from pilothouse.machinery.errors import BadRequest, Invalid
 from pilothouse.machinery.field import Errors, FieldError, forbidden, not_supported, root
 from pilothouse.machinery.gofmt import quote
@@ -144,6 +145,9 @@ def _validate_watch(options: ListOptions) -> Errors:
     match, path = options.resource_version_match, root("resourceVersionMatch")
     if options.send_initial_events is not None and match != _NOT_OLDER_THAN:
         yield forbidden(path, f"sendInitialEvents requires setting resourceVersionMatch to {_NOT_OLDER_THAN}")
+    if options.send_initial_events is not None and not enabled("WatchList"):
+        why = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
+        yield forbidden(root("sendInitialEvents"), why)
     if match:
         if options.send_initial_events is None:
             yield forbidden(path, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")

@@ -18,6 +18,7 @@ from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.endpoints.serializers.registry import JSON
 from pilothouse.apiserver.http import Request, Response, Stream
 from pilothouse.apiserver.registry.interface import ListResult, Result
+from pilothouse.apiserver.server.features import enabled
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.apiserver.streams import close_stream, whole_or_stream
 from pilothouse.machinery.objects import Json
@@ -87,6 +88,8 @@ def _finish(request: Request, output: Output, body: bytes, status: int) -> Respo
 def compressed(request: Request, response: Response) -> Response:
     """The answer as it is, or compressed if that is worth it and the client can take it."""
     body = response.body
+    if not enabled("APIResponseCompression"):
+        return response
     if (isinstance(body, bytes) and len(body) < _GZIP_FROM) or "gzip" not in request.header(b"accept-encoding"):
         return response
     response.body = _compressed(body if not isinstance(body, bytes) else _single_chunk(body))

@@ -17,6 +17,7 @@ from pilothouse.apiserver.filters.authentication import with_authentication
 from pilothouse.apiserver.filters.authorization import with_authorization
 from pilothouse.apiserver.filters.cache_control import with_cache_control
 from pilothouse.apiserver.filters.cors import with_cors
+from pilothouse.apiserver.filters.feature_gates import with_feature_gates
 from pilothouse.apiserver.filters.impersonation import with_impersonation
 from pilothouse.apiserver.filters.loopback_names import with_loopback_names
 from pilothouse.apiserver.filters.max_in_flight import with_max_in_flight
@@ -30,6 +31,7 @@ from pilothouse.apiserver.filters.timeout import with_timeout
 from pilothouse.apiserver.filters.wait_group import WaitGroup, with_wait_group
 from pilothouse.apiserver.filters.warnings import with_warnings
 from pilothouse.apiserver.http import Filter, Handler
+from pilothouse.apiserver.server.features import FeatureGates
 from pilothouse.apiserver.server.run_options import ServerRunOptions
 from pilothouse.machinery.dataclass import dataclass
 
@@ -50,6 +52,7 @@ class ChainConfig:
     anonymous_paths: frozenset[str] = frozenset()
     """Where users may be anonymous; everywhere if there are none."""
     run_options: ServerRunOptions = field(default_factory=ServerRunOptions)
+    features: FeatureGates = field(default_factory=FeatureGates)
     in_flight: WaitGroup = field(default_factory=WaitGroup)
     front_proxy: tuple[RequestHeaders, ...] = (STANDARD,)
     """The headers in which front proxies name users."""
@@ -122,6 +125,7 @@ def _before_authentication(config: ChainConfig) -> list[Filter]:
     """The filters outside authentication: every request passes them, whoever makes it."""
     return [
         with_panic_recovery,
+        with_feature_gates(config.features),
         with_audit_id,
         with_cache_control,
         with_warnings,

@@ -1,130 +1,154 @@
-"""Feature gates: the names that Kubernetes v1.36 knows, what each defaults to, and which can be changed here.
+"""Feature gates: which features are on in a server.
 
-A gate that is named with its default is accepted, so that command lines written for kube-apiserver work. Any other
-value is refused unless the gate is in HONOURED: a gate that is accepted has the effect that it promises.
+What answers requests asks `enabled("Name")`; what is put together at the start asks the `FeatureGates` of its
+configuration. A gate that is accepted has the effect that it promises: one that this server can not follow is refused
+when it is set away from its default.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
 from dataclasses import field
 
+from prometheus_client import Gauge
+
+from pilothouse.apiserver.metrics import REGISTRY
+from pilothouse.apiserver.server.known_features import ALL_ALPHA, ALL_BETA, ALPHA, BETA, DEPENDENCIES, KNOWN
 from pilothouse.machinery.dataclass import dataclass
 
-_ON = """
-    APIResponseCompression APIServerIdentity AllowParsingUserUIDFromCertAuth AllowServiceExternalIPs
-    AuthorizePodWebsocketUpgradeCreatePermission CPUManagerPolicyBetaOptions CRDObservedGenerationTracking
-    ClearingNominatedNodeNameAfterBinding ComponentFlagz ComponentStatusz ConstrainedImpersonation
-    ContainerCheckpoint ContainerRestartRules ContextualLogging CustomCPUCFSQuotaPeriod DRAConsumableCapacity
-    DRADeviceBindingConditions DRADeviceTaints DRAExtendedResource DRAPartitionableDevices DRAPrioritizedList
-    DRAResourceClaimDeviceStatus DRAResourceClaimGranularStatusAuthorization DRASchedulerFilterTimeout
-    DeclarativeValidationBeta DeploymentReplicaSetTerminatingReplicas DetectCacheInconsistency
-    DisableCPUQuotaWithExclusiveCPUs EnvFiles ExtendWebSocketsToKubelet GracefulNodeShutdown
-    GracefulNodeShutdownBasedOnPodPriority HPAConfigurableTolerance HostnameOverride
-    InPlacePodLevelResourcesVerticalScaling InPlacePodVerticalScalingInitContainers KubeletCrashLoopBackOffMax
-    KubeletEnsureSecretPulledImages KubeletPodResourcesListUseActivePods KubeletSeparateDiskGC
-    KubeletServiceAccountTokenForCredentialProviders ListFromCacheSnapshot LoggingBetaOptions
-    MatchLabelKeysInPodTopologySpread MatchLabelKeysInPodTopologySpreadSelectorMerge
-    MutablePodResourcesForSuspendedJobs MutableSchedulingDirectivesForSuspendedJobs MutatingAdmissionPolicy
-    NodeDeclaredFeatures NominatedNodeNameForExpectation OpenAPIEnums OpportunisticBatching PLEGOnDemandRelist
-    PodDeletionCost PodLevelResources PodReadyToStartContainersCondition PodTopologyLabelsAdmission
-    PortForwardWebsockets PreventStaticPodAPIReferences RelaxedServiceNameValidation ReloadKubeletClientCAFile
-    ReloadKubeletServerCertificateFile RemoteRequestHeaderUID ResourceHealthStatus ResourceHealthStatusMessage
-    RestartAllContainersOnContainerExits RotateKubeletServerCertificate SchedulerAsyncPreemption
-    SchedulerPopFromBackoffQ ServiceAccountNodeAudienceRestriction ServiceCIDRStatusFieldWiping
-    SizeBasedListCostEstimate StaleControllerConsistencyDaemonSet StaleControllerConsistencyJob
-    StaleControllerConsistencyReplicaSet StaleControllerConsistencyStatefulSet
-    StatefulSetSemanticRevisionComparison StorageNamespaceIndex StorageVersionHash StrictIPCIDRValidation
-    StructuredAuthenticationConfigurationEgressSelector StructuredAuthenticationConfigurationJWKSMetrics
-    TokenRequestServiceAccountUIDValidation TopologyManagerPolicyBetaOptions TranslateStreamCloseWebsocketRequests
-    UnauthenticatedHTTP2DOSMitigation UnknownVersionInteroperabilityProxy WatchCacheInitializationPostStartHook
-    WatchList WindowsGracefulNodeShutdown
-"""
-
-_OFF = """
-    APIServingWithRoutine AllowDNSOnlyNodeCSR AllowInsecureKubeletCertificateSigningRequests
-    AllowUnsafeMalformedObjectDeletion CBORServingAndStorage CPUManagerPolicyAlphaOptions CRIListStreaming
-    CSIVolumeHealth ChangeContainerStatusOnKubeletRestart ClusterTrustBundle ClusterTrustBundleProjection
-    ConcurrentWatchObjectDecode ContainerStopSignals CoordinatedLeaderElection CrossNamespaceVolumeDataSource
-    DRADeviceTaintRules DRAListTypeAttributes DRANodeAllocatableResources DRAResourcePoolStatus
-    DRAWorkloadResourceClaims DeclarativeValidationTakeover EventedPLEG GangScheduling GenericWorkload
-    HPAScaleToZero ImageVolumeWithDigest InPlacePodVerticalScalingExclusiveCPUs
-    InPlacePodVerticalScalingExclusiveMemory KMSv1 KubeletInUserNamespace KubeletRegistrationGetOnExistsOnly
-    LocalStorageCapacityIsolationFSQuotaMonitoring LoggingAlphaOptions ManifestBasedAdmissionControlConfig
-    MaxUnavailableStatefulSet MemoryQoS MutablePVNodeAffinity PersistentVolumeClaimUnusedSinceTime
-    PodAndContainerStatsFromCRI PodCertificateRequest PodLevelResourceManagers PodLogsQuerySplitStreams PodsAPI
-    QOSReserved ReduceDefaultCrashLoopBackOffDecay RuntimeClassInImageCriApi SELinuxMount SchedulerAsyncAPICalls
-    ShardedListAndWatch StorageCapacityScoring StorageVersionAPI StorageVersionMigrator
-    TaintTolerationComparisonOperators TopologyAwareWorkloadScheduling TopologyManagerPolicyAlphaOptions
-    UserNamespacesHostNetworkSupport VolumeLimitScaling WindowsCPUAndMemoryAffinity WindowsHostNetwork
+_HONOURED = """
+    APIResponseCompression AllowInsecureKubeletCertificateSigningRequests ClearingNominatedNodeNameAfterBinding
+    ClusterTrustBundle ClusterTrustBundleProjection ContainerRestartRules ContainerStopSignals
+    CrossNamespaceVolumeDataSource DRADeviceBindingConditions DRADeviceTaintRules DRADeviceTaints
+    DRAExtendedResource DRANodeAllocatableResources DRAPartitionableDevices DRAPrioritizedList
+    DRAResourceClaimDeviceStatus DRAResourceClaimGranularStatusAuthorization DRAResourcePoolStatus
+    DRAWorkloadResourceClaims DeploymentReplicaSetTerminatingReplicas EnvFiles GenericWorkload
+    HPAConfigurableTolerance HPAScaleToZero HostnameOverride ImageVolumeWithDigest
+    InPlacePodLevelResourcesVerticalScaling KubeletServiceAccountTokenForCredentialProviders
+    MatchLabelKeysInPodTopologySpread MatchLabelKeysInPodTopologySpreadSelectorMerge MaxUnavailableStatefulSet
+    MutablePVNodeAffinity MutablePodResourcesForSuspendedJobs MutableSchedulingDirectivesForSuspendedJobs
+    MutatingAdmissionPolicy PodCertificateRequest PodDeletionCost PodLogsQuerySplitStreams
+    PodTopologyLabelsAdmission ResourceHealthStatus ResourceHealthStatusMessage RestartAllContainersOnContainerExits
+    SELinuxMount ServiceAccountNodeAudienceRestriction StorageVersionMigrator TaintTolerationComparisonOperators
+    TopologyAwareWorkloadScheduling UserNamespacesHostNetworkSupport VolumeLimitScaling WatchList
     WorkloadAwarePreemption WorkloadWithJob
 """
 
-_LOCKED_ON = """
-    APIServerTracing AggregatedDiscoveryRemoveBetaType AnonymousAuthConfigurableEndpoints AnyVolumeDataSource
-    AuthorizeNodeWithSelectors AuthorizeWithSelectors BtreeWatchCache CPUManagerPolicyOptions
-    CRDValidationRatcheting CSIServiceAccountTokenSecrets ConsistentListFromCache CustomResourceFieldSelectors
-    DRAAdminAccess DeclarativeValidation DisableAllocatorDualWrite DisableNodeKubeProxyVersion
-    DynamicResourceAllocation ExecProbeTimeout ExternalServiceAccountTokenSigner ImageMaximumGCAge ImageVolume
-    InPlacePodVerticalScaling JobBackoffLimitPerIndex JobManagedBy JobPodReplacementPolicy JobSuccessPolicy
-    KubeletCgroupDriverFromCRI KubeletFineGrainedAuthz KubeletPSI KubeletPodResourcesDynamicResources
-    KubeletPodResourcesGet KubeletTracing LogarithmicScaleDown MatchLabelKeysInPodAffinity
-    MultiCIDRServiceAllocator MutableCSINodeAllocatableCount NFTablesProxyMode
-    NodeInclusionPolicyInPodTopologySpread NodeLogQuery NodeSwap OrderedNamespaceDeletion PodLifecycleSleepAction
-    PodLifecycleSleepActionAllowZero PodObservedGenerationTracking PodSchedulingReadiness
-    PreferSameTrafficDistribution ProcMountType RecoverVolumeExpansionFailure RecursiveReadOnlyMounts
-    RelaxedDNSSearchValidation RelaxedEnvironmentVariableValidation ResilientWatchCacheInitialization
-    RetryGenerateName SELinuxChangePolicy SELinuxMountReadWriteOncePod SchedulerQueueingHints
-    SeparateTaintEvictionController ServiceAccountTokenJTI ServiceAccountTokenNodeBinding
-    ServiceAccountTokenNodeBindingValidation ServiceAccountTokenPodNodeInfo SidecarContainers
-    StreamingCollectionEncodingToJSON StreamingCollectionEncodingToProtobuf StructuredAuthenticationConfiguration
-    SupplementalGroupsPolicy SystemdWatchdog TopologyManagerPolicyOptions UserNamespacesSupport
-    VolumeAttributesClass WinDSR WinOverlay
-"""
-
-ON = frozenset(_ON.split())
-OFF = frozenset(_OFF.split())
-
-# Upstream, too, refuses to change these.
-LOCKED_ON = frozenset(_LOCKED_ON.split())
-LOCKED_OFF = frozenset({"AllowOverwriteTerminationGracePeriodSeconds", "GitRepoVolumeDriver", "SeparateCacheWatchRPC"})
-
-ALL_ALPHA, ALL_BETA = GROUPS = ("AllAlpha", "AllBeta")
-
 CBOR_SERVING_AND_STORAGE = "CBORServingAndStorage"
 
-HONOURED = frozenset({CBOR_SERVING_AND_STORAGE})
+HONOURED = frozenset({*_HONOURED.split(), CBOR_SERVING_AND_STORAGE})
 """Gates whose feature this server can turn on and off."""
 
+_OF_OTHERS = """
+    AllowDNSOnlyNodeCSR AllowServiceExternalIPs AtomicFIFO CPUManagerPolicyAlphaOptions CPUManagerPolicyBetaOptions
+    CRIListStreaming CSIVolumeHealth ChangeContainerStatusOnKubeletRestart ClientsAllowCARotation ClientsAllowCBOR
+    ClientsAllowTLSCacheGC ClientsPreferCBOR CloudControllerManagerWatchBasedRoutesReconciliation
+    CloudControllerManagerWebhook ContainerCheckpoint ControllerManagerReleaseLeaderElectionLockOnExit
+    CustomCPUCFSQuotaPeriod DRASchedulerFilterTimeout DisableCPUQuotaWithExclusiveCPUs EventedPLEG GangScheduling
+    GracefulNodeShutdown GracefulNodeShutdownBasedOnPodPriority InOrderInformersBatchProcess
+    InPlacePodVerticalScalingExclusiveCPUs InPlacePodVerticalScalingExclusiveMemory InformerResourceVersion
+    KubeletCrashLoopBackOffMax KubeletEnsureSecretPulledImages KubeletInUserNamespace
+    KubeletPodResourcesListUseActivePods KubeletRegistrationGetOnExistsOnly KubeletSeparateDiskGC
+    LocalStorageCapacityIsolationFSQuotaMonitoring MemoryQoS NominatedNodeNameForExpectation OpportunisticBatching
+    PLEGOnDemandRelist PersistentVolumeClaimUnusedSinceTime PodAndContainerStatsFromCRI PodLevelResourceManagers
+    PodReadyToStartContainersCondition PodsAPI PreventStaticPodAPIReferences QOSReserved
+    ReduceDefaultCrashLoopBackOffDecay ReloadKubeletClientCAFile ReloadKubeletServerCertificateFile
+    RotateKubeletServerCertificate RuntimeClassInImageCriApi SchedulerAsyncAPICalls SchedulerAsyncPreemption
+    SchedulerPopFromBackoffQ StaleControllerConsistencyDaemonSet StaleControllerConsistencyJob
+    StaleControllerConsistencyReplicaSet StaleControllerConsistencyStatefulSet StatefulSetSemanticRevisionComparison
+    StorageCapacityScoring TopologyManagerPolicyAlphaOptions TopologyManagerPolicyBetaOptions
+    UnlockWhileProcessingFIFO WatchListClient WindowsCPUAndMemoryAffinity WindowsGracefulNodeShutdown
+    WindowsHostNetwork
+"""
 
-def default_of(name: str) -> bool:
-    """Raises KeyError for a name that is no gate."""
-    if name in ON or name in LOCKED_ON:
-        return True
-    if name in OFF or name in LOCKED_OFF or name in GROUPS:
-        return False
-    raise KeyError(name)
+_OF_THE_INSIDE = """
+    APIServingWithRoutine ConcurrentWatchObjectDecode ContextualLogging DeclarativeValidationBeta
+    DeclarativeValidationTakeover DetectCacheInconsistency ListFromCacheSnapshot LoggingAlphaOptions LoggingBetaOptions
+    NativeHistograms StorageNamespaceIndex UnauthenticatedHTTP2DOSMitigation
+"""
 
+WITHOUT_EFFECT = frozenset({*_OF_OTHERS.split(), *_OF_THE_INSIDE.split(), ALL_ALPHA, ALL_BETA})
+"""Gates that no answer depends on: those of kubelets, schedulers and controller managers, which kube-apiserver takes
+without effect, too, and those of how upstream's own parts come to the same answer."""
 
-def gate_problem(name: str, value: bool) -> str:
-    """Why the gate can not have the value; empty when it can."""
-    try:
-        default = default_of(name)
-    except KeyError:
-        return f"unrecognized feature gate: {name}"
-    if value == default or name in HONOURED:
-        return ""
-    if name in LOCKED_ON or name in LOCKED_OFF:
-        shown, locked = str(value).lower(), str(default).lower()
-        return f"cannot set feature gate {name} to {shown}, feature is locked to {locked}"
-    return f"feature gate {name}={str(value).lower()} is not supported by this version"
+_ENABLED = Gauge(
+    "kubernetes_feature_enabled",
+    "[BETA] This metric records the data about the stage and enablement of a k8s feature.",
+    ["name", "stage"],
+    registry=REGISTRY,
+)
 
 
 @dataclass(frozen=True)
 class FeatureGates:
-    """Gates that were set, over the defaults."""
+    """The gates of one server: those that were set, over the defaults.
 
-    changed: dict[str, bool] = field(default_factory=dict)
+    >>> from pilothouse.apiserver.server.features import FeatureGates
+    >>> gates = FeatureGates({"AllAlpha": True, "GenericWorkload": False})
+    >>> gates.enabled("HPAScaleToZero"), gates.enabled("GenericWorkload"), gates.enabled("EnvFiles")
+    (True, False, True)
+    """
+
+    changed: Mapping[str, bool] = field(default_factory=dict)
 
     def enabled(self, name: str) -> bool:
         """Raises KeyError for a name that is no gate."""
-        return self.changed.get(name, default_of(name))
+        if name in self.changed:
+            return self.changed[name]
+        spec = KNOWN[name]
+        if spec.stage == ALPHA and ALL_ALPHA in self.changed:
+            return self.changed[ALL_ALPHA]
+        if spec.stage == BETA and ALL_BETA in self.changed:
+            return self.changed[ALL_BETA]
+        return spec.default
+
+    def problems(self) -> Iterator[str]:
+        """Yield why these gates can not be had, in upstream's words where upstream would refuse them, too."""
+        unknown = [name for name in self.changed if name not in KNOWN]
+        if unknown:
+            yield f"unrecognized feature gate: {unknown[0]}"
+            return
+        refused = [*self._locked()]
+        yield from refused or self._unmet()
+        yield from self._not_followed()
+
+    def publish(self) -> None:
+        """Show the gates in the metrics of this process."""
+        for name, spec in KNOWN.items():
+            _ENABLED.labels(name, spec.stage).set(self.enabled(name))
+
+    def _locked(self) -> Iterator[str]:
+        for name, value in self.changed.items():
+            spec = KNOWN[name]
+            if spec.locked and value != spec.default:
+                shown, locked = str(value).lower(), str(spec.default).lower()
+                yield f"cannot set feature gate {name} to {shown}, feature is locked to {locked}"
+
+    def _unmet(self) -> Iterator[str]:
+        for name, needed in DEPENDENCIES.items():
+            off = [each for each in needed if not self.enabled(each)]
+            if off and self.enabled(name):
+                yield f"{name} is enabled, but depends on features that are disabled: [{' '.join(off)}]"
+
+    def _not_followed(self) -> Iterator[str]:
+        for name, spec in KNOWN.items():
+            value = self.enabled(name)
+            if value != spec.default and not spec.locked and name not in HONOURED | WITHOUT_EFFECT:
+                yield f"feature gate {name}={str(value).lower()} is not supported by this version"
+
+
+_SERVING: ContextVar[FeatureGates] = ContextVar("feature gates", default=FeatureGates())  # noqa: B039  never changes
+
+
+def enabled(name: str) -> bool:
+    """Whether a feature is on in the server whose request is being answered; elsewhere, by default.
+
+    Raises KeyError for a name that is no gate.
+    """
+    return _SERVING.get().enabled(name)
+
+
+def serve_with(gates: FeatureGates) -> None:
+    """From here on, `enabled` answers by these gates in this task and those it starts."""
+    _SERVING.set(gates)

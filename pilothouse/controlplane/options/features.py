@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from pilothouse.apiserver.server.features import gate_problem
+from pilothouse.apiserver.server.features import FeatureGates
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.flags.declare import flag
 from pilothouse.machinery.flags.values import BOOL_MAP
@@ -19,7 +19,10 @@ class FeatureOptions:
         "feature-gates", BOOL_MAP, {}, "Gates as Name=true|false. One that this server can not follow is refused."
     )
 
+    @property
+    def gates(self) -> FeatureGates:
+        """The gates by their plain names: `kube:` says whose they are, and there are no others."""
+        return FeatureGates({name.removeprefix("kube:"): value for name, value in self.feature_gates.items()})
+
     def validate(self) -> Iterator[str]:
-        for name, value in self.feature_gates.items():
-            if problem := gate_problem(name, value):
-                yield problem
+        yield from self.gates.problems()

@@ -16,6 +16,7 @@ from pilothouse.controlplane.options.api_enablement import APIEnablementOptions
 from pilothouse.controlplane.options.audit import AuditOptions
 from pilothouse.controlplane.options.authentication import AuthenticationOptions
 from pilothouse.controlplane.options.authorization import AuthorizationOptions
+from pilothouse.controlplane.options.compatibility import CompatibilityOptions
 from pilothouse.controlplane.options.controllers import ControllerOptions
 from pilothouse.controlplane.options.endpoint_controllers import EndpointControllerOptions
 from pilothouse.controlplane.options.etcd import EtcdOptions
@@ -41,6 +42,7 @@ SECTIONS: dict[str, type[Any]] = {
     "insecure_serving": InsecureServingOptions,
     "audit": AuditOptions,
     "features": FeatureOptions,
+    "compatibility": CompatibilityOptions,
     "authentication": AuthenticationOptions,
     "oidc": OIDCOptions,
     "token_webhook": TokenWebhookOptions,
@@ -67,6 +69,7 @@ class Options:
     insecure_serving: InsecureServingOptions = field(default_factory=InsecureServingOptions)
     audit: AuditOptions = field(default_factory=AuditOptions)
     features: FeatureOptions = field(default_factory=FeatureOptions)
+    compatibility: CompatibilityOptions = field(default_factory=CompatibilityOptions)
     authentication: AuthenticationOptions = field(default_factory=AuthenticationOptions)
     oidc: OIDCOptions = field(default_factory=OIDCOptions)
     token_webhook: TokenWebhookOptions = field(default_factory=TokenWebhookOptions)

@@ -35,9 +35,8 @@ WITHOUT_EFFECT = [
 ]
 
 _UNSUPPORTED_BOOLEANS = """
-    emulation-forward-compatible enable-logs-handler
+    enable-logs-handler
     log-json-split-stream log-text-split-stream
-    runtime-config-emulation-forward-compatible
 """
 
 _UNSUPPORTED_VALUES = """
@@ -45,9 +44,9 @@ _UNSUPPORTED_VALUES = """
     cert-dir coordinated-leadership-lease-duration
     coordinated-leadership-renew-deadline coordinated-leadership-retry-period debug-socket-path
     disabled-metrics
-    egress-selector-config-file emulated-version etcd-servers-overrides
+    egress-selector-config-file etcd-servers-overrides
     kubelet-read-only-port kubernetes-service-node-port
-    log-json-info-buffer-size log-text-info-buffer-size max-connection-bytes-per-sec min-compatibility-version
+    log-json-info-buffer-size log-text-info-buffer-size max-connection-bytes-per-sec
     peer-advertise-ip peer-advertise-port peer-ca-file
     service-account-signing-endpoint
     strict-transport-security-directives tls-curve-preferences tracing-config-file vmodule

@@ -1,13 +1,17 @@
-"""CertificateApproval, CertificateSigning, CertificateSubjectRestriction: who may do what with a signer's requests."""
+"""Who may do what with a signer's requests, and who speaks for a signer.
+
+The plugins CertificateApproval, CertificateSigning, CertificateSubjectRestriction and ClusterTrustBundleAttest.
+"""
 
 from __future__ import annotations
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.admission.refusals import refused
 from pilothouse.apiserver.authn.user import SYSTEM_PRIVILEGED_GROUP, User
-from pilothouse.apiserver.authz.interface import Attributes as Question
-from pilothouse.apiserver.authz.interface import Authorizer, Decision
+from pilothouse.apiserver.authz.interface import Authorizer
+from pilothouse.kube.certificates.signers import may_act_for_signer
 from pilothouse.kube.certificates.x509 import BadRequestData, organizations, parse_request
+from pilothouse.kube.rbac.policy_based import only_for_garbage_collection
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.nested_fields import part, text
@@ -16,6 +20,7 @@ from pilothouse.machinery.validation.immutable import semantically_equal
 API_SERVER_CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client"
 
 _REQUESTS = GroupResource("certificates.k8s.io", "certificatesigningrequests")
+_TRUST_BUNDLES = GroupResource("certificates.k8s.io", "clustertrustbundles")
 
 
 class _ForSigners:
@@ -28,20 +33,7 @@ class _ForSigners:
         return operation is Operation.UPDATE
 
     async def _may(self, user: User, verb: str, signer: str) -> bool:
-        """Return whether the user may do it with requests of the signer itself, or of all signers of its domain."""
-        for name in (signer, signer.partition("/")[0] + "/*"):
-            question = Question(
-                user=user,
-                verb=verb,
-                is_resource=True,
-                group=_REQUESTS.group,
-                version="*",
-                resource="signers",
-                name=name,
-            )
-            if (await self._authorizer.authorize(question)).decision is Decision.ALLOW:
-                return True
-        return False
+        return await may_act_for_signer(self._authorizer, user, verb, signer)
 
 
 class CertificateApproval(_ForSigners):
@@ -69,6 +61,25 @@ class CertificateSigning(_ForSigners):
         signer = text(attributes.old or {}, "spec", "signerName")
         if not await self._may(attributes.user, "sign", signer):
             raise refused(attributes, f"user not permitted to sign requests with signerName {quote(signer)}")
+
+
+class ClusterTrustBundleAttest(_ForSigners):
+    """What a bundle says about a signer is said by those who may speak for it."""
+
+    name = "ClusterTrustBundleAttest"
+    resources = (_TRUST_BUNDLES,)
+
+    def handles(self, operation: Operation) -> bool:
+        return operation in (Operation.CREATE, Operation.UPDATE)
+
+    async def validate(self, attributes: Attributes) -> None:
+        if attributes.resource.group_resource != _TRUST_BUNDLES:
+            return
+        signer = text(attributes.obj or {}, "spec", "signerName")
+        if not signer or (attributes.old and only_for_garbage_collection(attributes.obj or {}, attributes.old)):
+            return
+        if not await self._may(attributes.user, "attest", signer):
+            raise refused(attributes, f"user not permitted to attest for signerName {quote(signer)}")
 
 
 class CertificateSubjectRestriction:

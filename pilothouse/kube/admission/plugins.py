@@ -19,6 +19,7 @@ from pilothouse.kube.admission.certificates import (
     CertificateApproval,
     CertificateSigning,
     CertificateSubjectRestriction,
+    ClusterTrustBundleAttest,
 )
 from pilothouse.kube.admission.claim_resize import PersistentVolumeClaimResize
 from pilothouse.kube.admission.default_classes import DefaultIngressClass, DefaultStorageClass
@@ -33,6 +34,7 @@ from pilothouse.kube.admission.node_taints import TaintNodesByCondition
 from pilothouse.kube.admission.owner_references import OwnerReferencesPermissionEnforcement, mapped_resources
 from pilothouse.kube.admission.plugin_parts import PluginParts
 from pilothouse.kube.admission.pod_anti_affinity import LimitPodHardAntiAffinityTopology
+from pilothouse.kube.admission.pod_groups import JobValidation, PodGroupProtection, PodGroupWorkloadExists
 from pilothouse.kube.admission.pod_node_selector import PodNodeSelector
 from pilothouse.kube.admission.pod_resize import PodResizeValidator
 from pilothouse.kube.admission.pod_toleration_restriction import PodTolerationRestriction
@@ -63,9 +65,12 @@ from pilothouse.kube.core.persistentvolumeclaims.resource import PERSISTENT_VOLU
 from pilothouse.kube.core.persistentvolumes.resource import PERSISTENT_VOLUMES
 from pilothouse.kube.core.pods.resource import PODS
 from pilothouse.kube.core.resourcequotas import RESOURCE_QUOTAS
+from pilothouse.kube.core.serviceaccounts import SERVICE_ACCOUNTS
 from pilothouse.kube.networking.ingress_classes import INGRESS_CLASSES
 from pilothouse.kube.node.runtimeclasses import RUNTIME_CLASSES
+from pilothouse.kube.scheduling.pod_groups import POD_GROUPS
 from pilothouse.kube.scheduling.priorityclasses import PRIORITY_CLASSES
+from pilothouse.kube.scheduling.workloads import WORKLOADS
 from pilothouse.kube.storage.csidrivers import CSI_DRIVERS
 from pilothouse.kube.storage.storageclasses import STORAGE_CLASSES
 from pilothouse.kube.tracked_access import tracked_access
@@ -81,13 +86,15 @@ def _image_policy(configuration: Json) -> Plugin:
 
 def _node_restriction(parts: PluginParts) -> Plugin:
     from pilothouse.kube.admission.node_restriction.plugin import NodeRestriction  # runs for few servers
+    from pilothouse.kube.admission.node_restriction.pod_certificates import NodePodCertificates
     from pilothouse.kube.admission.node_restriction.pods import NodePods
     from pilothouse.kube.admission.node_restriction.tokens import NodeTokens
 
     pods, claims = parts.stored(PODS).get, parts.stored(PERSISTENT_VOLUME_CLAIMS).get
     volumes, drivers = parts.stored(PERSISTENT_VOLUMES).get, parts.stored(CSI_DRIVERS).get
     tokens = NodeTokens(parts.authorizer, pods, claims, volumes, drivers)
-    return NodeRestriction(NodePods(pods=pods, nodes=parts.stored(NODES).get), tokens)
+    nodes, accounts = parts.stored(NODES).get, parts.stored(SERVICE_ACCOUNTS).get
+    return NodeRestriction(NodePods(pods=pods, nodes=nodes), tokens, NodePodCertificates(nodes, pods, accounts))
 
 
 _Make = Callable[[PluginParts], Plugin]
@@ -125,6 +132,7 @@ PLUGINS: dict[str, _Make] = {
     "ExtendedResourceToleration": lambda parts: ExtendedResourceToleration(),
     "DefaultStorageClass": lambda parts: DefaultStorageClass(parts.stored(STORAGE_CLASSES).list),
     "StorageObjectInUseProtection": lambda parts: StorageObjectInUseProtection(),
+    "PodGroupProtection": lambda parts: PodGroupProtection(),
     "OwnerReferencesPermissionEnforcement": lambda parts: OwnerReferencesPermissionEnforcement(
         parts.authorizer, lambda kind: mapped_resources(parts.groups(), kind)
     ),
@@ -132,10 +140,13 @@ PLUGINS: dict[str, _Make] = {
     "RuntimeClass": lambda parts: RuntimeClass(parts.stored(RUNTIME_CLASSES).get),
     "CertificateApproval": lambda parts: CertificateApproval(parts.authorizer),
     "CertificateSigning": lambda parts: CertificateSigning(parts.authorizer),
+    "ClusterTrustBundleAttest": lambda parts: ClusterTrustBundleAttest(parts.authorizer),
     "CertificateSubjectRestriction": lambda parts: CertificateSubjectRestriction(),
     "DefaultIngressClass": lambda parts: DefaultIngressClass(parts.stored(INGRESS_CLASSES).list),
     "DenyServiceExternalIPs": lambda parts: DenyServiceExternalIPs(),
     "PodTopologyLabels": lambda parts: PodTopologyLabels(parts.stored(NODES).get),
+    "PodGroupWorkloadExists": lambda parts: PodGroupWorkloadExists(parts.stored(WORKLOADS).get),
+    "JobValidation": lambda parts: JobValidation(parts.stored(POD_GROUPS).get, parts.stored(POD_GROUPS).list),
     "PodResizeValidator": lambda parts: PodResizeValidator(parts.stored(NODES).get),
     "MutatingAdmissionPolicy": lambda parts: parts.policy_plugin(
         MutatingAdmissionPolicy, MUTATING_ADMISSION_POLICIES, MUTATING_ADMISSION_POLICY_BINDINGS
@@ -160,6 +171,16 @@ PLUGINS: dict[str, _Make] = {
 }
 
 
+_GATES = dict.fromkeys(("PodGroupProtection", "PodGroupWorkloadExists", "JobValidation"), "GenericWorkload") | {
+    "ClusterTrustBundleAttest": "ClusterTrustBundle",
+    "MutatingAdmissionPolicy": "MutatingAdmissionPolicy",
+    "PodTopologyLabels": "PodTopologyLabelsAdmission",
+}
+"""Plugins that do nothing while a gate is off."""
+
+
 def admission_plugins(parts: PluginParts, enabled: Collection[str]) -> list[Plugin]:
     """Return the enabled plugins in the order of the table. Raises ValueError for a wrong configuration."""
-    return [make(parts) for name, make in PLUGINS.items() if name in enabled]
+    features = parts.registries.features
+    off = {name for name, gate in _GATES.items() if not features.enabled(gate)}
+    return [make(parts) for name, make in PLUGINS.items() if name in enabled and name not in off]

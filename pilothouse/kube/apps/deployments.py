@@ -9,6 +9,7 @@ from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.apps.deployment_validation import validate_deployment_spec, validate_deployment_status
 from pilothouse.kube.apps.rollback import carry_rollback, default_rollback
+from pilothouse.kube.gated_fields import gated
 from pilothouse.kube.pod_names import pod_name_warnings
 from pilothouse.kube.pod_templates import default_pod_template
 from pilothouse.kube.spec_and_status import StatusSubresource
@@ -53,6 +54,7 @@ class DeploymentStrategy(WorkloadStrategy):
 
 
 class DeploymentStatusStrategy(StatusSubresource, DeploymentStrategy):
+    gated_status_fields = (gated("DeploymentReplicaSetTerminatingReplicas", "status.terminatingReplicas"),)
     reset_fields = ("spec", "metadata.labels")
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.apps.deployment_validation import validate_selector_and_template
+from pilothouse.kube.gated_fields import gated
 from pilothouse.kube.pod_names import pod_name_warnings
 from pilothouse.kube.pod_templates import default_pod_template
 from pilothouse.kube.spec_and_status import StatusSubresource
@@ -48,6 +49,8 @@ class ReplicaSetStrategy(WorkloadStrategy):
 
 
 class ReplicaSetStatusStrategy(StatusSubresource, ReplicaSetStrategy):
+    gated_status_fields = (gated("DeploymentReplicaSetTerminatingReplicas", "status.terminatingReplicas"),)
+
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_metadata_update(obj, old)
         status = part(obj, "status")

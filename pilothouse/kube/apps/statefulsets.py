@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME
+from pilothouse.apiserver.server.features import enabled
 from pilothouse.kube.apps.statefulset_validation import (
     StatefulSetRules,
     validate_stateful_set_spec,
@@ -18,6 +19,7 @@ from pilothouse.kube.apps.statefulset_validation import (
 from pilothouse.kube.core.pods.defaults.resources import round_up, round_up_requirements
 from pilothouse.kube.core.pods.equality import same_spec
 from pilothouse.kube.core.pods.warnings.volumes import claim_warnings
+from pilothouse.kube.gated_fields import drop_disabled, gated
 from pilothouse.kube.pod_templates import default_pod_template
 from pilothouse.kube.spec_and_status import StatusSubresource
 from pilothouse.kube.template_columns import READY, container_columns
@@ -31,6 +33,7 @@ from pilothouse.machinery.validation.names import name_is_dns_label
 
 _SPEC, _STATUS = root("spec"), root("status")
 _CLAIMS = root("spec", "volumeClaimTemplates")
+_GATED_FIELDS = (gated("MaxUnavailableStatefulSet", "spec.updateStrategy.rollingUpdate.maxUnavailable"),)
 _MUTABLE = frozenset(
     {
         "replicas",
@@ -63,11 +66,10 @@ class StatefulSetStrategy(WorkloadStrategy):
 
     def prepare_for_create(self, obj: Json) -> None:
         super().prepare_for_create(obj)
-        _rolling_update(obj).pop("maxUnavailable", None)
+        drop_disabled(obj, None, _GATED_FIELDS)
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
-        if "maxUnavailable" not in _rolling_update(old):
-            _rolling_update(obj).pop("maxUnavailable", None)
+        drop_disabled(obj, old, _GATED_FIELDS)
         super().prepare_for_update(obj, old)
 
     def validate(self, obj: Json) -> Errors:
@@ -94,11 +96,6 @@ class StatefulSetStatusStrategy(StatusSubresource, StatefulSetStrategy):
         yield from validate_stateful_set_status(part(obj, "status"), _STATUS)
         yield from self.validate_metadata_update(obj, old)
         yield from validate_collisions(part(obj, "status"), part(old, "status"), _STATUS)
-
-
-def _rolling_update(obj: Json) -> Json:
-    """maxUnavailable in it belongs to a feature that is off, and is dropped unless it is already in use."""
-    return part(obj, "spec", "updateStrategy", "rollingUpdate")
 
 
 def _claim_warnings(obj: Json, *below: str) -> Iterable[str]:
@@ -141,6 +138,8 @@ def _default_strategy(strategy: Json) -> None:
         strategy.setdefault("rollingUpdate", {})
     if strategy["type"] == "RollingUpdate" and strategy.get("rollingUpdate") is not None:
         strategy["rollingUpdate"].setdefault("partition", 0)
+        if enabled("MaxUnavailableStatefulSet"):
+            strategy["rollingUpdate"].setdefault("maxUnavailable", 1)
 
 
 def _validate_stateful_set_update(spec: Json, old: Json, path: Path) -> Errors:

@@ -11,6 +11,7 @@ from pilothouse.kube.autoscaling.defaults import KIND, default_autoscaler_spec
 from pilothouse.kube.autoscaling.metric_cells import format_metrics
 from pilothouse.kube.autoscaling.v1_annotations import drop_annotations
 from pilothouse.kube.autoscaling.validation import validate_autoscaler_spec
+from pilothouse.kube.gated_fields import drop_disabled, gated
 from pilothouse.kube.spec_and_status import StatusSubresource, zero_value
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.replica_counts import validate_counts
@@ -20,6 +21,7 @@ from pilothouse.machinery.objects import Json
 
 _SPEC = "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerSpec"
 _STATUS = "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerStatus"
+_GATED_FIELDS = (gated("HPAConfigurableTolerance", "behavior.scaleDown.tolerance", "behavior.scaleUp.tolerance"),)
 
 
 class HorizontalPodAutoscalerStrategy(KubeStrategy):
@@ -35,9 +37,11 @@ class HorizontalPodAutoscalerStrategy(KubeStrategy):
 
     def prepare_for_create(self, obj: Json) -> None:
         obj["status"] = zero_value(KIND, "status")
+        drop_disabled(obj["spec"], None, _GATED_FIELDS)
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
         carry_over(obj, old, "status")
+        drop_disabled(obj["spec"], old["spec"], _GATED_FIELDS)
 
     def validate(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pilothouse.apiserver.server.features import enabled
 from pilothouse.kube.autoscaling.metric_validation import validate_metric
 from pilothouse.kube.autoscaling.object_references import ReferenceRules, validate_reference, version_problem
 from pilothouse.kube.validation.fields import nonnegative_quantity, one_of, positive
@@ -17,7 +18,8 @@ _OBJECT_METRICS = ReferenceRules(allow_empty_group=True)
 
 
 def validate_autoscaler_spec(spec: Json, path: Path, old: Json | None = None) -> Errors:
-    yield from _validate_replicas(spec, path, 0 if old is not None and old.get("minReplicas") == 0 else 1)
+    to_zero = enabled("HPAScaleToZero") or (old is not None and old.get("minReplicas") == 0)
+    yield from _validate_replicas(spec, path, 0 if to_zero else 1)
     target = part(spec, "scaleTargetRef")
     yield from validate_reference(target, path.child("scaleTargetRef"), _target_rules(target, old))
     yield from _validate_metrics(spec, path.child("metrics"), _metric_rules(old))

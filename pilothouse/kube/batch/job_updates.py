@@ -5,6 +5,7 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
+from pilothouse.apiserver.server.features import enabled
 from pilothouse.kube.batch.job_policies import shown_failure_policy, shown_success_policy
 from pilothouse.kube.batch.job_status import is_condition_true
 from pilothouse.kube.batch.job_validation import INDEXED, validate_job_spec
@@ -71,13 +72,21 @@ def _validate_completions(spec: Json, old: Json, path: Path) -> Errors:
 
 def _validate_template(job: Json, old: Json, path: Path) -> Errors:
     template, before = job["spec"]["template"], deepcopy(old["spec"]["template"])
-    if not _may_change_template(old):
+    may_change, placed = _may_change_template(old), enabled("MutableSchedulingDirectivesForSuspendedJobs")
+    scheduling = may_change if placed else _never_started(old)
+    resources = may_change and enabled("MutablePodResourcesForSuspendedJobs")
+    if scheduling:
+        _accept_scheduling(before, template)
+    if not resources:
         yield from _Fixed("template", template, before, _shown_template(template)).validate(path)
         return
-    _accept_scheduling(before, template)
     _accept_resources(before["spec"], template["spec"])
     shown = internal_pod_spec(template["spec"])
     yield from _Fixed("template.spec", template["spec"], before["spec"], shown).validate(path)
+
+
+def _never_started(job: Json) -> bool:
+    return bool(job["spec"].get("suspend")) and not part(job, "status").get("startTime")
 
 
 def _may_change_template(job: Json) -> bool:
@@ -92,6 +101,8 @@ def _accept_scheduling(before: Json, template: Json) -> None:
     _accept_node_affinity(before["spec"], template["spec"])
     for name in ("nodeSelector", "tolerations", "schedulingGates"):
         before["spec"][name] = template["spec"].get(name)
+    for name in ("annotations", "labels"):
+        before.setdefault("metadata", {})[name] = part(template, "metadata").get(name)
 
 
 def _accept_node_affinity(before: Json, spec: Json) -> None:

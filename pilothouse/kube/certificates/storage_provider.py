@@ -2,25 +2,98 @@
 
 from __future__ import annotations
 
-from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+from pilothouse.apiserver.authz.interface import Authorizer
+from pilothouse.apiserver.endpoints.deprecation import Deprecation
+from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion, ServedResource
+from pilothouse.apiserver.registry.context import RequestContext
+from pilothouse.apiserver.registry.interface import Updated, UpdateRequest
+from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.subresource import StatusStore
+from pilothouse.kube.certificates.cluster_trust_bundles import CLUSTER_TRUST_BUNDLES
+from pilothouse.kube.certificates.pod_certificate_requests import (
+    POD_CERTIFICATE_REQUESTS,
+    PodCertificateRequestStatusStrategy,
+)
 from pilothouse.kube.certificates.resource import CERTIFICATE_SIGNING_REQUESTS, GROUP
+from pilothouse.kube.certificates.signers import may_act_for_signer
 from pilothouse.kube.certificates.strategy import (
     CertificateSigningRequestApprovalStrategy,
     CertificateSigningRequestStatusStrategy,
 )
+from pilothouse.kube.other_versions import in_version
 from pilothouse.kube.served import Registries, served
+from pilothouse.machinery import field
+from pilothouse.machinery.errors import Invalid
+from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupVersion
+from pilothouse.machinery.nested_fields import part, text
+from pilothouse.machinery.objects import Json, name_of
+from pilothouse.machinery.validation.immutable import semantically_equal
+
+_V1, _V1BETA1, _V1ALPHA1 = (GroupVersion(GROUP, version) for version in ("v1", "v1beta1", "v1alpha1"))
 
 
 class CertificatesStorageProvider:
+    def __init__(self, authorizer: Authorizer) -> None:
+        self._authorizer = authorizer
+
     def open(self, registries: Registries) -> APIGroup:
-        registry = registries.open(CERTIFICATE_SIGNING_REQUESTS)
-        status = StatusStore(registry, CertificateSigningRequestStatusStrategy())
-        approval = StatusStore(registry, CertificateSigningRequestApprovalStrategy())
-        resources = [
-            served(registry),
-            served(registry, approval, subresource="approval"),
-            served(registry, status, subresource="status"),
+        bundles = _trust_bundles(registries)
+        beta = [*bundles, *self._pod_certificate_requests(registries)]
+        alpha = in_version(_V1ALPHA1, bundles, deprecation=Deprecation("1.34", "1.37"))
+        versions = {_V1: _signing_requests(registries), _V1BETA1: beta, _V1ALPHA1: alpha}
+        return APIGroup(GROUP, [APIVersion(version, resources) for version, resources in versions.items() if resources])
+
+    def _pod_certificate_requests(self, registries: Registries) -> list[ServedResource]:
+        if not registries.features.enabled("PodCertificateRequest") or not registries.any_enabled(_V1BETA1):
+            return []
+        requests = registries.open(POD_CERTIFICATE_REQUESTS)
+        return [
+            served(requests),
+            served(requests, PodCertificateRequestStatusStore(requests, self._authorizer), subresource="status"),
         ]
-        return APIGroup(GROUP, [APIVersion(GroupVersion(GROUP, "v1"), resources)])
+
+
+class PodCertificateRequestStatusStore(StatusStore):
+    """Only those who may sign for the signer write the status of its requests."""
+
+    def __init__(self, registry: RegistryStore, authorizer: Authorizer) -> None:
+        super().__init__(registry, PodCertificateRequestStatusStrategy())
+        self._authorizer = authorizer
+
+    async def update(self, ctx: RequestContext, name: str, update: UpdateRequest) -> Updated:
+        async def checked(obj: Json, old: Json) -> None:
+            errors = [error async for error in self._refusals(ctx, obj, old)]
+            if errors:
+                raise Invalid.of(POD_CERTIFICATE_REQUESTS.kind.group_kind, name_of(obj), errors)
+            await update.validate_update(obj, old)
+
+        return await super().update(ctx, name, replace(update, validate_update=checked))
+
+    async def _refusals(self, ctx: RequestContext, obj: Json, old: Json) -> AsyncIterator[field.FieldError]:
+        signer = text(old, "spec", "signerName")
+        if semantically_equal(part(obj, "status"), part(old, "status")):
+            return
+        if not await may_act_for_signer(self._authorizer, ctx.user, "sign", signer):
+            why = f'User {quote(ctx.user.name)} is not permitted to "sign" for signer {quote(signer)}'
+            yield field.forbidden(field.root("spec", "signerName"), why)
+
+
+def _signing_requests(registries: Registries) -> list[ServedResource]:
+    registry = registries.open(CERTIFICATE_SIGNING_REQUESTS)
+    status = StatusStore(registry, CertificateSigningRequestStatusStrategy())
+    approval = StatusStore(registry, CertificateSigningRequestApprovalStrategy())
+    return [
+        served(registry),
+        served(registry, approval, subresource="approval"),
+        served(registry, status, subresource="status"),
+    ]
+
+
+def _trust_bundles(registries: Registries) -> list[ServedResource]:
+    if not registries.features.enabled("ClusterTrustBundle") or not registries.any_enabled(_V1BETA1, _V1ALPHA1):
+        return []
+    return [served(registries.open(CLUSTER_TRUST_BUNDLES))]

@@ -8,6 +8,7 @@ from functools import cached_property
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.interface import Answer, Attributes, Decision
 from pilothouse.apiserver.authz.rules import NO_RULES, Rules
+from pilothouse.apiserver.server.features import enabled
 from pilothouse.kube.node_authorizer.graph import NodeGraph
 from pilothouse.kube.node_authorizer.identity import node_name_of
 from pilothouse.kube.node_authorizer.references import ReferredObject
@@ -29,6 +30,8 @@ _NO_OPINION = Answer(Decision.NO_OPINION)
 _READ = ("get", "list", "watch")
 _OWN = ("get", "create", "update", "patch", "delete")
 _NODE = "spec.nodeName"
+_FOR_ACCOUNTS = ("KubeletServiceAccountTokenForCredentialProviders", "PodCertificateRequest")
+"""Features for which kubelets read service accounts."""
 _SLICE_VERBS = "get, watch, list, create, update, patch, delete, deletecollection"
 
 
@@ -52,7 +55,7 @@ class NodeAuthorizer:
             GroupResource("resource.k8s.io", "resourceslices"): self._resource_slice,
             GroupResource("", "nodes"): _node,
             GroupResource("", "pods"): self._pod,
-            GroupResource("certificates.k8s.io", "podcertificaterequests"): lambda node, asked: _NO_OPINION,
+            GroupResource("certificates.k8s.io", "podcertificaterequests"): self._pod_certificate_request,
         }
 
     async def authorize(self, attributes: Attributes) -> Answer:
@@ -110,6 +113,8 @@ class NodeAuthorizer:
 
     def _service_account(self, node: str, asked: Attributes) -> Answer:
         if asked.verb == "get" and not asked.subresource:
+            if not any(map(enabled, _FOR_ACCOUNTS)):
+                return _no("not allowed to get service accounts")
             return self._read_in_namespace(node, asked)
         if asked.verb != "create" or not asked.name:
             return _no("can only create tokens for individual service accounts")
@@ -129,6 +134,21 @@ class NodeAuthorizer:
         if _selects_node(asked, node):
             return _ALLOW
         return _no("can only list/watch/deletecollection resourceslices with nodeName field selector")
+
+    def _pod_certificate_request(self, node: str, asked: Attributes) -> Answer:
+        if not enabled("PodCertificateRequest"):
+            return _NO_OPINION
+        if asked.subresource:
+            return _no("nodes may not access the status subresource of PodCertificateRequests")
+        if asked.verb == "create":
+            return _ALLOW
+        if asked.verb == "get":
+            return self._related(node, asked)
+        if asked.verb not in ("list", "watch"):
+            return _no(f"nodes may not {asked.verb} podcertificaterequests")
+        if _selects_node(asked, node):
+            return _ALLOW
+        return _no("can only list/watch podcertificaterequests with nodeName field selector")
 
     def _pod(self, node: str, asked: Attributes) -> Answer:
         if asked.subresource == "status":

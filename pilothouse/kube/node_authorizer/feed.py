@@ -11,6 +11,7 @@ from pilothouse.apiserver.registry.follower import Drop, Put, RegistryFollower, 
 from pilothouse.apiserver.registry.resource import Resource
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.apiserver.tallies import HistogramTally
+from pilothouse.kube.certificates.pod_certificate_requests import POD_CERTIFICATE_REQUESTS
 from pilothouse.kube.core.persistentvolumes.resource import PERSISTENT_VOLUMES
 from pilothouse.kube.core.pods.resource import PODS
 from pilothouse.kube.mirror_pods import is_mirror_pod
@@ -42,6 +43,9 @@ class NodeGraphFeed:
             (VOLUME_ATTACHMENTS, "VolumeAttachment", self._put("volumeattachments"), self._drop("volumeattachments")),
             (RESOURCE_SLICES, "ResourceSlice", self._put("resourceslices"), self._drop("resourceslices")),
         ]
+        if registries.features.enabled("PodCertificateRequest"):
+            resource = "podcertificaterequests"
+            feeds.append((POD_CERTIFICATE_REQUESTS, "PodCertificateRequest", self._put(resource), self._drop(resource)))
         self._followers = [
             RegistryFollower(registries.open(resource), _timed(f"Add{name}", put), _timed(f"Delete{name}", drop))
             for resource, name, put, drop in feeds
@@ -67,7 +71,11 @@ class NodeGraphFeed:
         self._graph.drop_volume(name)
 
     def _put(self, resource: str) -> Put:
-        return lambda obj: self._graph.place(ReferredObject(resource, "", name_of(obj)), text(obj, "spec", "nodeName"))
+        def place(obj: Json) -> None:
+            owner = ReferredObject(resource, namespace_of(obj), name_of(obj))
+            self._graph.place(owner, text(obj, "spec", "nodeName"))
+
+        return place
 
     def _drop(self, resource: str) -> Drop:
         return lambda namespace, name: self._graph.drop(ReferredObject(resource, namespace, name))

@@ -42,14 +42,14 @@ class PolicyBasedStorage(RegistryView):
         async def checked(current: Json | None) -> Json:
             old = deepcopy(current)
             obj = await make(current)
-            if old is None or not _only_for_garbage_collection(obj, old):
+            if old is None or not only_for_garbage_collection(obj, old):
                 await self._check(ctx, obj, old=old, name=name)
             return obj
 
         return checked
 
 
-def _only_for_garbage_collection(obj: Json, old: Json) -> bool:
+def only_for_garbage_collection(obj: Json, old: Json) -> bool:
     """Return whether nothing changes but fields that whoever collects garbage must be able to change in any role."""
     return semantically_equal(_without_links(obj), _without_links(old))
 

@@ -30,10 +30,11 @@ class RBACStorageProvider:
             *(served(role, PolicyBasedStorage(role, escalation.check_role)) for role in roles),
             *(served(binding, PolicyBasedStorage(binding, escalation.check_binding)) for binding in bindings),
         ]
+        bootstrap = BootstrapPolicy([*roles, *bindings], features=registries.features)
         return APIGroup(
             GROUP,
             [APIVersion(GroupVersion(GROUP, "v1"), resources)],
-            post_start_hooks={"rbac/bootstrap-roles": _bootstrap(feed, BootstrapPolicy([*roles, *bindings]))},
+            post_start_hooks={"rbac/bootstrap-roles": _bootstrap(feed, bootstrap)},
         )
 
 

@@ -17,6 +17,7 @@ from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.interface import Updated, UpdateRequest
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.subresource import StatusStore
+from pilothouse.apiserver.server.features import enabled
 from pilothouse.kube.resource.allocations import device_id
 from pilothouse.kube.resource.resource_claims import RESOURCE_CLAIMS, ResourceClaimStatusStrategy
 from pilothouse.machinery import field
@@ -36,7 +37,8 @@ class ResourceClaimStatusStore(StatusStore):
 
     async def update(self, ctx: RequestContext, name: str, update: UpdateRequest) -> Updated:
         async def checked(obj: Json, old: Json) -> None:
-            errors = [error async for error in self._refusals(ctx, obj, old)]
+            granular = enabled("DRAResourceClaimGranularStatusAuthorization")
+            errors = [error async for error in self._refusals(ctx, obj, old)] if granular else []
             if errors:
                 raise Invalid.of(RESOURCE_CLAIMS.kind.group_kind, name_of(obj), errors)
             await update.validate_update(obj, old)
@@ -53,7 +55,7 @@ class ResourceClaimStatusStore(StatusStore):
                 yield field.forbidden(
                     field.root("status", "allocation"), f'{what}, verb="{ctx.verb}" permission: {why}'
                 )
-        if new_status.get("allocation") is not None:
+        if new_status.get("allocation") is not None and enabled("DRAResourceClaimDeviceStatus"):
             verbs = list(_driver_verbs(ctx, new_status))
             for driver in sorted(_changed_drivers(new_status, old_status)):
                 ways = [replace(asked, verb=verb, subresource="driver", name=driver) for verb in verbs]

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pilothouse.apiserver.registry.carry_over import begin_generation
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME
+from pilothouse.kube.gated_fields import drop_disabled
 from pilothouse.kube.resource.configurations import MAX_CONFIGURATIONS, validate_configuration
+from pilothouse.kube.resource.gated_fields import CLASS_SPEC_FIELDS
 from pilothouse.kube.resource.limited_collections import validate_slice
 from pilothouse.kube.resource.selectors import validate_selectors
 from pilothouse.kube.strategy import KubeStrategy
@@ -28,8 +30,10 @@ class DeviceClassStrategy(KubeStrategy):
 
     def prepare_for_create(self, obj: Json) -> None:
         metadata(obj)["generation"] = 1
+        drop_disabled(part(obj, "spec"), None, CLASS_SPEC_FIELDS)
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
+        drop_disabled(part(obj, "spec"), part(old, "spec"), CLASS_SPEC_FIELDS)
         if not semantically_equal(obj.get("spec"), old.get("spec")):
             begin_generation(obj, old)
 

@@ -9,10 +9,12 @@ from pilothouse.kube.resource.names import MAX_QUALIFIED_NAME, dns_label_name, v
 from pilothouse.kube.resource.taints import validate_taint
 from pilothouse.kube.validation.fields import dns_subdomain
 from pilothouse.kube.validation.node_selectors import validate_node_selector
+from pilothouse.kube.validation.resource_names import is_native
 from pilothouse.machinery import semver
-from pilothouse.machinery.field import Errors, Path, invalid, required, too_long
+from pilothouse.machinery.field import Errors, Path, invalid, not_found, required, too_long
 from pilothouse.machinery.nested_fields import items, part, text
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.quantity import parse_quantity
 from pilothouse.machinery.validation.immutable import semantically_equal
 
 MAX_ATTRIBUTES_AND_CAPACITIES = 32
@@ -48,6 +50,22 @@ def validate_device(device: Json, path: Path, *, old: Json | None, per_device_no
     )
     yield from _validate_nodes(device, path) if per_device_nodes else _forbid_nodes(device, path)
     yield from validate_binding_conditions(device, path)
+    mappings = part(device, "nodeAllocatableResourceMappings")
+    for name, mapping in sorted(mappings.items()):
+        yield from _validate_mapping(name, mapping, capacity, path.child("nodeAllocatableResourceMappings").key(name))
+
+
+def _validate_mapping(name: str, mapping: Json, capacity: Json, path: Path) -> Errors:
+    """What a device takes from a resource of its node."""
+    multiplier, key = mapping["allocationMultiplier"], mapping.get("capacityKey")
+    if not is_native(name):
+        yield invalid(path, name, "must be a node allocatable resource name")
+    if parse_quantity(multiplier).sign <= 0:
+        yield invalid(path.child("allocationMultiplier"), multiplier, "must be positive")
+    if key == "":
+        yield invalid(path.child("capacityKey"), "", "capacityKey must not be an empty string")
+    elif key is not None and key not in capacity:
+        yield not_found(path.child("capacityKey"), key)
 
 
 def _validate_qualities(device: Json, path: Path) -> Errors:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pilothouse.apiserver.registry.table import NAME, Column
 from pilothouse.kube.resource.names import validate_long_name_caseless, validate_resource_pool_name
 from pilothouse.kube.validation.fields import dns_subdomain, in_limits
-from pilothouse.kube.validation.internal_structs import ANY, NUMBER, TEXT, pointer, slice_of, struct
+from pilothouse.kube.validation.internal_structs import ANY, NUMBER, TEXT, condition, pointer, slice_of, struct
 from pilothouse.machinery.durations import age
 from pilothouse.machinery.field import Errors, Path, duplicate, required, too_long, too_many
 from pilothouse.machinery.nested_fields import items, number, part, text
@@ -23,17 +23,12 @@ _LEAST = {
     "unavailableDevices": 0,
 }
 
-_CONDITION = ("type", "status", "observedGeneration", "lastTransitionTime", "reason", "message")
 _HOW_MANY = {
     "Total": "Total number of",
     "Available": "Number of available",
     "Allocated": "Number of allocated",
     "Unavailable": "Number of unavailable",
 }
-
-
-def _printed_condition(condition: Json) -> Json:
-    return {field: condition[field] for field in _CONDITION if field in condition}
 
 
 printed_status = pointer(
@@ -53,7 +48,7 @@ printed_status = pointer(
                 ValidationError=ANY,
             )
         ),
-        Conditions=slice_of(_printed_condition),
+        Conditions=slice_of(condition),
     )
 )
 
@@ -98,7 +93,7 @@ def _validate_conditions(conditions: list[Json], path: Path) -> Errors:
     kinds = [text(condition, "type") for condition in conditions]
     for position, kind in enumerate(kinds):
         if kind in kinds[:position]:
-            yield duplicate(path.index(position), _printed_condition(conditions[position]))
+            yield duplicate(path.index(position), condition(conditions[position]))
 
 
 def _end(obj: Json) -> Json:

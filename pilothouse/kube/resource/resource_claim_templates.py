@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME
+from pilothouse.kube.gated_fields import drop_disabled
 from pilothouse.kube.resource.device_classes import GROUP
+from pilothouse.kube.resource.gated_fields import CLAIM_SPEC_FIELDS
 from pilothouse.kube.resource.printed_claims import printed_template_spec
 from pilothouse.kube.resource.requests import default_requests, validate_claim_spec
 from pilothouse.kube.strategy import KubeStrategy
@@ -18,6 +20,12 @@ from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE, semantica
 class ResourceClaimTemplateStrategy(KubeStrategy):
     def default(self, obj: Json) -> None:
         default_requests(part(obj, "spec", "spec"))
+
+    def prepare_for_create(self, obj: Json) -> None:
+        drop_disabled(part(obj, "spec", "spec"), None, CLAIM_SPEC_FIELDS)
+
+    def prepare_for_update(self, obj: Json, old: Json) -> None:
+        drop_disabled(part(obj, "spec", "spec"), part(old, "spec", "spec"), CLAIM_SPEC_FIELDS)
 
     def validate(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)

@@ -8,8 +8,10 @@ from typing import ClassVar
 from pilothouse.apiserver.registry.carry_over import carry_over, reset_object_meta_for_status
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
+from pilothouse.kube.gated_fields import drop_disabled
 from pilothouse.kube.resource.allocations import allocated_devices, device_id, validate_claim_status
 from pilothouse.kube.resource.device_classes import GROUP
+from pilothouse.kube.resource.gated_fields import CLAIM_SPEC_FIELDS, CLAIM_STATUS_FIELDS
 from pilothouse.kube.resource.printed_claims import printed_claim_spec
 from pilothouse.kube.resource.requests import RequestNames, default_requests, validate_claim_spec
 from pilothouse.kube.resource.taints import default_tolerations
@@ -38,9 +40,11 @@ class ResourceClaimStrategy(KubeStrategy):
 
     def prepare_for_create(self, obj: Json) -> None:
         obj["status"] = zero_value(_KIND, "status")
+        drop_disabled(part(obj, "spec"), None, CLAIM_SPEC_FIELDS)
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
         carry_over(obj, old, "status")
+        drop_disabled(part(obj, "spec"), part(old, "spec"), CLAIM_SPEC_FIELDS)
 
     def validate(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)
@@ -59,6 +63,7 @@ class ResourceClaimStatusStrategy(ResourceClaimStrategy):
     def prepare_for_update(self, obj: Json, old: Json) -> None:
         carry_over(obj, old, "spec")
         reset_object_meta_for_status(obj, old)
+        drop_disabled(part(obj, "status"), part(old, "status"), CLAIM_STATUS_FIELDS)
         _drop_deallocated(part(obj, "status"), part(old, "status"))
 
     def validate_update(self, obj: Json, old: Json) -> Errors:

@@ -8,8 +8,10 @@ from pilothouse.apiserver.registry.carry_over import begin_generation
 from pilothouse.apiserver.registry.resource import Names, Resource, cluster_metadata_fields
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.apiserver.storage.object import Fields
+from pilothouse.kube.gated_fields import drop_disabled
 from pilothouse.kube.resource.device_classes import GROUP
 from pilothouse.kube.resource.devices import UNSET_OR_TRUE, validate_counter_set, validate_device
+from pilothouse.kube.resource.gated_fields import SLICE_SPEC_FIELDS
 from pilothouse.kube.resource.limited_collections import validate_set
 from pilothouse.kube.resource.names import validate_driver_name, validate_pool_name
 from pilothouse.kube.resource.taints import default_taints
@@ -27,7 +29,6 @@ MAX_ADVANCED_DEVICES = 64
 MAX_COUNTER_SETS = 8
 
 _NODE_FIELDS = "`nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection`"
-_ATTRIBUTE_LISTS = ("ints", "bools", "strings", "versions")
 
 
 class ResourceSliceStrategy(KubeStrategy):
@@ -36,15 +37,17 @@ class ResourceSliceStrategy(KubeStrategy):
     def default(self, obj: Json) -> None:
         for device in items(obj, "spec", "devices"):
             default_taints(device)
+            for mapping in part(device, "nodeAllocatableResourceMappings").values():
+                mapping.setdefault("allocationMultiplier", "1")
 
     def prepare_for_create(self, obj: Json) -> None:
         metadata(obj)["generation"] = 1
-        _drop_disabled(obj, None)
+        drop_disabled(part(obj, "spec"), None, SLICE_SPEC_FIELDS)
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
         if not semantically_equal(obj.get("spec"), old.get("spec")):
             begin_generation(obj, old)
-        _drop_disabled(obj, old)
+        drop_disabled(part(obj, "spec"), part(old, "spec"), SLICE_SPEC_FIELDS)
 
     def validate(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)
@@ -61,22 +64,6 @@ class ResourceSliceStrategy(KubeStrategy):
 
     def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
         return self.warnings_on_create(obj)
-
-
-def _drop_disabled(obj: Json, old: Json | None) -> None:
-    """Fields of features that are off stay only where they have been before."""
-    devices, before = items(obj, "spec", "devices"), items(old or {}, "spec", "devices")
-    if not any(device.get("nodeAllocatableResourceMappings") for device in before):
-        for device in devices:
-            device.pop("nodeAllocatableResourceMappings", None)
-    if not any(attribute.get(field) is not None for attribute in _attributes(before) for field in _ATTRIBUTE_LISTS):
-        for attribute in _attributes(devices):
-            for field in _ATTRIBUTE_LISTS:
-                attribute.pop(field, None)
-
-
-def _attributes(devices: Iterable[Json]) -> Iterable[Json]:
-    return (attribute for device in devices for attribute in part(device, "attributes").values())
 
 
 def _validate_spec(spec: Json, old: Json | None, path: Path) -> Errors:

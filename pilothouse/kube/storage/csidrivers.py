@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from pilothouse.apiserver.registry.carry_over import begin_generation
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Cell, Column
+from pilothouse.apiserver.server.features import enabled
+from pilothouse.kube.gated_fields import drop_disabled, gated
 from pilothouse.kube.storage.storageclasses import GROUP
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.fields import one_of
@@ -34,6 +36,8 @@ _IMMUTABLE = {"attachRequired": "attachedRequired", "volumeLifecycleModes": "vol
 _FS_GROUP_POLICIES = ("File", "None", "ReadWriteOnceWithFSType")
 _LIFECYCLE_MODES = ("Persistent", "Ephemeral")
 _MIN_UPDATE_PERIOD = 10
+_GATED = "preventPodSchedulingIfMissing"
+_GATED_FIELDS = (gated("VolumeLimitScaling", _GATED),)
 _RECOMMENDATION = (
     "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true "
     "to prevent possible logging of tokens in volume attributes"
@@ -52,12 +56,14 @@ class CSIDriverStrategy(KubeStrategy):
         if not spec.get("volumeLifecycleModes"):
             spec["volumeLifecycleModes"] = ["Persistent"]
 
+        if spec.get(_GATED) is None and enabled("VolumeLimitScaling"):
+            spec[_GATED] = False
+
     def prepare_for_create(self, obj: Json) -> None:
-        obj["spec"].pop("preventPodSchedulingIfMissing", None)
+        drop_disabled(obj["spec"], None, _GATED_FIELDS)
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
-        if old["spec"].get("preventPodSchedulingIfMissing") is None:
-            obj["spec"].pop("preventPodSchedulingIfMissing", None)
+        drop_disabled(obj["spec"], old["spec"], _GATED_FIELDS)
         if not semantically_equal(obj["spec"], old["spec"]):
             begin_generation(obj, old)
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pilothouse.kube.validation.fields import dns_subdomain
-from pilothouse.machinery.field import Errors, Path, invalid, required
+from pilothouse.machinery.field import Errors, Path, invalid, required, too_long
 from pilothouse.machinery.validation.format import PatternFormat, regex_error
-from pilothouse.machinery.validation.names import is_dns1123_label, is_dns1123_subdomain
+from pilothouse.machinery.validation.names import is_dns1123_label, is_dns1123_subdomain, is_qualified_name
+from pilothouse.machinery.validation.object_meta import TOTAL_ANNOTATION_SIZE_LIMIT, annotations_size
 
 ONE_SEGMENT = "should be a domain with at least two segments separated by dots"
 
@@ -25,6 +28,24 @@ def domain_prefixed_path(value: str, path: Path) -> Errors:
     yield from dns_subdomain(host, path)
     if not _http_path.matches(rest):
         yield invalid(path, rest, regex_error("Invalid path", _HTTP_PATH))
+
+
+def user_annotations(annotations: Mapping[str, str], path: Path) -> Errors:
+    """Annotations that are meant for a signer: the domain of each key says whose it is."""
+    for key in annotations:
+        yield from _domain_prefixed_key(key.lower(), path)
+    if annotations_size(annotations) > TOTAL_ANNOTATION_SIZE_LIMIT:
+        yield too_long(path, TOTAL_ANNOTATION_SIZE_LIMIT)
+
+
+def _domain_prefixed_key(key: str, path: Path) -> Errors:
+    if not key:
+        yield required(path)
+    elif problems := is_qualified_name(key):
+        for problem in problems:
+            yield invalid(path, key, problem)
+    elif key.count("/") != 1:
+        yield invalid(path, key, 'must be a domain-prefixed key (such as "acme.io/foo")')
 
 
 def fully_qualified_domain_name(value: str, path: Path) -> Errors:

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 Shape: TypeAlias = Callable[[Any], Any]
 """From the JSON form of a field, None where it is missing, to what is printed."""
 
+_CONDITION = ("type", "status", "observedGeneration", "lastTransitionTime", "reason", "message")
 _LEADING_CAPITALS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]")
 
 
@@ -38,6 +39,11 @@ def pointer(shape: Shape) -> Shape:
 
 def slice_of(shape: Shape) -> Shape:
     return lambda values: None if values is None else [shape(value) for value in values]
+
+
+def condition(value: Any) -> Any:
+    """A metav1.Condition, which has the same names inside and outside."""
+    return {name: value[name] for name in _CONDITION if name in value}
 
 
 def _json_name(name: str) -> str:

@@ -12,6 +12,12 @@ _MAX_DOMAIN = 253
 _MAX_NAME = _MAX_DOMAIN + 253 + 63 + 1 + 1
 
 
+def is_kubernetes_signer_name(name: str) -> bool:
+    """Whether the signer is one of the Kubernetes project."""
+    domain = name.partition("/")[0]
+    return domain == "kubernetes.io" or domain.endswith(".kubernetes.io")
+
+
 def validate_signer_name(name: str, path: Path) -> Errors:
     if not name:
         yield required(path)

@@ -12,6 +12,7 @@ from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.interface import Answer, Decision
 from pilothouse.apiserver.authz.interface import Attributes as Question
 from pilothouse.kube.admission.node_restriction.plugin import NodeRestriction
+from pilothouse.kube.admission.node_restriction.pod_certificates import NodePodCertificates
 from pilothouse.kube.admission.node_restriction.pods import NodePods
 from pilothouse.kube.admission.node_restriction.tokens import NodeTokens
 from pilothouse.machinery.names import GroupVersionKind, GroupVersionResource
@@ -61,6 +62,7 @@ class OnlyWildAudience:
 PLUGIN = NodeRestriction(
     NodePods(pods=get("pods"), nodes=get("nodes")),
     NodeTokens(OnlyWildAudience(), get("pods"), get("claims"), get("volumes"), get("drivers")),
+    NodePodCertificates(get("nodes"), get("pods"), get("accounts")),
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.admission.refusals import refused
+from pilothouse.apiserver.server.features import enabled
 from pilothouse.kube.certificates.x509 import BadRequestData, common_name, parse_request
 from pilothouse.kube.node_authorizer.authorizer import (
     CSI_NODE_OF_ANOTHER,
@@ -50,6 +51,8 @@ def admit_resource_slice(node: str, attributes: Attributes) -> None:
 
 def admit_signing_request(node: str, attributes: Attributes) -> None:
     obj = attributes.obj or {}
+    if enabled("AllowInsecureKubeletCertificateSigningRequests"):
+        return
     if attributes.operation is not Operation.CREATE or text(obj, "spec", "signerName") not in _SIGNERS:
         return
     try:

@@ -15,6 +15,7 @@ from pilothouse.kube.admission.node_restriction.own_objects import (
     admit_resource_slice,
     admit_signing_request,
 )
+from pilothouse.kube.admission.node_restriction.pod_certificates import NodePodCertificates
 from pilothouse.kube.admission.node_restriction.pods import NodePods
 from pilothouse.kube.admission.node_restriction.tokens import NodeTokens
 from pilothouse.kube.node_authorizer.identity import node_name_of
@@ -37,10 +38,11 @@ _AT_ONCE: dict[GroupResource, _Admit] = {
 class NodeRestriction:
     name = "NodeRestriction"
 
-    def __init__(self, pods: NodePods, tokens: NodeTokens) -> None:
+    def __init__(self, pods: NodePods, tokens: NodeTokens, certificates: NodePodCertificates) -> None:
         self._after_looking: dict[GroupResource, _AdmitAfterLooking] = {
             GroupResource("", "pods"): pods.admit,
             GroupResource("", "serviceaccounts"): tokens.admit,
+            GroupResource("certificates.k8s.io", "podcertificaterequests"): certificates.admit,
         }
 
     def handles(self, operation: Operation) -> bool:

@@ -6,6 +6,7 @@ from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.admission.refusals import refused
 from pilothouse.apiserver.authz.interface import Attributes as Question
 from pilothouse.apiserver.authz.interface import Authorizer, Decision
+from pilothouse.apiserver.server.features import enabled
 from pilothouse.kube.admission.node_restriction.pods import Get, existing
 from pilothouse.kube.core.bound_objects import uid_mismatch
 from pilothouse.machinery.dataclass import dataclass
@@ -50,6 +51,8 @@ class NodeTokens:
             raise refused(attributes, "node requested token with a pod binding without a uid")
         pod = await existing(self.pods, "pod", bound["name"], attributes.namespace)
         _check_pod(node, attributes, pod, bound["uid"])
+        if not enabled("ServiceAccountNodeAudienceRestriction"):
+            return
         if why := await self._audience_problem(attributes, pod, items(spec, "audiences")):
             raise refused(attributes, why)
 

@@ -6,6 +6,8 @@ from typing import Protocol
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.admission.refusals import refused
+from pilothouse.apiserver.server.features import enabled
+from pilothouse.kube.admission.pod_groups import POD_GROUPS
 from pilothouse.kube.admission.pods import PODS, spec_of_written_pod
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json, name_of
@@ -24,7 +26,7 @@ class PriorityClasses(Protocol):
 
 class Priority:
     name = "Priority"
-    resources = (PODS, _CLASSES)
+    resources = (PODS, POD_GROUPS, _CLASSES)
 
     def __init__(self, classes: PriorityClasses) -> None:
         self._classes = classes
@@ -33,6 +35,9 @@ class Priority:
         return operation in (Operation.CREATE, Operation.UPDATE)
 
     async def admit(self, attributes: Attributes) -> None:
+        if attributes.resource.group_resource == POD_GROUPS:
+            await self._admit_group(attributes)
+            return
         spec = spec_of_written_pod(attributes)
         if spec is None:
             return
@@ -67,6 +72,21 @@ class Priority:
             raise refused(attributes, why)
         spec["priority"] = value
         self._set_preemption_policy(attributes, spec, chosen.get("preemptionPolicy"))
+
+    async def _admit_group(self, attributes: Attributes) -> None:
+        if attributes.subresource or attributes.operation is not Operation.CREATE or attributes.obj is None:
+            return
+        if not enabled("WorkloadAwarePreemption"):
+            return
+        spec = attributes.obj["spec"]
+        given, value = spec.get("priority"), (await self._class_of(attributes, spec)).get("value") or 0
+        if given is not None and given != value:
+            why = (
+                f"priority set in the pod group ({given}) must match the priority computed ({value}) "
+                "based on the priority class set in the spec"
+            )
+            raise refused(attributes, why)
+        spec["priority"] = value
 
     async def _class_of(self, attributes: Attributes, spec: Json) -> Json:
         name = spec.get("priorityClassName")

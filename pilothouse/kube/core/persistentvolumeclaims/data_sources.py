@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pilothouse.apiserver.server.features import enabled
 from pilothouse.machinery.nested_fields import text
 from pilothouse.machinery.objects import Json
 
@@ -29,7 +30,9 @@ def _shared(reference: Json) -> Json:
 
 
 def _drop_foreign_namespace(spec: Json, old: Json | None) -> None:
-    """Sources in other namespaces are no feature of this version, unless the claim has one already."""
+    """Sources in other namespaces are there only where the gate is on, or the claim has a source already."""
+    if enabled("CrossNamespaceVolumeDataSource"):
+        return
     if text(spec, "dataSourceRef", "namespace") and (old or {}).get("dataSourceRef") is None:
         spec.pop("dataSourceRef")
 

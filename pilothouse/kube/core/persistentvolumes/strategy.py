@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pilothouse.apiserver.registry.carry_over import carry_over
+from pilothouse.apiserver.server.features import enabled
 from pilothouse.kube.core.persistentvolumes.sources import source_of
 from pilothouse.kube.core.persistentvolumes.validation import (
     validate_affinity_unchanged,
@@ -70,7 +71,7 @@ class PersistentVolumeStrategy(KubeStrategy):
         yield from validate_source_unchanged(obj["spec"], old["spec"])
         modes = obj["spec"].get("volumeMode"), old["spec"].get("volumeMode")
         yield from validate_immutable_field(*modes, root("volumeMode"))
-        if old["spec"].get("nodeAffinity") is not None:
+        if old["spec"].get("nodeAffinity") is not None and not enabled("MutablePVNodeAffinity"):
             yield from validate_affinity_unchanged(obj["spec"].get("nodeAffinity"), old["spec"]["nodeAffinity"])
         yield from validate_attributes_class_kept(obj["spec"], old["spec"])
 

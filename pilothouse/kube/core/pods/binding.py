@@ -8,6 +8,7 @@ from pilothouse.apiserver.registry.interface import Result, Validate
 from pilothouse.apiserver.registry.options import Preconditions, WriteOptions
 from pilothouse.apiserver.registry.preconditions import failed_precondition, invalid_object
 from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.apiserver.server.features import enabled
 from pilothouse.apiserver.storage.errors import RevisionConflict
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.kube.core.pods.conditions import set_condition
@@ -97,8 +98,10 @@ def _bind(pod: Json, binding: Json) -> None:
         raise Conflict.of(_PODS_BINDING, name_of(pod), refusal)
     pod["spec"]["nodeName"] = binding["target"]["name"]
     # Whoever was to make room for the pod need not do so any longer.
-    pod.setdefault("status", {}).pop("nominatedNodeName", None)
-    for name, added in (("annotations", annotations_of(binding)), ("labels", labels_of(binding))):
+    if enabled("ClearingNominatedNodeNameAfterBinding"):
+        pod.setdefault("status", {}).pop("nominatedNodeName", None)
+    labels = labels_of(binding) if enabled("PodTopologyLabelsAdmission") else {}
+    for name, added in (("annotations", annotations_of(binding)), ("labels", labels)):
         if added:
             metadata(pod).setdefault(name, {}).update(added)
     set_condition(pod, "PodScheduled", "True")

@@ -17,7 +17,7 @@ _REVIVED = "may not be transitioned to non-terminated state"
 
 def validate_transitions(status: Json, stored: Json, spec: Json, path: Path) -> Errors:
     """A container that has ended stays ended, unless something may start it again."""
-    if not _all_could_restart(spec):
+    if not all_could_restart(spec):
         for kind, containers in (("containerStatuses", "containers"), ("initContainerStatuses", "initContainers")):
             by_name = {container.get("name"): container for container in reversed(spec.get(containers) or ())}
             for position, ended in _revived(status, stored, kind):
@@ -40,7 +40,7 @@ def _has_terminated(status: Json) -> bool:
     return (status.get("state") or {}).get("terminated") is not None
 
 
-def _all_could_restart(spec: Json) -> bool:
+def all_could_restart(spec: Json) -> bool:
     return any(
         rule.get("action") == "RestartAllContainers"
         for kind in ("containers", "initContainers")

@@ -1,26 +1,45 @@
-"""Fields whose features are off: they are dropped, unless the stored object has them already."""
+"""Fields of pods whose features are off: they are dropped, unless the stored object has them already."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
+from pilothouse.apiserver.server.features import enabled
 from pilothouse.kube.core.pods.containers import all_containers
+from pilothouse.kube.gated_fields import drop_disabled, gated
 from pilothouse.machinery.objects import Json
 
-_PROJECTIONS = ("clusterTrustBundle", "podCertificate")
-_STATUSES = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
+_CONTAINERS = ("containers[]", "initContainers[]", "ephemeralContainers[]")
+_STATUSES = ("containerStatuses[]", "initContainerStatuses[]", "ephemeralContainerStatuses[]")
+
+_SPEC_FIELDS = (
+    gated("GenericWorkload", "schedulingGroup"),
+    gated("ClusterTrustBundleProjection", "volumes[].projected.sources[].clusterTrustBundle"),
+    gated("PodCertificateRequest", "volumes[].projected.sources[].podCertificate"),
+    gated("HostnameOverride", "hostnameOverride"),
+    gated("EnvFiles", *(f"{each}.env[].valueFrom.fileKeyRef" for each in _CONTAINERS)),
+    gated("MatchLabelKeysInPodTopologySpread", "topologySpreadConstraints[].matchLabelKeys"),
+)
+
+_STATUS_FIELDS = (
+    gated("DRANodeAllocatableResources", "nodeAllocatableResourceClaimStatuses"),
+    gated("DRAExtendedResource", "extendedResourceClaimStatus"),
+    gated("ImageVolumeWithDigest", *(f"{each}.volumeMounts[].volumeStatus" for each in _STATUSES)),
+    gated("InPlacePodLevelResourcesVerticalScaling", "resources", "allocatedResources"),
+    gated("ResourceHealthStatus", *(f"{each}.allocatedResourcesStatus" for each in _STATUSES)),
+    gated(
+        "ResourceHealthStatusMessage",
+        *(f"{each}.allocatedResourcesStatus[].resources[].message" for each in _STATUSES),
+    ),
+)
 
 
 def drop_disabled_fields(spec: Json, old: Json | None = None) -> None:
     """Drop the fields of features that are off, of a pod or a template, unless `old`, the stored spec, has them."""
-    old = old or {}
-    if "schedulingGroup" in spec and "schedulingGroup" not in old:
-        del spec["schedulingGroup"]
-    if spec.get("volumes"):
-        _drop_projections(spec, old)
-    if not any(map(_has_stop_signal, all_containers(old))):
+    drop_disabled(spec, old, _SPEC_FIELDS)
+    if not enabled("ContainerStopSignals") and not any(map(_has_stop_signal, all_containers(old or {}))):
         for container in filter(_has_stop_signal, all_containers(spec)):
             _drop_stop_signal(container)
+    if not enabled("ContainerRestartRules") and not _uses_restart_rules(old or {}):
+        _drop_restart_rules(spec)
 
 
 def drop_disabled_template_fields(template: Json | None, old: Json | None = None) -> None:
@@ -29,25 +48,7 @@ def drop_disabled_template_fields(template: Json | None, old: Json | None = None
 
 
 def drop_disabled_status_fields(status: Json, old: Json | None = None) -> None:
-    old = old or {}
-    if not old.get("nodeAllocatableResourceClaimStatuses"):
-        status.pop("nodeAllocatableResourceClaimStatuses", None)
-    if not any("volumeStatus" in mount for mount in _mount_statuses(old)):
-        for mount in _mount_statuses(status):
-            mount.pop("volumeStatus", None)
-
-
-def _projections(spec: Json) -> Iterator[Json]:
-    for volume in spec.get("volumes") or ():
-        yield from (volume.get("projected") or {}).get("sources") or ()
-
-
-def _drop_projections(spec: Json, old: Json) -> None:
-    for kind in _PROJECTIONS:
-        if any(kind in source for source in _projections(old)):
-            continue
-        for source in _projections(spec):
-            source.pop(kind, None)
+    drop_disabled(status, old, _STATUS_FIELDS)
 
 
 def _has_stop_signal(container: Json) -> bool:
@@ -61,7 +62,20 @@ def _drop_stop_signal(container: Json) -> None:
         del container["lifecycle"]
 
 
-def _mount_statuses(status: Json) -> Iterator[Json]:
-    for kind in _STATUSES:
-        for container in status.get(kind) or ():
-            yield from container.get("volumeMounts") or ()
+def _uses_restart_rules(spec: Json) -> bool:
+    return any(map(_restarts_by_rules, spec.get("initContainers") or ())) or any(
+        container.get("restartPolicy") is not None for container in spec.get("containers") or ()
+    )
+
+
+def _restarts_by_rules(container: Json) -> bool:
+    """Whether an init container has a policy besides that of sidecars."""
+    return container.get("restartPolicy") not in (None, "Always") or bool(container.get("restartPolicyRules"))
+
+
+def _drop_restart_rules(spec: Json) -> None:
+    for kind in ("initContainers", "containers", "ephemeralContainers"):
+        for container in spec.get(kind) or ():
+            container.pop("restartPolicyRules", None)
+            if kind != "initContainers" or container.get("restartPolicy") != "Always":
+                container.pop("restartPolicy", None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from pilothouse.apiserver.server.features import enabled
 from pilothouse.kube.core.pods.validation.affinity import PREFERRED, REQUIRED
 from pilothouse.machinery.objects import Json, labels_of
 
@@ -13,6 +14,8 @@ def select_own_label_values(pod: Json) -> None:
     for term in _affinity_terms(spec.get("affinity") or {}):
         _add(term, term.get("matchLabelKeys"), "In", labels)
         _add(term, term.get("mismatchLabelKeys"), "NotIn", labels)
+    if not enabled("MatchLabelKeysInPodTopologySpreadSelectorMerge"):
+        return
     for constraint in spec.get("topologySpreadConstraints") or ():
         _add(constraint, constraint.get("matchLabelKeys"), "In", labels)
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from copy import deepcopy
 
 from pilothouse.apiserver.registry.carry_over import carry_over
+from pilothouse.apiserver.server.features import enabled
 from pilothouse.kube.core.pods.ephemeral import is_static
 from pilothouse.kube.core.pods.equality import same_spec
 from pilothouse.kube.core.pods.qos import compute_qos_class, qos_class
@@ -17,6 +18,7 @@ from pilothouse.machinery.field import Errors, FieldError, Path, forbidden, inva
 from pilothouse.machinery.objects import Json
 
 _SPEC = root("spec")
+_POD_LEVEL = "InPlacePodLevelResourcesVerticalScaling"
 _RESIZABLE = ("cpu", "memory")
 _LISTS = ("containers", "initContainers")
 
@@ -40,10 +42,8 @@ def keep_all_but_resources(pod: Json, old: Json) -> bool:
     for kind in _LISTS:
         if spec.get(kind):
             resized[kind] = _with_resources(spec[kind], resized.get(kind) or [])
-    if spec.get("resources") is not None:
-        resized["resources"] = spec["resources"]
-    else:
-        resized.pop("resources", None)
+    if enabled(_POD_LEVEL):
+        carry_over(resized, spec, "resources")
     pod["spec"], pod["status"] = resized, old.get("status") or {}
     return True
 
@@ -61,6 +61,11 @@ def validate_resize(pod: Json, old: Json) -> Errors:
     spec, stored, masked = pod["spec"], old["spec"], deepcopy(pod["spec"])
     errors = [*validate_pod(pod, options_for_pod(old)), *_validate_pod_can_resize(pod, old)]
     if _has_resources(spec) or _has_resources(stored):
+        if not enabled(_POD_LEVEL):
+            off = f"{_POD_LEVEL}Enabled feature gate is disabled"
+            why = f"resize of pods with pod-level resources is forbidden when {off}"
+            yield from [*errors, forbidden(NO_FIELD, why)]
+            return
         errors += _validate_pod_level(masked, stored)
     if (old.get("status") or {}).get("nodeAllocatableResourceClaimStatuses"):
         errors.append(forbidden(_SPEC, "pods with node allocatable resource claims cannot be resized"))

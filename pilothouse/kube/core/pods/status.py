@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pilothouse.apiserver.server.features import enabled
 from pilothouse.kube.core.pods.claim_statuses import (
     validate_claim_statuses,
     validate_extended_claim_status,
@@ -62,7 +63,7 @@ def _validate_nomination(status: Json, stored: Json, *, bound: bool) -> Errors:
     if not name or name == stored.get("nominatedNodeName"):
         return
     yield from follow(name_is_dns_subdomain, name, path)
-    if bound:
+    if bound and enabled("ClearingNominatedNodeNameAfterBinding"):
         yield forbidden(path, "may not be set on pods that are already bound to a node")
 
 

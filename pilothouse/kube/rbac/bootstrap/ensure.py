@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.apiserver.server.features import FeatureGates
 from pilothouse.apiserver.storage.errors import StorageError
 from pilothouse.kube.rbac.bootstrap.reconciliation import is_protected, reconciled, refers_elsewhere
 from pilothouse.kube.rbac.bootstrap.tables import bootstrap_objects
@@ -40,13 +41,20 @@ class RolesNotInitialized(Exception):
 
 
 class BootstrapPolicy:
-    def __init__(self, registries: Iterable[RegistryStore], *, pause: float = _PAUSE) -> None:
+    def __init__(
+        self,
+        registries: Iterable[RegistryStore],
+        *,
+        features: FeatureGates | None = None,
+        pause: float = _PAUSE,
+    ) -> None:
+        self._features = features or FeatureGates()
         self._kinds = {registry.resource.names.kind: tracked_access(registry) for registry in registries}
         self._pause = pause
 
     async def ensure(self) -> None:
         """Raises RolesNotInitialized."""
-        expected = bootstrap_objects().by_kind
+        expected = bootstrap_objects(self._features.enabled).by_kind
         for _ in range(_ROUNDS):
             done = await asyncio.gather(*(self._ensure_kind(kind, objects) for kind, objects in expected.items()))
             if all(done):

@@ -9,15 +9,18 @@ clusterrole NAME                        a role for the whole cluster; what is in
 role NAMESPACE/NAME                     the same in a namespace
 controller NAME                         a cluster role, and its binding to the service account of a controller
 bind [NAMESPACE/]NAME [ROLE] : SUBJECTS a binding; the role has the binding's name where none is given
+[GATE] …                                any line, with what belongs to it, only where the feature is on
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import field
+from functools import partial
 from importlib.resources import files
 
+from pilothouse.apiserver.server.features import enabled
 from pilothouse.kube.rbac.roles import GROUP
 from pilothouse.kube.rbac.rules import PolicyRule
 from pilothouse.machinery.dataclass import dataclass
@@ -47,12 +50,15 @@ class BootstrapObjects:
         return obj
 
 
-def bootstrap_objects() -> BootstrapObjects:
+def bootstrap_objects(is_on: Callable[[str], bool] = enabled) -> BootstrapObjects:
+    """`is_on` says which features are on."""
     objects = BootstrapObjects()
     for table in _TABLES:
         text = files(__package__).joinpath(table).read_text()
         for block in _blocks(_CONTINUED.sub(" ", text)):
-            _read(block, objects)
+            lines = list(map(partial(_enabled_line, is_on), block))
+            if lines[0]:
+                _read([line for line in lines if line], objects)
     return objects
 
 
@@ -66,6 +72,14 @@ def _blocks(text: str) -> Iterator[list[str]]:
         block.append(line.strip())
     if block:
         yield block
+
+
+def _enabled_line(is_on: Callable[[str], bool], line: str) -> str:
+    """Return the line without its gate; nothing where that is off."""
+    gate, _, rest = line.partition(" ")
+    if not gate.startswith("["):
+        return line
+    return rest if is_on(gate.strip("[]")) else ""
 
 
 def _read(block: list[str], objects: BootstrapObjects) -> None:

@@ -8,8 +8,10 @@ from pilothouse.apiserver.endpoints.query import boolean, integer
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.apiserver.registry.context import RequestContext
+from pilothouse.apiserver.server.features import enabled
 from pilothouse.kube.core.pods.connect.locations import PodLocations
 from pilothouse.kube.core.pods.validation.claims import NO_FIELD
+from pilothouse.kube.validation.fields import one_of
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest, Invalid
 from pilothouse.machinery.field import Errors, forbidden, invalid, root
@@ -19,6 +21,8 @@ from pilothouse.machinery.validation.format import IS_NEGATIVE_ERROR
 
 _POD_LOG = GroupResource("", "pods/log")
 _OPTIONS = GroupVersionKind("", "v1", "PodLogOptions")
+_SPLIT_STREAMS = "PodLogsQuerySplitStreams"
+_ALL = "All"
 _TEXT = [(b"content-type", b"text/plain")]
 
 
@@ -60,6 +64,8 @@ class LogOptions:
         yield from ((name, str(number)) for name, number in numbers.items() if number is not None)
         if self.since_time is not None:
             yield "sinceTime", self.since_time
+        if enabled(_SPLIT_STREAMS):
+            yield "stream", self.stream or _ALL
 
     def validate(self) -> Errors:
         if self.tail_lines is not None and self.tail_lines < 0:
@@ -70,8 +76,15 @@ class LogOptions:
             yield forbidden(NO_FIELD, "at most one of `sinceTime` or `sinceSeconds` may be specified")
         elif self.since_seconds is not None and self.since_seconds < 1:
             yield invalid(root("sinceSeconds"), self.since_seconds, "must be greater than 0")
-        if self.stream is not None:
+        if enabled(_SPLIT_STREAMS):
+            yield from self._validate_stream(self.stream or _ALL)
+        elif self.stream is not None:
             yield forbidden(root("stream"), "may not be specified")
+
+    def _validate_stream(self, stream: str) -> Errors:
+        yield from one_of(stream, root("stream"), ("Stdout", "Stderr", _ALL))
+        if stream != _ALL and self.tail_lines is not None:
+            yield forbidden(NO_FIELD, "`tailLines` and specific `stream` are mutually exclusive for now")
 
 
 @dataclass(frozen=True, slots=True)

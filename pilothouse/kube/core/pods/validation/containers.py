@@ -44,7 +44,7 @@ def validate_containers(containers: Sequence[Json], path: Path, pod: PodContext)
             yield duplicate(at.child("name"), name)
         names.add(name)
         yield from _validate_long_running(container, at, pod)
-        yield from _validate_restart_policy(container, at)
+        yield from _validate_restart_policy(container, at, pod)
     yield from _validate_host_ports(enumerate(containers), path)
 
 
@@ -55,7 +55,7 @@ def validate_init_containers(
     for position, container in enumerate(containers):
         at, name = path.index(position), container.get("name") or ""
         yield from validate_container(container, at, pod)
-        yield from _validate_init_restart_policy(container, at)
+        yield from _validate_init_restart_policy(container, at, pod)
         if name in names:
             yield duplicate(at.child("name"), name)
         elif name:
@@ -131,7 +131,7 @@ def _validate_only_debugging(container: Json, path: Path) -> Errors:
                 yield forbidden(path.child("volumeMounts").index(position).child(name), _NO_EPHEMERAL)
 
 
-def _validate_restart_policy(container: Json, path: Path) -> Errors:
+def _validate_restart_policy(container: Json, path: Path, pod: PodContext) -> Errors:
     policy, rules = container.get("restartPolicy"), container.get("restartPolicyRules") or ()
     if policy is None and not rules:
         return
@@ -141,19 +141,25 @@ def _validate_restart_policy(container: Json, path: Path) -> Errors:
         yield from one_of(policy, path.child("restartPolicy"), _RESTART_POLICIES)
     if len(rules) > _MAX_RESTART_RULES:
         yield too_many(path.child("restartPolicyRules"), len(rules), _MAX_RESTART_RULES)
+    actions = _RESTART_ACTIONS if pod.options.allow_restart_all_containers else _RESTART_ACTIONS[:1]
     for position, rule in enumerate(rules):
-        yield from _validate_restart_rule(rule, path.child("restartPolicyRules").index(position))
+        yield from _validate_restart_rule(rule, path.child("restartPolicyRules").index(position), actions)
 
 
-def _validate_init_restart_policy(container: Json, path: Path) -> Errors:
-    if container.get("restartPolicy") is not None:
-        yield from _validate_restart_policy(container, path)
+def _validate_init_restart_policy(container: Json, path: Path, pod: PodContext) -> Errors:
+    policy = container.get("restartPolicy")
+    if policy == "Always" and not pod.options.allow_restart_all_containers:
+        if container.get("restartPolicyRules"):
+            why = "restartPolicyRules are not allowed for init containers with restart policy Always"
+            yield forbidden(path.child("restartPolicyRules"), why)
+    elif policy is not None:
+        yield from _validate_restart_policy(container, path, pod)
     elif container.get("restartPolicyRules"):
         yield required(path.child("restartPolicy"), _NO_RESTART_POLICY)
 
 
-def _validate_restart_rule(rule: Json, path: Path) -> Errors:
-    yield from one_of(rule.get("action") or "", path.child("action"), _RESTART_ACTIONS)
+def _validate_restart_rule(rule: Json, path: Path, actions: Sequence[str]) -> Errors:
+    yield from one_of(rule.get("action") or "", path.child("action"), actions)
     codes = rule.get("exitCodes")
     if codes is None:
         yield required(path.child("exitCodes"), "must be specified")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from pilothouse.apiserver.server.features import enabled
 from pilothouse.kube.core.pods.validation.field_references import (
     ENV_FIELDS,
     validate_field_reference,
@@ -42,7 +43,8 @@ def _validate_value_from(source: Json, path: Path, *, has_value: bool) -> Errors
             found += 1
             yield from validate(reference, path.child(name))
     if not found:
-        *names, last = (f"`{name}`" for name in _SOURCES)
+        files = enabled("EnvFiles")
+        *names, last = (f"`{name}`" for name in _SOURCES if files or name != "fileKeyRef")
         yield invalid(path, "", f"must specify one of: {', '.join(names)} or {last}")
     elif has_value:
         yield invalid(path, "", "may not be specified when `value` is not empty")

@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import field
+
+from pilothouse.apiserver.server.features import enabled
 from pilothouse.machinery.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class PodValidationOptions:
-    """The defaults are those for a new pod template."""
+    """The defaults are those for a new pod template, where the gates are as they are."""
 
     resource_is_pod: bool = False
     """Whether it is a pod itself and not only the template of one."""
-    allow_invalid_deletion_cost: bool = False
+    allow_invalid_deletion_cost: bool = field(default_factory=lambda: not enabled("PodDeletionCost"))
     allow_invalid_selector_values: bool = False
     allow_invalid_node_affinity_values: bool = False
     allow_invalid_topology_spread_selector: bool = False
-    allow_legacy_match_label_keys: bool = False
+    allow_legacy_match_label_keys: bool = field(
+        default_factory=lambda: not enabled("MatchLabelKeysInPodTopologySpreadSelectorMerge")
+    )
     allow_indivisible_huge_pages: bool = False
     allow_non_local_token_path: bool = False
     allow_namespaced_sysctls_on_host: bool = False
-    allow_any_selinux_change_policy: bool = False
+    allow_any_selinux_change_policy: bool = field(default_factory=lambda: enabled("SELinuxMount"))
     allow_restart_container_for_init: bool = False
     allow_user_namespaces_with_devices: bool = False
-    allow_user_namespaces_on_host_network: bool = False
-    allow_comparing_tolerations: bool = False
-
-
-NEW_POD = PodValidationOptions(resource_is_pod=True)
-NEW_TEMPLATE = PodValidationOptions()
+    allow_user_namespaces_on_host_network: bool = field(
+        default_factory=lambda: enabled("UserNamespacesHostNetworkSupport")
+    )
+    allow_comparing_tolerations: bool = field(default_factory=lambda: enabled("TaintTolerationComparisonOperators"))
+    allow_restart_all_containers: bool = field(default_factory=lambda: enabled("RestartAllContainersOnContainerExits"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pilothouse.kube.core.pods.container_statuses import all_could_restart
 from pilothouse.kube.core.pods.containers import all_containers
 from pilothouse.kube.core.pods.resource_totals import is_sidecar
 from pilothouse.kube.core.pods.validation.affinity import (
@@ -14,7 +15,7 @@ from pilothouse.kube.core.pods.validation.affinity import (
 )
 from pilothouse.kube.core.pods.validation.annotations import has_valid_deletion_cost
 from pilothouse.kube.core.pods.validation.container_resources import is_divisible
-from pilothouse.kube.core.pods.validation.options import NEW_TEMPLATE, PodValidationOptions
+from pilothouse.kube.core.pods.validation.options import PodValidationOptions
 from pilothouse.kube.core.pods.validation.security_context import host_sysctl_problem
 from pilothouse.kube.validation.node_selectors import has_invalid_values
 from pilothouse.kube.validation.paths import local_non_reserved_path
@@ -25,7 +26,7 @@ from pilothouse.machinery.validation.labels import validate_label_selector
 
 
 def options_for_template(old: Json | None) -> PodValidationOptions:
-    return NEW_TEMPLATE if old is None else _options(old, resource_is_pod=False)
+    return PodValidationOptions() if old is None else _options(old, resource_is_pod=False)
 
 
 def options_for_pod(old: Json) -> PodValidationOptions:
@@ -37,26 +38,31 @@ def _options(old: Json, *, resource_is_pod: bool) -> PodValidationOptions:
     context, constraints = spec.get("securityContext") or {}, spec.get("topologySpreadConstraints") or ()
     affinity = spec.get("affinity") or {}
     has_own_users = spec.get("hostUsers") is False
+    new = PodValidationOptions()
     return PodValidationOptions(
         resource_is_pod=resource_is_pod,
-        allow_invalid_deletion_cost=not has_valid_deletion_cost(annotations_of(old)),
+        allow_invalid_deletion_cost=new.allow_invalid_deletion_cost or not has_valid_deletion_cost(annotations_of(old)),
         allow_invalid_selector_values=any(map(_has_bad_selectors, _pod_affinity_terms(affinity))),
         allow_invalid_node_affinity_values=has_invalid_values((affinity.get("nodeAffinity") or {}).get(REQUIRED)),
         allow_invalid_topology_spread_selector=any(
             any(validate_label_selector(each.get("labelSelector"), Path())) for each in constraints
         ),
-        allow_legacy_match_label_keys=any(map(_has_bad_label_keys, constraints)),
+        allow_legacy_match_label_keys=new.allow_legacy_match_label_keys or any(map(_has_bad_label_keys, constraints)),
         allow_indivisible_huge_pages=any(map(_has_indivisible_huge_pages, all_containers(spec))),
         allow_non_local_token_path=any(map(_leads_elsewhere, _token_paths(spec))),
         allow_namespaced_sysctls_on_host=any(
             host_sysctl_problem(each.get("name") or "", spec) for each in context.get("sysctls") or ()
         ),
-        allow_any_selinux_change_policy=context.get("seLinuxChangePolicy") is not None,
+        allow_any_selinux_change_policy=new.allow_any_selinux_change_policy
+        or context.get("seLinuxChangePolicy") is not None,
         allow_restart_container_for_init=any(map(_restarts_for_resize, spec.get("initContainers") or ())),
         allow_user_namespaces_with_devices=has_own_users
         and any(each.get("volumeDevices") for each in all_containers(spec)),
-        allow_user_namespaces_on_host_network=has_own_users and bool(spec.get("hostNetwork")),
-        allow_comparing_tolerations=any(each.get("operator") in ("Lt", "Gt") for each in spec.get("tolerations") or ()),
+        allow_user_namespaces_on_host_network=new.allow_user_namespaces_on_host_network
+        or (has_own_users and bool(spec.get("hostNetwork"))),
+        allow_comparing_tolerations=new.allow_comparing_tolerations
+        or any(each.get("operator") in ("Lt", "Gt") for each in spec.get("tolerations") or ()),
+        allow_restart_all_containers=new.allow_restart_all_containers or all_could_restart(spec),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from pilothouse.kube.core.pods.validation.annotations import validate_pod_annotations
 from pilothouse.kube.core.pods.validation.container import validate_image_whitespace
-from pilothouse.kube.core.pods.validation.options import NEW_POD, NEW_TEMPLATE, PodValidationOptions
+from pilothouse.kube.core.pods.validation.options import PodValidationOptions
 from pilothouse.kube.core.pods.validation.profiles import validate_profiles_agree
 from pilothouse.kube.core.pods.validation.spec import validate_pod_spec
 from pilothouse.machinery.field import NOWHERE, Errors, Path, forbidden
@@ -25,9 +25,9 @@ def validate_pod(pod: Json, options: PodValidationOptions) -> Errors:
     return _located(lambda top: _validate_pod(pod, top, options), Path())
 
 
-def validate_pod_template(template: Json, path: Path, options: PodValidationOptions = NEW_TEMPLATE) -> Errors:
+def validate_pod_template(template: Json, path: Path, options: PodValidationOptions | None = None) -> Errors:
     """A template in a workload. `options_for_template` gives the options for an update."""
-    return _located(lambda at: _validate_pod_template(template, at, options), path)
+    return _located(lambda at: _validate_pod_template(template, at, options or PodValidationOptions()), path)
 
 
 def _located(validate: Callable[[Path], Errors], path: Path) -> Errors:
@@ -38,7 +38,7 @@ def _located(validate: Callable[[Path], Errors], path: Path) -> Errors:
 
 def _validate_new_pod(pod: Json, top: Path) -> Errors:
     spec, path = pod["spec"], top.child("spec")
-    yield from _validate_pod(pod, top, NEW_POD)
+    yield from _validate_pod(pod, top, PodValidationOptions(resource_is_pod=True))
     if spec.get("ephemeralContainers"):
         yield forbidden(path.child("ephemeralContainers"), "cannot be set on create")
     if spec.get("nodeName") and spec.get("schedulingGates"):

@@ -7,6 +7,11 @@ from pilothouse.kube.core.pods.validation.file_volumes import (
     validate_key_to_path,
     validate_mode,
 )
+from pilothouse.kube.core.pods.validation.projected_certificates import (
+    CERTIFICATE_PATHS,
+    validate_pod_certificate_projection,
+    validate_trust_bundle_projection,
+)
 from pilothouse.kube.validation.fields import non_empty
 from pilothouse.kube.validation.paths import local_non_reserved_path
 from pilothouse.kube.validation.token_expirations import validate_token_expiration
@@ -26,6 +31,7 @@ def validate_projected(source: Json, path: Path, *, allow_any_token_path: bool =
             yield from _validate_downward(downward, at.child("downwardAPI"), path, taken)
         if (token := projection.get("serviceAccountToken")) is not None:
             yield from _validate_token(token, at.child("serviceAccountToken"), path, any_path=allow_any_token_path)
+        yield from _validate_certificates(projection, at, path, taken)
         if len(projection) > 1:
             yield forbidden(at, "may not specify more than 1 volume type per source")
 
@@ -41,6 +47,21 @@ def _validate_downward(source: Json, path: Path, volume: Path, taken: set[str]) 
     for file in source.get("items") or ():
         yield from validate_downward_file(file, path)
         yield from _claim(file.get("path"), file.get("path") or "", volume, taken)
+
+
+def _validate_certificates(projection: Json, path: Path, volume: Path, taken: set[str]) -> Errors:
+    if (bundle := projection.get("clusterTrustBundle")) is not None:
+        yield from validate_trust_bundle_projection(bundle, path.child("clusterTrustBundle"))
+        yield from _claim(bundle.get("path"), bundle.get("path") or "", volume, taken)
+    if (certificate := projection.get("podCertificate")) is not None:
+        at = path.child("podCertificate")
+        yield from validate_pod_certificate_projection(certificate, at)
+        files = {name: certificate[name] for name in CERTIFICATE_PATHS if certificate.get(name)}
+        for name, file in files.items():
+            yield from local_non_reserved_path(file, at.child(name))
+            yield from _claim(file, file, volume, taken)
+        if not files:
+            yield required(at, "specify at least one of credentialBundlePath, keyPath, and certificateChainPath")
 
 
 def _claim(file: str | None, shown: str, volume: Path, taken: set[str]) -> Errors:

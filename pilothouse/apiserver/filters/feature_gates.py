@@ -1,0 +1,17 @@
+"""Feature gates: what answers a request finds the gates of its server."""
+
+from __future__ import annotations
+
+from pilothouse.apiserver.http import Filter, Handler, Request, Response
+from pilothouse.apiserver.server.features import FeatureGates, serve_with
+
+
+def with_feature_gates(gates: FeatureGates) -> Filter:
+    def wrap(handler: Handler) -> Handler:
+        async def serve(request: Request) -> Response:
+            serve_with(gates)
+            return await handler(request)
+
+        return serve
+
+    return wrap

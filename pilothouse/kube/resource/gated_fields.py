@@ -1,0 +1,34 @@
+"""Fields of devices, claims and classes that feature gates turn on and off."""
+
+from __future__ import annotations
+
+from pilothouse.kube.gated_fields import gated
+
+_REQUESTS = ("devices.requests[].exactly", "devices.requests[].firstAvailable[]")
+_LISTS = ("ints", "bools", "strings", "versions")
+_BINDING = ("bindingConditions", "bindingFailureConditions")
+
+CLASS_SPEC_FIELDS = (gated("DRAExtendedResource", "extendedResourceName"),)
+
+CLAIM_SPEC_FIELDS = (
+    gated("DRAPrioritizedList", "devices.requests[].firstAvailable"),
+    gated("DRADeviceTaints", *(f"{request}.tolerations" for request in _REQUESTS)),
+)
+
+CLAIM_STATUS_FIELDS = (
+    gated("DRAResourceClaimDeviceStatus", "devices"),
+    gated("DRADeviceBindingConditions", *(f"allocation.devices.results[].{name}" for name in _BINDING)),
+)
+
+SLICE_SPEC_FIELDS = (
+    gated("DRADeviceTaints", "devices[].taints"),
+    gated(
+        "DRAPartitionableDevices",
+        "sharedCounters",
+        "perDeviceNodeSelection",
+        *(f"devices[].{name}" for name in ("consumesCounters", "nodeName", "nodeSelector", "allNodes")),
+    ),
+    gated("DRADeviceBindingConditions", *(f"devices[].{name}" for name in (*_BINDING, "bindsToNode"))),
+    gated("DRANodeAllocatableResources", "devices[].nodeAllocatableResourceMappings"),
+    gated("DRAListTypeAttributes", *(f"devices[].attributes{{}}.{name}" for name in _LISTS)),
+)

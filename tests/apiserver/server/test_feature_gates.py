@@ -1,0 +1,45 @@
+"""Feature gates: their defaults, what is refused, and how they are shown."""
+
+from __future__ import annotations
+
+import pytest
+
+from pilothouse.apiserver.server.features import HONOURED, WITHOUT_EFFECT, FeatureGates
+from pilothouse.apiserver.server.known_features import DEPENDENCIES, KNOWN
+
+
+@pytest.mark.parametrize(
+    ("gates", "problems"),
+    [
+        ({"Foo": True}, ["unrecognized feature gate: Foo"]),
+        (
+            {"BtreeWatchCache": False, "GitRepoVolumeDriver": True},
+            [
+                "cannot set feature gate BtreeWatchCache to false, feature is locked to true",
+                "cannot set feature gate GitRepoVolumeDriver to true, feature is locked to false",
+            ],
+        ),
+        (
+            {"GangScheduling": True},
+            ["GangScheduling is enabled, but depends on features that are disabled: [GenericWorkload]"],
+        ),
+        ({"KubeletCrashLoopBackOffMax": False, "EventedPLEG": True, "AllAlpha": False, "BtreeWatchCache": True}, []),
+    ],
+)
+def test_gates_that_can_not_be_had_are_refused(gates: dict[str, bool], problems: list[str]) -> None:
+    assert list(FeatureGates(gates).problems()) == problems
+
+
+def test_all_alpha_and_all_beta_change_the_gates_of_their_stage_that_were_not_named() -> None:
+    gates = FeatureGates({"AllAlpha": True, "AllBeta": False, "HPAScaleToZero": False, "EnvFiles": True})
+    assert gates.enabled("ContainerStopSignals")
+    assert not gates.enabled("HPAScaleToZero")
+    assert not gates.enabled("WatchList")
+    assert gates.enabled("EnvFiles")
+    assert gates.enabled("DRAPrioritizedList")
+
+
+def test_the_tables_name_only_gates_that_exist() -> None:
+    assert KNOWN.keys() >= {*HONOURED, *WITHOUT_EFFECT, *DEPENDENCIES}
+    assert KNOWN.keys() >= {each for needed in DEPENDENCIES.values() for each in needed}
+    assert not HONOURED & WITHOUT_EFFECT
