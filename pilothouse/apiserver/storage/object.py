@@ -34,7 +34,8 @@ _STORED_METADATA = tuple(name for name in METADATA_ORDER if name not in ("resour
 @dataclass(frozen=True, slots=True)
 class ObjectCodec:
     """How the objects of one resource are stored: their type, and the fields that selectors may name.
-    `empty` makes what stands beside the metadata of an object in which nothing is set: the content of a bookmark.
+    `empty` makes an object in which nothing is set, which has annotations at most in its metadata: the content of a
+    bookmark.
     `on_read` changes what was stored into what is shown, where the two differ: defaults, fields that went."""
 
     kind: str
