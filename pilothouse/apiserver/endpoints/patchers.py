@@ -10,7 +10,7 @@ from pilothouse.apiserver.endpoints.decoding import DecodedObject
 from pilothouse.apiserver.endpoints.patch_types import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.http import Request
-from pilothouse.machinery.codec.json import JsonError, ParsedJson, dump_spelled, parse_spelled, parse_untyped
+from pilothouse.machinery.codec.json import JsonError, ParsedJson, dump_spelled, parse_spelled, parse_printed
 from pilothouse.machinery.errors import BadRequest, Invalid, RequestEntityTooLarge
 from pilothouse.machinery.field import invalid, root
 from pilothouse.machinery.gofmt import escape_html
@@ -117,7 +117,7 @@ class StrategicMergePatcher(_Patcher):
             raise BadRequest(not_an_object(self.patch))
 
     def parse(self, body: bytes) -> ParsedJson:
-        return parse_untyped(body)
+        return parse_printed(body)
 
     def decoding_error(self, problem: str) -> str:
         return problem

@@ -68,7 +68,7 @@ class Resource:
     fields: Callable[[Json], Fields] | None = None
     """Selectable fields; without it, metadata.name (and metadata.namespace)."""
     zero_value: Json = field(default_factory=dict)
-    """Fields that an object in which nothing is set has besides those of its type, as upstream's conversions leave them."""
+    """Fields that an object in which nothing is set has besides those of its type: what upstream's conversions set."""
     storage_path: str = ""
     """Under the registry's root; upstream's, where it is not the plural."""
     field_annotations: frozenset[str] = frozenset()

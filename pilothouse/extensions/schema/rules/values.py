@@ -12,7 +12,7 @@ from pilothouse.extensions.schema.structural import Structural
 from pilothouse.machinery.cel.interpreter.conversions import timestamp_of_text
 from pilothouse.machinery.cel.interpreter.errors import EvaluationFailed
 from pilothouse.machinery.cel.interpreter.unordered import MapList, SetList
-from pilothouse.machinery.cel.interpreter.values import Duration
+from pilothouse.machinery.cel.interpreter.values import Duration, Misfit
 from pilothouse.machinery.cel.names import escaped
 from pilothouse.machinery.durations import DurationError, parse_duration
 from pilothouse.machinery.objects import Json
@@ -20,17 +20,25 @@ from pilothouse.machinery.validation.formats import is_date
 
 Conversion: TypeAlias = Callable[[Any], Any]
 
+# A number that was not written as an integer fits an integer's schema if it is whole, and no rule about it.
+_NO_INT = Misfit("invalid data, expected int, got float64")
+_NOT_INT_OR_STRING = Misfit("invalid data, expected XIntOrString value to be either a string or integer")
+
 
 def conversion(schema: Structural | None, *, root: bool = False) -> Conversion:
     """Compiled once for each schema that has rules."""
-    if schema is None or schema.int_or_string:
+    if schema is None:
         return _as_it_is
+    if schema.int_or_string:
+        return lambda value: _NOT_INT_OR_STRING if type(value) is float else value
     if schema.type == "object" and schema.additional is not None:
         return _map(schema)
     if schema.type == "object":
         return _object(with_type_and_name(schema) if root else schema)
     if schema.type == "array":
         return _list(schema)
+    if schema.type == "integer":
+        return lambda value: _NO_INT if type(value) is float else value
     if schema.type == "number":
         return lambda value: float(value) if type(value) is int else value
     return _STRINGS.get(schema.source.get("format") or "", _as_it_is) if schema.type == "string" else _as_it_is
