@@ -30,9 +30,7 @@ SPEC: Json = {
     },
 }
 NO_INT = "invalid data, expected int, got float64 evaluating rule: self > 1"
-NO_INT_OR_STRING = (
-    "invalid data, expected XIntOrString value to be either a string or integer evaluating rule: self == 3"
-)
+NO_INT_OR_STRING = "invalid data, expected XIntOrString value to be either a string or integer evaluating rule"
 
 
 @pytest.fixture
@@ -52,7 +50,7 @@ def sent(spec: str, name: str = "a") -> orjson.Fragment:
 )
 async def test_a_rule_about_an_integer_cannot_read_a_float(server: API, spec: str, why: str) -> None:
     refused = await server.request("POST", WIDGETS, sent(spec))
-    assert (refused.status, refused.json["details"]["causes"][0]["message"].endswith(why)) == (422, True)
+    assert (refused.status, refused.json["details"]["causes"][0]["message"].partition(why)[1]) == (422, why)
 
 
 @pytest.mark.parametrize(
@@ -75,3 +73,18 @@ async def test_a_whole_float_is_stored_as_an_integer_from_which_the_same_float_d
 async def test_keys_of_a_list_differ_when_one_is_a_float(server: API) -> None:
     made = await server.request("POST", WIDGETS, sent('{"keyed":[{"k":1},{"k":1.0}]}'))
     assert made.status == 201
+
+
+async def test_a_dry_run_shows_the_number_that_would_be_stored(server: API) -> None:
+    made = await server.request("POST", f"{WIDGETS}?dryRun=All", sent('{"number":1.0}'))
+    assert b'"number":1}' in made.body
+
+
+async def test_rules_are_checked_on_an_object_of_another_kind_whose_values_are_not(server: API) -> None:
+    other = {"apiVersion": "example.com/v1", "kind": "Odd", "metadata": {"name": "a"}, "spec": {"ruled": {}}}
+    refused = await server.request("POST", WIDGETS, other)
+    why = "invalid data, expected int, got map[string]interface {} evaluating rule: self > 1"
+    assert [(cause["field"], cause["message"]) for cause in refused.json["details"]["causes"]] == [
+        ("kind", 'Invalid value: "Odd": must be Widget'),
+        ("spec.ruled", f'Invalid value: "integer": {why}'),
+    ]

@@ -97,9 +97,9 @@ def parse_spelled(data: bytes) -> ParsedJson:
     return ParsedJson(as_go_copies(parse_document(data)), parsed.duplicates, spelled=True)
 
 
-def dump_spelled(value: Any) -> bytes:
+def dump_spelled(value: Any, *, sort_keys: bool = False) -> bytes:
     """Return what `parse_spelled` read as JSON, each number as it was written."""
-    return orjson.dumps(value, default=_spelled)
+    return orjson.dumps(value, default=_spelled, option=orjson.OPT_SORT_KEYS if sort_keys else None)
 
 
 def _spelled(number: Literal) -> orjson.Fragment:
@@ -199,12 +199,12 @@ def untyped(value: Any) -> Any:
 
 
 def printed_numbers(value: Any) -> Any:
-    """The value with numbers as Go prints them: a whole float has no point."""
+    """The value with numbers as Go prints them: a whole float has no point, nor an exponent if it fits 64 bits."""
     if type(value) is dict:
         return {key: printed_numbers(member) for key, member in value.items()}
     if type(value) is list:
         return list(map(printed_numbers, value))
-    return int(value) if type(value) is float and value.is_integer() and abs(value) < 10**18 else value
+    return int(value) if type(value) is float and -(2.0**63) <= value < 2.0**64 and value.is_integer() else value
 
 
 _NOT_AS_IT_IS = frozenset({dict, list, int, float, Literal})
