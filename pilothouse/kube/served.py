@@ -137,7 +137,7 @@ def served(
         to_stored=conversion.to_stored if conversion else None,
         from_stored=conversion.from_stored if conversion else None,
         convert_field=field_conversion(resource),
-        columns=resource.columns,
+        columns=resource.columns_of(subresource),
         row_order=resource.row_order,
         reset_fields=_reset_fields(registry, storage, subresource),
         field_annotations=resource.field_annotations,

@@ -73,6 +73,8 @@ API_SERVICES = Resource(
     group=GROUP_VERSION.group,
     version=GROUP_VERSION.version,
     storage_path="apiregistration.k8s.io/apiservices",
+    status_has_tables=False,
+    repeats_columns=True,
     columns=[
         NAME,
         Column("Service", _shown_service, description="The reference to the service that hosts this API endpoint."),

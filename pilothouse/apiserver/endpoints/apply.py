@@ -9,7 +9,7 @@ from pilothouse.apiserver.endpoints.patch_types import APPLY_CBOR_PATCH
 from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.http import Request
 from pilothouse.apiserver.registry.options import WriteOptions
-from pilothouse.machinery.codec.json import JsonError, parse
+from pilothouse.machinery.codec.json import JsonError, parse, printed_numbers
 from pilothouse.machinery.codec.yaml import ParsedYaml, parse_yaml
 from pilothouse.machinery.codec.yaml_nodes import YamlError
 from pilothouse.machinery.errors import BadRequest, Conflict
@@ -83,11 +83,14 @@ def _parse_cbor(body: bytes) -> ParsedYaml:
 
 
 def _parse_json(body: bytes) -> ParsedYaml | None:
-    """Most clients send JSON, which is YAML too and much quicker to read. None for all that needs a closer look."""
+    """Most clients send JSON, which is YAML too and much quicker to read. None for all that needs a closer look.
+
+    As YAML it is written as JSON again before it is decoded, which is why 1.0 is an integer here.
+    """
     if not body.startswith(b"{"):
         return None
     try:
         parsed = parse(body)
     except JsonError:
         return None
-    return None if parsed.duplicates else ParsedYaml(parsed.value)
+    return None if parsed.duplicates else ParsedYaml(printed_numbers(parsed.value))

@@ -14,11 +14,11 @@ from pilothouse.apiserver.endpoints.negotiation import Output
 from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.endpoints.serializers.interface import Serializer, View
 from pilothouse.apiserver.http import Request
-from pilothouse.apiserver.storage.cacher.events import EventType, WatchEvent
+from pilothouse.apiserver.storage.cacher.events import INITIAL_EVENTS_END, WatchEvent
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotAcceptable
 from pilothouse.machinery.names import GroupVersionKind
-from pilothouse.machinery.objects import metadata
+from pilothouse.machinery.objects import Json, annotations_of, metadata
 
 
 class EventEncoder(Protocol):
@@ -91,7 +91,7 @@ class _Metadata:
 
 @dataclass(slots=True)
 class _Tables:
-    """Events as tables. The first has the column definitions, the others need them not."""
+    """Events as tables, bookmarks too. The first has the column definitions, the others need them not."""
 
     request: Request
     scope: RequestScope
@@ -108,8 +108,13 @@ class _Tables:
     def __call__(self, event: WatchEvent) -> bytes:
         obj = self.scope.served.view.object(event.object)
         revision = {"resourceVersion": metadata(obj)["resourceVersion"]}
-        headers, self.headers = self.headers, False
+        headers, self.headers = self.headers, self.scope.served.repeats_columns
         table = transform.table(self.scope, self.target, revision, headers=headers)
-        if event.type is not EventType.BOOKMARK:
-            table["rows"].append(transform.row(self.scope, self.target, obj, transform.include_object(self.request)))
+        table["rows"].append(transform.row(self.scope, self.target, obj, self._included(obj)))
         return self.serializer.event(event.type, self.serializer.encode(table))
+
+    def _included(self, obj: Json) -> str:
+        """Whoever wants no objects still has to be told where the initial events end."""
+        include = transform.include_object(self.request)
+        ends_initial_events = INITIAL_EVENTS_END in annotations_of(obj)
+        return "Metadata" if include == "None" and ends_initial_events else include

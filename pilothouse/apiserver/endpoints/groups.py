@@ -64,6 +64,8 @@ class ServedResource:
     """Of its tables; empty where there are none."""
     columns_of_version: bool = False
     """The columns are made for objects of this version, and not for their stored form."""
+    repeats_columns: bool = False
+    """Every event of a watch for tables defines the columns, and not the first alone."""
     row_order: Callable[[Json], Any] | None = None
     """The sort key for the rows of a list's table; without it, they come as the objects do."""
     serializers: Serializers = BUILT_IN

@@ -10,7 +10,7 @@ from pilothouse.apiserver.endpoints.decoding import DecodedObject
 from pilothouse.apiserver.endpoints.patch_types import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.http import Request
-from pilothouse.machinery.codec.json import JsonError, ParsedJson, dump_spelled, parse_spelled, parse_untyped
+from pilothouse.machinery.codec.json import JsonError, ParsedJson, dump_spelled, parse_printed, parse_spelled
 from pilothouse.machinery.errors import BadRequest, Invalid, RequestEntityTooLarge
 from pilothouse.machinery.field import invalid, root
 from pilothouse.machinery.gofmt import escape_html
@@ -64,8 +64,10 @@ class _Patcher:
 
     def read_patched(self, patched: Any) -> Json:
         """The outcome of a patch that upstream makes on the text of the object, and then reads."""
-        text = dump_spelled(patched)
-        decode = partial(self.scope.served.decoder.normalise, spelled=self.spelled)
+        decoder = self.scope.served.decoder
+        # An object without a Go type is a map, whose keys Go sorts.
+        text = dump_spelled(patched, sort_keys=decoder.patch_schema is None)
+        decode = partial(decoder.normalise, spelled=self.spelled)
         return self.finish(patched, decode, lambda: escape_html(text.decode()))
 
     def finish(self, obj: Any, decode: Callable[[Any], DecodedObject], shown: Callable[[], str]) -> Json:
@@ -117,7 +119,7 @@ class StrategicMergePatcher(_Patcher):
             raise BadRequest(not_an_object(self.patch))
 
     def parse(self, body: bytes) -> ParsedJson:
-        return parse_untyped(body)
+        return parse_printed(body)
 
     def decoding_error(self, problem: str) -> str:
         return problem

@@ -28,6 +28,7 @@ def _served(
         storage_version=resource.kind.group_version,
         default=resource.strategy.default,
         convert_field=metadata_fields_only,
-        columns=resource.columns,
+        columns=resource.columns_of(subresource),
+        repeats_columns=resource.repeats_columns,
         reset_fields=storage.reset_fields,
     )

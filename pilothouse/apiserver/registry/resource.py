@@ -60,10 +60,15 @@ class Resource:
     group: str = ""
     version: str = "v1"
     columns: Sequence[Column] = ()
+    status_has_tables: bool = True
+    repeats_columns: bool = False
+    """Every event of a watch for tables defines the columns, and not the first alone."""
     row_order: Callable[[Json], Any] | None = None
     """The sort key for the rows of a list's table; without it, they come as the objects do."""
     fields: Callable[[Json], Fields] | None = None
     """Selectable fields; without it, metadata.name (and metadata.namespace)."""
+    zero_value: Json = field(default_factory=dict)
+    """Fields that an object in which nothing is set has besides those of its type: what upstream's conversions set."""
     storage_path: str = ""
     """Under the registry's root; upstream's, where it is not the plural."""
     field_annotations: frozenset[str] = frozenset()
@@ -88,6 +93,10 @@ class Resource:
     @property
     def group_resource(self) -> GroupResource:
         return GroupResource(self.group, self.names.plural)
+
+    def columns_of(self, subresource: str) -> Sequence[Column]:
+        """None for a subresource of which no tables can be had."""
+        return () if subresource == "status" and not self.status_has_tables else self.columns
 
     def fields_of(self, obj: Json) -> Fields:
         if self.fields is not None:

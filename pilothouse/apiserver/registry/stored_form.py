@@ -35,8 +35,13 @@ KEEPS_EMPTY_BYTES = frozenset(
 def codec_of(resource: Resource, empty: Callable[[], Json], on_read: Callable[[Json], None] | None) -> ObjectCodec:
     """Return the codec of a resource. Objects of a kind without a Go type are stored as they are."""
     kind = resource.kind
+
+    def zero_value() -> Json:
+        content = empty()
+        return content | {name: {**own, **content.get(name, {})} for name, own in resource.zero_value.items()}
+
     codec = ObjectCodec(
-        kind.kind, kind.api_version, resource.fields_of, empty, on_read, stored=lambda obj: _stored(kind, obj)
+        kind.kind, kind.api_version, resource.fields_of, zero_value, on_read, stored=lambda obj: _stored(kind, obj)
     )
     if kind.group_kind in KEEPS_EMPTY_BYTES:
         return replace(codec, printed=lambda obj: _printed(kind, obj))

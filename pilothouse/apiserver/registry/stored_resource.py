@@ -26,6 +26,7 @@ from pilothouse.apiserver.storage.interface import DEFAULT_ROOT, Revision, Store
 from pilothouse.apiserver.storage.metrics import RequestMetrics
 from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
 from pilothouse.apiserver.storage.views import store_of
+from pilothouse.machinery.codec.json import printed_numbers
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.schema.printing import exact_copy
@@ -69,7 +70,7 @@ class ObjectStore:
         if dry_run:
             if await self._store.get(key) is not None:
                 raise KeyExists(key)
-            return self.stored(obj)
+            return printed_numbers(self.stored(obj))
         with self._create.measured():
             entry = await self._store.create(key, self._codec.encode(obj), ttl=ttl)
         return StoredObject(entry, self._codec)
@@ -77,7 +78,7 @@ class ObjectStore:
     async def update(self, current: StoredObject, obj: Json, *, ttl: int, dry_run: bool) -> Result:
         """Raises RevisionConflict, KeyNotFound. A dry run shows the object at the revision it has."""
         if dry_run:
-            return self.stored(obj)
+            return printed_numbers(self.stored(obj))
         with self._update.measured():
             entry = await self._store.update(current.key, self._codec.encode(obj), expected=current.revision, ttl=ttl)
         return StoredObject(entry, self._codec)

@@ -56,7 +56,7 @@ NAME = Column("Name", name_of, format="name", documented=(_OBJECT_META, "name"))
 AGE = Column("Age", lambda obj: age(_created(obj)), documented=(_OBJECT_META, "creationTimestamp"))
 CREATED_AT = Column(
     "Created At",
-    lambda obj: _created(obj) or "<unknown>",
+    lambda obj: _created(obj) or "0001-01-01T00:00:00Z",
     type="date",
     documented=(_OBJECT_META, "creationTimestamp"),
 )

@@ -12,6 +12,7 @@ LIST joins bodies with `,{`. Bytes that another server wrote in another order ar
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable
 from dataclasses import field
 from typing import TypeAlias
@@ -20,12 +21,14 @@ import orjson
 
 from pilothouse.apiserver.storage.interface import Entry, Revision
 from pilothouse.apiserver.storage.labels_in_bytes import labels_in
+from pilothouse.machinery.codec.json import printed_numbers
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import METADATA_ORDER, Json, labels_of, metadata
 from pilothouse.machinery.schema.raw_json import RawFields, compact, dump_exactly, keep_raw
 
 Fields: TypeAlias = dict[str, str]
 
+_WHOLE_FLOAT = re.compile(rb"[0-9]\.0[],}]|[0-9]e[0-9]")
 _UID = b'"uid":"'
 _EMPTY = b':""'
 
@@ -35,7 +38,8 @@ _STORED_METADATA = tuple(name for name in METADATA_ORDER if name not in ("resour
 @dataclass(frozen=True, slots=True)
 class ObjectCodec:
     """How the objects of one resource are stored: their type, and the fields that selectors may name.
-    `empty` makes what stands beside the metadata of an object in which nothing is set: the content of a bookmark.
+    `empty` makes an object in which nothing is set, which has annotations at most in its metadata: the content of a
+    bookmark.
     `on_read` changes what was stored into what is shown, where the two differ: defaults, fields that went."""
 
     kind: str
@@ -63,7 +67,11 @@ class ObjectCodec:
         meta = {key: own[key] for key in _STORED_METADATA if key in own}
         rest = {key: value for key, value in obj.items() if key not in ("kind", "apiVersion", "metadata")}
         whole = {"kind": self.kind, "apiVersion": self.api_version, "metadata": meta, **rest}
-        return orjson.dumps(whole) if self.raw is None else dump_exactly(whole)
+        if self.raw is not None:
+            return dump_exactly(whole)
+        stored = orjson.dumps(whole)
+        # A number that was not written as an integer is none for those who check it, and one for those who read it.
+        return orjson.dumps(printed_numbers(whole)) if _WHOLE_FLOAT.search(stored) else stored
 
 
 class StoredObject:

@@ -20,7 +20,7 @@ from pilothouse.apiserver.webhook.endpoint import WebhookEndpoint, endpoint_of
 from pilothouse.apiserver.webhook.failures import WebhookCallFailed, refused
 from pilothouse.apiserver.webhook.service_resolver import ServiceResolver
 from pilothouse.machinery.codec.decoder import BodyError, interpret
-from pilothouse.machinery.codec.json import JsonError, parse_untyped
+from pilothouse.machinery.codec.json import JsonError, parse_printed
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.durations import format_duration
 from pilothouse.machinery.errors_by_reason import from_status
@@ -138,7 +138,7 @@ def _decoded(answer: OutboundResponse) -> Json:
         kind = content_type or "application/json"
         raise WebhookCallFailed(f"0-length response with status code: {answer.status} and content type: {kind}")
     try:
-        found = parse_untyped(answer.body).value
+        found = parse_printed(answer.body).value
         kind_of = interpret(found)
     except JsonError as error:
         raise WebhookCallFailed(f"{NO_VERSION_OR_KIND}{error}") from None

@@ -117,6 +117,7 @@ CUSTOM_RESOURCE_DEFINITIONS = Resource(
     ),
     strategy=DefinitionStrategy(),
     group=GROUP_VERSION.group,
+    status_has_tables=False,
     version=GROUP_VERSION.version,
     storage_path="apiextensions.k8s.io/customresourcedefinitions",
     columns=DEFAULT_COLUMNS,

@@ -43,7 +43,7 @@ class CustomResourceStrategy(Strategy):
         metadata(obj)["generation"] = 1
 
     def validate(self, obj: Json) -> Errors:
-        self._check_kind(obj)
+        self._check_kind(obj, None)
         found = tuple(self.validate_metadata(obj))
         yield from found
         yield from self.schema.validate(obj, seen=OtherErrors(found, tuple(self._scale_errors(obj))))
@@ -59,7 +59,7 @@ class CustomResourceStrategy(Strategy):
             begin_generation(obj, old)
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
-        self._check_kind(obj)
+        self._check_kind(obj, old)
         found = tuple(self.validate_metadata_update(obj, old))
         yield from found
         seen = OtherErrors(found, tuple(self._scale_errors(obj)))
@@ -82,12 +82,14 @@ class CustomResourceStrategy(Strategy):
         self.schema.prune(obj, drop_invalid=True)
         return obj
 
-    def _check_kind(self, obj: Json) -> None:
-        """Raises Invalid, under the name of the kind that the object says it has."""
+    def _check_kind(self, obj: Json, old: Json | None) -> None:
+        """Raises Invalid, under the name of the kind that the object says it has. The values of such an object are not
+        checked, but its lists and rules are."""
         given_kind, kind = obj.get("kind") or "", self.resource.names.kind
         if given_kind != kind:
             error = invalid(root("kind"), given_kind, f"must be {kind}")
-            raise Invalid.of(GroupKind(self.resource.group, given_kind), name_of(obj), [error])
+            others = self.schema.validate_unread(obj, None if old is None else self.in_version(old))
+            raise Invalid.of(GroupKind(self.resource.group, given_kind), name_of(obj), [error, *others])
 
     def _scale_errors(self, obj: Json) -> Errors:
         if self.scale is not None:
@@ -106,7 +108,7 @@ class CustomResourceStatusStrategy(CustomResourceStrategy):
         carry_over(obj, written, "status")
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
-        self._check_kind(obj)
+        self._check_kind(obj, old)
         found = tuple(self.validate_metadata_update(obj, old))
         yield from found
         scale = tuple(self.scale.validate_status(obj)) if self.scale is not None else ()

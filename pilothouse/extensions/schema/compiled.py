@@ -105,6 +105,11 @@ class CompiledSchema:
         found += [*seen.between, *self._list_type_errors(obj, old, _ROOT)]
         yield from self._with_rules(found, seen, obj, old, _ROOT)
 
+    def validate_unread(self, obj: Json, old: Json | None) -> Errors:
+        """As `validate` and `validate_update`, without the checks of values."""
+        found = [*self._embedded_errors(obj, _ROOT), *self._list_type_errors(obj, old, _ROOT)]
+        yield from self._with_rules(found, NO_OTHER_ERRORS, obj, old, _ROOT)
+
     def _with_rules(
         self, found: list[FieldError], seen: OtherErrors, obj: Json, old: Json | None, path: Path
     ) -> Errors:

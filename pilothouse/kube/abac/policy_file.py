@@ -8,7 +8,7 @@ from typing import Any
 
 from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED
 from pilothouse.kube.abac.authorizer import ALL, ABACPolicy
-from pilothouse.machinery.codec.json import JsonError, parse_untyped
+from pilothouse.machinery.codec.json import JsonError, parse_printed
 from pilothouse.machinery.names import NO_VERSION_OR_KIND
 from pilothouse.machinery.objects import Json
 
@@ -44,7 +44,7 @@ def read_policies(path: Path) -> list[ABACPolicy]:
 
 def _policy(line: bytes) -> ABACPolicy:
     try:
-        said = parse_untyped(line).value
+        said = parse_printed(line).value
     except JsonError as error:
         raise ValueError(f"{NO_VERSION_OR_KIND}{error}") from None
     if not isinstance(said, dict):

@@ -113,6 +113,7 @@ DAEMON_SETS = Resource(
     names=Names("daemonsets", kind="DaemonSet", short=["ds"], categories=["all"]),
     strategy=DaemonSetStrategy(),
     group="apps",
+    zero_value={"metadata": {"annotations": {TEMPLATE_GENERATION: "0"}}},
     field_annotations=frozenset({TEMPLATE_GENERATION}),
     columns=[
         NAME,

@@ -89,6 +89,7 @@ DEPLOYMENTS = Resource(
     names=Names("deployments", kind="Deployment", short=["deploy"], categories=["all"]),
     strategy=DeploymentStrategy(),
     group="apps",
+    zero_value={"spec": {"replicas": 0}},
     columns=[
         NAME,
         READY,

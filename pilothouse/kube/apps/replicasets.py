@@ -68,6 +68,7 @@ REPLICA_SETS = Resource(
     names=Names("replicasets", kind="ReplicaSet", short=["rs"], categories=["all"]),
     strategy=ReplicaSetStrategy(),
     group="apps",
+    zero_value={"spec": {"replicas": 0}},
     columns=[
         NAME,
         Column(

@@ -159,6 +159,7 @@ STATEFUL_SETS = Resource(
     names=Names("statefulsets", kind="StatefulSet", short=["sts"], categories=["all"]),
     strategy=StatefulSetStrategy(),
     group="apps",
+    zero_value={"spec": {"replicas": 0}},
     columns=[
         NAME,
         READY,

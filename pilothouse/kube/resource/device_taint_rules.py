@@ -83,6 +83,7 @@ DEVICE_TAINT_RULES = Resource(
     strategy=DeviceTaintRuleStrategy(),
     group=GROUP,
     version="v1alpha3",
+    status_has_tables=False,
     returns_deleted_object=True,
     columns=[
         NAME,

@@ -104,6 +104,7 @@ RESOURCE_CLAIMS = Resource(
     names=Names("resourceclaims", kind="ResourceClaim"),
     strategy=ResourceClaimStrategy(),
     group=GROUP,
+    status_has_tables=False,
     returns_deleted_object=True,
     columns=[
         NAME,

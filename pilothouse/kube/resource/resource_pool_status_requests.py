@@ -78,6 +78,7 @@ RESOURCE_POOL_STATUS_REQUESTS = Resource(
     strategy=ResourcePoolStatusRequestStrategy(),
     group=GROUP,
     version="v1alpha3",
+    status_has_tables=False,
     returns_deleted_object=True,
     columns=POOL_STATUS_COLUMNS,
 )

@@ -71,8 +71,14 @@ def parse(data: bytes) -> ParsedJson:
     return ParsedJson(value, _duplicates(document), document)
 
 
+def parse_printed(data: bytes) -> ParsedJson:
+    """As `parse_untyped`, with numbers as Go prints what it has read: `1.0` is 1."""
+    parsed = parse_untyped(data)
+    return ParsedJson(printed_numbers(parsed.value), parsed.duplicates) if _has_odd_number(data) else parsed
+
+
 def parse_untyped(data: bytes) -> ParsedJson:
-    """As `parse`, with numbers as Go's interface{} holds them: int64 or float64, and a whole float prints whole."""
+    """As `parse`, with numbers as Go's interface{} holds them: int64, or float64 if they were not written as one."""
     parsed = parse(data)
     if not _has_odd_number(data):
         return parsed
@@ -91,9 +97,9 @@ def parse_spelled(data: bytes) -> ParsedJson:
     return ParsedJson(as_go_copies(parse_document(data)), parsed.duplicates, spelled=True)
 
 
-def dump_spelled(value: Any) -> bytes:
+def dump_spelled(value: Any, *, sort_keys: bool = False) -> bytes:
     """Return what `parse_spelled` read as JSON, each number as it was written."""
-    return orjson.dumps(value, default=_spelled)
+    return orjson.dumps(value, default=_spelled, option=orjson.OPT_SORT_KEYS if sort_keys else None)
 
 
 def _spelled(number: Literal) -> orjson.Fragment:
@@ -187,9 +193,18 @@ def untyped(value: Any) -> Any:
         return value if -(1 << 63) <= value < 1 << 63 else float(value)
     if not isinstance(value, float):
         return value
-    # Fails for infinity, which stands for a number that no float can hold.
-    whole = int(value)
-    return whole if whole == value and abs(whole) < 10**18 else float(value)
+    if isinf(value):  # which stands for a number that no float can hold
+        raise OverflowError
+    return float(value)
+
+
+def printed_numbers(value: Any) -> Any:
+    """The value with numbers as Go prints them: a whole float has no point, nor an exponent if it fits 64 bits."""
+    if type(value) is dict:
+        return {key: printed_numbers(member) for key, member in value.items()}
+    if type(value) is list:
+        return list(map(printed_numbers, value))
+    return int(value) if type(value) is float and -(2.0**63) <= value < 2.0**64 and value.is_integer() else value
 
 
 _NOT_AS_IT_IS = frozenset({dict, list, int, float, Literal})

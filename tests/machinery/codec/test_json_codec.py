@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pilothouse.machinery.codec.json import JsonError, parse, parse_document, parse_untyped
+from pilothouse.machinery.codec.json import JsonError, parse, parse_document, parse_printed, parse_untyped
 from pilothouse.machinery.codec.json_syntax import SyntaxFault, _Scanner, syntax_error
 from pilothouse.machinery.gofmt import quote
 
@@ -176,8 +176,10 @@ def test_broken_unicode_becomes_replacement_characters(data: bytes, value: Any) 
 
 
 def test_numbers_without_a_type_are_int64_or_float64() -> None:
-    found = parse_untyped(b'{"a":1.0,"b":18446744073709551615,"c":1e3,"d":[0.5,-9223372036854775808]}').value
-    assert orjson.dumps(found) == b'{"a":1,"b":1.8446744073709552e+19,"c":1000,"d":[0.5,-9223372036854775808]}'
+    text = b'{"a":1.0,"b":18446744073709551615,"c":1e3,"d":[0.5,-9223372036854775808]}'
+    found, printed = parse_untyped(text).value, parse_printed(text).value
+    assert orjson.dumps(found) == b'{"a":1.0,"b":1.8446744073709552e+19,"c":1000.0,"d":[0.5,-9223372036854775808]}'
+    assert orjson.dumps(printed) == b'{"a":1,"b":1.8446744073709552e+19,"c":1000,"d":[0.5,-9223372036854775808]}'
 
 
 def test_a_number_without_a_type_that_no_float_can_hold_is_refused() -> None:

@@ -10,7 +10,7 @@ from pilothouse.apiserver.admission.versioned import VersionedAttributes, admit_
 from pilothouse.apiserver.admission.webhook.errors import CallingWebhookFailed
 from pilothouse.apiserver.admission.webhook.hooks import AdmissionWebhook
 from pilothouse.apiserver.admission.webhook.response import AdmissionResponse
-from pilothouse.machinery.codec.json import JsonError, parse_untyped
+from pilothouse.machinery.codec.json import JsonError, parse_printed
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json
@@ -32,7 +32,7 @@ async def apply_patch(hook: AdmissionWebhook, seen: VersionedAttributes, respons
     """None for a patch that says nothing. Raises CallingWebhookFailed for one that is none, and InternalError for one
     that does not fit the object."""
     try:
-        steps = parse_untyped(response.patch).value
+        steps = parse_printed(response.patch).value
         patch = json_patch.decode(steps, strict=False)
     except (JsonError, PatchError) as error:
         raise CallingWebhookFailed(hook.name, f"{_UNDECODABLE}{error}") from None

@@ -12,6 +12,7 @@ A watcher with a selector sees a world in which only matching objects exist:
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from dataclasses import replace
 from enum import StrEnum
 from functools import cached_property
 from typing import TypeAlias
@@ -19,7 +20,7 @@ from typing import TypeAlias
 from pilothouse.apiserver.storage.interface import Entry, Revision
 from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import annotations_of
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
@@ -113,7 +114,9 @@ class ChangeEvents:
 
 
 def bookmark(codec: ObjectCodec, revision: Revision, *, ends_initial_events: bool = False) -> WatchEvent:
-    """An object with nothing in it but the revision that its receiver is now past."""
-    metadata: Json = {"annotations": {INITIAL_EVENTS_END: "true"}} if ends_initial_events else {}
-    value = codec.encode({**codec.empty(), "metadata": metadata})
-    return WatchEvent(EventType.BOOKMARK, StoredObject(Entry("", value, 0, revision), codec), revision)
+    """An object with nothing in it but the revision that its receiver is now past. No defaults are filled in."""
+    empty = codec.empty()
+    annotations = annotations_of(empty) | ({INITIAL_EVENTS_END: "true"} if ends_initial_events else {})
+    value = codec.encode({**empty, "metadata": {"annotations": annotations} if annotations else {}})
+    as_it_is = replace(codec, on_read=None)
+    return WatchEvent(EventType.BOOKMARK, StoredObject(Entry("", value, 0, revision), as_it_is), revision)

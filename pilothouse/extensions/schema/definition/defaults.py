@@ -6,12 +6,12 @@ import copy
 from typing import Any
 
 from pilothouse.extensions.schema.checks import compile_check, run_check
+from pilothouse.extensions.schema.definition.rules import judge_rules
 from pilothouse.extensions.schema.embedded import MalformedEmbeddedResource, coerce, validate_embedded
 from pilothouse.extensions.schema.problems import printable
 from pilothouse.extensions.schema.pruning import prune_value
 from pilothouse.extensions.schema.rules.evaluation import rule_node, validate_rules
 from pilothouse.extensions.schema.structural import Structural
-from pilothouse.machinery.cel.environment import CompilationFailed
 from pilothouse.machinery.equality import deep_equal
 from pilothouse.machinery.field import Errors, Path, invalid
 
@@ -45,11 +45,9 @@ def _validate_default(schema: Structural, path: Path, *, must_be_pruned: bool) -
 
 
 def _rule_errors(schema: Structural, default: Any, path: Path) -> Errors:
-    """A default must satisfy the rules both as a value that stays and as one that is new."""
-    try:
-        node = rule_node(schema, root=schema.embedded_resource)
-    except CompilationFailed:
-        return  # Rules that do not compile are refused on their own.
+    """A default must satisfy the rules both as a value that stays and as one that is new. Rules that do not compile are
+    refused here once more."""
+    node = rule_node(schema, root=schema.embedded_resource, judge=judge_rules)
     if node is not None:
         found = list(validate_rules(node, default, default, path))
         yield from found or validate_rules(node, default, None, path)

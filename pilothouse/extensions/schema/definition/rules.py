@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import field
+from typing import Any
 
 from pilothouse.extensions.schema.definition.go_form import go_rule
 from pilothouse.extensions.schema.field_paths import InvalidFieldPath, find_field
 from pilothouse.extensions.schema.rules.declared import MAX_REQUEST_SIZE, declared_type
 from pilothouse.extensions.schema.rules.environments import TypedEnvironment
-from pilothouse.extensions.schema.structural import VALIDATIONS, structural
+from pilothouse.extensions.schema.rules.programs import RuleFaults
+from pilothouse.extensions.schema.structural import VALIDATIONS, Structural, structural
 from pilothouse.machinery.cel.cost.estimate import estimated_cost
 from pilothouse.machinery.cel.cost.sizes import product, total
 from pilothouse.machinery.cel.declared import Declared
@@ -128,7 +130,8 @@ def validate_expressions(place: RulePlace, estimated: EstimatedCost) -> Errors:
     declared = declared_type(structural(place.schema), root=place.root)
     at = place.path.child(VALIDATIONS)
     if declared is None:
-        yield internal(at, "internal error: failed to retrieve type information for x-kubernetes-validations")
+        why = "failed to construct type information for x-kubernetes-validations rules"
+        yield internal(at, f"internal error: {why}: unable to convert structural schema to CEL declarations")
         return
     compiler = _RuleCompiler(place, declared, estimated)
     for index, rule in enumerate(place.schema[VALIDATIONS]):
@@ -178,15 +181,46 @@ class _RuleCompiler:
             yield invalid(path.child("optionalOldSelf"), rule["optionalOldSelf"], why)
 
     def _compile(self, rule: Json, key: str, *, result: str) -> _CompiledRule:
-        subject = "" if key == "rule" else "messageExpression "
         try:
-            program = self._environment.compile(rule[key], optional_old=bool(rule.get("optionalOldSelf")))
+            program = compile_typed(self._environment, rule, key, result=result)
         except CompilationFailed as error:
-            return _CompiledRule(f"{subject}compilation failed: {error}")
-        if go_type(program.return_type().name()) != result:
-            return _CompiledRule(f"{subject or 'cel expression '}must evaluate to a {result}")
+            return _CompiledRule(str(error))
         tree = SyntaxTree(program)
         return _CompiledRule("", estimated_cost(tree, self._declared), tree.uses("oldSelf"))
+
+
+def judge_rules(schema: Structural, declared: Declared) -> list[RuleFaults]:
+    """Return what is wrong with the expressions of each rule, given the type that they are about."""
+    environment = TypedEnvironment(declared)
+    return [
+        RuleFaults(
+            _fault(environment, rule, "rule", result="bool"),
+            _fault(environment, rule, "messageExpression", result="string"),
+        )
+        for rule in schema.rules
+    ]
+
+
+def _fault(environment: TypedEnvironment, rule: Json, key: str, *, result: str) -> str:
+    if not str(rule.get(key) or "").strip():
+        return ""
+    try:
+        compile_typed(environment, rule, key, result=result)
+    except CompilationFailed as error:
+        return str(error)
+    return ""
+
+
+def compile_typed(environment: TypedEnvironment, rule: Json, key: str, *, result: str) -> Any:
+    """Raises CompilationFailed, also if the expression is of another type than `result`."""
+    subject = "" if key == "rule" else "messageExpression "
+    try:
+        program = environment.compile(rule[key], optional_old=bool(rule.get("optionalOldSelf")))
+    except CompilationFailed as error:
+        raise CompilationFailed(f"{subject}compilation failed: {error}") from None
+    if go_type(program.return_type().name()) != result:
+        raise CompilationFailed(f"{subject or 'cel expression '}must evaluate to a {result}")
+    return program
 
 
 def _cost_message(what: str, cost: int, limit: int) -> str:

@@ -6,15 +6,16 @@ change is let pass, unless the rule is about the change.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
-from typing import Any
+from itertools import zip_longest
+from typing import Any, TypeAlias
 
 from pilothouse.extensions.schema.correlation import Link
 from pilothouse.extensions.schema.problems import printable
 from pilothouse.extensions.schema.rules.budget import OUT_OF_BUDGET, Budget
 from pilothouse.extensions.schema.rules.declared import declared_type
-from pilothouse.extensions.schema.rules.programs import Bindings, RuleProgram
+from pilothouse.extensions.schema.rules.programs import Bindings, RuleFaults, RuleProgram
 from pilothouse.extensions.schema.rules.values import Conversion, conversion
 from pilothouse.extensions.schema.structural import Structural
 from pilothouse.machinery.cel.declared import Declared
@@ -24,6 +25,9 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import OMIT_VALUE, Errors, ErrorType, FieldError, Path, invalid
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json
+
+Judge: TypeAlias = Callable[[Structural, Declared], Sequence[RuleFaults]]
+"""(schema, its type) → what is wrong with each of its rules"""
 
 _REASONS = {
     "FieldValueForbidden": ErrorType.FORBIDDEN,
@@ -70,6 +74,8 @@ class RuleNode:
     schema: Structural
     convert: Conversion
     programs: list[RuleProgram] = field(default_factory=list)
+    fault: str = ""
+    """Why none of the programs can be run."""
     properties: dict[str, RuleNode] = field(default_factory=dict)
     additional: RuleNode | None = None
     items: RuleNode | None = None
@@ -77,7 +83,7 @@ class RuleNode:
     def validate(self, value: Any, old: Any, path: Path, trail: _Trail, run: RuleRun) -> Errors:
         if value is None or run.budget.is_over:
             return
-        if self.programs:
+        if self.programs or self.fault:
             yield from _Rules(self, path, trail, run).validate(value, old)
         if isinstance(value, dict):
             yield from self._validate_fields(value, old if isinstance(old, dict) else {}, path, trail, run)
@@ -107,6 +113,9 @@ class _Rules:
     run: RuleRun
 
     def validate(self, value: Any, old: Any) -> Errors:
+        if self.node.fault:
+            yield self._failed(f"rule compiler initialization error: {self.node.fault}")
+            return
         if self.run.budget.remaining == 0:
             self.run.budget.end()
             yield self._failed(f"validation failed due to {OUT_OF_BUDGET}")
@@ -114,7 +123,9 @@ class _Rules:
         convert = self.node.convert
         bindings = Bindings(convert(value), None if old is None else convert(old), old is not None)
         for program in self.node.programs:
-            if not (program.uses_old and old is None and not program.optional_old):
+            if program.fault:
+                yield self._failed(f"rule compile error: {program.fault}")
+            elif not (program.uses_old and old is None and not program.optional_old):
                 yield from self._validate(program, value, bindings)
             if self.run.budget.is_over:
                 return
@@ -173,27 +184,37 @@ def validate_rules(
     return node.validate(value, old, path, _Trail(link), run or RuleRun())
 
 
-def rule_node(schema: Structural, *, root: bool, declared: Declared | None = None) -> RuleNode | None:
-    """None where neither the schema nor anything below it has rules."""
+def rule_node(schema: Structural, *, root: bool, judge: Judge | None = None) -> RuleNode | None:
+    """None where neither the schema nor anything below it has rules. Without `judge`, they are known to be right."""
     if not has_rules(schema):
         return None
-    declared = declared or declared_type(schema, root=root)
+    declared = declared_type(schema, root=root)
     node = RuleNode(schema, conversion(schema, root=root))
-    node.programs = [RuleProgram(rule, schema) for rule in schema.rules if str(rule.get("rule") or "").strip()]
+    if judge is not None and schema.rules and declared is None:
+        node.fault = "failed to convert to declType for CEL validation rules"
+    else:
+        node.programs = list(_programs(schema, declared, judge))
     if schema.items is not None:
-        node.items = rule_node(schema.items, root=schema.items.embedded_resource)
+        node.items = rule_node(schema.items, root=schema.items.embedded_resource, judge=judge)
     if schema.additional is not None:
-        node.additional = rule_node(schema.additional, root=schema.additional.embedded_resource)
-    node.properties = dict(_properties(schema, declared))
+        node.additional = rule_node(schema.additional, root=schema.additional.embedded_resource, judge=judge)
+    node.properties = dict(_properties(schema, declared, judge))
     return node
 
 
-def _properties(schema: Structural, declared: Declared | None) -> Iterator[tuple[str, RuleNode]]:
+def _programs(schema: Structural, declared: Declared | None, judge: Judge | None) -> Iterator[RuleProgram]:
+    judged = judge(schema, declared) if judge is not None and declared is not None and schema.rules else ()
+    for rule, faults in zip_longest(schema.rules, judged, fillvalue=RuleFaults()):
+        if str(rule.get("rule") or "").strip():
+            yield RuleProgram(rule, schema, faults)
+
+
+def _properties(schema: Structural, declared: Declared | None, judge: Judge | None) -> Iterator[tuple[str, RuleNode]]:
     """Fields of which rules cannot see the type have none that run."""
     for name, child in schema.properties.items():
         said = escaped(name)
         if said is not None and (declared is None or said not in declared.fields):
             continue
-        below = rule_node(child, root=child.embedded_resource)
+        below = rule_node(child, root=child.embedded_resource, judge=judge)
         if below is not None:
             yield name, below

@@ -25,18 +25,31 @@ class Bindings:
     has_old: bool = False
 
 
-class RuleProgram:
-    """One rule with its message. Raises CompilationFailed when it is made."""
+@dataclass(frozen=True, slots=True)
+class RuleFaults:
+    """Why a rule and its message's expression do not compile for the type that they are about; empty if they do."""
 
-    def __init__(self, rule: Json, schema: Structural) -> None:
+    rule: str = ""
+    message: str = ""
+
+
+class RuleProgram:
+    """One rule with its message. A rule with a fault is there only to say so.
+
+    Raises CompilationFailed when it is made without a fault and does not compile for any type.
+    """
+
+    def __init__(self, rule: Json, schema: Structural, faults: RuleFaults) -> None:
         self.rule = rule
         self.text = str(rule.get("rule") or "").strip()
+        self.fault = faults.rule
         self.optional_old = bool(rule.get("optionalOldSelf"))
-        compiled = compiled_rule(self.text)
+        # Nobody runs a rule with a fault.
+        compiled = compiled_rule("false" if self.fault else self.text)
         self.uses_old = compiled.uses_old
         self._program = compiled.program
         self.message_expression = str(rule.get("messageExpression") or "")
-        expression = self.message_expression.strip()
+        expression = "" if faults.message else self.message_expression.strip()
         self._message = compiled_rule(expression).program if expression else None
         self.field_path = _normalized(rule.get("fieldPath") or "", schema)
 

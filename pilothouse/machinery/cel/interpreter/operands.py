@@ -8,7 +8,7 @@ from pilothouse.machinery.cel.interpreter import costs
 from pilothouse.machinery.cel.interpreter.collections import find, index
 from pilothouse.machinery.cel.interpreter.errors import EvaluationFailed
 from pilothouse.machinery.cel.interpreter.frame import ExecutionFrame, Step
-from pilothouse.machinery.cel.interpreter.values import NONE, Optional, Struct, Type, UInt
+from pilothouse.machinery.cel.interpreter.values import NONE, Misfit, Optional, Struct, Type, UInt
 from pilothouse.machinery.cel.messages import unmangled
 
 _TYPES = {"timestamp": "google.protobuf.Timestamp", "duration": "google.protobuf.Duration"}
@@ -34,11 +34,17 @@ def variable(name: str, *, is_type: bool = False) -> Step:
     def step(frame: ExecutionFrame) -> Any:
         frame.cost += 1
         try:
-            return frame.variables[name]
+            return _read(frame.variables[name])
         except KeyError:
             raise EvaluationFailed(f"no such attribute(s): {name}") from None
 
     return step
+
+
+def _read(value: Any) -> Any:
+    if type(value) is Misfit:
+        raise EvaluationFailed(value.why)
+    return value
 
 
 def selection(operand: Step, field: str) -> Step:
@@ -47,11 +53,11 @@ def selection(operand: Step, field: str) -> Step:
         frame.cost += 1
         if type(value) is dict:
             if field in value:
-                return value[field]
+                return _read(value[field])
             raise EvaluationFailed(f"no such key: {field}")
         if type(value) is Optional:
             return find(value.value, field) if value.present else NONE
-        return index(value, field)
+        return _read(index(value, field))
 
     return step
 
@@ -72,7 +78,7 @@ def indexing(container: Step, key: Step) -> Step:
         frame.spend(1)
         if type(value) is Optional:
             return find(value.value, wanted) if value.present else NONE
-        return index(value, wanted)
+        return _read(index(value, wanted))
 
     return step
 

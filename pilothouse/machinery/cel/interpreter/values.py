@@ -33,6 +33,13 @@ class Optional:
 
 
 @dataclass(frozen=True, slots=True)
+class Misfit:
+    """Stands for data that is not of its declared type: an expression that reads it fails with `why`."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Type:
     name: str
 
