@@ -57,11 +57,13 @@ class Config:
 
 def new_config(options: CompletedOptions, store: Store) -> Config:
     """Raises ValueError or OSError when a file that an option names makes no sense."""
+    features = FeatureGates(options.features.feature_gates)
     registries = Registries(
         store,
         root=options.etcd.prefix,
         event_ttl=int(options.misc.event_ttl),
         enabled=parse_runtime_config(options.api_enablement.runtime_config),
+        features=features,
     )
     address = PublicAddress(_endpoint_ip(options), options.secure_serving.secure_port)
     proxy = front_proxy(options)
@@ -117,7 +119,7 @@ def _generic(parts: _Parts) -> GenericConfig:
             *provider_checks(store),
         ),
         resources=parts.registries.enabled,
-        features=FeatureGates(options.features.feature_gates),
+        features=parts.registries.features,
         authenticator=parts.authentication.authenticator,
         tokens=parts.authentication.tokens,
         api_audiences=parts.service_accounts.audiences,

@@ -15,6 +15,7 @@ from pilothouse.apiserver.registry.resource import Resource
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.apiserver.registry.subresource import StatusStore
+from pilothouse.apiserver.server.features import FeatureGates
 from pilothouse.apiserver.server.resource_config import ResourceConfig
 from pilothouse.apiserver.storage.interface import DEFAULT_ROOT, Store
 from pilothouse.kube.events.ttl import DEFAULT_TTL
@@ -35,6 +36,8 @@ class Registries:
     """Seconds that events are kept."""
     enabled: ResourceConfig = field(default_factory=ResourceConfig)
     """Which versions are served: what is in none of them is not opened."""
+    features: FeatureGates = field(default_factory=FeatureGates)
+    """Which kinds are served may depend on a gate."""
     opened: list[RegistryStore] = field(default_factory=list)
     _by_resource: dict[GroupResource, RegistryStore] = field(default_factory=dict)
 

@@ -90,7 +90,9 @@ LOCKED_OFF = frozenset({"AllowOverwriteTerminationGracePeriodSeconds", "GitRepoV
 
 ALL_ALPHA, ALL_BETA = GROUPS = ("AllAlpha", "AllBeta")
 
-HONOURED: frozenset[str] = frozenset()
+COORDINATED_LEADER_ELECTION = "CoordinatedLeaderElection"
+
+HONOURED: frozenset[str] = frozenset({COORDINATED_LEADER_ELECTION})
 """Gates whose feature this server can turn on and off."""
 
 

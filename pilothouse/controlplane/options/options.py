@@ -17,6 +17,7 @@ from pilothouse.controlplane.options.audit import AuditOptions
 from pilothouse.controlplane.options.authentication import AuthenticationOptions
 from pilothouse.controlplane.options.authorization import AuthorizationOptions
 from pilothouse.controlplane.options.controllers import ControllerOptions
+from pilothouse.controlplane.options.coordinated_leadership import CoordinatedLeadershipOptions
 from pilothouse.controlplane.options.endpoint_controllers import EndpointControllerOptions
 from pilothouse.controlplane.options.etcd import EtcdOptions
 from pilothouse.controlplane.options.features import FeatureOptions
@@ -50,6 +51,7 @@ SECTIONS: dict[str, type[Any]] = {
     "logs": LogsOptions,
     "kubelet": KubeletOptions,
     "misc": MiscOptions,
+    "coordinated_leadership": CoordinatedLeadershipOptions,
     "aggregator": AggregatorOptions,
     "request_header": RequestHeaderOptions,
     "controllers": ControllerOptions,
@@ -76,6 +78,7 @@ class Options:
     logs: LogsOptions = field(default_factory=LogsOptions)
     kubelet: KubeletOptions = field(default_factory=KubeletOptions)
     misc: MiscOptions = field(default_factory=MiscOptions)
+    coordinated_leadership: CoordinatedLeadershipOptions = field(default_factory=CoordinatedLeadershipOptions)
     aggregator: AggregatorOptions = field(default_factory=AggregatorOptions)
     request_header: RequestHeaderOptions = field(default_factory=RequestHeaderOptions)
     controllers: ControllerOptions = field(default_factory=ControllerOptions)
