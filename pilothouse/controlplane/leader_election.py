@@ -9,6 +9,7 @@ from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.server.features import COORDINATED_LEADER_ELECTION
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.apiserver.server.server import GenericAPIServer
+from pilothouse.client.clock import cancelled
 from pilothouse.client.rest.client import Client
 from pilothouse.controlplane.config import Config
 
@@ -23,17 +24,28 @@ def install_leader_election(server: GenericAPIServer, config: Config, client: Cl
     if config.generic.features.enabled(COORDINATED_LEADER_ELECTION):
         election = _CoordinatedLeaderElection(config, client)
         server.add_post_start_hook("start-kube-apiserver-coordinated-leader-election-controller", election.start)
+        server.add_pre_shutdown_hook("stop-kube-apiserver-coordinated-leader-election-controller", election.stop)
 
 
 class _CoordinatedLeaderElection:
     def __init__(self, config: Config, client: Client) -> None:
         self._options = config.options.coordinated_leadership
         self._client = client
+        self._running: asyncio.Future[None] | None = None
 
     async def start(self, context: HookContext) -> None:
         context.spawn(self._run(), name="coordinated-leader-election")
 
+    async def stop(self) -> None:
+        """While requests are still answered: its watches end, and the lease is given back."""
+        if self._running is not None:
+            await cancelled(self._running)
+
     async def _run(self) -> None:
+        self._running = asyncio.ensure_future(self._elect())
+        await asyncio.wait({self._running})
+
+    async def _elect(self) -> None:
         elector = self._elector()
         while True:
             await elector.run(self._lead)

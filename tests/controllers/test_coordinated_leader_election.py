@@ -12,7 +12,7 @@ from awaiting import until, until_gone
 from prometheus_client import CollectorRegistry
 from whole_server import whole_server
 
-from pilothouse.client import Client, Json
+from pilothouse.client import Client, ElectionTimes, Json, LeaderElector, LeaseCandidate, LeaseLock
 from pilothouse.client.clock import cancelled
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.leaderelection import garbage_collection
@@ -110,7 +110,7 @@ def test_a_lease_that_ran_out_is_given_to_whoever_was_elected() -> None:
 
 async def test_a_strategy_that_is_none_is_refused() -> None:
     spec = {"strategy": "Oldest"}
-    async with whole_server(**GATED) as api:
+    async with whole_server(feature_gates=GATED["feature_gates"]) as api:
         answer = await api.request("POST", LEASES, {"metadata": {"name": "x"}, "spec": spec})
         alone = await api.request("POST", LEASES, {"metadata": {"name": "x"}, "spec": {"preferredHolder": "me"}})
         kept = await api.request(
@@ -120,3 +120,28 @@ async def test_a_strategy_that_is_none_is_refused() -> None:
     assert (answer.status, why in answer.json["message"]) == (422, True)
     assert "spec.preferredHolder: Forbidden: may only be specified if `strategy` is defined" in alone.json["message"]
     assert (kept.status, kept.json["spec"]) == (201, {"strategy": "a.b/c", "preferredHolder": "me"})
+
+
+async def test_a_candidate_is_elected_answers_when_asked_and_makes_room_for_a_better_one(client: Client) -> None:
+    leases = client.resource("coordination.k8s.io/v1", "leases", namespace="default")
+    candidates = client.resource("coordination.k8s.io/v1beta1", "leasecandidates", namespace="default")
+    me = LeaseCandidate(client, namespace="default", name="new", lease_name="lock", binary_version="1.36.0")
+    lock = LeaseLock(client, namespace="default", name="lock", identity="new")
+    times = ElectionTimes(lease_duration=15, renew_deadline=1.0, retry_period=0.05)
+    elector, leads = LeaderElector(lock, coordinated=True, times=times, release_on_cancel=False), asyncio.Event()
+
+    async def lead() -> None:
+        leads.set()
+        await asyncio.Event().wait()
+
+    standing, electing = asyncio.create_task(me.run()), asyncio.create_task(elector.run(lead))
+    await leads.wait()
+    held = await leases.get("lock")
+    assert (held["spec"]["holderIdentity"], held["spec"]["leaseDurationSeconds"]) == ("new", 15)
+    asked = format_micro_time(datetime.now(UTC) + timedelta(milliseconds=1))
+    await candidates.patch("new", {"spec": {"pingTime": asked}})
+    await until(candidates, "new", lambda found: found["spec"]["renewTime"] > asked)
+    await candidates.create(candidate("old", emulation="1.35.0"))
+    await until(leases, "lock", lambda lease: lease["spec"].get("preferredHolder") == "old")
+    await asyncio.wait_for(electing, 20)
+    await cancelled(standing)

@@ -26,7 +26,7 @@ class LeaderElectionRecord:
             **self.rest,
             "holderIdentity": self.holder_identity,
             "leaseDurationSeconds": self.lease_duration_seconds,
-            "acquireTime": micro_time(self.acquire_time),
+            "acquireTime": micro_time(self.acquire_time) if self.acquire_time else None,
             "renewTime": micro_time(self.renew_time),
             "leaseTransitions": self.leader_transitions,
         }
