@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
 from pilothouse.client.cache.informer_factory import SharedInformerFactory
 from pilothouse.client.cache.shared_informer import SharedIndexInformer
-from pilothouse.client.clock import REAL_CLOCK, Clock
+from pilothouse.client.clock import REAL_CLOCK, Clock, micro_time
 from pilothouse.client.controller.runner import Controller, Requeue
 from pilothouse.client.rest.client import Client
 from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.times import format_micro_time, parse_micro_time
+from pilothouse.machinery.times import parse_micro_time
 
 OLDEST_EMULATION_VERSION = "OldestEmulationVersion"
 
@@ -81,7 +79,7 @@ class LeaseCandidate:
 
     async def _ensure(self, informer: SharedIndexInformer) -> None:
         """Create the candidate, or renew it."""
-        renewed = {"renewTime": format_micro_time(datetime.fromtimestamp(self._clock.wall(), UTC))}
+        renewed = {"renewTime": micro_time(self._clock.wall())}
         cached = informer.indexer.get_by_key(f"{self._namespace}/{self.name}")
         if cached is None:
             meta = {"name": self.name, "namespace": self._namespace}
