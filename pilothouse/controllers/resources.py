@@ -7,6 +7,7 @@ from pilothouse.machinery.names import GroupVersionResource
 CERTIFICATE_SIGNING_REQUESTS = GroupVersionResource("certificates.k8s.io", "v1", "certificatesigningrequests")
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
 DEPLOYMENTS = GroupVersionResource("apps", "v1", "deployments")
+DEVICE_CLASSES = GroupVersionResource("resource.k8s.io", "v1", "deviceclasses")
 ENDPOINTS = GroupVersionResource("", "v1", "endpoints")
 ENDPOINT_SLICES = GroupVersionResource("discovery.k8s.io", "v1", "endpointslices")
 JOBS = GroupVersionResource("batch", "v1", "jobs")

@@ -65,6 +65,7 @@ from pilothouse.kube.core.pods.resource import PODS
 from pilothouse.kube.core.resourcequotas import RESOURCE_QUOTAS
 from pilothouse.kube.networking.ingress_classes import INGRESS_CLASSES
 from pilothouse.kube.node.runtimeclasses import RUNTIME_CLASSES
+from pilothouse.kube.resource.device_classes import DEVICE_CLASSES
 from pilothouse.kube.scheduling.priorityclasses import PRIORITY_CLASSES
 from pilothouse.kube.storage.csidrivers import CSI_DRIVERS
 from pilothouse.kube.storage.storageclasses import STORAGE_CLASSES
@@ -155,7 +156,9 @@ PLUGINS: dict[str, _Make] = {
         parts.authorizer,
         parts.webhook_client("ValidatingAdmissionWebhook"),
     ),
-    "ResourceQuota": lambda parts: ResourceQuota(StoredQuotas(parts.registries.open(RESOURCE_QUOTAS))),
+    "ResourceQuota": lambda parts: ResourceQuota(
+        StoredQuotas(parts.registries.open(RESOURCE_QUOTAS)), parts.stored(DEVICE_CLASSES)
+    ),
     "AlwaysDeny": lambda parts: AlwaysDeny(),
 }
 

@@ -135,7 +135,7 @@ def _validate_kms(kms: Json, path: Path, names: set[str]) -> Errors:
     if version != KMS_V1 and kms.get("cachesize") is not None:
         yield invalid(path.child("cachesize"), kms["cachesize"], "cachesize is not supported in v2")
     if version == KMS_V1 and kms.get("cachesize") == 0:
-        yield invalid(path.child("cachesize"), 0, "cachesize should be a non-zero value")
+        yield invalid(path.child("cachesize"), 0, "cachesize should be a positive value, or negative to disable")
     if version not in (KMS_V1, KMS_V2):
         why = "unsupported apiVersion apiVersion for KMS provider, only v1 and v2 are supported"
         yield invalid(path.child("apiVersion"), version, why)
