@@ -90,7 +90,7 @@ def _log_backend(options: AuditOptions) -> Backend:
 
 
 def _webhook(options: AuditOptions) -> GenericWebhook:
-    file, backoff = Path(options.webhook_config_file), options.webhook_initial_backoff
+    file, backoff = Path(options.webhook_config_file), options.backoff
     return GenericWebhook.load(file, initial_backoff=backoff, may_help=lambda error: True)
 
 

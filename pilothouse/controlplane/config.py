@@ -115,7 +115,9 @@ def _generic(parts: _Parts) -> GenericConfig:
         store=store,
         key_prefix=options.etcd.prefix,
         health_checks=(
-            *storage_checks(store, timeout=options.etcd.healthcheck_timeout),
+            *storage_checks(
+                store, timeout=options.etcd.healthcheck_timeout, ready_timeout=options.etcd.readycheck_timeout
+            ),
             *provider_checks(store),
         ),
         resources=parts.registries.enabled,

@@ -46,11 +46,13 @@ class SocksConnector(aiohttp.BaseConnector):
 
     async def _create_connection(self, req: Any, traces: Any, timeout: aiohttp.ClientTimeout) -> ResponseHandler:
         host, port = req.url.raw_host, req.url.port
-        secured = {"ssl": self._context, "server_hostname": self._server_name or host} if self._context else {}
+        name = (self._server_name or host) if self._context else None
         try:
             async with asyncio.timeout(timeout.sock_connect):
                 sock = await connect_through(self._proxy, host, port)
-                _, protocol = await self._loop.create_connection(self._factory, sock=sock, **secured)
+                _, protocol = await self._loop.create_connection(
+                    self._factory, sock=sock, ssl=self._context, server_hostname=name
+                )
         except TimeoutError:
             raise
         except OSError as error:
