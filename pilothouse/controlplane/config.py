@@ -141,6 +141,7 @@ def _kube(parts: _Parts, generic: GenericConfig) -> KubeConfig:
         service_network=options.misc.service_network,
         endpoints=options.misc.endpoints,
         allow_privileged=options.misc.allow_privileged,
+        serves_log_files=options.misc.enable_logs_handler,
         kubelet=options.kubelet.config,
         address=parts.address,
         trust=_trust(options, parts.front_proxy),

@@ -61,7 +61,7 @@ def refused_values(given: Mapping[str, Any]) -> Iterator[str]:
 
 
 _UNSUPPORTED_BOOLEANS = """
-    emulation-forward-compatible enable-logs-handler
+    emulation-forward-compatible
     log-json-split-stream log-text-split-stream
     runtime-config-emulation-forward-compatible
 """
