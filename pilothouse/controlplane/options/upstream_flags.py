@@ -68,7 +68,7 @@ _UNSUPPORTED_BOOLEANS = """
 
 _UNSUPPORTED_VALUES = """
     admission-control allow-metric-labels allow-metric-labels-manifest
-    cert-dir debug-socket-path
+    debug-socket-path
     disabled-metrics
     egress-selector-config-file emulated-version etcd-servers-overrides
     kubelet-read-only-port kubernetes-service-node-port
