@@ -18,6 +18,7 @@ from pilothouse.controlplane.options.authentication import AuthenticationOptions
 from pilothouse.controlplane.options.authorization import AuthorizationOptions
 from pilothouse.controlplane.options.controllers import ControllerOptions
 from pilothouse.controlplane.options.coordinated_leadership import CoordinatedLeadershipOptions
+from pilothouse.controlplane.options.egress import EgressSelectorOptions
 from pilothouse.controlplane.options.endpoint_controllers import EndpointControllerOptions
 from pilothouse.controlplane.options.etcd import EtcdOptions
 from pilothouse.controlplane.options.features import FeatureOptions
@@ -52,6 +53,7 @@ SECTIONS: dict[str, type[Any]] = {
     "token_webhook": TokenWebhookOptions,
     "authorization": AuthorizationOptions,
     "api_enablement": APIEnablementOptions,
+    "egress_selector": EgressSelectorOptions,
     "admission": AdmissionOptions,
     "logs": LogsOptions,
     "kubelet": KubeletOptions,
@@ -79,6 +81,7 @@ class Options:
     token_webhook: TokenWebhookOptions = field(default_factory=TokenWebhookOptions)
     authorization: AuthorizationOptions = field(default_factory=AuthorizationOptions)
     api_enablement: APIEnablementOptions = field(default_factory=APIEnablementOptions)
+    egress_selector: EgressSelectorOptions = field(default_factory=EgressSelectorOptions)
     admission: AdmissionOptions = field(default_factory=AdmissionOptions)
     logs: LogsOptions = field(default_factory=LogsOptions)
     kubelet: KubeletOptions = field(default_factory=KubeletOptions)

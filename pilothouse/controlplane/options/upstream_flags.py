@@ -70,7 +70,7 @@ _UNSUPPORTED_VALUES = """
     admission-control allow-metric-labels allow-metric-labels-manifest
     debug-socket-path
     disabled-metrics
-    egress-selector-config-file emulated-version etcd-servers-overrides
+    emulated-version etcd-servers-overrides
     kubelet-read-only-port kubernetes-service-node-port
     log-json-info-buffer-size log-text-info-buffer-size max-connection-bytes-per-sec min-compatibility-version
     peer-advertise-ip peer-advertise-port peer-ca-file
