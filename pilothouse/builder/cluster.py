@@ -149,7 +149,7 @@ async def open_cluster(place: Place, options: Options, opened: AsyncExitStack) -
     authentication = delegated_authentication(client, options.data_dir / "trust")
     await authentication.start()
     opened.push_async_callback(authentication.stop)
-    given, certificate = _given_pair(options), None
+    given, certificate = options.secure_serving.given_pair, None
     if given is None:
         certificate = ServingCertificate(options.data_dir / "pki", place)
         if in_cluster:
@@ -181,17 +181,12 @@ def _find(kubeconfig: str) -> tuple[ClientConfig, bool]:
         return load_kubeconfig(), False
 
 
-def _given_pair(options: Options) -> KeyPair | None:
-    secure = options.secure_serving
-    return KeyPair(Path(secure.tls_cert_file), Path(secure.tls_private_key_file)) if secure.tls_cert_file else None
-
-
 def _standalone(place: Place, options: Options) -> Standalone:
     from pilothouse.apiserver.authn.authorities import AuthorityFiles
     from pilothouse.apiserver.authn.x509 import X509Authenticator
     from pilothouse.controlplane.certificates.ensure import ensure_certificates
 
     paths = ensure_certificates(options.data_dir, bind_address=options.secure_serving.bind_address)
-    pair = _given_pair(options) or KeyPair(paths.serving_cert, paths.serving_key)
+    pair = options.secure_serving.given_pair or KeyPair(paths.serving_cert, paths.serving_key)
     users = X509Authenticator(AuthorityFiles([paths.ca_cert]))
     return Standalone(place, users, TlsFiles(pair, client_cas=(paths.ca_cert,)), options.data_dir)

@@ -109,7 +109,11 @@ class _Process:
             store,
             authenticator=cluster.authenticator,
             authorizer=cluster.authorizer,
-            health_checks=(*storage_checks(store, timeout=options.etcd.healthcheck_timeout),),
+            health_checks=(
+                *storage_checks(
+                    store, timeout=options.etcd.healthcheck_timeout, ready_timeout=options.etcd.readycheck_timeout
+                ),
+            ),
             run_options=options.generic,
             definitions=AuthoredDefinitions(server.group, served),
         )

@@ -27,8 +27,10 @@ from pilothouse.client.events.event import NORMAL as NORMAL
 from pilothouse.client.events.event import WARNING as WARNING
 from pilothouse.client.events.event import EventSource as EventSource
 from pilothouse.client.events.recorder import EventRecorder as EventRecorder
+from pilothouse.client.events.series_recorder import SeriesRecorder as SeriesRecorder
 from pilothouse.client.leaderelection.elector import ElectionTimes as ElectionTimes
 from pilothouse.client.leaderelection.elector import LeaderElector as LeaderElector
+from pilothouse.client.leaderelection.lease_candidate import LeaseCandidate as LeaseCandidate
 from pilothouse.client.leaderelection.lease_lock import LeaseLock as LeaseLock
 from pilothouse.client.rest.client import Client as Client
 from pilothouse.client.rest.connect import connect as connect

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any, Protocol
 
 
@@ -41,6 +42,11 @@ class RealClock:
 
 
 REAL_CLOCK: Clock = RealClock()
+
+
+def micro_time(seconds: float) -> str:
+    """Return seconds since 1970 as a metav1.MicroTime."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 async def done_within(seconds: float, task: asyncio.Future[Any], clock: Clock) -> bool:

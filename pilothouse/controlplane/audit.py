@@ -43,14 +43,24 @@ def build_audit(options: AuditOptions) -> Audit | None:
     """None where there is nowhere to log to. Raises OSError, ValueError."""
     policy = read_policy(Path(options.policy_file))
     backends: list[Backend] = []
+    webhook: GenericWebhook | None = None
     if options.log_path:
         backends.append(_log_backend(options))
     if options.webhook_config_file:
-        backends.append(_webhook_backend(options))
+        webhook = _webhook(options)
+        backends.append(_webhook_backend(webhook, options))
     if not backends:
         return None
     union = UnionBackend(backends)
-    return Audit(Auditing(policy, union), union.run)
+
+    async def run() -> None:
+        try:
+            await union.run()
+        finally:
+            if webhook is not None:
+                await webhook.close()
+
+    return Audit(Auditing(policy, union), run)
 
 
 def _log_backend(options: AuditOptions) -> Backend:
@@ -65,9 +75,13 @@ def _log_backend(options: AuditOptions) -> Backend:
         )
     backend = LogBackend.open(options.log_path, file, legacy=options.log_format == "legacy")
     truncation = _truncation(options.log_truncation)
+
+    async def send_at_once(events: list[Json]) -> None:
+        backend.send(events)
+
     if options.log_mode != BATCH:
         strict = options.log_mode == BLOCKING_STRICT
-        return BlockingBackend("log", backend.send, strict=strict, truncation=truncation)
+        return BlockingBackend("log", send_at_once, strict=strict, truncation=truncation)
 
     async def send(events: list[Json]) -> None:
         await asyncio.to_thread(backend.send, events)
@@ -75,26 +89,29 @@ def _log_backend(options: AuditOptions) -> Backend:
     return BatchBackend("log", send, _batching(options.log_batching), truncation)
 
 
-def _webhook_backend(options: AuditOptions) -> Backend:
-    """Whatever the mode, no request waits for the webhook: blocking would let it hold up the whole server."""
-    file = Path(options.webhook_config_file)
-    webhook = GenericWebhook.load(file, initial_backoff=options.webhook_initial_backoff)
+def _webhook(options: AuditOptions) -> GenericWebhook:
+    file, backoff = Path(options.webhook_config_file), options.backoff
+    return GenericWebhook.load(file, initial_backoff=backoff, may_help=lambda error: True)
 
+
+def _webhook_backend(webhook: GenericWebhook, options: AuditOptions) -> Backend:
     async def send(events: list[Json]) -> None:
         # It need not answer anything.
         with suppress(InvalidResponse):
             await webhook.post({"kind": "EventList", "apiVersion": "audit.k8s.io/v1", "metadata": {}, "items": events})
 
-    batching = _batching(options.webhook_batching)
-    return BatchBackend("webhook", send, batching, _truncation(options.webhook_truncation))
+    truncation = _truncation(options.webhook_truncation)
+    if options.webhook_mode != BATCH:
+        return BlockingBackend("webhook", send, strict=options.webhook_mode == BLOCKING_STRICT, truncation=truncation)
+    return BatchBackend("webhook", send, _batching(options.webhook_batching), truncation)
 
 
 def _batching(options: BatchOptions) -> BatchConfig:
     bucket = TokenBucket(options.qps, options.burst) if options.throttle else None
     return BatchConfig(
         buffer_size=options.buffer_size,
-        max_size=options.max_size if options.mode == BATCH else 1,
-        max_wait=options.max_wait if options.mode == BATCH else 0.0,
+        max_size=options.max_size,
+        max_wait=options.max_wait,
         throttle=bucket.wait if bucket else None,
     )
 

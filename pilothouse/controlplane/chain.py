@@ -12,6 +12,7 @@ from pilothouse.aggregator.server import Aggregator, AggregatorConfig
 from pilothouse.apiserver.server.not_found import not_found
 from pilothouse.controlplane.config import Config
 from pilothouse.controlplane.controllers import PROGRAM, install_controllers
+from pilothouse.controlplane.leader_election import install_leader_election
 from pilothouse.controlplane.loopback import Loopback
 from pilothouse.controlplane.priorities import API_VERSION_PRIORITIES
 from pilothouse.extensions.server import ExtensionsServer
@@ -37,6 +38,7 @@ def create_server_chain(config: Config) -> Aggregator:
     )
     aggregator = Aggregator(aggregator_config, delegate=kube.generic)
     loopback.bind(aggregator.generic)
+    install_leader_election(kube.generic, config, loopback.client)
     install_controllers(aggregator.generic, config.options, loopback.client_named(PROGRAM))
     return aggregator
 

@@ -118,7 +118,9 @@ def _generic(parts: _Parts) -> GenericConfig:
         store=store,
         key_prefix=options.etcd.prefix,
         health_checks=(
-            *storage_checks(store, timeout=options.etcd.healthcheck_timeout),
+            *storage_checks(
+                store, timeout=options.etcd.healthcheck_timeout, ready_timeout=options.etcd.readycheck_timeout
+            ),
             *provider_checks(store),
             *parts.place.health_checks,
         ),
@@ -144,6 +146,7 @@ def _kube(parts: _Parts, generic: GenericConfig) -> KubeConfig:
         service_network=options.misc.service_network,
         endpoints=options.misc.endpoints,
         allow_privileged=options.misc.allow_privileged,
+        serves_log_files=options.misc.enable_logs_handler,
         kubelet=options.kubelet.config,
         address=parts.address,
         trust=_trust(options, parts.front_proxy),

@@ -45,7 +45,8 @@ def controller_config(options: CompletedOptions) -> ControllerConfig:
 def _root_ca(options: CompletedOptions) -> bytes:
     """A serving certificate that was given vouches for itself."""
     own = CertificatePaths.under(Path(options.pilothouse.data_dir)).ca_cert
-    return Path(options.controllers.root_ca_file or options.secure_serving.tls_cert_file or own).read_bytes()
+    given = options.secure_serving.given_pair
+    return Path(options.controllers.root_ca_file or (given.cert_file if given else own)).read_bytes()
 
 
 def _sign_token(options: CompletedOptions) -> SignToken | None:

@@ -8,6 +8,7 @@ from pilothouse.apiserver.serving.certificate_files import KeyPair, parse_sni_ce
 from pilothouse.apiserver.serving.secure import SecureServing, SecureServingInfo
 from pilothouse.apiserver.serving.tls_context import TlsFiles
 from pilothouse.controlplane.certificates.ensure import ensure_certificates
+from pilothouse.controlplane.certificates.files import write_atomically
 from pilothouse.controlplane.certificates.kubeconfig import write_kubeconfig
 from pilothouse.controlplane.certificates.paths import CertificatePaths
 from pilothouse.controlplane.front_proxy import front_proxy
@@ -52,14 +53,28 @@ def client_cas(options: CompletedOptions) -> tuple[Path, ...]:
 def _files(options: CompletedOptions, own: CertificatePaths) -> TlsFiles:
     """TLS takes certificates of users and of front proxies; authentication tells them apart."""
     secure = options.secure_serving
-    pair = KeyPair(own.serving_cert, own.serving_key)
-    if secure.tls_cert_file:
-        pair = KeyPair(Path(secure.tls_cert_file), Path(secure.tls_private_key_file))
+    given = secure.given_pair
+    if given is not None and not secure.tls_cert_file:
+        _ensure_in_cert_dir(given, own)
     return TlsFiles(
-        serving=pair,
+        serving=given or KeyPair(own.serving_cert, own.serving_key),
         sni=tuple(parse_sni_certificate(value) for value in secure.tls_sni_cert_key),
         client_cas=(*client_cas(options), *front_proxy(options).cas),
     )
+
+
+def _ensure_in_cert_dir(pair: KeyPair, own: CertificatePaths) -> None:
+    """As upstream: what is there is used, and made only where neither file is. The chain vouches for itself.
+
+    Raises ValueError, OSError.
+    """
+    missing = [file for file in (pair.cert_file, pair.key_file) if not file.exists()]
+    if len(missing) == 1:
+        raise ValueError(f"could not read both {pair.cert_file} and {pair.key_file}: {missing[0]} is missing")
+    if missing:
+        pair.cert_file.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(pair.cert_file, own.serving_cert.read_bytes() + own.ca_cert.read_bytes(), mode=0o644)
+        write_atomically(pair.key_file, own.serving_key.read_bytes(), mode=0o600)
 
 
 def secure_serving(secure: SecureServingOptions, files: TlsFiles) -> SecureServing:

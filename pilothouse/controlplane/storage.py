@@ -41,5 +41,6 @@ async def open_bare_store(etcd: EtcdOptions, data_dir: Path, *, timeout: float) 
         key=etcd.keyfile,
         prefix=etcd.prefix,
         compaction_interval=etcd.compaction_interval,
+        lease_reuse=etcd.lease_reuse_duration,
         dial_timeout=timeout,
     )

@@ -68,6 +68,7 @@ class KubeConfig:
     generic: GenericConfig
     service_network: ServiceNetwork = field(default_factory=ServiceNetwork)
     allow_privileged: bool = False
+    serves_log_files: bool = False
     kubelet: KubeletConfig = field(default_factory=KubeletConfig)
     address: PublicAddress = field(default_factory=lambda: PublicAddress("127.0.0.1", 6443))
     trust: ClusterAuthenticationInfo = field(default_factory=ClusterAuthenticationInfo)
@@ -123,6 +124,10 @@ class KubeServer:
         self._install_apis(installer)
         if config.generic.flow_control is not None:
             install_flowcontrol_debug(self.generic.mux, config.generic.flow_control)
+        if config.serves_log_files:
+            from pilothouse.kube.log_files import install_log_files  # few want them
+
+            install_log_files(self.generic)
         install_openid(self.generic, config.service_accounts, lambda: config.external_address)
         self._keep_caches()
         self._bootstrap(legacy).install(self.generic)

@@ -153,7 +153,7 @@ async def test_a_proxy_from_the_environment_is_used_unless_the_host_is_exempt(mo
     assert HttpTransport(ClientConfig(host="http://far.example.com"))._proxy is None
 
 
-async def test_requests_go_through_a_proxy_and_only_http_ones_are_known(server: ApiServer) -> None:
+async def test_requests_go_through_a_proxy_of_a_known_kind(server: ApiServer) -> None:
     seen: list[bytes] = []
 
     async def proxy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -166,5 +166,5 @@ async def test_requests_go_through_a_proxy_and_only_http_ones_are_known(server: 
     async with listener, connect(ClientConfig(host="http://far:80", proxy_url=f"http://127.0.0.1:{port}")) as client:
         await client.get_json("/version")
     assert seen == [b"GET http://far/version HTTP/1.1\r\n"]
-    with pytest.raises(ConfigError, match="only HTTP proxies"):
-        HttpTransport(ClientConfig(host="http://far", proxy_url="socks5://x"))
+    with pytest.raises(ConfigError, match="unsupported scheme 'ftp', must be http, https, or socks5"):
+        HttpTransport(ClientConfig(host="http://far", proxy_url="ftp://x"))

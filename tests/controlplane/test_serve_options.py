@@ -70,7 +70,6 @@ def test_positional_arguments_are_refused() -> None:
 
 PROBLEMS = [
     ("--tracing-config-file=/x", "--tracing-config-file is not supported by this version"),
-    ("--enable-logs-handler", "--enable-logs-handler is not supported by this version"),
     ("--request-timeout=-1s", "--request-timeout can not be negative value"),
     ("--max-requests-inflight=-1", "--max-requests-inflight can not be negative value"),
     ("--goaway-chance=0.5", "--goaway-chance can not be less than 0 or greater than 0.02"),

@@ -32,21 +32,21 @@ class Backend(AuditSink, Protocol):
 
 
 class BlockingBackend:
-    """For what can be written without waiting for anybody, such as a local file."""
+    """Requests wait until `send` has returned: a file is written at once, a webhook is waited for."""
 
     def __init__(
-        self, name: str, send: Callable[[list[Json]], None], *, strict: bool, truncation: Truncation | None
+        self, name: str, send: Callable[[list[Json]], Awaitable[None]], *, strict: bool, truncation: Truncation | None
     ) -> None:
         self._name = name
         self._send = send
         self._strict = strict
         self._truncation = truncation
 
-    def process(self, event: Json) -> bool:
+    async def process(self, event: Json) -> bool:
         try:
             for batch in self._truncation.batches([event]) if self._truncation else [[event]]:
-                self._send(batch)
-        except OSError as error:
+                await self._send(batch)
+        except Exception as error:
             ERRORS.labels(self._name).inc()
             _log.error("audit plugin %s: %s", self._name, error)
             return not (self._strict and event["stage"] == "RequestReceived")
@@ -84,7 +84,7 @@ class BatchBackend:
     def __post_init__(self) -> None:
         self._waiting = asyncio.Queue(self.config.buffer_size)
 
-    def process(self, event: Json) -> bool:
+    async def process(self, event: Json) -> bool:
         size = len(orjson.dumps(event))
         if self._waiting.full() or self._bytes + size > self.config.buffer_bytes:
             ERRORS.labels(self.name).inc()
@@ -139,8 +139,8 @@ class UnionBackend:
     def __init__(self, backends: Sequence[Backend]) -> None:
         self._backends = tuple(backends)
 
-    def process(self, event: Json) -> bool:
-        kept = [backend.process(event) for backend in self._backends]
+    async def process(self, event: Json) -> bool:
+        kept = [await backend.process(event) for backend in self._backends]
         return all(kept)
 
     async def run(self) -> None:

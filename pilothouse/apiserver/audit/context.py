@@ -28,7 +28,7 @@ LARGEST_RESPONSE: Final = MAX_BATCH
 
 
 class AuditSink(Protocol):
-    def process(self, event: Json) -> bool:
+    async def process(self, event: Json) -> bool:
         """Takes an event, which nobody changes any more. False when it could not be kept."""
 
 
@@ -85,18 +85,18 @@ class AuditContext:
     def has_status(self) -> bool:
         return "responseStatus" in self._event
 
-    def stage(self, stage: str, annotations: dict[str, str] | None = None) -> bool:
+    async def stage(self, stage: str, annotations: dict[str, str] | None = None) -> bool:
         """Sends the event as it is now, unless the policy omits this stage. False when it could not be kept."""
         if stage in self._decision.omit_stages:
             return True
-        return self._sink.process(self._event_at(stage, annotations))
+        return await self._sink.process(self._event_at(stage, annotations))
 
     async def response_stage(self, stage: str, annotations: dict[str, str] | None = None) -> None:
         """The same with what was answered, which is not needed again. If it is too large, or there is no time to
         encode it because the task is being cancelled, the event is sent without it and says so."""
         make, self._response = self._response, None
         if make is None or stage in self._decision.omit_stages:
-            self.stage(stage, annotations)
+            await self.stage(stage, annotations)
             return
         event = marked_truncated(self._event_at(stage, annotations))
         try:
@@ -106,7 +106,7 @@ class AuditContext:
         except Exception:
             _log.exception("an answer cannot be shown in the audit log")
         finally:
-            self._sink.process(event)
+            await self._sink.process(event)
 
     def _event_at(self, stage: str, annotations: dict[str, str] | None) -> Json:
         event = self._event | {"stage": stage, "stageTimestamp": now_micro()}

@@ -38,6 +38,8 @@ class RequestScope:
             user_agent=request.header(b"user-agent"),
             verb=request.info.verb,
             weight=request.weight,
+            collects_garbage=self.run_options.enable_garbage_collector,
+            delete_workers=self.run_options.delete_collection_workers,
         )
 
     def attributes(

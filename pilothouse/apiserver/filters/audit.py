@@ -39,7 +39,7 @@ def with_audit(auditing: Auditing | None) -> Filter:
             context = _new_context(request, auditing)
             if context is None:
                 return await handler(request)
-            if not _stage(request, context, "RequestReceived"):
+            if not await _stage(request, context, "RequestReceived"):
                 REJECTED.inc()
                 raise InternalError.of("failed to store audit event")
             request.audit = context
@@ -62,7 +62,7 @@ def with_failed_authentication_audit(auditing: Auditing | None) -> Filter:
                 if request.user is None and (context := _new_context(request, auditing)) is not None:
                     tried = ", ".join(_methods(request))
                     context.log_status(error.status | {"message": f"Authentication failed, attempted: {tried}"})
-                    _stage(request, context, "ResponseStarted")
+                    await _stage(request, context, "ResponseStarted")
                 raise
 
         return audit if auditing is not None else handler
@@ -89,9 +89,9 @@ def _new_context(request: Request, auditing: Auditing) -> AuditContext | None:
     return AuditContext(decision, event_of(request, decision.level), auditing.sink)
 
 
-def _stage(request: Request, context: AuditContext, stage: str) -> bool:
+async def _stage(request: Request, context: AuditContext, stage: str) -> bool:
     EVENTS.inc(())
-    return context.stage(stage, request.annotations.at(*context.annotation_levels))
+    return await context.stage(stage, request.annotations.at(*context.annotation_levels))
 
 
 async def _complete(request: Request, context: AuditContext) -> None:
@@ -104,32 +104,32 @@ async def _answered(request: Request, context: AuditContext, handler: Handler) -
     try:
         response = await handler(request)
     except StatusError as error:
-        _failed(request, context, error)
+        await _failed(request, context, error)
         raise
     except Exception as error:
         message = f"APIServer panic'd: {error}"
         context.log_status({"status": "Failure", "reason": "InternalError", "message": message, "code": 500})
-        _stage(request, context, "Panic")
+        await _stage(request, context, "Panic")
         raise
     except BaseException:
         context.log_status(_CLOSED_EARLY)
-        _stage(request, context, "ResponseComplete")
+        await _stage(request, context, "ResponseComplete")
         raise
     return await _logged(request, context, response)
 
 
-def _failed(request: Request, context: AuditContext, error: StatusError) -> None:
+async def _failed(request: Request, context: AuditContext, error: StatusError) -> None:
     context.log_status(error.status)
     if is_long_running(request.info):
-        _stage(request, context, "ResponseStarted")
-    _stage(request, context, "ResponseComplete")
+        await _stage(request, context, "ResponseStarted")
+    await _stage(request, context, "ResponseComplete")
 
 
 async def _logged(request: Request, context: AuditContext, response: Response) -> Response:
     if not context.has_status:
         context.log_status({"code": 101 if response.upgrade else response.status})
     if is_long_running(request.info):
-        _stage(request, context, "ResponseStarted")
+        await _stage(request, context, "ResponseStarted")
     if response.upgrade is not None:
         response.upgrade = _until_closed(request, context, response.upgrade)
     elif isinstance(response.body, bytes):
@@ -144,6 +144,6 @@ def _until_closed(request: Request, context: AuditContext, upgrade: Upgrade) -> 
         try:
             await upgrade(transport, data)
         finally:
-            _stage(request, context, "ResponseComplete")
+            await _stage(request, context, "ResponseComplete")
 
     return run

@@ -21,5 +21,9 @@ class RequestContext:
     user_agent: str = ""
     verb: str = ""
     """As authorization names it: create, update, patch."""
+    collects_garbage: bool = True
+    """Whether somebody sees to the dependents of what is deleted."""
+    delete_workers: int = 1
+    """How many objects of a collection are deleted at once."""
     weight: Weight = field(default_factory=Weight)
     """Shared with the request: a registry that reads an object to change it makes the request heavier."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -50,6 +52,29 @@ async def delete_listed(
         return
 
 
+async def delete_all(
+    registry: RegistryStore,
+    ctx: RequestContext,
+    listed: Iterable[StoredObject],
+    *,
+    options: DeleteOptions,
+    validate: Validate,
+) -> None:
+    """Delete what was listed, as many at once as the context allows. Raises what the first that failed raised."""
+    left = iter(listed)
+
+    async def work() -> None:
+        for stored in left:
+            await delete_listed(registry, ctx, stored, options=options, validate=validate)
+
+    try:
+        async with asyncio.TaskGroup() as workers:
+            for _ in range(max(ctx.delete_workers, 1)):
+                workers.create_task(work())
+    except ExceptionGroup as failures:
+        raise failures.exceptions[0] from None
+
+
 async def _delete(
     registry: RegistryStore, ctx: RequestContext, current: StoredObject, *, options: DeleteOptions, validate: Validate
 ) -> Deleted:
@@ -59,7 +84,9 @@ async def _delete(
     if grace.pending:
         return Deleted(_answer(registry, ctx, current, obj), immediately=False)
     await validate(await ctx.weight.carry(current.parse))
-    finalizers = deletion_finalizers(registry.strategy, obj, options)
+    finalizers: list[str] = metadata(obj).get("finalizers") or []
+    if ctx.collects_garbage:
+        finalizers = deletion_finalizers(registry.strategy, obj, options)
     if not (grace.graceful or finalizers or metadata(obj).get("finalizers")):
         return await _remove(registry, ctx, current, obj, dry_run=options.dry_run)
     _set_finalizers(obj, finalizers)

@@ -74,8 +74,7 @@ class RegistryStore(StoredResource):
     ) -> ListResult:
         """Not atomic, as upstream: what was deleted before an error stays deleted."""
         found = await self.list(ctx, replace(selection, watch=False))
-        for stored in found.objects:
-            await deleting.delete_listed(self, ctx, stored, options=options, validate=validate)
+        await deleting.delete_all(self, ctx, found.objects, options=options, validate=validate)
         return found
 
     @property

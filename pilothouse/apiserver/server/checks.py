@@ -56,12 +56,17 @@ def shutdown_check(initiated: LifecycleSignal) -> HealthCheck:
     return HealthCheck("shutdown", probe, endpoints=(READYZ,))
 
 
-def storage_checks(store: Pingable, *, timeout: float = 2.0, fresh: float = 1.0) -> list[HealthCheck]:
-    """`etcd` and `etcd-readiness`: the store serves reads and durable writes."""
-    probe = StorePing(store, timeout=timeout, fresh=fresh)
+def storage_checks(
+    store: Pingable, *, timeout: float = 2.0, ready_timeout: float | None = None, fresh: float = 1.0
+) -> list[HealthCheck]:
+    """`etcd` and `etcd-readiness`: the store serves reads and durable writes. One ping does for both where they allow
+    it the same time."""
+    healthy = StorePing(store, timeout=timeout, fresh=fresh)
+    same = ready_timeout in (None, timeout)
+    ready = healthy if same or ready_timeout is None else StorePing(store, timeout=ready_timeout, fresh=fresh)
     return [
-        HealthCheck("etcd", probe, group="etcd"),
-        HealthCheck("etcd-readiness", probe, group="etcd-readiness", endpoints=(READYZ,)),
+        HealthCheck("etcd", healthy, group="etcd"),
+        HealthCheck("etcd-readiness", ready, group="etcd-readiness", endpoints=(READYZ,)),
     ]
 
 

@@ -37,7 +37,9 @@ _HONOURED = """
 
 CBOR_SERVING_AND_STORAGE = "CBORServingAndStorage"
 
-HONOURED = frozenset({*_HONOURED.split(), CBOR_SERVING_AND_STORAGE})
+COORDINATED_LEADER_ELECTION = "CoordinatedLeaderElection"
+
+HONOURED = frozenset({*_HONOURED.split(), CBOR_SERVING_AND_STORAGE, COORDINATED_LEADER_ELECTION})
 """Gates whose feature this server can turn on and off."""
 
 _OF_OTHERS = """

@@ -34,6 +34,15 @@ class ServerRunOptions:
         "The address at which clients reach this server; --bind-address, or the host's own, if empty.",
     )
     cors_allowed_origins: tuple[str, ...] = flag("cors-allowed-origins", STRINGS, (), _CORS_HELP)
+    delete_collection_workers: int = flag(
+        "delete-collection-workers", INT, 1, "How many objects of a collection are deleted at once."
+    )
+    enable_garbage_collector: bool = flag(
+        "enable-garbage-collector",
+        BOOL,
+        True,
+        "Let deletes orphan dependents or wait for them, and run the controller that sees to it.",
+    )
     external_hostname: str = flag(
         "external-hostname", STRING, "", "The host name to use in URLs that leave this server."
     )

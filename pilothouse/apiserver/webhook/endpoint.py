@@ -9,7 +9,7 @@ import tempfile
 from urllib.parse import urlsplit
 
 from pilothouse.apiserver.outbound.tls import verifying_context
-from pilothouse.apiserver.webhook.failures import WebhookCallFailed
+from pilothouse.apiserver.webhook.failures import NoClient, WebhookCallFailed
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.ca_bundles import UNREADABLE_ROOTS
@@ -74,7 +74,7 @@ def tls_context(authorities: bytes, client_certificate: bytes = b"") -> ssl.SSLC
     try:
         context = verifying_context(authorities.decode("ascii"))
     except (ssl.SSLError, UnicodeDecodeError):
-        raise WebhookCallFailed(UNREADABLE_ROOTS) from None
+        raise NoClient(UNREADABLE_ROOTS) from None
     if client_certificate:
         _load(context, client_certificate)
     return context

@@ -18,6 +18,10 @@ class WebhookCallFailed(Exception):
         self.status = status
 
 
+class NoClient(WebhookCallFailed):
+    """It was not even asked: what its configuration says can not be used."""
+
+
 def refused(code: int, content_type: str, body: bytes) -> WebhookCallFailed:
     """For an answer that is no success: the Status in it, or one made from the HTTP code."""
     status = status_in(body)

@@ -20,6 +20,15 @@ class LRU(Generic[K, V]):
             self._entries.move_to_end(key)
         return self._entries.get(key)
 
+    def items(self) -> list[tuple[K, V]]:
+        return [*self._entries.items()]
+
+    def values(self) -> list[V]:
+        return [*self._entries.values()]
+
+    def drop(self, key: K) -> None:
+        self._entries.pop(key, None)
+
     def put(self, key: K, value: V) -> None:
         self._entries[key] = value
         self._entries.move_to_end(key)

@@ -68,11 +68,15 @@ class LeaderElector:
         lock: LeaseLock,
         *,
         times: ElectionTimes = ElectionTimes(),  # noqa: B008  (immutable)
+        coordinated: bool = False,
         release_on_cancel: bool = True,
         on_new_leader: Callable[[str], None] = lambda identity: None,
         clock: Clock = REAL_CLOCK,
     ) -> None:
+        """With `coordinated`, the server chooses the leader: the elector takes nothing, and only renews a lease that it
+        was given, until another is to have it. A LeaseCandidate lets it be chosen."""
         self._lock = lock
+        self._attempt = self._renew_what_was_given if coordinated else self._acquire_or_renew
         self._times = times
         self._release_on_cancel = release_on_cancel
         self._on_new_leader = on_new_leader
@@ -132,7 +136,7 @@ class LeaderElector:
 
     async def _try_acquire_or_renew(self) -> bool:
         try:
-            acquired = await self._acquire_or_renew()
+            acquired = await self._attempt()
         except (StatusError, ConnectionFailed, InvalidResponse) as error:
             logger.info("can not acquire or renew lease %s: %s", self._lock.description, error)
             acquired = False
@@ -156,6 +160,18 @@ class LeaderElector:
         if found != self._observed:
             self._observe(found)
         if found.holder_identity and not self.is_leader and self._is_lease_valid():
+            return False
+        await self._write(renewal_of=found)
+        return True
+
+    async def _renew_what_was_given(self) -> bool:
+        try:
+            found = await self._lock.get()
+        except NotFound:
+            return False
+        if found != self._observed:
+            self._observe(found)
+        if not self._is_lease_valid() or not self.is_leader or found.rest.get("preferredHolder"):
             return False
         await self._write(renewal_of=found)
         return True

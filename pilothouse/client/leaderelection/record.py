@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import field
-from datetime import UTC, datetime
+from datetime import datetime
 
+from pilothouse.client.clock import micro_time
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
@@ -26,7 +27,7 @@ class LeaderElectionRecord:
             **self.rest,
             "holderIdentity": self.holder_identity,
             "leaseDurationSeconds": self.lease_duration_seconds,
-            "acquireTime": micro_time(self.acquire_time),
+            "acquireTime": micro_time(self.acquire_time) if self.acquire_time else None,
             "renewTime": micro_time(self.renew_time),
             "leaseTransitions": self.leader_transitions,
         }
@@ -44,11 +45,6 @@ class LeaderElectionRecord:
 
 
 _FIELDS = {"holderIdentity", "leaseDurationSeconds", "acquireTime", "renewTime", "leaseTransitions"}
-
-
-def micro_time(seconds: float) -> str:
-    """A MicroTime as the API writes it."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def _seconds(text: str | None) -> float:

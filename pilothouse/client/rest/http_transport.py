@@ -27,6 +27,7 @@ logger = logging.getLogger(__name__)
 CONNECT_TIMEOUT = 30.0
 KEEPALIVE = 30  # seconds of silence after which the kernel asks whether the other side still lives
 _BUFFER = 1 << 18
+_SOCKS = ("socks5", "socks5h")
 
 
 class HttpTransport:
@@ -34,14 +35,13 @@ class HttpTransport:
     a new client certificate means new connections."""
 
     def __init__(self, config: ClientConfig, clock: Clock = REAL_CLOCK) -> None:
-        if config.proxy_url and not config.proxy_url.startswith(("http://", "https://")):
-            raise ConfigError(f"only HTTP proxies are supported, not {config.proxy_url!r}")
         self._config = config
         self._source = credential_source(config, clock)
         self._session: aiohttp.ClientSession | None = None
         self._session_for: Credentials | None = None  # whose certificate the session's connections show
         self._fixed_headers = _fixed_headers(config)
-        self._proxy = config.proxy_url or _proxy_from_environment(config.host)
+        self._proxy = _checked(config.proxy_url) or _proxy_from_environment(config.host)
+        self._by_socks = bool(self._proxy) and urlsplit(self._proxy).scheme in _SOCKS
 
     async def send(self, request: HttpRequest) -> HttpTransportResponse:
         credentials = await self._source.get()
@@ -53,7 +53,7 @@ class HttpTransport:
                 headers=self._headers(request.headers, credentials),
                 data=request.body or None,
                 timeout=_timeout(request.timeout),
-                proxy=self._proxy,
+                proxy=None if self._by_socks else self._proxy,
                 allow_redirects=False,
                 **self._tls_options(),
             )
@@ -95,17 +95,23 @@ class HttpTransport:
     def _new_session(self, credentials: Credentials) -> aiohttp.ClientSession:
         import aiohttp
 
-        secure = self._config.host.startswith("https:")
-        connector = aiohttp.TCPConnector(
-            ssl=ssl_context(self._config.tls, credentials) if secure else False,
-            limit=0,
-            socket_factory=_keepalive_socket,
-        )
+        connector = self._new_connector(credentials)
         return aiohttp.ClientSession(
             connector=connector,
             read_bufsize=_BUFFER,
             cookie_jar=aiohttp.DummyCookieJar(),
         )
+
+    def _new_connector(self, credentials: Credentials) -> aiohttp.BaseConnector:
+        import aiohttp
+
+        secure = self._config.host.startswith("https:")
+        context = ssl_context(self._config.tls, credentials) if secure else None
+        if self._proxy and self._by_socks:
+            from pilothouse.client.rest.socks import SocksConnector
+
+            return SocksConnector(self._proxy, context, self._config.tls.server_name)
+        return aiohttp.TCPConnector(ssl=context or False, limit=0, socket_factory=_keepalive_socket)
 
 
 class HttpTransportResponse:
@@ -167,6 +173,13 @@ def _fixed_headers(config: ClientConfig) -> list[tuple[str, str]]:
         basic = base64.b64encode(f"{config.username}:{config.password}".encode()).decode()
         headers.append(("authorization", f"Basic {basic}"))
     return headers
+
+
+def _checked(proxy: str) -> str:
+    """Raises ConfigError."""
+    if proxy and urlsplit(proxy).scheme not in ("http", "https", *_SOCKS):
+        raise ConfigError(f"unsupported scheme {urlsplit(proxy).scheme!r}, must be http, https, or socks5")
+    return proxy
 
 
 def _proxy_from_environment(host: str) -> str | None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol, TypeAlias
 
 from pilothouse.machinery.names import GroupResource
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, name_of
 from pilothouse.machinery.resource_list import ResourceList
 
 
@@ -23,8 +23,15 @@ class QuotaEvaluator(Protocol):
     def usage(self, obj: Json) -> ResourceList: ...
 
 
-Evaluators: TypeAlias = Callable[[GroupResource], QuotaEvaluator | None]
+ExtendedResources: TypeAlias = Callable[[], Mapping[str, str]]
+"""Answers by which names pods ask for devices, by their device classes."""
+Evaluators: TypeAlias = Callable[[GroupResource, ExtendedResources], QuotaEvaluator | None]
 """The evaluator of a resource; None for those that no quota counts."""
+
+
+def extended_resources(device_classes: Iterable[Json]) -> dict[str, str]:
+    named = ((name_of(each), (each.get("spec") or {}).get("extendedResourceName")) for each in device_classes)
+    return {name: extended for name, extended in named if extended}
 
 
 def hard(quota: Json) -> dict[str, str]:

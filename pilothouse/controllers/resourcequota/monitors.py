@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable
 
 from pilothouse.client.discovery import APIResource, DiscoveryClient
 from pilothouse.controllers.context import ControllerContext
-from pilothouse.controllers.resourcequota.evaluator import Evaluators, QuotaEvaluator
+from pilothouse.controllers.resourcequota.evaluator import Evaluators, QuotaEvaluator, extended_resources
 from pilothouse.controllers.resourcequota.monitor import CountMonitor, ObjectMonitor, QuotaMonitor, Replenish
+from pilothouse.controllers.resources import DEVICE_CLASSES
 from pilothouse.machinery.names import GroupVersionResource
 
 logger = logging.getLogger(__name__)
@@ -89,10 +90,16 @@ class QuotaMonitors:
             if resource.group_version in found.failed
         }
         for each in found.preferred():
-            evaluator = self._evaluators(each.resource.group_resource) if _is_quotable(each) else None
+            evaluator = (
+                self._evaluators(each.resource.group_resource, self._extended_resources) if _is_quotable(each) else None
+            )
             if evaluator is not None and evaluator.matching(names):
                 wanted[each.resource] = evaluator
         return wanted
+
+    def _extended_resources(self) -> dict[str, str]:
+        """Follows device classes from the first time that somebody asks."""
+        return extended_resources(self._context.informer(DEVICE_CLASSES).indexer.list())
 
     def _start(self, resource: GroupVersionResource, evaluator: QuotaEvaluator) -> None:
         monitor = self._monitors[resource] = self._monitor(resource, evaluator)

@@ -7,10 +7,12 @@ from collections.abc import Collection
 from pilothouse.apiserver.authn.jwt.settings import ClaimOrExpression, IssuerSettings, TokenValidationRule
 from pilothouse.controlplane.authentication.settings import AnonymousSettings, AuthenticationSettings
 from pilothouse.controlplane.authentication.validation import validate_authentication_configuration
+from pilothouse.controlplane.egress import NAMES, check_egress
 from pilothouse.controlplane.strict_decoding import Shape, decode
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.status_error import aggregate
 
+ANYWHERE = frozenset(NAMES)
 _GROUP = "apiserver.config.k8s.io"
 _PREFIXED: Shape = {"claim": str, "prefix": str, "expression": str}
 _JWT: Shape = {
@@ -34,14 +36,22 @@ _JWT: Shape = {
 _SHAPE: Shape = {"jwt": [_JWT], "anonymous": {"enabled": bool, "conditions": [{"path": str}]}}
 
 
-def read_authentication_configuration(data: bytes, *, disallowed_issuers: Collection[str]) -> AuthenticationSettings:
-    """Raises ValueError."""
+def read_authentication_configuration(
+    data: bytes, *, disallowed_issuers: Collection[str], egress: frozenset[str] | None = ANYWHERE
+) -> AuthenticationSettings:
+    """`egress`: the networks that an issuer may be said to be in; None without an EgressSelectorConfiguration.
+
+    Raises ValueError.
+    """
     if not data:
         raise ValueError("empty config data")
     versions = dict.fromkeys(("v1", "v1beta1", "v1alpha1"), _SHAPE)
     found = decode(data, group=_GROUP, kind="AuthenticationConfiguration", versions=versions)
     if problems := list(map(str, validate_authentication_configuration(found, disallowed_issuers))):
         raise ValueError(f"invalid authentication configuration: {aggregate(problems)}")
+    for jwt in found.get("jwt") or ():
+        if selector := jwt["issuer"].get("egressSelectorType"):
+            check_egress(selector, egress)
     return AuthenticationSettings(tuple(map(_issuer, found.get("jwt") or ())), _anonymous(found.get("anonymous")))
 
 

@@ -82,11 +82,16 @@ class ConfigurationFile:
     """Follows the file. What it says of anonymous users must stay as it was at the start."""
 
     def __init__(
-        self, issuers: ConfiguredIssuers, anonymous: AnonymousSettings | None, disallowed: Collection[str]
+        self,
+        issuers: ConfiguredIssuers,
+        anonymous: AnonymousSettings | None,
+        disallowed: Collection[str],
+        egress: frozenset[str] | None = None,
     ) -> None:
         self._issuers = issuers
         self._anonymous = anonymous
         self._disallowed = disallowed
+        self._egress = egress
 
     def follow(self, file: Path, content: bytes) -> ReloadedFile:
         return ReloadedFile(file, content, self.reload)
@@ -94,7 +99,7 @@ class ConfigurationFile:
     async def reload(self, data: bytes) -> None:
         """Raises ValueError."""
         try:
-            settings = read_authentication_configuration(data, disallowed_issuers=self._disallowed)
+            settings = read_authentication_configuration(data, disallowed_issuers=self._disallowed, egress=self._egress)
             if settings.anonymous != self._anonymous:
                 raise ValueError("anonymous: Forbidden: changed from initial configuration file")
             await self._issuers.replace(settings.issuers)

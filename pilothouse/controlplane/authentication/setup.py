@@ -78,7 +78,8 @@ def _settings(options: CompletedOptions, service_accounts: ServiceAccountConfig,
     if data:
         from pilothouse.controlplane.authentication.configuration import read_authentication_configuration
 
-        return read_authentication_configuration(data, disallowed_issuers=service_accounts.issuers)
+        egress = options.egress_selector.selections
+        return read_authentication_configuration(data, disallowed_issuers=service_accounts.issuers, egress=egress)
     return (
         AuthenticationSettings((issuer_of_flags(options.oidc),)) if options.oidc.enabled else AuthenticationSettings()
     )
@@ -118,7 +119,8 @@ def _follow(
 ) -> Callable[[], Coroutine[Any, Any, None]]:
     from pilothouse.controlplane.authentication.reload import ConfigurationFile
 
-    configuration = ConfigurationFile(issuers, settings.anonymous, service_accounts.issuers)
+    egress = options.egress_selector.selections
+    configuration = ConfigurationFile(issuers, settings.anonymous, service_accounts.issuers, egress)
     return configuration.follow(Path(options.authentication.config), data).run
 
 

@@ -59,8 +59,9 @@ def _issuer_errors(issuer: Json, disallowed: Collection[str], path: Path) -> Ite
     yield from _audience_errors(issuer, path)
     if authority := text(issuer, "certificateAuthority"):
         yield from _authority_errors(authority, path.child("certificateAuthority"))
-    if selector := text(issuer, "egressSelectorType"):
-        why = "egress selectors are not supported by this version"
+    selector = text(issuer, "egressSelectorType")
+    if selector not in ("", "controlplane", "cluster"):
+        why = "egress selector must be either controlplane or cluster"
         yield invalid(path.child("egressSelectorType"), selector, why)
 
 

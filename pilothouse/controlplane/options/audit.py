@@ -11,6 +11,7 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.flags.declare import flag
 from pilothouse.machinery.flags.values import BOOL, DURATION, FLOAT, INT, STRING
 
+_BACKOFF = 10.0
 _MODES = ("batch", "blocking", "blocking-strict")
 _VERSION = "audit.k8s.io/v1"
 _FORMATS = ("legacy", "json")
@@ -82,10 +83,10 @@ class AuditOptions:
     webhook_config_file: str = flag("audit-webhook-config-file", STRING, "", "A kubeconfig: where to send events to.")
     webhook_version: str = flag("audit-webhook-version", STRING, _VERSION, f"The version of sent events: {_VERSION}.")
     webhook_initial_backoff: float = flag(
-        "audit-webhook-initial-backoff", DURATION, 10.0, "How long to wait before events are sent again."
+        "audit-webhook-initial-backoff", DURATION, _BACKOFF, "How long to wait before events are sent again."
     )
     webhook_old_backoff: float = flag(
-        "audit-webhook-batch-initial-backoff", DURATION, 10.0, "The old name of --audit-webhook-initial-backoff."
+        "audit-webhook-batch-initial-backoff", DURATION, _BACKOFF, "The old name of --audit-webhook-initial-backoff."
     )
     webhook_mode: str = flag("audit-webhook-mode", STRING, "batch", f"How events are sent: {', '.join(_MODES)}.")
     webhook_buffer_size: int = flag("audit-webhook-batch-buffer-size", INT, 10000, "Events that may wait.")
@@ -101,6 +102,12 @@ class AuditOptions:
     webhook_max_batch_size: int = flag(
         "audit-webhook-truncate-max-batch-size", INT, MAX_BATCH, "The most bytes of a batch."
     )
+
+    @property
+    def backoff(self) -> float:
+        """How long to wait before events are sent again, by whichever of its two flags was given."""
+        given = self.webhook_initial_backoff != _BACKOFF
+        return self.webhook_initial_backoff if given else self.webhook_old_backoff
 
     @property
     def log_batching(self) -> BatchOptions:

@@ -50,7 +50,9 @@ def complete(options: Options) -> CompletedOptions:
         oidc=replace(options.oidc, given=any(name.startswith("oidc-") for name in options.given)),
         misc=replace(options.misc, service_cluster_ip_range=ranges),
         generic=replace(options.generic, advertise_address=_advertise_address(options)),
-        controllers=replace(options.controllers, leader_elect=_leader_elect(options)),
+        controllers=replace(
+            options.controllers, leader_elect=_leader_elect(options), controllers=_controllers(options)
+        ),
     )
 
 
@@ -74,6 +76,12 @@ def _anonymous(options: Options, modes: tuple[str, ...]) -> bool:
     if "anonymous-auth" in options.given:
         log.warning("AnonymousAuth is not allowed with the AlwaysAllow authorizer. Resetting AnonymousAuth to false.")
     return False
+
+
+def _controllers(options: Options) -> tuple[str, ...]:
+    """The flag is kube-controller-manager's as well, and the controllers are in here."""
+    collector = () if options.generic.enable_garbage_collector else ("-garbage-collector-controller",)
+    return (*collector, *options.controllers.controllers)
 
 
 def _leader_elect(options: Options) -> bool:

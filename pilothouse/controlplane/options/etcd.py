@@ -10,7 +10,7 @@ from pilothouse.apiserver.storage.interface import DEFAULT_ROOT
 from pilothouse.controlplane.options.files import missing_files
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.flags.declare import flag
-from pilothouse.machinery.flags.values import BOOL, DURATION, STRING, STRINGS
+from pilothouse.machinery.flags.values import BOOL, DURATION, INT, STRING, STRINGS
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,12 @@ class EtcdOptions:
     )
     healthcheck_timeout: float = flag(
         "etcd-healthcheck-timeout", DURATION, 2.0, "How long the store may take to answer a health check."
+    )
+    readycheck_timeout: float = flag(
+        "etcd-readycheck-timeout", DURATION, 2.0, "How long the store may take to answer a check of readiness."
+    )
+    lease_reuse_duration: int = flag(
+        "lease-reuse-duration-seconds", INT, 60, "For how many seconds keys with a time to live share a lease of etcd."
     )
     storage_backend: str = flag(
         "storage-backend", STRING, "", "'etcd3' with --etcd-servers, 'sqlite' without; follows from them if empty."

@@ -22,6 +22,9 @@ class MiscOptions:
     apiserver_count: int = flag(
         "apiserver-count", INT, 1, "How many servers there are, for --endpoint-reconciler-type=master-count."
     )
+    enable_logs_handler: bool = flag(
+        "enable-logs-handler", BOOL, False, "Serve the files in /var/log at /logs. Deprecated by upstream."
+    )
     endpoint_reconciler_type: str = flag(
         "endpoint-reconciler-type",
         STRING,

@@ -5,7 +5,7 @@ Options.parse(arguments).complete().validate()
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from typing import Any
 
@@ -18,6 +18,8 @@ from pilothouse.controlplane.options.authentication import AuthenticationOptions
 from pilothouse.controlplane.options.authorization import AuthorizationOptions
 from pilothouse.controlplane.options.compatibility import CompatibilityOptions
 from pilothouse.controlplane.options.controllers import ControllerOptions
+from pilothouse.controlplane.options.coordinated_leadership import CoordinatedLeadershipOptions
+from pilothouse.controlplane.options.egress import EgressSelectorOptions
 from pilothouse.controlplane.options.endpoint_controllers import EndpointControllerOptions
 from pilothouse.controlplane.options.etcd import EtcdOptions
 from pilothouse.controlplane.options.features import FeatureOptions
@@ -29,7 +31,12 @@ from pilothouse.controlplane.options.pilothouse import PilothouseOptions
 from pilothouse.controlplane.options.request_header import RequestHeaderOptions
 from pilothouse.controlplane.options.serving import InsecureServingOptions, SecureServingOptions
 from pilothouse.controlplane.options.token_webhook import TokenWebhookOptions
-from pilothouse.controlplane.options.upstream_flags import UNSUPPORTED, UNSUPPORTED_NAMES, WITHOUT_EFFECT
+from pilothouse.controlplane.options.upstream_flags import (
+    UNSUPPORTED,
+    UNSUPPORTED_NAMES,
+    WITHOUT_EFFECT,
+    refused_values,
+)
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.flags.declare import Flag, build, flags_of, shown_values
 from pilothouse.machinery.flags.flagset import FlagError, parse
@@ -48,10 +55,12 @@ SECTIONS: dict[str, type[Any]] = {
     "token_webhook": TokenWebhookOptions,
     "authorization": AuthorizationOptions,
     "api_enablement": APIEnablementOptions,
+    "egress_selector": EgressSelectorOptions,
     "admission": AdmissionOptions,
     "logs": LogsOptions,
     "kubelet": KubeletOptions,
     "misc": MiscOptions,
+    "coordinated_leadership": CoordinatedLeadershipOptions,
     "aggregator": AggregatorOptions,
     "request_header": RequestHeaderOptions,
     "controllers": ControllerOptions,
@@ -75,10 +84,12 @@ class Options:
     token_webhook: TokenWebhookOptions = field(default_factory=TokenWebhookOptions)
     authorization: AuthorizationOptions = field(default_factory=AuthorizationOptions)
     api_enablement: APIEnablementOptions = field(default_factory=APIEnablementOptions)
+    egress_selector: EgressSelectorOptions = field(default_factory=EgressSelectorOptions)
     admission: AdmissionOptions = field(default_factory=AdmissionOptions)
     logs: LogsOptions = field(default_factory=LogsOptions)
     kubelet: KubeletOptions = field(default_factory=KubeletOptions)
     misc: MiscOptions = field(default_factory=MiscOptions)
+    coordinated_leadership: CoordinatedLeadershipOptions = field(default_factory=CoordinatedLeadershipOptions)
     aggregator: AggregatorOptions = field(default_factory=AggregatorOptions)
     request_header: RequestHeaderOptions = field(default_factory=RequestHeaderOptions)
     controllers: ControllerOptions = field(default_factory=ControllerOptions)
@@ -86,6 +97,8 @@ class Options:
     pilothouse: PilothouseOptions = field(default_factory=PilothouseOptions)
     given: frozenset[str] = frozenset()
     """The names of the flags that the command line has."""
+    without_effect: Mapping[str, Any] = field(default_factory=dict)
+    """The values of those among them that nothing goes by."""
 
     @classmethod
     def parse(cls, arguments: Iterable[str]) -> Options:
@@ -94,7 +107,7 @@ class Options:
         if positionals := [word for word in parsed.positionals if word]:
             raise FlagError(f'"pilothouse serve" does not take any arguments, got {quoted_list(positionals)}')
         sections = {name: build(section, parsed.values) for name, section in SECTIONS.items()}
-        return cls(**sections, given=frozenset(parsed.values))
+        return cls(**sections, given=frozenset(parsed.values), without_effect=parsed.values)
 
     def shown(self) -> dict[str, str]:
         """Return the values of all flags that have an effect, by name."""
@@ -104,6 +117,7 @@ class Options:
         """Everything that is wrong, section by section; nothing when the options make sense."""
         for name in sorted(self.given & UNSUPPORTED_NAMES):
             yield f"--{name} is not supported by this version"
+        yield from refused_values(self.without_effect)
         for name in SECTIONS:
             yield from getattr(self, name).validate()
 

@@ -5,8 +5,10 @@ authentication or authorization, that is off unless it is given.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import ClassVar
 
+from pilothouse.apiserver.serving.certificate_files import KeyPair
 from pilothouse.apiserver.serving.tls_options import INSECURE_NAMES, PREFERRED_NAMES, VERSIONS, unknown_names
 from pilothouse.controlplane.options.files import missing_files
 from pilothouse.machinery.dataclass import dataclass
@@ -32,6 +34,13 @@ class SecureServingOptions:
         "The address to listen on for --secure-port; 0.0.0.0 or :: for all of the host's.",
     )
     secure_port: int = flag("secure-port", INT, 6443, "The port for HTTPS. 0 takes any free one.")
+    cert_dir: str = flag(
+        "cert-dir",
+        STRING,
+        "",
+        "The directory with apiserver.crt and apiserver.key, which are made if they are missing. Without it they are in"
+        " --data-dir. Ignored with --tls-cert-file.",
+    )
     tls_cert_file: str = flag(
         "tls-cert-file",
         STRING,
@@ -58,6 +67,13 @@ class SecureServingOptions:
         "permit-port-sharing", BOOL, False, "Let other processes listen on the same port (SO_REUSEPORT)."
     )
 
+    @property
+    def given_pair(self) -> KeyPair | None:
+        """The serving certificate and key outside the data directory; those of --cert-dir may have to be made."""
+        if self.tls_cert_file:
+            return KeyPair(Path(self.tls_cert_file), Path(self.tls_private_key_file))
+        return _pair_in(Path(self.cert_dir)) if self.cert_dir else None
+
     def validate(self) -> Iterator[str]:
         if not 0 <= self.secure_port <= 65535:
             yield f"--secure-port {self.secure_port} must be between 0 and 65535, inclusive. 0 for any free port"
@@ -71,6 +87,10 @@ class SecureServingOptions:
         yield from unknown_names(self.tls_min_version, self.tls_cipher_suites)
         for text in self.tls_sni_cert_key:
             yield from _validate_pair(text)
+
+
+def _pair_in(directory: Path) -> KeyPair:
+    return KeyPair(directory / "apiserver.crt", directory / "apiserver.key")
 
 
 def _validate_pair(text: str) -> Iterator[str]:

@@ -1,11 +1,12 @@
 """Flags of kube-apiserver that nothing here goes by.
 
-Some are accepted so that its command lines work here: each tunes something that this server does not have or does by
-itself, so that no answer to a client depends on it. Those whose feature is not there are refused, never ignored.
+Some are accepted so that its command lines work here: what each promises is kept whatever its value is. A value of
+theirs that promises something else is refused, and so are flags whose feature is not there; none is ignored.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from pilothouse.machinery.flags.declare import Flag
@@ -20,31 +21,53 @@ def _flag(name: str, type: FlagType[Any], why: str) -> Flag:
 
 WITHOUT_EFFECT = [
     _flag("contention-profiling", BOOL, "There are no Go locks to profile."),
-    _flag("default-watch-cache-size", INT, "Watch caches size themselves."),
-    _flag("delete-collection-workers", INT, "The objects of a collection are deleted one after the other."),
-    _flag("enable-garbage-collector", BOOL, "Owner references are always honoured on deletion."),
-    _flag("etcd-count-metric-poll-period", DURATION, "Object counts are known without polling."),
-    _flag("etcd-db-metric-poll-interval", DURATION, "The size of the store is known without polling."),
-    _flag("etcd-readycheck-timeout", DURATION, "Readiness uses --etcd-healthcheck-timeout."),
-    _flag("lease-reuse-duration-seconds", INT, "Leases of short-lived keys are managed by the store."),
-    _flag("log-flush-frequency", DURATION, "The log is not buffered."),
-    _flag("permit-address-sharing", BOOL, "The address can always be had again at once."),
+    _flag("default-watch-cache-size", INT, "Watch caches are sized automatically; deprecated by upstream."),
+    _flag("etcd-count-metric-poll-period", DURATION, "Object counts are never older than any period."),
+    _flag("etcd-db-metric-poll-interval", DURATION, "The size of the store is never older than any interval."),
+    _flag("log-flush-frequency", DURATION, "The log is flushed with every line."),
+    _flag("permit-address-sharing", BOOL, "Listeners have SO_REUSEADDR, as those of Go's net package always do."),
     _flag("show-hidden-metrics-for-version", STRING, "No metric is hidden."),
-    _flag("shutdown-watch-termination-grace-period", DURATION, "Watches are ended at once, and cleanly."),
-    _flag("watch-cache-sizes", STRINGS, "Watch caches size themselves."),
+    _flag("shutdown-watch-termination-grace-period", DURATION, "Watches end at once, and cleanly: within any period."),
+    _flag("watch-cache-sizes", STRINGS, "All sizes but 0 mean the same, as they do upstream."),
 ]
 
+
+def _is_off(value: Any) -> bool:
+    return not value
+
+
+def _names_a_cache_of_none(sizes: Any) -> bool:
+    return any(size.partition("#")[2].strip() == "0" for size in sizes)
+
+
+REFUSED_VALUES: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "default-watch-cache-size": (_is_off, "watch caches can not be turned off"),
+    "etcd-count-metric-poll-period": (_is_off, "the metric can not be turned off"),
+    "etcd-db-metric-poll-interval": (_is_off, "the metric can not be turned off"),
+    "show-hidden-metrics-for-version": (
+        lambda version: version not in ("", "1.35"),
+        "must be omitted or have the value '1.35': only the previous minor version is allowed",
+    ),
+    "watch-cache-sizes": (_names_a_cache_of_none, "watch caches can not be turned off"),
+}
+"""By flag: which values promise something that is not kept here, and what to say of them."""
+
+
+def refused_values(given: Mapping[str, Any]) -> Iterator[str]:
+    for name, (is_refused, why) in REFUSED_VALUES.items():
+        if name in given and is_refused(given[name]):
+            yield f"--{name}: {why}"
+
+
 _UNSUPPORTED_BOOLEANS = """
-    enable-logs-handler
     log-json-split-stream log-text-split-stream
 """
 
 _UNSUPPORTED_VALUES = """
     admission-control allow-metric-labels allow-metric-labels-manifest
-    cert-dir coordinated-leadership-lease-duration
-    coordinated-leadership-renew-deadline coordinated-leadership-retry-period debug-socket-path
+    debug-socket-path
     disabled-metrics
-    egress-selector-config-file etcd-servers-overrides
+    etcd-servers-overrides
     kubelet-read-only-port kubernetes-service-node-port
     log-json-info-buffer-size log-text-info-buffer-size max-connection-bytes-per-sec
     peer-advertise-ip peer-advertise-port peer-ca-file

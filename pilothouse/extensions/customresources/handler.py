@@ -6,6 +6,7 @@ What no definition serves goes to the delegate, and so falls off the end of the 
 from __future__ import annotations
 
 import asyncio
+import logging
 
 from pilothouse.apiserver.admission.chain import AdmissionChain
 from pilothouse.apiserver.endpoints.deprecation import warn_of_deprecation
@@ -31,8 +32,11 @@ from pilothouse.extensions.customresources.served_definition import (
 from pilothouse.machinery.conditions import is_true
 from pilothouse.machinery.errors import BadRequest, MethodNotAllowed, NotFound
 from pilothouse.machinery.objects import Json, name_of, uid_of
+from pilothouse.machinery.server_errors import InternalError
 
 _ACROSS_NAMESPACES = ("list", "watch")
+_log = logging.getLogger(__name__)
+
 _OF_ONE = ("update", "patch")
 
 
@@ -57,6 +61,9 @@ class CustomResources:
         serving = self._serving.get(f"{info.resource}.{info.group}")
         if serving is None or not _serves(serving.resource, info):
             return await self._delegate(request)
+        if problem := serving.resource.conversion_problem:
+            _log.error("error resolving resource %s.%s: %s", info.resource, info.group, problem)
+            raise InternalError.of("error resolving resource")
         serving.begin()
         try:
             await serving.shared.of(info.version).start()

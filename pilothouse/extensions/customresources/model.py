@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.kube_versions import preference
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.validation.ca_bundles import ca_bundle_problem
 
 if TYPE_CHECKING:
     from pilothouse.extensions.schema.compiled import CompiledSchema
@@ -100,6 +102,13 @@ class CustomResource:
     @property
     def converts_by_webhook(self) -> bool:
         return (self.spec.get("conversion") or {}).get("strategy") == "Webhook"
+
+    @cached_property
+    def conversion_problem(self) -> str:
+        """Why its conversion webhook can not be asked, whatever it would answer; empty where it can."""
+        config = ((self.spec.get("conversion") or {}).get("webhook") or {}).get("clientConfig") or {}
+        bundle = config.get("caBundle") if self.converts_by_webhook else None
+        return ca_bundle_problem(base64.b64decode(bundle)) if bundle else ""
 
     def stored_in(self, version: str) -> CustomResource:
         """Return the resource as it would be if this version were the stored one."""

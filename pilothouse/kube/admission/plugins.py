@@ -68,6 +68,7 @@ from pilothouse.kube.core.resourcequotas import RESOURCE_QUOTAS
 from pilothouse.kube.core.serviceaccounts import SERVICE_ACCOUNTS
 from pilothouse.kube.networking.ingress_classes import INGRESS_CLASSES
 from pilothouse.kube.node.runtimeclasses import RUNTIME_CLASSES
+from pilothouse.kube.resource.device_classes import DEVICE_CLASSES
 from pilothouse.kube.scheduling.pod_groups import POD_GROUPS
 from pilothouse.kube.scheduling.priorityclasses import PRIORITY_CLASSES
 from pilothouse.kube.scheduling.workloads import WORKLOADS
@@ -166,7 +167,9 @@ PLUGINS: dict[str, _Make] = {
         parts.authorizer,
         parts.webhook_client("ValidatingAdmissionWebhook"),
     ),
-    "ResourceQuota": lambda parts: ResourceQuota(StoredQuotas(parts.registries.open(RESOURCE_QUOTAS))),
+    "ResourceQuota": lambda parts: ResourceQuota(
+        StoredQuotas(parts.registries.open(RESOURCE_QUOTAS)), parts.stored(DEVICE_CLASSES)
+    ),
     "AlwaysDeny": lambda parts: AlwaysDeny(),
 }
 

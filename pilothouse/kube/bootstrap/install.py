@@ -21,7 +21,7 @@ from pilothouse.kube.bootstrap.kubernetes_service import KubernetesService
 from pilothouse.kube.bootstrap.legacy_token_tracking import LegacyTokenTracking
 from pilothouse.kube.bootstrap.system_namespaces import SystemNamespaces
 from pilothouse.kube.bootstrap.written_endpoints import WrittenEndpoints
-from pilothouse.kube.coordination.leases import LEASES
+from pilothouse.kube.coordination.leases import leases_with
 from pilothouse.kube.core.configmaps import CONFIG_MAPS
 from pilothouse.kube.core.endpoints import ENDPOINTS
 from pilothouse.kube.core.namespaces import NAMESPACES
@@ -58,7 +58,7 @@ class Bootstrap:
         self._install_kubernetes_service(server)
 
     def _install_identity(self, server: GenericAPIServer) -> None:
-        leases = tracked_access(self.registries.open(LEASES))
+        leases = tracked_access(self.registries.open(leases_with(self.registries.features)))
         lease = IdentityLease(leases, host=hostname(), address=self.address)
         collector = IdentityLeaseGarbageCollector(leases)
         self._add(server, "start-kube-apiserver-identity-lease-controller", lease.start)

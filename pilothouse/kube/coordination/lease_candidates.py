@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
-from pilothouse.kube.coordination.leases import GROUP
+from pilothouse.kube.coordination.leases import GROUP, OLDEST_EMULATION_VERSION, validate_strategy
 from pilothouse.kube.strategy import KubeStrategy
-from pilothouse.kube.validation.fields import follow, non_empty, one_of
+from pilothouse.kube.validation.fields import follow, non_empty
 from pilothouse.machinery import semver
 from pilothouse.machinery.field import Errors, Path, invalid, required, root
 from pilothouse.machinery.nested_fields import part, text
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.immutable import validate_immutable_field
-from pilothouse.machinery.validation.names import is_config_map_key, is_qualified_name
-
-OLDEST_EMULATION_VERSION = "OldestEmulationVersion"
+from pilothouse.machinery.validation.names import is_config_map_key
 
 _ZERO = ("0", "0", "0", "")
 _SPEC = "io.k8s.api.coordination.v1alpha2.LeaseCandidateSpec"
@@ -47,7 +45,7 @@ def _validate_spec(spec: Json, path: Path) -> Errors:
         why = "must be specified when `strategy` is 'OldestEmulationVersion'"
         yield required(path.child("emulationVersion"), why)
     if strategy:
-        yield from _validate_strategy(strategy, path.child("strategy", "strategy"))
+        yield from validate_strategy(strategy, path.child("strategy"))
 
 
 def _validate_versions(spec: Json, path: Path) -> Errors:
@@ -68,13 +66,6 @@ def _is_version(version: str) -> list[str]:
 def _order(version: str) -> tuple[object, ...]:
     """What versions are compared by; one that is none comes before all others."""
     return semver.ordinal(*(semver.parts_of(version) or _ZERO))
-
-
-def _validate_strategy(strategy: str, path: Path) -> Errors:
-    if "/" in strategy:
-        yield from follow(is_qualified_name, strategy, path)
-    else:
-        yield from one_of(strategy, path, (OLDEST_EMULATION_VERSION,))
 
 
 LEASE_CANDIDATES = Resource(

@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
-from pilothouse.kube.validation.fields import nonnegative
-from pilothouse.machinery.field import Errors, invalid, root
+from pilothouse.apiserver.server.features import COORDINATED_LEADER_ELECTION, FeatureGates
+from pilothouse.kube.validation.fields import follow, nonnegative, one_of
+from pilothouse.machinery.field import Errors, Path, forbidden, invalid, root
 from pilothouse.machinery.nested_fields import part
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.validation.names import is_qualified_name
 
 GROUP = "coordination.k8s.io"
+OLDEST_EMULATION_VERSION = "OldestEmulationVersion"
 
 
 class LeaseStrategy(Strategy):
     allow_create_on_update = True
     allow_unconditional_update = False
 
+    def __init__(self, *, coordinated: bool = False) -> None:
+        """`coordinated`: whether the fields of coordinated leader election are kept."""
+        self._coordinated = coordinated
+
     def prepare_for_create(self, obj: Json) -> None:
-        _drop_coordination(obj, {})
+        if not self._coordinated:
+            _drop_coordination(obj, {})
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
-        _drop_coordination(obj, part(old, "spec"))
+        if not self._coordinated:
+            _drop_coordination(obj, part(old, "spec"))
 
     def validate(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)
@@ -33,7 +44,7 @@ class LeaseStrategy(Strategy):
 
 
 def _drop_coordination(obj: Json, stored: Json) -> None:
-    """Coordinated leader election is off in v1.36: its fields are kept only where they were stored before."""
+    """Where coordinated leader election is off, its fields are kept only where they were stored before."""
     for field in ("strategy", "preferredHolder"):
         if stored.get(field) is None:
             part(obj, "spec").pop(field, None)
@@ -46,6 +57,20 @@ def _validate_spec(spec: Json) -> Errors:
         yield invalid(path.child("leaseDurationSeconds"), duration, "must be greater than 0")
     if transitions is not None:
         yield from nonnegative(transitions, path.child("leaseTransitions"))
+    strategy = spec.get("strategy")
+    if strategy is not None:
+        yield from validate_strategy(strategy, path.child("strategy"))
+    if spec.get("preferredHolder") and not strategy:
+        yield forbidden(path.child("preferredHolder"), "may only be specified if `strategy` is defined")
+
+
+def validate_strategy(strategy: str, path: Path) -> Errors:
+    """Errors name `strategy` twice in their path, as upstream's do."""
+    path = path.child("strategy")
+    if "/" in strategy:
+        yield from follow(is_qualified_name, strategy, path)
+    else:
+        yield from one_of(strategy, path, (OLDEST_EMULATION_VERSION,))
 
 
 LEASES = Resource(
@@ -62,3 +87,10 @@ LEASES = Resource(
         AGE,
     ],
 )
+
+_COORDINATED_LEASES = replace(LEASES, strategy=LeaseStrategy(coordinated=True))
+
+
+def leases_with(features: FeatureGates) -> Resource:
+    """The resource as the gates have it."""
+    return _COORDINATED_LEASES if features.enabled(COORDINATED_LEADER_ELECTION) else LEASES

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pilothouse.apiserver.endpoints.deprecation import Deprecation
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion
 from pilothouse.kube.coordination.lease_candidates import LEASE_CANDIDATES
-from pilothouse.kube.coordination.leases import GROUP, LEASES
+from pilothouse.kube.coordination.leases import GROUP, leases_with
 from pilothouse.kube.other_versions import in_version
 from pilothouse.kube.served import Registries, served
 from pilothouse.machinery.names import GroupVersion
@@ -15,7 +15,7 @@ _V1, _V1BETA1, _V1ALPHA2 = (GroupVersion(GROUP, version) for version in ("v1", "
 
 class CoordinationStorageProvider:
     def open(self, registries: Registries) -> APIGroup:
-        stable = APIVersion(_V1, [served(registries.open(LEASES))])
+        stable = APIVersion(_V1, [served(registries.open(leases_with(registries.features)))])
         return APIGroup(GROUP, [stable, *_candidates(registries)])
 
 

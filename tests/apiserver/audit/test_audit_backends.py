@@ -61,7 +61,7 @@ async def test_events_are_sent_in_batches_and_none_is_lost_at_the_end() -> None:
     backend = BatchBackend("test", send, BatchConfig(max_size=3, max_wait=3600.0))
     running = asyncio.ensure_future(backend.run())
     for number in range(7):
-        assert backend.process({"n": number})
+        assert await backend.process({"n": number})
     await twice.wait()
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
@@ -78,12 +78,14 @@ async def test_events_wait_in_a_buffer_that_is_bounded_in_bytes() -> None:
 
     backend = BatchBackend("test", send, BatchConfig(buffer_bytes=1000, max_size=1))
     for number in range(5):
-        assert backend.process({"n": number, "responseObject": orjson.Fragment(b'"%b"' % (b"x" * 400))})
+        assert await backend.process({"n": number, "responseObject": orjson.Fragment(b'"%b"' % (b"x" * 400))})
     running = asyncio.ensure_future(backend.run())
     await once.wait()
     await asyncio.sleep(0)
     assert [event["n"] for event in sent] == [0, 1]
-    assert backend.process({"n": 5, "responseObject": orjson.Fragment(b'"%b"' % (b"x" * 900))}), "there is room again"
+    assert await backend.process({"n": 5, "responseObject": orjson.Fragment(b'"%b"' % (b"x" * 900))}), (
+        "there is room again"
+    )
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
     assert [event["n"] for event in sent] == [0, 1, 5]
@@ -94,20 +96,20 @@ async def test_when_the_buffer_is_full_requests_go_on_and_events_are_lost() -> N
         raise AssertionError
 
     backend = BatchBackend("test", never, BatchConfig(buffer_size=1))
-    assert backend.process({}) is True
-    assert backend.process({}) is True
+    assert await backend.process({}) is True
+    assert await backend.process({}) is True
 
 
 @pytest.mark.parametrize(
     ("strict", "stage", "kept"), [(False, "RequestReceived", True), (True, "RequestReceived", False)]
 )
-def test_only_a_strict_log_keeps_a_request_from_going_on_when_it_can_not_write(
+async def test_only_a_strict_log_keeps_a_request_from_going_on_when_it_can_not_write(
     strict: bool, stage: str, kept: bool
 ) -> None:
-    def full(events: list[Any]) -> None:
+    async def full(events: list[Any]) -> None:
         raise OSError(28, "No space left on device")
 
-    assert BlockingBackend("test", full, strict=strict, truncation=None).process({"stage": stage}) is kept
+    assert await BlockingBackend("test", full, strict=strict, truncation=None).process({"stage": stage}) is kept
 
 
 @given(

@@ -259,7 +259,7 @@ async def test_a_terminating_server_turns_requests_away_but_still_tells_its_heal
 
 
 class _Kept(list[Json]):
-    def process(self, event: Json) -> bool:
+    async def process(self, event: Json) -> bool:
         self.append(dict(event))
         return True
 

@@ -223,7 +223,7 @@ def _chain(api: Handler, request_timeout: float = 60.0) -> Handler:
 
 
 class Nowhere:
-    def process(self, event: Json) -> bool:
+    async def process(self, event: Json) -> bool:
         return True
 
 

@@ -54,7 +54,11 @@ def test_resources_that_make_no_sense_are_refused(resources: list[str], why: str
         ({"secretbox": {"keys": [{"name": "k", "secret": "YWJj"}]}}, "got 3, expected one of [32]"),
         ({"kms": {"name": "a:b", "endpoint": "unix:///x", "apiVersion": "v2"}}, "must not contain ':'"),
         ({"kms": {"name": "a", "endpoint": "tcp://x", "apiVersion": "v2"}}, 'unsupported scheme "tcp"'),
-        ({"kms": {"name": "a", "endpoint": "unix:///x", "apiVersion": "v1"}}, "KMSv1 is deprecated"),
+        ({"kms": {"name": "a", "endpoint": "unix:///x", "apiVersion": "v3"}}, "only v1 and v2 are supported"),
+        (
+            {"kms": {"name": "a", "endpoint": "unix:///x", "cachesize": 0}},
+            "or negative to disable",
+        ),
         ({"kms": {"name": "a", "endpoint": "unix:///x", "apiVersion": "v2", "timeout": "-1s"}}, "positive value"),
     ],
 )
@@ -68,6 +72,18 @@ def test_what_is_wrong_with_a_secret_is_said_without_the_secret() -> None:
     (error,) = validate_configuration(wrong)
     assert "dG9vIHNob3J0" not in str(error)
     assert "REDACTED" in str(error)
+
+
+@pytest.mark.parametrize("version", [{}, {"apiVersion": "v1"}])
+def test_the_first_version_of_kms_is_refused_as_upstream_does_without_its_gate(version: dict[str, Any]) -> None:
+    configured = config((["secrets"], [{"kms": {"name": "a", "endpoint": "unix:///x", **version}}]))
+    assert [*validate_configuration(configured)] == []
+    with pytest.raises(ValueError) as refused:
+        build_encryption(configured)
+    assert str(refused.value) == (
+        "error while building transformers: KMSv1 is deprecated and will only receive security updates going forward. "
+        "Use KMSv2 instead.  Set --feature-gates=KMSv1=true to use the deprecated KMSv1 feature."
+    )
 
 
 def test_an_entry_that_an_earlier_one_covers_is_refused() -> None:

@@ -10,7 +10,7 @@ import pytest
 from whole_server import whole_server
 
 from pilothouse.machinery.objects import Json
-from pilothouse.testing import API
+from pilothouse.testing import API, Answer
 
 QUOTAS = "/api/v1/namespaces/default/resourcequotas"
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
@@ -89,3 +89,27 @@ async def test_an_update_is_charged_for_what_it_uses_more(server: API) -> None:
     assert await used(server, "q") == {"services.nodeports": "2"}
     more = await server.request("POST", services, {"metadata": {"name": "t"}, "spec": spec | {"type": "NodePort"}})
     assert more.status == 403
+
+
+async def test_devices_are_limited_by_class_and_by_what_pods_call_it(server: API) -> None:
+    spec = {"extendedResourceName": "example.com/gpu"}
+    classes = "/apis/resource.k8s.io/v1/deviceclasses"
+    made = await server.request("POST", classes, {"metadata": {"name": "gpu"}, "spec": spec})
+    await server.request("GET", f"{classes}?resourceVersion={made.json['metadata']['resourceVersion']}")
+    by_class, by_name = "gpu.deviceclass.resource.k8s.io/devices", "requests.example.com/gpu"
+    await quota(server, "q", {by_class: "3", by_name: "2"}, {by_class: "0", by_name: "0"})
+
+    async def claim(name: str, count: int) -> Answer:
+        exactly = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": count}
+        devices = {"requests": [{"name": "r", "exactly": exactly}]}
+        body = {"metadata": {"name": name}, "spec": {"devices": devices}}
+        return await server.request("POST", "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims", body)
+
+    refused = await claim("a", 4)
+    assert (refused.status, refused.json["message"]) == (
+        403,
+        f'resourceclaims.resource.k8s.io "a" is forbidden: exceeded quota: q, requested: {by_class}=4,{by_name}=4, '
+        f"used: {by_class}=0,{by_name}=0, limited: {by_class}=3,{by_name}=2",
+    )
+    assert (await claim("b", 2)).status == 201
+    assert await used(server, "q") == {by_class: "2", by_name: "2"}

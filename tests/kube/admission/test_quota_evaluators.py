@@ -10,6 +10,7 @@ import pytest
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.authn.user import User
 from pilothouse.kube.admission.quota.claims import ClaimEvaluator
+from pilothouse.kube.admission.quota.device_claims import DeviceClaimEvaluator
 from pilothouse.kube.admission.quota.evaluators import CountEvaluator, ServiceEvaluator
 from pilothouse.kube.admission.quota.pods import PodEvaluator
 from pilothouse.machinery.names import GroupResource, GroupVersionKind, GroupVersionResource
@@ -199,3 +200,35 @@ def test_only_writes_that_can_change_what_is_used_are_looked_at() -> None:
     assert ServiceEvaluator().handles(_write(update))
     assert ClaimEvaluator().handles(_write(update, "status"))
     assert not CountEvaluator(GroupResource("", "secrets")).handles(_write(update))
+
+
+def test_a_resource_claim_uses_devices_by_class_and_by_what_pods_call_them() -> None:
+    exactly = {"exactly": {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 2}}
+    all_of = {"exactly": {"deviceClassName": "nic", "allocationMode": "All"}}
+    either = [
+        {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1},
+        {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 3},
+    ]
+    claim: Json = {"metadata": {}, "spec": {"devices": {"requests": [exactly, all_of, {"firstAvailable": either}]}}}
+    evaluator = DeviceClaimEvaluator(lambda: {"gpu": "example.com/gpu"})
+    by_class = {
+        "count/resourceclaims.resource.k8s.io": "1",
+        "gpu.deviceclass.resource.k8s.io/devices": "5",
+        "nic.deviceclass.resource.k8s.io/devices": "32",
+    }
+    assert shown(evaluator.usage(claim)) == {
+        **by_class,
+        "requests.deviceclass.resource.kubernetes.io/gpu": "5",
+        "requests.deviceclass.resource.kubernetes.io/nic": "32",
+        "requests.example.com/gpu": "5",
+    }
+    made_for_pod = {"annotations": {"resource.kubernetes.io/extended-resource-claim": "true"}}
+    assert shown(evaluator.usage(claim | {"metadata": made_for_pod})) == by_class
+    names = [*by_class, "requests.example.com/gpu", "requests.example.com/other", "pods"]
+    assert evaluator.matching(names) == sorted([*by_class, "requests.example.com/gpu"])
+
+
+def test_a_pod_uses_devices_that_it_asks_for_by_their_class() -> None:
+    name = "deviceclass.resource.kubernetes.io/gpu"
+    assert shown(PODS.usage(pod({name: "2"})))[f"requests.{name}"] == "2"
+    assert PODS.matching([f"requests.{name}"]) == [f"requests.{name}"]

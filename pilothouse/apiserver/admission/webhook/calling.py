@@ -18,7 +18,7 @@ from pilothouse.apiserver.admission.webhook.response import (
     read_response,
 )
 from pilothouse.apiserver.admission.webhook.review import AdmissionReview, new_review
-from pilothouse.apiserver.webhook.failures import WebhookCallFailed
+from pilothouse.apiserver.webhook.failures import NoClient, WebhookCallFailed
 from pilothouse.machinery.objects import Json
 
 _NO_VERSION = "could not create admission objects: webhook does not accept known AdmissionReview versions (v1, v1beta1)"
@@ -59,6 +59,8 @@ async def _ask(
     try:
         answer = await client.post(hook.client_config, review.body, timeout=hook.timeout)
         return read_response(review, answer, mutating=mutating)
+    except NoClient as error:
+        raise CallingWebhookFailed(hook.name, f"could not get REST client: {error}", code=500) from None
     except WebhookCallFailed as error:
         code = error.status.code if error.status else 503
         raise CallingWebhookFailed(hook.name, f"failed to call webhook: {error}", code=code) from None

@@ -10,7 +10,9 @@ from pilothouse.apiserver.storage.encryption.kms.provider import KmsProvider
 from pilothouse.apiserver.storage.encryption.local import AesCbc, AesGcm, Identity, Secretbox
 from pilothouse.apiserver.storage.encryption.transformer import Prefixed, PrefixTransformers, Transformer
 from pilothouse.apiserver.storage.encryption.validation import (
+    KMS_V1,
     PROVIDERS,
+    kms_version,
     parse_group_resource,
     validate_configuration,
 )
@@ -21,6 +23,10 @@ from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.status_error import aggregate
 
+_NO_KMS_V1 = (
+    "KMSv1 is deprecated and will only receive security updates going forward. Use KMSv2 instead.  "
+    "Set --feature-gates=KMSv1=true to use the deprecated KMSv1 feature."
+)
 _CIPHERS: dict[str, Callable[[bytes], Transformer]] = {"aesgcm": AesGcm, "aescbc": AesCbc, "secretbox": Secretbox}
 
 
@@ -57,7 +63,7 @@ def read_configuration(path: Path) -> Json:
 
 
 def build_encryption(config: Json) -> Encryption:
-    """Raises ValueError for a resource that an earlier entry has taken already."""
+    """Raises ValueError for a resource that an earlier entry has taken already, and for KMS v1."""
     by_resource: dict[GroupResource, list[Prefixed]] = {}
     providers: list[KmsProvider] = []
     for part in config["resources"]:
@@ -82,6 +88,8 @@ def _prefixed(provider: Json, providers: list[KmsProvider]) -> list[Prefixed]:
     if name == "identity":
         return [Prefixed(b"", Identity())]
     if name == "kms":
+        if kms_version(provider[name]) == KMS_V1:
+            raise ValueError(f"error while building transformers: {_NO_KMS_V1}")
         kms = KmsProvider.of(provider[name])
         providers.append(kms)
         return [Prefixed(f"k8s:enc:kms:v2:{kms.name}:".encode(), kms.transformer)]

@@ -15,7 +15,7 @@ from pilothouse.machinery.objects import Json
 
 PROVIDERS = ("kms", "aesgcm", "aescbc", "secretbox", "identity")
 _KEY_SIZES = {"aesgcm": (16, 24, 32), "aescbc": (16, 24, 32), "secretbox": (32,)}
-_NO_V1 = "KMSv1 is deprecated and off by default, and not supported by this version. Use KMSv2 instead."
+KMS_V1, KMS_V2 = "v1", "v2"
 _ALLOCATIONS = ("apiserveripinfo", "serviceipallocations", "servicenodeportallocations")
 
 
@@ -123,20 +123,26 @@ def _secret_problem(secret: str, sizes: Sequence[int]) -> str:
 
 
 def _validate_kms(kms: Json, path: Path, names: set[str]) -> Errors:
-    name = kms.get("name") or ""
+    name, version = kms.get("name") or "", kms_version(kms)
     if not name:
         yield required(path.child("name"), "name is a mandatory field for a provider")
-    if ":" in name:
+    if version != KMS_V1 and ":" in name:
         yield invalid(path.child("name"), name, f"invalid KMS provider name {name}, must not contain ':'")
-    if name in names:
+    if version != KMS_V1 and name in names:
         yield invalid(path.child("name"), name, f"duplicate KMS provider name {name}, names must be unique")
     yield from _validate_timeout(kms.get("timeout"), path.child("timeout"))
     yield from _validate_endpoint(kms.get("endpoint") or "", path.child("endpoint"))
-    if kms.get("cachesize") is not None:
+    if version != KMS_V1 and kms.get("cachesize") is not None:
         yield invalid(path.child("cachesize"), kms["cachesize"], "cachesize is not supported in v2")
-    version = kms.get("apiVersion") or "v1"
-    if version != "v2":
-        yield invalid(path.child("apiVersion"), version, _NO_V1)
+    if version == KMS_V1 and kms.get("cachesize") == 0:
+        yield invalid(path.child("cachesize"), 0, "cachesize should be a positive value, or negative to disable")
+    if version not in (KMS_V1, KMS_V2):
+        why = "unsupported apiVersion apiVersion for KMS provider, only v1 and v2 are supported"
+        yield invalid(path.child("apiVersion"), version, why)
+
+
+def kms_version(kms: Json) -> str:
+    return kms.get("apiVersion") or KMS_V1
 
 
 def _validate_timeout(timeout: str | None, path: Path) -> Errors:

@@ -14,7 +14,7 @@ from pilothouse.apiserver.storage.etcd.client import EtcdClient
 
 # A lease is used again for a twentieth of the time to live, but not for longer than a minute or for more keys.
 _REUSE_SHARE = 0.05
-_REUSE_SECONDS = 60
+REUSE_SECONDS = 60
 _MAX_KEYS = 1000
 
 _KEYS_PER_LEASE = Histogram(
@@ -32,15 +32,19 @@ class LeaseManager:
     _expires: float  # when _lease runs out
     _keys: int  # how many writes were given _lease
 
-    def __init__(self, client: EtcdClient, *, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, client: EtcdClient, *, reuse: int = REUSE_SECONDS, now: Callable[[], float] = time.monotonic
+    ) -> None:
+        """`reuse`: for how many seconds a lease is given to more keys."""
         self._client = client
+        self._reuse = reuse
         self._now = now
         self._lock = asyncio.Lock()
         self.forget()
 
     async def lease_for(self, ttl: int) -> int:
         """A lease that lasts for `ttl` seconds, or a little longer."""
-        reuse = min(int(_REUSE_SHARE * ttl), _REUSE_SECONDS)
+        reuse = min(int(_REUSE_SHARE * ttl), self._reuse)
         async with self._lock:
             now = self._now()
             self._keys += 1

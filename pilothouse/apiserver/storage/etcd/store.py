@@ -24,7 +24,7 @@ from pilothouse.apiserver.storage.etcd.endpoint import EtcdEndpoint, EtcdTlsFile
 from pilothouse.apiserver.storage.etcd.failures import CompactedRevision, LeaseNotFound, RevisionToCome
 from pilothouse.apiserver.storage.etcd.feed import EtcdFeed
 from pilothouse.apiserver.storage.etcd.keys import EtcdKeyRange
-from pilothouse.apiserver.storage.etcd.leases import LeaseManager
+from pilothouse.apiserver.storage.etcd.leases import REUSE_SECONDS, LeaseManager
 from pilothouse.apiserver.storage.etcd.listing import read_page
 from pilothouse.apiserver.storage.etcd.monitor import EtcdMonitor
 from pilothouse.apiserver.storage.etcd.revision import RevisionReader
@@ -45,11 +45,11 @@ log = logging.getLogger(__name__)
 class EtcdStore:
     """For one event loop. Keys must begin with `own`, or their changes can not be watched."""
 
-    def __init__(self, client: EtcdClient, *, own: str, compaction_interval: float) -> None:
+    def __init__(self, client: EtcdClient, *, own: str, compaction_interval: float, lease_reuse: int) -> None:
         self._client = client
         self._revisions = RevisionReader(self._read_revision)
         self._feed = EtcdFeed(client, self._revisions, own=own)
-        self._leases = LeaseManager(client)
+        self._leases = LeaseManager(client, reuse=lease_reuse)
         self._monitor = EtcdMonitor(client)
         self._background = [asyncio.create_task(self._monitor.run())]
         if compaction_interval:
@@ -66,6 +66,7 @@ class EtcdStore:
         key: str = "",
         prefix: str = "",
         compaction_interval: float = COMPACTION_INTERVAL,
+        lease_reuse: int = REUSE_SECONDS,
         request_timeout: float = REQUEST_TIMEOUT,
         dial_timeout: float = DIAL_TIMEOUT,
     ) -> EtcdStore:
@@ -81,7 +82,7 @@ class EtcdStore:
             await client.close()
             raise
         own = prefix.rstrip("/") + "/" if prefix else ""
-        return cls(client, own=own, compaction_interval=compaction_interval)
+        return cls(client, own=own, compaction_interval=compaction_interval, lease_reuse=lease_reuse)
 
     async def get(self, key: str) -> Entry | None:
         response = await self._client.range(messages.get(key))

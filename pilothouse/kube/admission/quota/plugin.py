@@ -9,9 +9,11 @@ from weakref import WeakValueDictionary
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.registry.errors import MODIFIED
+from pilothouse.controllers.resourcequota.evaluator import extended_resources
+from pilothouse.kube.admission.object_lookup import ObjectLookup
 from pilothouse.kube.admission.quota.check import Charge, charges
 from pilothouse.kube.admission.quota.evaluators import AdmissionEvaluator
-from pilothouse.kube.admission.quota.registry import evaluator_of
+from pilothouse.kube.admission.quota.registry import RESOURCE_CLAIMS, evaluator_of
 from pilothouse.machinery.errors import Conflict
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json, name_of
@@ -34,8 +36,9 @@ class ResourceQuota:
 
     name = "ResourceQuota"
 
-    def __init__(self, quotas: Quotas) -> None:
+    def __init__(self, quotas: Quotas, device_classes: ObjectLookup) -> None:
         self._quotas = quotas
+        self._device_classes = device_classes
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def handles(self, operation: Operation) -> bool:
@@ -45,10 +48,13 @@ class ResourceQuota:
         resource = attributes.resource.group_resource
         if not attributes.namespace or attributes.obj is None or resource == GroupResource("", "namespaces"):
             return
-        evaluator = evaluator_of(resource)
+        known: dict[str, str] = {}
+        evaluator = evaluator_of(resource, lambda: known)
         if evaluator is None or not evaluator.handles(attributes):
             return
         if await self._quotas.exist_in(attributes.namespace):
+            if resource == RESOURCE_CLAIMS:
+                known.update(extended_resources(await self._device_classes.list()))
             await self._evaluate(attributes, evaluator)
 
     async def _evaluate(self, attributes: Attributes, evaluator: AdmissionEvaluator) -> None:

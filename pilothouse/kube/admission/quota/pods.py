@@ -30,6 +30,8 @@ _NAMES = frozenset(
 _EACH_CONTAINER_MUST_SAY = frozenset(
     {"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"}
 )
+_DEVICE_CLASSES = "deviceclass.resource.kubernetes.io/"
+"""Pods may ask for the devices of a class by this and its name."""
 _AFFINITIES = ("podAffinity", "podAntiAffinity")
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -86,7 +88,7 @@ class PodEvaluator:
 
 
 def _is_vendors(name: str) -> bool:
-    return name.startswith("requests.") and not is_native(name)
+    return name.startswith("requests.") and (not is_native(name) or name.startswith("requests." + _DEVICE_CLASSES))
 
 
 def _is_terminating(pod: Json) -> bool:
@@ -116,7 +118,7 @@ def _compute(requests: ResourceList, limits: ResourceList) -> ResourceList:
     for name, amount in requests.items():
         if name in _COMPUTE or is_huge_page(name):
             used |= {name: amount, f"requests.{name}": amount}
-        elif is_extended(name):
+        elif is_extended(name) or name.startswith(_DEVICE_CLASSES):
             used[f"requests.{name}"] = amount
     return used
 

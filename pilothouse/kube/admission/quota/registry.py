@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from pilothouse.controllers.resourcequota.evaluator import ExtendedResources
 from pilothouse.kube.admission.quota.claims import ClaimEvaluator
+from pilothouse.kube.admission.quota.device_claims import DeviceClaimEvaluator
 from pilothouse.kube.admission.quota.evaluators import AdmissionEvaluator, CountEvaluator, ServiceEvaluator
 from pilothouse.kube.admission.quota.pods import PodEvaluator
 from pilothouse.machinery.bounded_cache import bounded_cache
@@ -31,10 +33,15 @@ _OWN: dict[GroupResource, AdmissionEvaluator] = {
 }
 
 
-def evaluator_of(resource: GroupResource) -> AdmissionEvaluator | None:
+RESOURCE_CLAIMS = GroupResource("resource.k8s.io", "resourceclaims")
+
+
+def evaluator_of(resource: GroupResource, extended_resources: ExtendedResources) -> AdmissionEvaluator | None:
     """Return the evaluator of a resource; None for one that quotas do not count."""
     if resource in _IGNORED:
         return None
+    if resource == RESOURCE_CLAIMS:
+        return DeviceClaimEvaluator(extended_resources)
     return _OWN.get(resource) or _counting(resource.group, resource.resource)
 
 

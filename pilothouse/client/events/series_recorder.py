@@ -1,0 +1,125 @@
+"""Records events through events.k8s.io/v1. Recording never waits and never fails."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import Callable, Iterator
+
+from pilothouse.client.clock import REAL_CLOCK, Clock
+from pilothouse.client.events.event import NORMAL, WARNING, reference_to
+from pilothouse.client.events.recorder import MAX_QUEUED, MAX_TRIES, RETRY_DELAY
+from pilothouse.client.events.series import (
+    FINISHED_AFTER,
+    REFRESHED_EVERY,
+    EventSeries,
+    Occurrence,
+    Reporter,
+    new_series_event,
+)
+from pilothouse.client.rest.client import Client
+from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
+from pilothouse.client.rest.options import PatchType
+from pilothouse.client.wait import jitter
+from pilothouse.machinery.errors import AlreadyExists, NotFound
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.status_error import StatusError
+
+logger = logging.getLogger(__name__)
+
+
+class SeriesRecorder:
+    """Records events of events.k8s.io/v1: what is said again becomes a series. Recording never waits and never fails;
+    what cannot be kept up with is dropped.
+
+    >>> import asyncio
+    >>> from pilothouse.client import NORMAL, SeriesRecorder
+    >>> recorder = SeriesRecorder(client, "my-controller")
+    >>> namespace = await client.resource("v1", "namespaces").get("default")
+    >>> recorder.event(namespace, NORMAL, "Seen", "Look", "It is there.")
+    >>> writing = asyncio.create_task(recorder.run())
+    >>> async with await client.resource("events.k8s.io/v1", "events", namespace="default").watch() as events:
+    ...     print((await anext(events)).object["note"])
+    It is there.
+    >>> _ = writing.cancel()
+    """
+
+    def __init__(self, client: Client, controller: str, *, instance: str = "", clock: Clock = REAL_CLOCK) -> None:
+        """Without an `instance` it is named after the controller and this host."""
+        self._events = client.resource("events.k8s.io/v1", "events")
+        self._reporter = Reporter(controller, instance or f"{controller}-{socket.gethostname()}")
+        self._clock = clock
+        self._series = EventSeries(clock)
+        self._queue: asyncio.Queue[Json] = asyncio.Queue(MAX_QUEUED)
+
+    def event(
+        self, regarding: Json, type_: str, reason: str, action: str, note: str, *, related: Json | None = None
+    ) -> None:
+        """Says that an action was taken about an object, and why; `type_` is NORMAL or WARNING."""
+        if type_ not in (NORMAL, WARNING):
+            raise ValueError(f"unsupported event type: {type_!r}")
+        about, other = reference_to(regarding), reference_to(related) if related else None
+        what = Occurrence(type=type_, reason=reason, action=action, note=note)
+        event = new_series_event(self._reporter, what, about, other, self._clock.wall())
+        try:
+            self._queue.put_nowait(event)
+        except asyncio.QueueFull:
+            logger.error("too many queued events, dropped %s about %s", reason, about.get("name"))
+
+    async def run(self) -> None:
+        """Writes recorded events, one after the other, until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._write_recorded())
+            tasks.create_task(self._write_every(REFRESHED_EVERY, self._series.running))
+            tasks.create_task(self._write_every(FINISHED_AFTER, self._series.finished))
+
+    async def flush(self) -> None:
+        """Returns when everything recorded so far has been written or given up; needs `run` to be running."""
+        await self._queue.join()
+
+    async def _write_recorded(self) -> None:
+        while True:
+            event = await self._queue.get()
+            try:
+                if to_write := self._series.add(event):
+                    await self._record(to_write)
+            finally:
+                self._queue.task_done()
+
+    async def _write_every(self, seconds: float, chosen: Callable[[], Iterator[Json]]) -> None:
+        while True:
+            await self._clock.sleep(seconds)
+            for event in [*chosen()]:
+                await self._record(event)
+
+    async def _record(self, event: Json) -> None:
+        for _ in range(MAX_TRIES):
+            if not await self._may_retry(event):
+                return
+            await self._clock.sleep(jitter(RETRY_DELAY, 0.25))
+        logger.error("unable to write event %s, gave up", event["reason"])
+
+    async def _may_retry(self, event: Json) -> bool:
+        try:
+            await self._write(event)
+        except AlreadyExists as error:
+            # A series whose event came to be only after the attempt to change it.
+            logger.debug("server rejected event %s: %s", event["reason"], error)
+            return "series" in event
+        except (StatusError, InvalidResponse) as error:
+            logger.error("server rejected event %s: %s", event["reason"], error)
+        except ConnectionFailed as error:
+            logger.warning("unable to write event %s (may retry): %s", event["reason"], error)
+            return True
+        return False
+
+    async def _write(self, event: Json) -> None:
+        events = self._events.namespace(event["metadata"]["namespace"])
+        if "series" in event:
+            try:
+                await events.patch(event["metadata"]["name"], {"series": event["series"]}, PatchType.STRATEGIC)
+                return
+            except NotFound:
+                logger.debug("event %s is gone from the server, creating it again", event["metadata"]["name"])
+        await events.create(event)

@@ -1,0 +1,93 @@
+"""LeaseCandidates as an election sees them, and which of them is the best leader."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from pilothouse.machinery.cel.functions import semver
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.nested_fields import part, text
+from pilothouse.machinery.objects import Json, metadata, name_of
+from pilothouse.machinery.times import parse_micro_time, parse_time
+
+OLDEST_EMULATION_VERSION = "OldestEmulationVersion"
+VALID_FOR = timedelta(minutes=30)
+"""A candidate that has not renewed itself for so long is none any more."""
+
+
+class DifferentStrategies(Exception):
+    """Candidates of the same version disagree on how to choose among them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A LeaseCandidate that has renewed itself at least once."""
+
+    obj: Json
+    renewed: datetime
+    pinged: datetime | None
+
+    @property
+    def name(self) -> str:
+        return name_of(self.obj)
+
+    @property
+    def strategy(self) -> str:
+        return text(self.obj, "spec", "strategy")
+
+    @property
+    def has_answered(self) -> bool:
+        return self.pinged is None or self.renewed >= self.pinged
+
+    @property
+    def binary_version(self) -> tuple[Any, ...]:
+        return _order(text(self.obj, "spec", "binaryVersion"))
+
+    @property
+    def rank(self) -> tuple[Any, ...]:
+        """The least is the best leader: the oldest emulated version, then the oldest binary, then who came first."""
+        created = parse_time(metadata(self.obj)["creationTimestamp"])
+        return _order(text(self.obj, "spec", "emulationVersion")), self.binary_version, created
+
+    @property
+    def has_versions(self) -> bool:
+        versions = (text(self.obj, "spec", name) for name in ("emulationVersion", "binaryVersion"))
+        return all(map(_is_version, versions))
+
+
+def candidate_of(obj: Json, now: datetime) -> Candidate | None:
+    """None for one that has not renewed itself in time."""
+    renewed, pinged = moment_of(obj, "renewTime"), moment_of(obj, "pingTime")
+    return None if renewed is None or renewed + VALID_FOR < now else Candidate(obj, renewed, pinged)
+
+
+def moment_of(obj: Json, field: str) -> datetime | None:
+    value = part(obj, "spec").get(field)
+    return parse_micro_time(value) if value else None
+
+
+def best_strategy(candidates: Sequence[Candidate]) -> str:
+    """The one that the newest binary asks for. Raises DifferentStrategies."""
+    best = candidates[0]
+    for other in candidates[1:]:
+        if best.binary_version < other.binary_version:
+            best = other
+        elif best.binary_version == other.binary_version and best.strategy != other.strategy:
+            at = f'candidates "{best.name}", "{other.name}" at same binary version'
+            raise DifferentStrategies(f"{at} but received differing strategies {best.strategy}, {other.strategy}")
+    return best.strategy
+
+
+def best_leader(candidates: Sequence[Candidate]) -> Candidate | None:
+    """By OldestEmulationVersion; None where no candidate names its versions."""
+    return min((each for each in candidates if each.has_versions), key=lambda each: each.rank, default=None)
+
+
+def _order(version: str) -> tuple[Any, ...]:
+    return semver.ordinal(semver.parse(version.strip() if _is_version(version) else "0.0.0", normalize=True))
+
+
+def _is_version(version: str) -> bool:
+    return bool(version.strip()) and semver.is_semver(version.strip(), normalize=True)

@@ -1,0 +1,78 @@
+"""Coordinated leader election, behind its gate: of the servers on one store, one elects the leaders of others."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from pilothouse.apiserver.metrics import REGISTRY
+from pilothouse.apiserver.server.features import COORDINATED_LEADER_ELECTION
+from pilothouse.apiserver.server.hooks import HookContext
+from pilothouse.apiserver.server.server import GenericAPIServer
+from pilothouse.client.clock import cancelled
+from pilothouse.client.rest.client import Client
+from pilothouse.controlplane.config import Config
+
+if TYPE_CHECKING:
+    from pilothouse.client.leaderelection.elector import LeaderElector
+
+_NAMESPACE = "kube-system"
+
+
+def install_leader_election(server: GenericAPIServer, config: Config, client: Client) -> None:
+    """Add the hook that runs it, if its gate is on."""
+    if config.generic.features.enabled(COORDINATED_LEADER_ELECTION):
+        election = _CoordinatedLeaderElection(config, client)
+        server.add_post_start_hook("start-kube-apiserver-coordinated-leader-election-controller", election.start)
+        server.add_pre_shutdown_hook("stop-kube-apiserver-coordinated-leader-election-controller", election.stop)
+
+
+class _CoordinatedLeaderElection:
+    def __init__(self, config: Config, client: Client) -> None:
+        self._options = config.options.coordinated_leadership
+        self._client = client
+        self._running: asyncio.Future[None] | None = None
+
+    async def start(self, context: HookContext) -> None:
+        context.spawn(self._run(), name="coordinated-leader-election")
+
+    async def stop(self) -> None:
+        """While requests are still answered: its watches end, and the lease is given back."""
+        if self._running is not None:
+            await cancelled(self._running)
+
+    async def _run(self) -> None:
+        self._running = asyncio.ensure_future(self._elect())
+        await asyncio.wait({self._running})
+
+    async def _elect(self) -> None:
+        elector = self._elector()
+        while True:
+            await elector.run(self._lead)
+            await asyncio.sleep(self._options.retry_period)
+
+    def _elector(self) -> LeaderElector:
+        from pilothouse.client.leaderelection.elector import ElectionTimes, LeaderElector
+        from pilothouse.client.leaderelection.lease_lock import LeaseLock, new_identity
+        from pilothouse.controllers.leaderelection.controller import NAME
+
+        options = self._options
+        lock = LeaseLock(self._client, namespace=_NAMESPACE, name=NAME, identity=new_identity())
+        times = ElectionTimes(
+            lease_duration=options.lease_duration,
+            renew_deadline=options.renew_deadline,
+            retry_period=options.retry_period,
+        )
+        return LeaderElector(lock, times=times)
+
+    async def _lead(self) -> None:
+        from pilothouse.controllers.context import ControllerContext
+        from pilothouse.controllers.leaderelection import controller, garbage_collection
+
+        context = ControllerContext(self._client, REGISTRY)
+        try:
+            async with asyncio.TaskGroup() as running:
+                running.create_task(controller.run(context))
+                running.create_task(garbage_collection.run(context))
+        finally:
+            await context.close()

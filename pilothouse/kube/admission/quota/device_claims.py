@@ -1,0 +1,76 @@
+"""The quota evaluator of resource claims: they use devices, by device class and by what pods call that class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.controllers.resourcequota.evaluator import ExtendedResources
+from pilothouse.kube.admission.quota.evaluators import ONE
+from pilothouse.machinery.nested_fields import items, text
+from pilothouse.machinery.objects import Json, annotations_of
+from pilothouse.machinery.quantity import Quantity
+from pilothouse.machinery.resource_list import ResourceList, added
+
+COUNT = "count/resourceclaims.resource.k8s.io"
+_OF_CLASS = ".deviceclass.resource.k8s.io/devices"
+_IMPLICIT = "requests.deviceclass.resource.kubernetes.io/"
+_REQUESTS = "requests."
+_ALL_DEVICES = 32
+"""The most that a claim can be given where it asks for all that there are."""
+
+
+class DeviceClaimEvaluator:
+    counts_only = False
+
+    def __init__(self, extended_resources: ExtendedResources) -> None:
+        self._extended_resources = extended_resources
+
+    def handles(self, attributes: Attributes) -> bool:
+        return not attributes.subresource and attributes.operation in (Operation.CREATE, Operation.UPDATE)
+
+    def matching(self, names: Iterable[str]) -> list[str]:
+        extended = self._extended_resources()
+        called = {f"{_REQUESTS}{name}" for name in extended.values()} | {_IMPLICIT + each for each in extended}
+        return sorted(name for name in names if name == COUNT or name.endswith(_OF_CLASS) or name in called)
+
+    def in_scope(self, scope: Json, obj: Json) -> bool:
+        return False
+
+    def missing(self, names: Iterable[str], obj: Json) -> str:
+        return ""
+
+    def usage(self, obj: Json) -> ResourceList:
+        devices: dict[str, Quantity] = {}
+        for request in items(obj, "spec", "devices", "requests"):
+            devices = added(devices, _devices(request))
+        used: ResourceList = {COUNT: ONE, **{f"{name}{_OF_CLASS}": number for name, number in devices.items()}}
+        return used if _is_for_pod(obj) else used | _by_other_names(devices, self._extended_resources())
+
+
+def _devices(request: Json) -> dict[str, Quantity]:
+    """The devices of a request by class; of alternatives, the most that each class can be asked for."""
+    if alternatives := items(request, "firstAvailable"):
+        most: dict[str, Quantity] = {}
+        for each in alternatives:
+            name = text(each, "deviceClassName")
+            most[name] = max(_number(each), most.get(name, Quantity(0)))
+        return most
+    exactly = request.get("exactly")
+    return {text(exactly, "deviceClassName"): _number(exactly)} if exactly else {}
+
+
+def _number(request: Json) -> Quantity:
+    mode = text(request, "allocationMode")
+    return Quantity({"ExactCount": request.get("count") or 0, "All": _ALL_DEVICES}.get(mode, 0))
+
+
+def _is_for_pod(claim: Json) -> bool:
+    """A claim that a scheduler made for the extended resources of a pod: the pod itself is charged for those."""
+    return annotations_of(claim).get("resource.kubernetes.io/extended-resource-claim") == "true"
+
+
+def _by_other_names(devices: Mapping[str, Quantity], extended: Mapping[str, str]) -> ResourceList:
+    used: ResourceList = {f"{_IMPLICIT}{name}": number for name, number in devices.items() if number}
+    used |= {f"{_REQUESTS}{extended[name]}": number for name, number in devices.items() if number and name in extended}
+    return used

@@ -1,0 +1,88 @@
+"""/logs: the files in /var/log, for whoever may read that path. Only with --enable-logs-handler."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import html
+import mimetypes
+import os
+import stat
+from collections.abc import AsyncIterator
+from email.utils import formatdate
+from pathlib import Path
+from urllib.parse import quote
+
+from pilothouse.apiserver.endpoints.restful import get_route
+from pilothouse.apiserver.http import NO_SNIFFING, Request, Response
+from pilothouse.apiserver.server.server import GenericAPIServer
+
+DIRECTORY = Path("/var/log")
+PATH = "/logs"
+
+_CHUNK = 1 << 18
+_UTF8 = "; charset=utf-8"
+
+
+def install_log_files(server: GenericAPIServer, directory: Path = DIRECTORY) -> None:
+    async def serve(request: Request) -> Response:
+        if ".." in request.path.split("/"):
+            return _error(400, "invalid URL path")
+        return await _answer(request.path, directory / request.path.removeprefix(PATH).strip("/"))
+
+    route = get_route(serve, ())
+    server.mux.handle(PATH, route)
+    server.mux.handle_prefix(f"{PATH}/", route, listed=False)
+
+
+async def _answer(path: str, file: Path) -> Response:
+    try:
+        found = await asyncio.to_thread(os.stat, file)
+    except FileNotFoundError:
+        return _error(404, "404 page not found")
+    except PermissionError:
+        return _error(403, "403 Forbidden")
+    except OSError as error:
+        too_long = error.errno == errno.ENAMETOOLONG
+        return _error(404, "file not found") if too_long else _error(500, "500 Internal Server Error")
+    is_directory = stat.S_ISDIR(found.st_mode)
+    if is_directory != path.endswith("/"):
+        last = path.rstrip("/").rpartition("/")[2]
+        return Response(301, b"", [(b"location", (f"{last}/" if is_directory else f"../{last}").encode())])
+    modified = (b"last-modified", formatdate(found.st_mtime, usegmt=True).encode())
+    return await _listing(file, modified) if is_directory else await _content(file, found.st_size, modified)
+
+
+async def _listing(directory: Path, modified: tuple[bytes, bytes]) -> Response:
+    def names() -> list[str]:
+        return sorted(f"{each.name}/" if each.is_dir() else each.name for each in os.scandir(directory))
+
+    links = "".join(f'<a href="{quote(name)}">{html.escape(name)}</a>\n' for name in await asyncio.to_thread(names))
+    head = '<!doctype html>\n<meta name="viewport" content="width=device-width">\n'
+    body = f"{head}<pre>\n{links}</pre>\n".encode()
+    return Response(200, body, [(b"content-type", f"text/html{_UTF8}".encode()), modified])
+
+
+async def _content(file: Path, size: int, modified: tuple[bytes, bytes]) -> Response:
+    """Of the size that it had: a log may grow while it is read."""
+    try:
+        opened = await asyncio.to_thread(open, file, "rb")
+    except PermissionError:
+        return _error(403, "403 Forbidden")
+
+    async def chunks() -> AsyncIterator[bytes]:
+        left = size
+        with opened:
+            while left and (chunk := await asyncio.to_thread(opened.read, min(left, _CHUNK))):
+                left -= len(chunk)
+                yield chunk
+
+    kind = mimetypes.guess_type(file.name)[0] or "text/plain"
+    kind = "text/x-log" if file.suffix == ".log" else kind
+    shown = kind + _UTF8 if kind.startswith("text/") else kind
+    headers = [(b"content-type", shown.encode()), (b"content-length", str(size).encode()), modified]
+    return Response(200, chunks(), headers)
+
+
+def _error(status: int, text: str) -> Response:
+    return Response(status, f"{text}\n".encode(), [(b"content-type", f"text/plain{_UTF8}".encode()), NO_SNIFFING])
