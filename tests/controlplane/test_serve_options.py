@@ -95,7 +95,6 @@ PROBLEMS = [
     ("--storage-backend=etcd3", "--storage-backend=etcd3 contradicts --etcd-servers"),
     ("--storage-backend=x", "--storage-backend invalid, allowed values: etcd3, sqlite"),
     ("--storage-media-type=application/yaml", '--storage-media-type "application/yaml" invalid'),
-    ("--etcd-prefix=registry", '--etcd-prefix must begin with a slash, got "registry"'),
     ("--authorization-mode=Maybe", 'authorization-mode "Maybe" is not a valid mode'),
     (
         "--authorization-mode=RBAC,RBAC",
@@ -226,3 +225,7 @@ def test_the_help_has_every_section_and_no_unsupported_flag() -> None:
     assert headings[:4] == ["Generic flags:", "Etcd flags:", "Secure serving flags:", "Insecure serving flags:"]
     assert "      --secure-port int\n                The port for HTTPS. 0 takes any free one. (default 6443)" in text
     assert "tracing-config-file" not in text
+
+
+def test_the_key_prefix_may_be_given_without_its_slash() -> None:
+    assert completed("--etcd-prefix=some/registry/").etcd.prefix == "/some/registry"
