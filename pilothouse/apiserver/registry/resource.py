@@ -70,6 +70,8 @@ class Resource:
     """Annotations that stand for fields which the kind has no longer: its metadata alone is shown without them."""
     returns_deleted_object: bool = False
     """DELETE answers the object that was deleted instead of a Status."""
+    from_older: Callable[[Json], None] | None = None
+    """As in ObjectCodec."""
     trigger_field: str = ""
     """The field by whose value most watchers select, if there is one: what others select costs them nothing."""
     extra_field_labels: frozenset[str] = field(default_factory=frozenset)

@@ -36,7 +36,13 @@ def codec_of(resource: Resource, empty: Callable[[], Json], on_read: Callable[[J
     """Return the codec of a resource. Objects of a kind without a Go type are stored as they are."""
     kind = resource.kind
     codec = ObjectCodec(
-        kind.kind, kind.api_version, resource.fields_of, empty, on_read, stored=lambda obj: _stored(kind, obj)
+        kind.kind,
+        kind.api_version,
+        resource.fields_of,
+        empty,
+        on_read,
+        stored=lambda obj: _stored(kind, obj),
+        from_older=resource.from_older,
     )
     if kind.group_kind in KEEPS_EMPTY_BYTES:
         return replace(codec, printed=lambda obj: _printed(kind, obj))
