@@ -17,6 +17,7 @@ from pilothouse.apiserver.filters.authentication import with_authentication
 from pilothouse.apiserver.filters.authorization import with_authorization
 from pilothouse.apiserver.filters.cache_control import with_cache_control
 from pilothouse.apiserver.filters.cors import with_cors
+from pilothouse.apiserver.filters.hsts import with_hsts
 from pilothouse.apiserver.filters.impersonation import with_impersonation
 from pilothouse.apiserver.filters.loopback_names import with_loopback_names
 from pilothouse.apiserver.filters.max_in_flight import with_max_in_flight
@@ -123,6 +124,7 @@ def _before_authentication(config: ChainConfig) -> list[Filter]:
     return [
         with_panic_recovery,
         with_audit_id,
+        with_hsts(config.run_options.strict_transport_security_directives),
         with_cache_control,
         with_warnings,
         with_status_errors,

@@ -51,7 +51,7 @@ _UNSUPPORTED_VALUES = """
     log-json-info-buffer-size log-text-info-buffer-size max-connection-bytes-per-sec min-compatibility-version
     peer-advertise-ip peer-advertise-port peer-ca-file
     service-account-signing-endpoint
-    strict-transport-security-directives tls-curve-preferences tracing-config-file vmodule
+    tls-curve-preferences tracing-config-file vmodule
 """
 
 UNSUPPORTED = [
