@@ -234,7 +234,7 @@ def test_requests_on_the_insecure_port_are_counted_and_do_not_queue(serve: Serve
         port = free.getsockname()[1]
     server = serve(f"--insecure-port={port}")
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
-        counted = b'\napiserver_current_inflight_requests{request_kind="readOnly"} 1.0\n' in answer.read()
+        counted = b'\napiserver_current_inflight_requests{request_kind="readOnly"} 1\n' in answer.read()
         assert "X-Kubernetes-PF-FlowSchema-UID" not in answer.headers
     assert counted
     assert server.get("/readyz")[0] == 200

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 
 from prometheus_client import CollectorRegistry, Gauge, ProcessCollector, disable_created_metrics
 from prometheus_client.exposition import generate_latest
@@ -19,6 +20,9 @@ CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # upstream's counters have no _created series
 ProcessCollector(registry=REGISTRY)
+
+_WHOLE = re.compile(rb'(?<=[0-9])\.0$|(?<=[0-9])\.0(?="} )', re.MULTILINE)
+"""What Go leaves out behind a value, and behind the bound of a bucket, which is the last of its labels."""
 
 _BUILD_LABELS = {
     "build_date": "buildDate",
@@ -47,7 +51,12 @@ def exposition(registry: CollectorRegistry) -> Handler:
         if request.method == "DELETE":
             raise MethodNotAllowed(METHOD_NOT_ALLOWED, details={})
         # In a thread: thousands of series take long enough to be felt by every other request.
-        body = await asyncio.to_thread(generate_latest, registry)
+        body = await asyncio.to_thread(_exposed, registry)
         return Response(200, body, [(b"content-type", CONTENT_TYPE)])
 
     return answer
+
+
+def _exposed(registry: CollectorRegistry) -> bytes:
+    """Return all series, with whole numbers as Go prints them."""
+    return _WHOLE.sub(b"", generate_latest(registry))

@@ -52,7 +52,7 @@ async def test_what_is_deprecated_and_used_is_on_record(tmp_path: Path) -> None:
         await server.request("GET", "/api/v1/namespaces/default/endpoints")
         metrics = (await server.request("GET", "/metrics")).body.decode()
     labels = 'group="",removed_release="",resource="endpoints",subresource="",version="v1"'
-    assert f"apiserver_requested_deprecated_apis{{{labels}}} 1.0" in metrics
+    assert f"apiserver_requested_deprecated_apis{{{labels}}} 1" in metrics
     events = [orjson.loads(line) for line in log.read_bytes().splitlines()]
     complete = [event for event in events if event["requestURI"].endswith("/default/endpoints")][-1]
     assert complete["annotations"]["k8s.io/deprecated"] == "true"

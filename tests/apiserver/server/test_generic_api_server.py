@@ -107,7 +107,7 @@ async def test_metrics_are_prometheus_text(chain: Chain) -> None:
     assert any(line.startswith("kubernetes_build_info{") for line in lines)
     await get(chain.outer.handler, "/healthz")
     slis = (await get(chain.outer.handler, "/metrics/slis")).decode()
-    assert 'kubernetes_healthcheck{name="ping",type="healthz"} 1.0' in slis
+    assert 'kubernetes_healthcheck{name="ping",type="healthz"} 1' in slis
     assert "_created" not in slis
 
 

@@ -26,7 +26,7 @@ async def test_a_request_is_asked_approved_and_signed(tmp_path: Path) -> None:
         assert (await server.request("PATCH", f"{PATH}/c/status", signed, media=PATCH)).status == 200
         metrics = (await server.request("GET", "/metrics", accept="*/*")).body.decode()
         for what in ("requested", "honored"):
-            counted = f'apiserver_certificates_registry_csr_{what}_duration_total{{signerName="other"}} 1.0'
+            counted = f'apiserver_certificates_registry_csr_{what}_duration_total{{signerName="other"}} 1'
             assert counted in metrics
         status = (await server.request("GET", f"{PATH}/c")).json["status"]
         assert (status["conditions"][0]["type"], status["certificate"]) == ("Approved", new_certificate())
