@@ -14,7 +14,7 @@ from pilothouse.extensions.customresourcedefinitions.beta_form import from_beta
 BETA: Json = {
     "kind": "CustomResourceDefinition",
     "apiVersion": "apiextensions.k8s.io/v1beta1",
-    "metadata": {"name": "noxus.example.com", "uid": "u", "creationTimestamp": "2026-01-01T00:00:00Z"},
+    "metadata": {"name": "noxus.example.com", "creationTimestamp": None},
     "spec": {
         "group": "example.com",
         "version": "v1beta1",
