@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import field
+from math import inf
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import orjson
@@ -95,6 +96,8 @@ class Request:
     audit_id: str = ""
     info: RequestInfo = field(default=None)  # type: ignore[assignment]  # set by the request info filter
     user: User = field(default=None)  # type: ignore[assignment]  # set by the authentication filter
+    deadline: float = inf
+    """By when it is to be answered, on the monotonic clock; set by the timeout filter."""
     is_routed: bool = False
     """Whether something is installed that answers it. Only then are the names in its path ours and not made up."""
     spoken: Serializers | None = None

@@ -155,7 +155,7 @@ async def test_a_server_that_stops_answering_is_taken_out_and_put_back(cluster: 
     refused = f'Get "{url}": dial tcp {address}:{port}: connect: connection refused'
     assert await cluster.becomes("FailedDiscoveryCheck") == f"False: failing or missing response from {url}: {refused}"
     await cluster.answers("/apis/example.com/v1/things", b"service unavailable\n")
-    await shown('aggregator_unavailable_apiservice{name="v1.example.com"} 1.0')
+    await shown('aggregator_unavailable_apiservice{name="v1.example.com"} 1')
     await shown('aggregator_unavailable_apiservice_total{name="v1.example.com",reason="FailedDiscoveryCheck"}')
     async with backend(discovery, cluster.pki, host=address, port=port):
         await cluster.condition("Passed")

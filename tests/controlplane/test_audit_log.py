@@ -97,6 +97,7 @@ def test_who_acts_as_another_is_logged_as_both(server: ServeProcess, folder: Pat
     assert call(server, "GET", MAPS, **headers) == 403
     (event,) = logged(folder, "as-1")
     assert event["impersonatedUser"]["username"] == "bob"
+    assert event["authenticationMetadata"] == {"impersonationConstraint": "impersonate:user-info"}
     assert event["user"]["username"] != "bob"
     assert event["annotations"]["authorization.k8s.io/decision"] == "forbid"
 

@@ -83,6 +83,8 @@ PROBLEMS = [
     ("--tls-min-version=SSL3", 'unknown tls version "SSL3"'),
     ("--tls-cipher-suites=TLS_AES_128_GCM_SHA256,TLS_NONE", "Cipher suite TLS_NONE not supported or doesn't exist"),
     ("--tls-sni-cert-key=a", '--tls-sni-cert-key "a": expected comma separated certificate and key file paths'),
+    ("--strict-transport-security-directives=max-age", "--strict-transport-security-directives invalid, allowed"),
+    ("--strict-transport-security-directives=preload, ", "empty value in strict-transport-security-directives"),
     ("--cors-allowed-origins=example.com", "regular expression does not pin to start/end of host"),
     ("--cors-allowed-origins=^(x$", "--cors-allowed-origins has an invalid regular expression"),
     ("--etcd-cafile=/etc/passwd", "--etcd-cafile, --etcd-certfile and --etcd-keyfile need --etcd-servers"),
@@ -94,7 +96,6 @@ PROBLEMS = [
     ("--storage-backend=etcd3", "--storage-backend=etcd3 contradicts --etcd-servers"),
     ("--storage-backend=x", "--storage-backend invalid, allowed values: etcd3, sqlite"),
     ("--storage-media-type=application/yaml", '--storage-media-type "application/yaml" invalid'),
-    ("--etcd-prefix=registry", '--etcd-prefix must begin with a slash, got "registry"'),
     ("--authorization-mode=Maybe", 'authorization-mode "Maybe" is not a valid mode'),
     (
         "--authorization-mode=RBAC,RBAC",
@@ -241,3 +242,7 @@ def test_the_help_has_every_section_and_no_unsupported_flag() -> None:
     assert headings[:4] == ["Generic flags:", "Etcd flags:", "Secure serving flags:", "Insecure serving flags:"]
     assert "      --secure-port int\n                The port for HTTPS. 0 takes any free one. (default 6443)" in text
     assert "tracing-config-file" not in text
+
+
+def test_the_key_prefix_may_be_given_without_its_slash() -> None:
+    assert completed("--etcd-prefix=some/registry/").etcd.prefix == "/some/registry"

@@ -214,3 +214,25 @@ async def test_writing_what_was_read_moves_an_object_to_the_version_that_is_stor
     assert after["spec"] == before["spec"]
     again = (await server.request("PUT", f"{WIDGETS}/a", after)).json
     assert again["metadata"]["resourceVersion"] == after["metadata"]["resourceVersion"]
+
+
+async def test_no_definition_takes_the_place_of_definitions_in_the_openapi_documents(server: API) -> None:
+    path = "/openapi/v3/apis/apiextensions.k8s.io/v1"
+    before = (await server.request("GET", path)).json["paths"]
+    own = {
+        "metadata": {
+            "name": "customresourcedefinitions.apiextensions.k8s.io",
+            "annotations": {"api-approved.kubernetes.io": "unapproved, test-only"},
+        },
+        "spec": {
+            "group": "apiextensions.k8s.io",
+            "scope": "Cluster",
+            "names": {"plural": "customresourcedefinitions", "kind": "CustomResourceDefinition"},
+            "versions": [
+                {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
+            ],
+        },
+    }
+    await install(server, own)
+    await install(server, definition())
+    assert (await server.request("GET", path)).json["paths"] == before

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import field
 from enum import Enum
+from math import inf
 from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from pilothouse.apiserver.admission.equivalents import EquivalentResources
@@ -101,6 +102,8 @@ class Attributes:
     """The other versions in which the object could have come, and how it gets there."""
     weight: Weight = field(default_factory=Weight)
     """How much the request is about; what a plugin does with its objects is carried by it."""
+    deadline: float = inf
+    """By when the request is to be answered, on the monotonic clock: nobody is asked for longer."""
     reinvocation: ReinvocationContext = field(default_factory=ReinvocationContext)
 
 

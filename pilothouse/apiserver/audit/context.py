@@ -74,8 +74,11 @@ class AuditContext:
         """The same, of about `size` bytes, made when the event is sent, in a thread if it is large."""
         self._response, self._response_size, self._response_work = make, size, size
 
-    def log_impersonated_user(self, user: Json) -> None:
+    def log_impersonated_user(self, user: Json, constraint: str) -> None:
+        """`constraint` is the verb of the constrained mode by which it was allowed; empty for the legacy mode."""
         self._event["impersonatedUser"] = user
+        if constraint:
+            self._event["authenticationMetadata"] = {"impersonationConstraint": constraint}
 
     def log_status(self, status: Json) -> None:
         """The outcome: a failure's Status, or the code of a success."""

@@ -79,8 +79,8 @@ class Impersonator:
         self._authorizer = authorizer
         self._last_mode: BoundedCache[str, Mode] = BoundedCache(entries=10_000, total_bytes=4 << 20)
 
-    async def impersonated_user(self, wanted: User, attributes: Attributes) -> User:
-        """The user to go on as. Raises Forbidden."""
+    async def impersonated_user(self, wanted: User, attributes: Attributes) -> tuple[User, str]:
+        """The user to go on as, and the verb of the constrained mode that allows it, if one does. Raises Forbidden."""
         first_refusal: Forbidden | None = None
         for mode in self._modes(attributes.user):
             if not mode.applies(wanted, attributes.user):
@@ -91,7 +91,7 @@ class Impersonator:
                 first_refusal = first_refusal or refusal
             else:
                 self._remember(attributes.user, mode)
-                return allowed
+                return allowed, mode.verb if mode.name else ""
         assert first_refusal is not None, "the last mode is for everybody"
         raise first_refusal
 

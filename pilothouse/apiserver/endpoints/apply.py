@@ -10,13 +10,12 @@ from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.http import Request
 from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.machinery.codec.json import JsonError, parse, printed_numbers
+from pilothouse.machinery.codec.strict_failures import CONVERTING, strict_warnings
 from pilothouse.machinery.codec.yaml import ParsedYaml, parse_yaml
 from pilothouse.machinery.codec.yaml_nodes import YamlError
 from pilothouse.machinery.errors import BadRequest, Conflict
 from pilothouse.machinery.govalue import not_an_object
 from pilothouse.machinery.objects import Json, uid_of
-
-_CONVERTING = "error converting YAML to JSON: "
 
 
 class ApplyMechanism:
@@ -48,17 +47,17 @@ class ApplyMechanism:
         """Refuse or warn of keys that stand in the configuration twice, as the request's field validation asks."""
         if not self.configuration.strict_error or self.options.field_validation == "Ignore":
             return
-        why = _CONVERTING + self.configuration.strict_error
+        why = CONVERTING + self.configuration.strict_error
         if self.options.field_validation == "Strict":
             raise BadRequest(f"error strict decoding YAML: {why}")
-        self.request.warnings.append(why)
+        self.request.warnings.extend(strict_warnings(why))
 
 
 def _parse(body: bytes) -> ParsedYaml:
     try:
         parsed = _parse_json(body) or parse_yaml(body)
     except YamlError as error:
-        raise BadRequest(f"error decoding YAML: {_CONVERTING}{error}") from None
+        raise BadRequest(f"error decoding YAML: {CONVERTING}{error}") from None
     if parsed.value is not None and not isinstance(parsed.value, dict):
         why = not_an_object(parsed.value)
         raise BadRequest(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {why}")

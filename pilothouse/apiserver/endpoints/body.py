@@ -7,6 +7,7 @@ from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.endpoints.serializers.interface import Serializer
 from pilothouse.apiserver.endpoints.typed import decode_meta_options
 from pilothouse.apiserver.http import Request
+from pilothouse.machinery.codec.strict_failures import strict_warnings
 from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
 
@@ -26,7 +27,8 @@ def decode_object_body(
     """The object in the stored form, with defaults. Fields that nobody knows are refused, warned about or ignored."""
     decoded = scope.served.decoder.decode(serializer, body, strict=field_validation == "Strict")
     if field_validation == "Warn":
-        request.warnings.extend(decoded.strict_errors)
+        for error in decoded.strict_errors:
+            request.warnings.extend(strict_warnings(error))
     if decoded.kind.group_version != scope.served.view.kind.group_version:
         raise BadRequest(
             f"the API version in the data ({decoded.kind.group_version}) does not match the expected API version "

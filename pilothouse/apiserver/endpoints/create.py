@@ -15,10 +15,11 @@ from pilothouse.apiserver.endpoints.response import object_response
 from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.endpoints.serializers.interface import Serializer
 from pilothouse.apiserver.http import Handler, Request, Response
+from pilothouse.apiserver.registry.errors import TooLargeToStore
 from pilothouse.apiserver.registry.interface import Creator, NamedCreator, Result
 from pilothouse.apiserver.registry.metadata import dedup_owner_references, ensure_namespace, wipe_system_fields
 from pilothouse.apiserver.registry.options import WriteOptions
-from pilothouse.machinery.objects import Json, name_of
+from pilothouse.machinery.objects import Json, metadata, name_of
 
 
 def create_handler(storage: Creator | NamedCreator, scope: RequestScope) -> Handler:
@@ -55,10 +56,18 @@ def create_handler(storage: Creator | NamedCreator, scope: RequestScope) -> Hand
             await scope.admission.validate(_attributes(request, scope, created, name or name_of(created), options))
 
         ctx = scope.context(request)
-        if named is not None:
-            return await named.create_named(ctx, name, obj, options=options, validate=validate)
-        assert plain is not None
-        return await plain.create(ctx, obj, options=options, validate=validate)
+
+        async def store() -> Result:
+            if named is not None:
+                return await named.create_named(ctx, name, obj, options=options, validate=validate)
+            assert plain is not None
+            return await plain.create(ctx, obj, options=options, validate=validate)
+
+        try:
+            return await store()
+        except TooLargeToStore:
+            metadata(obj).pop("managedFields", None)
+            return await store()
 
     return create
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Protocol, TypeVar
@@ -93,11 +94,18 @@ class JsonPatcher(_Patcher):
     def __init__(self, request: Request, scope: RequestScope, body: bytes, field_validation: str) -> None:
         super().__init__(request, scope, body, field_validation)
         self.operations = _translated(lambda: json_patch.decode(self.patch, strict=self.strict))
-        self.strict_errors = [f"json patch {e}" for e in self.strict_errors] + list(self.operations.strict_errors)
+        duplicates = [f"json patch {e}" for e in self.strict_errors]
+        self.strict_errors = sorted([*duplicates, *self.operations.strict_errors], key=_operation_at)
 
     def apply(self, current: Json) -> Json:
         patched = _translated(lambda: self.operations.apply(_in_go_order(current)))
         return self.read_patched(patched)
+
+
+def _operation_at(strict_error: str) -> int:
+    """Return the index of the operation that is complained about: complaints come in the order of the text."""
+    found = re.search(r'"\[(\d+)\]', strict_error)
+    return int(found[1]) if found else 0
 
 
 class MergePatcher(_Patcher):

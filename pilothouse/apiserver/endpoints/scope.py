@@ -70,6 +70,7 @@ class RequestScope:
             annotate=request.annotate,
             equivalents=self.equivalents,
             weight=request.weight,
+            deadline=request.deadline,
         )
 
     def to_stored(self, obj: Json) -> Json:

@@ -11,10 +11,11 @@ from pilothouse.apiserver.endpoints.fieldmanager.admission import admit
 from pilothouse.apiserver.endpoints.options import admission_options
 from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.http import Request
+from pilothouse.apiserver.registry.errors import TooLargeToStore
 from pilothouse.apiserver.registry.interface import Updated, Updater, UpdateRequest
 from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, metadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +29,20 @@ class UpdateAdmission:
     async def store(
         self, storage: Updater, make: Callable[[Json | None], Json], *, uid: str = "", force_allow_create: bool = False
     ) -> Updated:
-        """`make` as in UpdateRequest, but without waiting for anything."""
+        """`make` as in UpdateRequest, but without waiting for anything.
+
+        Only an apply may create by force; and only an apply needs to know who owns what, so anything else
+        that is too large to store is stored without its managedFields if that is enough.
+        """
 
         async def admitted(existing: Json | None) -> Json:
             obj = await self.request.weight.carry(make, existing)
             await self._admit(obj, existing)
+            return obj
+
+        async def admitted_without_owners(existing: Json | None) -> Json:
+            obj = await admitted(existing)
+            metadata(obj).pop("managedFields", None)
             return obj
 
         update = UpdateRequest(
@@ -43,7 +53,13 @@ class UpdateAdmission:
             uid=uid,
             force_allow_create=force_allow_create,
         )
-        return await storage.update(self.scope.context(self.request), self.request.info.name, update)
+        ctx, name = self.scope.context(self.request), self.request.info.name
+        try:
+            return await storage.update(ctx, name, update)
+        except TooLargeToStore:
+            if force_allow_create:
+                raise
+        return await storage.update(ctx, name, replace(update, make=admitted_without_owners))
 
     async def _admit(self, obj: Json, existing: Json | None) -> None:
         operation = Operation.CREATE if existing is None else Operation.UPDATE

@@ -18,6 +18,7 @@ from pilothouse.apiserver.filters.authorization import with_authorization
 from pilothouse.apiserver.filters.cache_control import with_cache_control
 from pilothouse.apiserver.filters.cors import with_cors
 from pilothouse.apiserver.filters.feature_gates import with_feature_gates
+from pilothouse.apiserver.filters.hsts import with_hsts
 from pilothouse.apiserver.filters.impersonation import with_impersonation
 from pilothouse.apiserver.filters.loopback_names import with_loopback_names
 from pilothouse.apiserver.filters.max_in_flight import with_max_in_flight
@@ -127,6 +128,7 @@ def _before_authentication(config: ChainConfig) -> list[Filter]:
         with_panic_recovery,
         with_feature_gates(config.features),
         with_audit_id,
+        with_hsts(config.run_options.strict_transport_security_directives),
         with_cache_control,
         with_warnings,
         with_status_errors,

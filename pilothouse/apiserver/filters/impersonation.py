@@ -43,9 +43,9 @@ async def _go_on_as_wanted(impersonator: Impersonator, request: Request) -> None
     wanted = wanted_user(request.headers)
     if wanted is None:
         return
-    request.user = await impersonator.impersonated_user(wanted, attributes_of(request))
+    request.user, constraint = await impersonator.impersonated_user(wanted, attributes_of(request))
     if request.audit is not None:
-        request.audit.log_impersonated_user(user_info(request.user))
+        request.audit.log_impersonated_user(user_info(request.user), constraint)
 
 
 def wanted_user(headers: Headers) -> User | None:

@@ -48,8 +48,8 @@ def before_update(
 
 
 def _keep_identity(meta: Json, old: Json) -> None:
-    """An update cannot change the creation time, nor take back a deletion."""
-    if not meta.get("uid"):
+    """An update cannot change the creation time, nor take back a deletion. What others put into etcd has no uid."""
+    if not meta.get("uid") and old.get("uid"):
         meta["uid"] = old["uid"]
     if old.get("creationTimestamp"):
         meta["creationTimestamp"] = old["creationTimestamp"]

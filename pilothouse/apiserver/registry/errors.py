@@ -26,6 +26,10 @@ _UNCACHED = frozenset({"events"})
 """What upstream keeps in no watch cache: who asks too early has no cache to wait for."""
 
 
+class TooLargeToStore(StatusError):
+    """The store takes no value of this size; without managedFields the object may be small enough."""
+
+
 @contextmanager
 def translated(resource: GroupResource, name: str = "") -> Iterator[None]:
     """Raise what a store or a watch cache raises in the block as the Status that upstream gives for it."""
@@ -48,8 +52,8 @@ def translated(resource: GroupResource, name: str = "") -> Iterator[None]:
         raise TooManyRequests.of("storage is (re)initializing", 1) from None
     except storage.TransformFailed as error:
         raise InternalError.of(str(error)) from error
-    except storage.TooLarge:
-        raise StatusError("etcdserver: request is too large") from None
+    except storage.TooLarge as error:
+        raise TooLargeToStore(str(error)) from None
     except storage.Undecodable as error:
         raise StatusError(str(error)) from None
     except storage.Unavailable as error:

@@ -77,6 +77,8 @@ class Resource:
     """DELETE answers the object that was deleted instead of a Status."""
     indexed_fields: Sequence[str] = ("metadata.name",)
     """Selectable fields by which lists are narrowed without a look at every object, the most telling first."""
+    from_older: Callable[[Json], None] | None = None
+    """As in ObjectCodec."""
     extra_field_labels: frozenset[str] = field(default_factory=frozenset)
     """Field labels that selectors may name besides the keys of `fields`."""
     unsupported_label: Callable[[str], str] = label_not_supported

@@ -41,7 +41,13 @@ def codec_of(resource: Resource, empty: Callable[[], Json], on_read: Callable[[J
         return content | {name: {**own, **content.get(name, {})} for name, own in resource.zero_value.items()}
 
     codec = ObjectCodec(
-        kind.kind, kind.api_version, resource.fields_of, zero_value, on_read, stored=lambda obj: _stored(kind, obj)
+        kind.kind,
+        kind.api_version,
+        resource.fields_of,
+        zero_value,
+        on_read,
+        stored=lambda obj: _stored(kind, obj),
+        from_older=resource.from_older,
     )
     if kind.group_kind in KEEPS_EMPTY_BYTES:
         return replace(codec, printed=lambda obj: _printed(kind, obj))

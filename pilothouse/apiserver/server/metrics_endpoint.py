@@ -26,6 +26,7 @@ CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
 disable_created_metrics()  # type: ignore[no-untyped-call]  # upstream's counters have no _created series
 ProcessCollector(registry=REGISTRY)
 
+
 _BUILD_LABELS = {
     "build_date": "buildDate",
     "compiler": "compiler",

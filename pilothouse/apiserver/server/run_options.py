@@ -6,6 +6,7 @@ flag is a field here and a line where it is read.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import ClassVar
 
@@ -13,6 +14,10 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.flags.declare import flag
 from pilothouse.machinery.flags.values import BOOL, DURATION, FLOAT, INT, IP, STRING, STRINGS
 
+_HSTS_VALUES = (
+    "allowed values: max-age=expireTime, includeSubDomains, preload. "
+    "see https://tools.ietf.org/html/rfc6797#section-6.1 for more information"
+)
 _CORS_HELP = "Origins that browsers may call from: regular expressions that pin both ends of the host."
 
 
@@ -91,6 +96,12 @@ class ServerRunOptions:
         False,
         "Go on listening while requests end, and answer new ones with 429 and Retry-After.",
     )
+    strict_transport_security_directives: tuple[str, ...] = flag(
+        "strict-transport-security-directives",
+        STRINGS,
+        (),
+        "What browsers are told of HSTS, comma separated: 'max-age=31536000,includeSubDomains,preload'.",
+    )
     storage_initialization_timeout: float = flag(
         "storage-initialization-timeout", DURATION, 60.0, "How long to wait for etcd at start before giving up."
     )
@@ -101,6 +112,8 @@ class ServerRunOptions:
             yield "--goaway-chance can not be less than 0 or greater than 0.02"
         elif self.goaway_chance:
             yield "--goaway-chance is not supported by this version"
+        for directive in self.strict_transport_security_directives:
+            yield from _validate_hsts_directive(directive)
         for origin in self.cors_allowed_origins:
             yield from _validate_origin(origin)
 
@@ -117,6 +130,13 @@ class ServerRunOptions:
         for name, value in numbers.items():
             if value < 0:
                 yield f"{name} can not be negative value"
+
+
+def _validate_hsts_directive(directive: str) -> Iterator[str]:
+    if not directive.strip():
+        yield "empty value in strict-transport-security-directives"
+    elif directive not in ("includeSubDomains", "preload") and not re.fullmatch("max-age=[^=]*", directive):
+        yield f"--strict-transport-security-directives invalid, {_HSTS_VALUES}"
 
 
 def _validate_origin(origin: str) -> Iterator[str]:

@@ -40,7 +40,10 @@ class FutureRevision(StorageError):
 
 
 class TooLarge(StorageError):
-    """The store does not take a value of this size."""
+    """The store does not take a value of this size. The text is for clients."""
+
+    def __init__(self, message: str = "etcdserver: request is too large") -> None:
+        super().__init__(message)
 
 
 class TransformFailed(StorageError):

@@ -51,6 +51,8 @@ class ObjectCodec:
     """Leaves out of an object what the store does not keep, and the object itself as it is."""
     printed: Callable[[Json], Json] | None = None
     """Leaves out of a stored object what is not shown of it; None where everything is."""
+    from_older: Callable[[Json], None] | None = None
+    """Brings an object that was stored in an older version into this one."""
     raw: RawFields | None = None
     """The fields whose text is stored as it came, while the wire form is compact."""
     type_prefix: bytes = field(init=False)
@@ -185,6 +187,8 @@ class StoredObject:
         obj: Json = orjson.loads(self._value)
         if self._codec.raw is not None:
             keep_raw(self._codec.raw, self._value, obj)
+        if self._codec.from_older is not None and not self._value.startswith(self._codec.type_prefix):
+            self._codec.from_older(obj)
         if self._codec.on_read is not None:
             self._codec.on_read(obj)
         return obj

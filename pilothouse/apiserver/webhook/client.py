@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
+from math import ceil
 from typing import TYPE_CHECKING
 from urllib.parse import quote_plus
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 _MAX_ENDPOINTS = 200
 _MAX_ANSWER = 64 * 1024 * 1024
 _MAX_RETRIES = 10
+_SECOND = 1_000_000_000
 _HEADERS = [
     (b"content-type", b"application/json"),
     (b"accept", b"application/json, */*"),
@@ -72,12 +74,12 @@ class WebhookClients:
 
     async def post(self, config: Json, body: Json, *, timeout: float) -> Json:
         """`config` is a WebhookClientConfig. Raises WebhookCallFailed. The timeout, in seconds, is for all of it; the
-        webhook is told."""
+        webhook is told, in whole seconds."""
         # All that speaks to other servers waits for its first use.
         from pilothouse.apiserver.webhook.connections import Call
 
         endpoint = endpoint_of(config)
-        query = f"timeout={quote_plus(format_duration(round(timeout * 1e9)))}"
+        query = f"timeout={quote_plus(format_duration(ceil(timeout) * _SECOND))}"
         pool = self._pool(endpoint)
         pool.in_use += 1
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from posixpath import join, normpath
 from typing import ClassVar
 from urllib.parse import urlsplit
 
@@ -10,7 +11,15 @@ from pilothouse.apiserver.storage.interface import DEFAULT_ROOT
 from pilothouse.controlplane.options.files import missing_files
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.flags.declare import flag
-from pilothouse.machinery.flags.values import BOOL, DURATION, INT, STRING, STRINGS
+from pilothouse.machinery.flags.values import BOOL, DURATION, INT, STRING, STRINGS, FlagType
+
+
+def _from_the_root(text: str) -> str:
+    return normpath(join("/", text))
+
+
+_KEY_PREFIX = FlagType("string", _from_the_root)
+"""A leading slash may be left out, as upstream's store adds it."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +35,7 @@ class EtcdOptions:
     cafile: str = flag("etcd-cafile", STRING, "", "The CA that signed the certificates of the etcd members.")
     certfile: str = flag("etcd-certfile", STRING, "", "The client certificate to show to etcd.")
     keyfile: str = flag("etcd-keyfile", STRING, "", "The key of --etcd-certfile.")
-    prefix: str = flag("etcd-prefix", STRING, DEFAULT_ROOT, "What every key in the store begins with.")
+    prefix: str = flag("etcd-prefix", _KEY_PREFIX, DEFAULT_ROOT, "What every key in the store begins with.")
     compaction_interval: float = flag(
         "etcd-compaction-interval",
         DURATION,
@@ -69,8 +78,6 @@ class EtcdOptions:
             yield "--etcd-compaction-interval can not be negative and --etcd-healthcheck-timeout must be positive"
         if not self.watch_cache:
             yield "--watch-cache=false is not supported by this version"
-        if not self.prefix.startswith("/"):
-            yield f'--etcd-prefix must begin with a slash, got "{self.prefix}"'
 
     def _validate_servers_and_backend(self) -> Iterator[str]:
         expected = "etcd3" if self.servers else "sqlite"

@@ -14,6 +14,7 @@ from pilothouse.apiserver.registry.carry_over import begin_generation, carry_ove
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.apiserver.registry.table import DEFAULT_COLUMNS
+from pilothouse.extensions.customresourcedefinitions.beta_form import from_beta
 from pilothouse.machinery.field import Errors
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupVersion
@@ -121,4 +122,5 @@ CUSTOM_RESOURCE_DEFINITIONS = Resource(
     version=GROUP_VERSION.version,
     storage_path="apiextensions.k8s.io/customresourcedefinitions",
     columns=DEFAULT_COLUMNS,
+    from_older=from_beta,
 )

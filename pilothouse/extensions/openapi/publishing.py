@@ -11,6 +11,7 @@ from pilothouse.apiserver.openapi.route import Info, Route, RouteContainer
 from pilothouse.apiserver.openapi.service import OpenAPIService
 from pilothouse.apiserver.tallies import CounterTally
 from pilothouse.extensions.customresourcedefinitions.conditions import ESTABLISHED
+from pilothouse.extensions.customresourcedefinitions.strategy import GROUP_VERSION
 from pilothouse.extensions.customresources.model import CustomResource
 from pilothouse.extensions.openapi.definitions import CustomDefinitions
 from pilothouse.machinery.conditions import is_true
@@ -84,7 +85,8 @@ class _PublishedParts:
     @property
     def group_versions(self) -> set[GroupVersion]:
         served = (each["name"] for each in self.spec.get("versions") or () if each.get("served"))
-        return {GroupVersion(self.spec["group"], name) for name in served}
+        # The document that tells of definitions themselves is the server's own.
+        return {GroupVersion(self.spec["group"], name) for name in served} - {GROUP_VERSION}
 
 
 _NOTHING = _PublishedParts({}, {})

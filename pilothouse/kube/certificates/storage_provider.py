@@ -13,6 +13,7 @@ from pilothouse.apiserver.registry.interface import Updated, UpdateRequest
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.subresource import StatusStore
 from pilothouse.kube.certificates.cluster_trust_bundles import CLUSTER_TRUST_BUNDLES
+from pilothouse.kube.certificates.metrics import IssuedDurations
 from pilothouse.kube.certificates.pod_certificate_requests import (
     POD_CERTIFICATE_REQUESTS,
     PodCertificateRequestStatusStrategy,
@@ -84,7 +85,7 @@ class PodCertificateRequestStatusStore(StatusStore):
 
 def _signing_requests(registries: Registries) -> list[ServedResource]:
     registry = registries.open(CERTIFICATE_SIGNING_REQUESTS)
-    status = StatusStore(registry, CertificateSigningRequestStatusStrategy())
+    status = StatusStore(registry.with_hooks(IssuedDurations()), CertificateSigningRequestStatusStrategy())
     approval = StatusStore(registry, CertificateSigningRequestApprovalStrategy())
     return [
         served(registry),

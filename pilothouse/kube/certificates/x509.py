@@ -38,13 +38,36 @@ def request_problem(encoded: str) -> str:
 
     try:
         request = parse_request(encoded)
-        if request.is_signature_valid:
+        if request.is_signature_valid or _is_signed_by_sha1(request):
             return ""
     except BadRequestData as error:
         return str(error)
     except (ValueError, UnsupportedAlgorithm):
         return "x509: cannot verify signature: algorithm unimplemented"
     return _verification_failure(request)
+
+
+def _is_signed_by_sha1(request: CertificateSigningRequest) -> bool:
+    """Whether the signature is of the kind that Go takes in requests, though in certificates no longer."""
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ec import ECDSA, EllipticCurvePublicKey
+    from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+    from cryptography.hazmat.primitives.hashes import SHA1
+
+    key, signed, sha1 = request.public_key(), request.tbs_certrequest_bytes, SHA1()
+    if not isinstance(request.signature_hash_algorithm, SHA1):
+        return False
+    try:
+        if isinstance(key, RSAPublicKey):
+            key.verify(request.signature, signed, PKCS1v15(), sha1)
+        elif isinstance(key, EllipticCurvePublicKey):
+            key.verify(request.signature, signed, ECDSA(sha1))
+        else:
+            return False
+    except InvalidSignature:
+        return False
+    return True
 
 
 def _verification_failure(request: CertificateSigningRequest) -> str:

@@ -8,12 +8,14 @@ devices of a driver       → those who may speak for the driver: resourceclaims
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from pilothouse.apiserver.authn.service_accounts import NODE_NAME, service_account_name
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.interface import Attributes, Authorizer, Decision, forbidden
 from pilothouse.apiserver.registry.context import RequestContext
+from pilothouse.apiserver.registry.hooks import Hooks, Objections
 from pilothouse.apiserver.registry.interface import Updated, UpdateRequest
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.subresource import StatusStore
@@ -21,7 +23,6 @@ from pilothouse.apiserver.server.features import enabled
 from pilothouse.kube.resource.allocations import device_id
 from pilothouse.kube.resource.resource_claims import RESOURCE_CLAIMS, ResourceClaimStatusStrategy
 from pilothouse.machinery import field
-from pilothouse.machinery.errors import Invalid
 from pilothouse.machinery.nested_fields import items, part, text
 from pilothouse.machinery.objects import Json, name_of
 from pilothouse.machinery.validation.immutable import semantically_equal
@@ -29,21 +30,31 @@ from pilothouse.machinery.validation.names import is_dns1123_subdomain
 
 
 class ResourceClaimStatusStore(StatusStore):
-    """Checks after the strategy's own rules, and before admission's last word."""
+    """Asks, for each write, whether its user may change what it changes: before the strategy's own rules."""
 
     def __init__(self, registry: RegistryStore, authorizer: Authorizer) -> None:
         super().__init__(registry, ResourceClaimStatusStrategy())
         self._authorizer = authorizer
 
     async def update(self, ctx: RequestContext, name: str, update: UpdateRequest) -> Updated:
-        async def checked(obj: Json, old: Json) -> None:
-            granular = enabled("DRAResourceClaimGranularStatusAuthorization")
-            errors = [error async for error in self._refusals(ctx, obj, old)] if granular else []
-            if errors:
-                raise Invalid.of(RESOURCE_CLAIMS.kind.group_kind, name_of(obj), errors)
-            await update.validate_update(obj, old)
+        view = self._view.with_hooks(_AuthorizedChanges(self._view.hooks, ctx, self._authorizer))
+        return await view.update(ctx, name, replace(update, force_allow_create=False))
 
-        return await super().update(ctx, name, replace(update, validate_update=checked))
+
+class _AuthorizedChanges(Hooks):
+    """The hooks of one request: objects to changes that its user may not make, besides what `others` object to."""
+
+    def __init__(self, others: Hooks, ctx: RequestContext, authorizer: Authorizer) -> None:
+        self._others = others
+        self._ctx = ctx
+        self._authorizer = authorizer
+
+    @asynccontextmanager
+    async def around_update(self, obj: Json, old: Json, *, dry_run: bool) -> AsyncIterator[Objections]:
+        async with self._others.around_update(obj, old, dry_run=dry_run) as objections:
+            granular = enabled("DRAResourceClaimGranularStatusAuthorization")
+            refusals = [error async for error in self._refusals(self._ctx, obj, old)] if granular else []
+            yield [*(objections or ()), *refusals] or None
 
     async def _refusals(self, ctx: RequestContext, obj: Json, old: Json) -> AsyncIterator[field.FieldError]:
         new_status, old_status = part(obj, "status"), part(old, "status")

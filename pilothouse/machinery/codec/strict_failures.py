@@ -9,6 +9,9 @@ from collections.abc import Iterator
 
 from pilothouse.machinery.gofmt import quote
 
+CONVERTING = "error converting YAML to JSON: "
+UNMARSHAL_ERRORS = "yaml: unmarshal errors:"
+
 _MOST_FAILURES = 100
 _MOST_TEXT = 1 << 20
 """Characters. Paths are as long as the keys in them, so that a hundred could be a hundred times as long as the body."""
@@ -50,3 +53,15 @@ class StrictFailures:
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._found)
+
+
+def strict_warnings(strict_error: str) -> list[str]:
+    """Return the warnings that upstream makes of an error of strict decoding: one for each line of a YAML error.
+
+    >>> from pilothouse.machinery.codec.strict_failures import strict_warnings
+    >>> strict_warnings('yaml: unmarshal errors:\\n  line 2: key "a" already set in map')
+    ['line 2: key "a" already set in map']
+    """
+    text = strict_error.removeprefix(f"{CONVERTING}{UNMARSHAL_ERRORS}\n")
+    text = text.removeprefix(f"{UNMARSHAL_ERRORS}\n")
+    return [line.strip() for line in text.split("\n")]

@@ -12,6 +12,7 @@ from math import isfinite
 from operator import itemgetter
 from typing import Any
 
+from pilothouse.machinery.codec.strict_failures import UNMARSHAL_ERRORS
 from pilothouse.machinery.codec.yaml_gofmt import go_float, go_syntax
 from pilothouse.machinery.codec.yaml_nodes import YamlError, YamlNode, YamlNodeKind, compose
 from pilothouse.machinery.codec.yaml_resolve import Tag, resolve
@@ -41,7 +42,7 @@ def parse_yaml(data: bytes) -> ParsedYaml:
     except RecursionError:
         raise YamlError("yaml: exceeded max depth") from None
     lines = "".join(f"\n  {line}" for line in construction.duplicates)
-    return ParsedYaml(value, f"yaml: unmarshal errors:{lines}" if lines else "")
+    return ParsedYaml(value, f"{UNMARSHAL_ERRORS}{lines}" if lines else "")
 
 
 _NOT_SCALAR = frozenset({YamlNode, list})

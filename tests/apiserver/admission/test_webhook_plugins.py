@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,7 +21,7 @@ from pilothouse.apiserver.webhook.failures import WebhookCallFailed
 from pilothouse.machinery.errors import BadRequest, Forbidden
 from pilothouse.machinery.names import GroupVersionKind, GroupVersionResource
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.server_errors import InternalError
+from pilothouse.machinery.server_errors import InternalError, Timeout
 
 RULE = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"]}
 
@@ -37,9 +38,11 @@ class Client:
     def __init__(self, response: Json | Exception) -> None:
         self._response = response
         self.asked: list[Json] = []
+        self.timeouts: list[float] = []
 
     async def post(self, config: Json, body: Json, *, timeout: float) -> Json:
         self.asked.append(body)
+        self.timeouts.append(timeout)
         if isinstance(self._response, Exception):
             raise self._response
         uid = body["request"]["uid"]
@@ -74,6 +77,21 @@ async def test_a_webhook_with_side_effects_is_not_asked_in_a_dry_run(policy: str
         assert not client.asked
         await run(write())
         assert client.asked.pop()
+
+
+async def test_a_webhook_is_given_no_more_time_than_the_request_has_left() -> None:
+    client = Client({"allowed": True})
+    plugin = ValidatingAdmissionWebhook(*parts(client, *hooks("a.b.c", timeoutSeconds=20)))
+    for left in (10, 90):
+        await plugin.validate(write(deadline=time.monotonic() + left))
+    assert [round(timeout) for timeout in client.timeouts] == [10, 20]
+
+
+async def test_a_request_without_time_left_is_late_even_if_failures_are_ignored() -> None:
+    failing = Client(WebhookCallFailed("context deadline exceeded"))
+    plugin = ValidatingAdmissionWebhook(*parts(failing, *hooks("a.b.c", failurePolicy="Ignore")))
+    with pytest.raises(Timeout, match="Timeout: request did not complete within requested timeout"):
+        await plugin.validate(write(deadline=time.monotonic()))
 
 
 async def test_nothing_is_admitted_while_nobody_knows_which_webhooks_there_are() -> None:

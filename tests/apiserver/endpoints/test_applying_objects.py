@@ -217,7 +217,10 @@ async def test_a_key_that_stands_there_twice_is_refused_warned_about_or_ignored(
     assert (strict.status, strict.json["message"]) == (400, f"error strict decoding YAML: {said}")
     ignored = await apply(api, f"{CONFIG_MAPS}/a", body, "fieldManager=m&fieldValidation=Ignore")
     assert (ignored.status, ignored.json["data"], "warning" in ignored.headers) == (201, {"k": "two"}, False)
-    assert "warning" in (await apply(api, f"{CONFIG_MAPS}/a", body, "fieldManager=m")).headers
+    warned = await apply(api, f"{CONFIG_MAPS}/a", body + "  k: three\n", "fieldManager=m")
+    assert warned.headers["warning"] == ", ".join(
+        f'299 - "line {line}: key \\"k\\" already set in map"' for line in (6, 7)
+    )
 
 
 async def test_applying_to_an_object_whose_items_have_no_names_says_so(api: API) -> None:

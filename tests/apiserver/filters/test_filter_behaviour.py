@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 import orjson
 import pytest
@@ -21,6 +22,7 @@ from pilothouse.apiserver.filters.authentication import with_authentication
 from pilothouse.apiserver.filters.authorization import with_authorization
 from pilothouse.apiserver.filters.cache_control import with_cache_control
 from pilothouse.apiserver.filters.cors import with_cors
+from pilothouse.apiserver.filters.hsts import with_hsts
 from pilothouse.apiserver.filters.max_in_flight import with_max_in_flight
 from pilothouse.apiserver.filters.panic_recovery import with_panic_recovery
 from pilothouse.apiserver.filters.retry_after import with_retry_after
@@ -33,7 +35,7 @@ from pilothouse.apiserver.streams import close_stream
 from pilothouse.machinery.errors import BadRequest, Forbidden, NotFound, Unauthorized
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.server_errors import ServiceUnavailable, Timeout, TooManyRequests
+from pilothouse.machinery.server_errors import ServiceUnavailable, TooManyRequests
 
 
 @pytest.fixture
@@ -104,10 +106,31 @@ async def test_a_request_that_takes_too_long_is_answered_with_504(make_request: 
         await asyncio.Event().wait()
         raise AssertionError
 
-    with pytest.raises(Timeout):
-        await with_timeout(0.01)(never)(make_request())
-    with pytest.raises(Timeout, match="Timeout: request did not complete within the allotted timeout"):
-        await with_timeout(60)(never)(make_request(query="timeout=10ms"))
+    late = await with_timeout(0.01)(never)(make_request())
+    assert (late.status, header(late, "content-type")) == (504, ["text/plain; charset=utf-8"])
+    asked = await with_timeout(60)(never)(make_request(query="timeout=10ms"))
+    assert body_of(asked) == (
+        b'{"metadata":{},"status":"Failure","message":"Timeout: request did not complete within the allotted timeout",'
+        b'"reason":"Timeout","details":{},"code":504}\n'
+    )
+
+
+async def test_a_request_knows_by_when_it_must_be_answered(make_request: MakeRequest) -> None:
+    seen: list[float] = []
+
+    async def look(request: Request) -> Response:
+        seen.append(request.deadline - time.monotonic())
+        return Response(200, b"")
+
+    for query in ("", "timeout=10s", "timeout=90s"):
+        await with_timeout(60)(look)(make_request(query=query))
+    assert [round(left) for left in seen] == [60, 10, 60]
+
+
+async def test_hsts_directives_are_in_every_answer(make_request: MakeRequest) -> None:
+    answer = await with_hsts(["max-age=31536000", "includeSubDomains"])(answer_ok)(make_request())
+    assert header(answer, "strict-transport-security") == ["max-age=31536000; includeSubDomains"]
+    assert with_hsts([])(answer_ok) is answer_ok
 
 
 @pytest.mark.parametrize(

@@ -195,8 +195,8 @@ async def test_calls_are_counted_under_upstreams_names(hooks: AdmissionWebhooks)
         await create(hooks)
     shown = generate_latest(REGISTRY).decode()
     labels = 'name="teapot.example.com",operation="CREATE"'
-    assert f'request_total{{code="418",{labels},rejected="true",type="validating"}} 1.0' in shown
-    assert f'error_type="no_error",{labels},rejection_code="418",type="validating"}} 1.0' in shown
+    assert f'request_total{{code="418",{labels},rejected="true",type="validating"}} 1' in shown
+    assert f'error_type="no_error",{labels},rejection_code="418",type="validating"}} 1' in shown
 
 
 async def test_allowing_says_nothing(hooks: AdmissionWebhooks) -> None:

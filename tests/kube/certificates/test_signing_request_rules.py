@@ -17,6 +17,7 @@ from pilothouse.kube.certificates.strategy import (
     CertificateSigningRequestStatusStrategy,
     CertificateSigningRequestStrategy,
 )
+from pilothouse.kube.certificates.x509 import request_problem
 from pilothouse.machinery.objects import Json
 
 MAIN = CertificateSigningRequestStrategy()
@@ -192,3 +193,30 @@ def test_the_table_shows_what_became_of_a_request(status: Json, shown: str) -> N
 def test_the_table_shows_the_duration_that_was_asked_for() -> None:
     duration = next(column for column in REQUESTS.columns if column.name == "RequestedDuration").cell
     assert (duration({"spec": {"expirationSeconds": 3600}}), duration({"spec": {}})) == ("60m", "<none>")
+
+
+SIGNED_BY_SHA1 = {
+    # No library makes these any more: openssl req -new -sha1 -subj /CN=a -outform DER
+    "rsa": (
+        "MIIBSzCBtQIBADAMMQowCAYDVQQDDAFhMIGfMA0GCSqGSIb3DQEBAQUAA4GNADCBiQKBgQDeJUkUlEVSG8+DaT+61Y7lJ92BEwMu"
+        "ixaWieSDTA8uO9Ny1fVGuZLaDFNH69EjVZf4632MF9D/1v9r8lbSiO2zHa2p4UNHZtcEOw8pa0kElt1k0l3xBGIAGLfeoCDlOPsl"
+        "31esJ4IMO6U5aj7mFUzFKJMJJwaZteFX5iSFxcOQAQIDAQABoAAwDQYJKoZIhvcNAQEFBQADgYEAFVuK//jckeime6lPKPyU8t/f"
+        "H6jn2+71Tlfsbrp+RdflrANn/97oNED0tLfugWLmS2ONQ5yOg53rx0xVSMlnHDDXgha8mcKRbAYQVrJEu2BketDalToaAOElxwpI"
+        "TZuLfXxOVE8jaMCOy/YhnBTa/A1Dg9PsTwFIHR8LQfY/5ZM="
+    ),
+    "ec": (
+        "MIHFMG4CAQAwDDEKMAgGA1UEAwwBYTBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABEbkgf2oxubO/EVc6y+lrZhj5rSuLpteLKVH"
+        "t2vuCijDqVu5bMkfUfRTOdFX6frWOkFMVxLFavWdFbmfhJxOwjKgADAJBgcqhkjOPQQBA0gAMEUCIQDEeVnfxZcR8S1BP7lsRJkZ"
+        "pKNVUBXfhopJ92C5f2SM9gIgWiWtNRWOoSDkFHYbks40TPIvicUyw1OgcPY57B+ppyY="
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("key", "why"), [("rsa", "crypto/rsa: verification error"), ("ec", "x509: ECDSA verification failure")]
+)
+def test_a_request_may_be_signed_by_sha1(key: str, why: str) -> None:
+    der = base64.b64decode(SIGNED_BY_SHA1[key])
+    assert request_problem(pem("CERTIFICATE REQUEST", der)) == ""
+    spoilt = der[:-1] + bytes([der[-1] ^ 1])
+    assert request_problem(pem("CERTIFICATE REQUEST", spoilt)) == why

@@ -120,6 +120,16 @@ async def test_a_devices_status_is_written_for_its_driver(registry: RegistryStor
     assert asked.asked == [FROM_ANYWHERE]
 
 
+async def test_a_change_that_is_not_allowed_is_refused_along_with_all_else_that_is_wrong(
+    registry: RegistryStore,
+) -> None:
+    await write(registry, Listing({BINDING}), {"allocation": ALLOCATED})
+    other = {"allocation": ALLOCATED | {"nodeSelector": None}, "devices": [DEVICE | {"device": "other"}]}
+    forbidden, *others = await refusals(registry, Listing({FROM_ANYWHERE}), other)
+    assert forbidden.startswith("status.allocation: Forbidden: changing status.allocation or status.reservedFor")
+    assert [message.partition(": Invalid value")[0] for message in others] == ["status.devices[0]", "status.allocation"]
+
+
 async def test_a_driver_on_the_claims_node_needs_less(registry: RegistryStore) -> None:
     await write(registry, Listing({BINDING}), {"allocation": ALLOCATED})
     asked = Listing({FROM_NODE})

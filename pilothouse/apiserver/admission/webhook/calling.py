@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Protocol
 
 from pilothouse.apiserver.admission.versioned import VersionedAttributes
@@ -20,6 +21,7 @@ from pilothouse.apiserver.admission.webhook.response import (
 from pilothouse.apiserver.admission.webhook.review import AdmissionReview, new_review
 from pilothouse.apiserver.webhook.failures import NoClient, WebhookCallFailed
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.server_errors import Timeout
 
 _NO_VERSION = "could not create admission objects: webhook does not accept known AdmissionReview versions (v1, v1beta1)"
 
@@ -35,7 +37,8 @@ async def call(
     """The answer of a webhook that lets the write go on.
 
     What it says for the audit log and the client is passed on in any case. Raises CallingWebhookFailed,
-    WebhookRejection, and BadRequest for a dry run that the webhook cannot be trusted with.
+    WebhookRejection, Timeout when the request's own time is over, and BadRequest for a dry run that the webhook cannot
+    be trusted with.
     """
     attributes = seen.attributes
     if attributes.dry_run and not hook.can_dry_run:
@@ -43,7 +46,13 @@ async def call(
     review = new_review(seen, hook.review_versions)
     if review is None:
         raise CallingWebhookFailed(hook.name, _NO_VERSION, code=400)
-    response = await _ask(client, hook, review, mutating=mutating)
+    left = max(attributes.deadline - time.monotonic(), 0)
+    try:
+        response = await _ask(client, hook, review, timeout=min(hook.timeout, left), mutating=mutating)
+    except CallingWebhookFailed:
+        if time.monotonic() >= attributes.deadline:
+            raise Timeout.of("request did not complete within requested timeout", 0) from None
+        raise
     for key, value in response.audit_annotations.items():
         attributes.annotate(f"{hook.name}/{key}", value)
     for warning in response.warnings:
@@ -54,10 +63,10 @@ async def call(
 
 
 async def _ask(
-    client: WebhookClient, hook: AdmissionWebhook, review: AdmissionReview, *, mutating: bool
+    client: WebhookClient, hook: AdmissionWebhook, review: AdmissionReview, *, timeout: float, mutating: bool
 ) -> AdmissionResponse:
     try:
-        answer = await client.post(hook.client_config, review.body, timeout=hook.timeout)
+        answer = await client.post(hook.client_config, review.body, timeout=timeout)
         return read_response(review, answer, mutating=mutating)
     except NoClient as error:
         raise CallingWebhookFailed(hook.name, f"could not get REST client: {error}", code=500) from None

@@ -37,8 +37,8 @@ _REFUSALS: tuple[tuple[str, Callable[[str], StorageError]], ...] = (
     ("required revision has been compacted", CompactedRevision),
     ("required revision is a future revision", RevisionToCome),
     ("requested lease not found", LeaseNotFound),
-    ("request is too large", TooLarge),
-    ("message larger than max", TooLarge),
+    ("request is too large", lambda _: TooLarge()),
+    ("message larger than max", lambda _: TooLarge()),
     ("too many requests", Unavailable),
     ("database space exceeded", Unavailable),
 )

@@ -30,6 +30,7 @@ from pilothouse.apiserver.storage.etcd.monitor import EtcdMonitor
 from pilothouse.apiserver.storage.etcd.revision import RevisionReader
 from pilothouse.apiserver.storage.etcd.stream import ServerWatch
 from pilothouse.apiserver.storage.interface import Entry, Page, Revision
+from pilothouse.apiserver.storage.sizes import check_message_size
 from pilothouse.apiserver.storage.watching.feed import FeedWatch
 
 # kube-apiserver's --etcd-compaction-interval and its patience with an etcd that is not there yet, in seconds.
@@ -89,12 +90,14 @@ class EtcdStore:
         return messages.entry_of(response.kvs[0]) if response.kvs else None
 
     async def create(self, key: str, value: bytes, *, ttl: int = 0) -> Entry:
+        check_message_size(key, value)
         response = await self._write(lambda lease: messages.create(key, value, lease=lease), ttl)
         if not response.succeeded:
             raise KeyExists(key)
         return Entry(key, value, response.header.revision, response.header.revision)
 
     async def update(self, key: str, value: bytes, *, expected: Revision, ttl: int = 0) -> Entry:
+        check_message_size(key, value)
         response = await self._write(lambda lease: messages.update(key, value, expected=expected, lease=lease), ttl)
         if not response.succeeded:
             raise _refusal(key, expected, response)

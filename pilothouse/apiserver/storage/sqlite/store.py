@@ -22,6 +22,7 @@ from pilothouse.apiserver.storage.errors import (
 )
 from pilothouse.apiserver.storage.interface import Batch, Entry, Event, Page, Revision
 from pilothouse.apiserver.storage.metrics import forget_size, report_size
+from pilothouse.apiserver.storage.sizes import check_request_size
 from pilothouse.apiserver.storage.sqlite.chronicle import Chronicle
 from pilothouse.apiserver.storage.sqlite.clock import SystemClock, WallClock
 from pilothouse.apiserver.storage.sqlite.commit import probe
@@ -135,9 +136,11 @@ class SqliteStore:
 
     async def create(self, key: str, value: bytes, *, ttl: int = 0) -> Entry:
         key.encode()  # a key that the file cannot hold must fail alone, not the batch that it would be in
+        check_request_size(key, value)
         return await self._pipeline.write(key, value, check=partial(_check_absent, key), expires=self._deadline(ttl))
 
     async def update(self, key: str, value: bytes, *, expected: Revision, ttl: int = 0) -> Entry:
+        check_request_size(key, value)
         check = partial(_at_revision, key, expected)
         return await self._pipeline.write(key, value, check=check, expires=self._deadline(ttl))
 
