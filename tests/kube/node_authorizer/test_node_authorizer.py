@@ -194,7 +194,7 @@ def test_the_index_says_what_following_every_reference_would_say(steps: list[Any
     ],
 )
 async def test_certificates_of_pods_are_asked_for_where_the_gate_is_on(
-    graph: NodeGraph, verb: str, rest: dict[str, str], reason: str
+    graph: NodeGraph, verb: str, rest: dict[str, Any], reason: str
 ) -> None:
     graph.place(ReferredObject("podcertificaterequests", "ns", "mine"), "n1")
     question = asked(verb, "podcertificaterequests", group="certificates.k8s.io", **rest)
