@@ -16,6 +16,7 @@ from pilothouse.apiserver.authn.identity import InvalidIdentity, identity
 from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED, User
 from pilothouse.apiserver.http import Request
 from pilothouse.apiserver.metrics import REGISTRY
+from pilothouse.apiserver.server.features import enabled
 from pilothouse.apiserver.serving.client_certificate import ClientCertificate, client_certificate
 from pilothouse.apiserver.tallies import HistogramTally
 from pilothouse.machinery.bounded_cache import BoundedCache
@@ -70,7 +71,7 @@ def _user_of(certificate: ClientCertificate) -> User:
     """Raises InvalidIdentity."""
     return identity(
         certificate.common_name,
-        uid=certificate.uid,
+        uid=certificate.uid if enabled("AllowParsingUserUIDFromCertAuth") else "",
         groups=(*certificate.organizations, ALL_AUTHENTICATED),
         extra={
             "authentication.kubernetes.io/credential-id": (f"X509SHA256={hashlib.sha256(certificate.der).hexdigest()}",)

@@ -24,6 +24,7 @@ from pilothouse.apiserver.authn.user import (
     User,
 )
 from pilothouse.apiserver.authz.interface import Attributes, Authorizer, Decision, forbidden
+from pilothouse.apiserver.server.features import enabled
 from pilothouse.machinery.bounded_cache import BoundedCache
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import Forbidden
@@ -96,6 +97,8 @@ class Impersonator:
         raise first_refusal
 
     def _modes(self, requestor: User) -> Iterable[Mode]:
+        if not enabled("ConstrainedImpersonation"):
+            return MODES[-1:]
         last = self._last_mode.get(requestor.name)
         return MODES if last is None else (last, *(mode for mode in MODES if mode is not last))
 

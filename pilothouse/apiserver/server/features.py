@@ -18,19 +18,21 @@ from pilothouse.apiserver.server.known_features import ALL_ALPHA, ALL_BETA, ALPH
 from pilothouse.machinery.dataclass import dataclass
 
 _HONOURED = """
-    APIResponseCompression AllowInsecureKubeletCertificateSigningRequests ClearingNominatedNodeNameAfterBinding
-    ClusterTrustBundle ClusterTrustBundleProjection ContainerRestartRules ContainerStopSignals
+    APIResponseCompression AllowInsecureKubeletCertificateSigningRequests AllowParsingUserUIDFromCertAuth
+    AuthorizePodWebsocketUpgradeCreatePermission ClearingNominatedNodeNameAfterBinding ClusterTrustBundle
+    ClusterTrustBundleProjection ConstrainedImpersonation ContainerRestartRules ContainerStopSignals
     CrossNamespaceVolumeDataSource DRADeviceBindingConditions DRADeviceTaintRules DRADeviceTaints
     DRAExtendedResource DRANodeAllocatableResources DRAPartitionableDevices DRAPrioritizedList
     DRAResourceClaimDeviceStatus DRAResourceClaimGranularStatusAuthorization DRAResourcePoolStatus
     DRAWorkloadResourceClaims DeploymentReplicaSetTerminatingReplicas EnvFiles GenericWorkload
     HPAConfigurableTolerance HPAScaleToZero HostnameOverride ImageVolumeWithDigest
-    InPlacePodLevelResourcesVerticalScaling KubeletServiceAccountTokenForCredentialProviders
-    MatchLabelKeysInPodTopologySpread MatchLabelKeysInPodTopologySpreadSelectorMerge MaxUnavailableStatefulSet
-    MutablePVNodeAffinity MutablePodResourcesForSuspendedJobs MutableSchedulingDirectivesForSuspendedJobs
-    MutatingAdmissionPolicy PodCertificateRequest PodDeletionCost PodLogsQuerySplitStreams
-    PodTopologyLabelsAdmission ResourceHealthStatus ResourceHealthStatusMessage RestartAllContainersOnContainerExits
-    SELinuxMount ServiceAccountNodeAudienceRestriction StorageVersionMigrator TaintTolerationComparisonOperators
+    InPlacePodLevelResourcesVerticalScaling InPlacePodVerticalScalingInitContainers
+    KubeletServiceAccountTokenForCredentialProviders MatchLabelKeysInPodTopologySpread
+    MatchLabelKeysInPodTopologySpreadSelectorMerge MaxUnavailableStatefulSet MutablePVNodeAffinity
+    MutablePodResourcesForSuspendedJobs MutableSchedulingDirectivesForSuspendedJobs MutatingAdmissionPolicy
+    PodCertificateRequest PodDeletionCost PodLogsQuerySplitStreams PodTopologyLabelsAdmission ResourceHealthStatus
+    ResourceHealthStatusMessage RestartAllContainersOnContainerExits SELinuxMount
+    ServiceAccountNodeAudienceRestriction StorageVersionMigrator TaintTolerationComparisonOperators
     TopologyAwareWorkloadScheduling UserNamespacesHostNetworkSupport VolumeLimitScaling WatchList
     WorkloadAwarePreemption WorkloadWithJob
 """
@@ -67,7 +69,7 @@ _OF_OTHERS = """
 _OF_THE_INSIDE = """
     APIServingWithRoutine ConcurrentWatchObjectDecode ContextualLogging DeclarativeValidationBeta
     DeclarativeValidationTakeover DetectCacheInconsistency ListFromCacheSnapshot LoggingAlphaOptions LoggingBetaOptions
-    NativeHistograms StorageNamespaceIndex UnauthenticatedHTTP2DOSMitigation
+    NativeHistograms StorageNamespaceIndex UnauthenticatedHTTP2DOSMitigation UnknownVersionInteroperabilityProxy
 """
 
 WITHOUT_EFFECT = frozenset({*_OF_OTHERS.split(), *_OF_THE_INSIDE.split(), ALL_ALPHA, ALL_BETA})

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
-from pilothouse.apiserver.server.features import HONOURED, WITHOUT_EFFECT, FeatureGates
+from pilothouse.apiserver.filters.feature_gates import with_feature_gates
+from pilothouse.apiserver.http import Handler, Request, Response
+from pilothouse.apiserver.server.features import HONOURED, WITHOUT_EFFECT, FeatureGates, enabled
 from pilothouse.apiserver.server.known_features import DEPENDENCIES, KNOWN
 
 
@@ -43,3 +47,22 @@ def test_the_tables_name_only_gates_that_exist() -> None:
     assert KNOWN.keys() >= {*HONOURED, *WITHOUT_EFFECT, *DEPENDENCIES}
     assert KNOWN.keys() >= {each for needed in DEPENDENCIES.values() for each in needed}
     assert not HONOURED & WITHOUT_EFFECT
+
+
+async def _answer(handler: Handler, request: Request) -> Response:
+    return await handler(request)
+
+
+async def test_what_answers_a_request_asks_the_gates_of_its_own_server() -> None:
+    async def answer(request: Request) -> Response:
+        return Response(200, str(enabled("ContainerStopSignals")).encode())
+
+    async def no_body(limit: int) -> bytes:
+        return b""
+
+    request = Request("GET", "/", "", [], no_body)
+    with_it = with_feature_gates(FeatureGates({"ContainerStopSignals": True}))(answer)
+    async with asyncio.TaskGroup() as requests:  # each request has a task of its own
+        served = requests.create_task(_answer(with_it, request))
+    assert served.result().body == b"True"
+    assert (await answer(request)).body == b"False"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.interface import Answer, Attributes, Decision
+from pilothouse.apiserver.server.features import FeatureGates, serve_with
 from pilothouse.kube.node_authorizer.authorizer import NodeAuthorizer
 from pilothouse.kube.node_authorizer.graph import NodeGraph
 from pilothouse.kube.node_authorizer.references import ReferredObject, references_of_pod, secrets_of_volume
@@ -173,3 +175,34 @@ def test_the_index_says_what_following_every_reference_would_say(steps: list[Any
             assert graph.is_related(node, reference) == (reference in direct | through)
         for name in ("v", "w"):
             assert graph.is_related(node, ReferredObject("persistentvolumes", "", name)) == (name in used)
+
+
+@pytest.mark.parametrize(
+    ("verb", "rest", "reason"),
+    [
+        ("create", {}, ""),
+        ("get", {"name": "mine", "namespace": "ns"}, ""),
+        ("get", {"name": "alien", "namespace": "ns"}, "no relationship found between node 'n1' and this object"),
+        ("list", {"field_selector": "spec.nodeName=n1"}, ""),
+        ("list", {}, "can only list/watch podcertificaterequests with nodeName field selector"),
+        ("delete", {"name": "mine", "namespace": "ns"}, "nodes may not delete podcertificaterequests"),
+        (
+            "update",
+            {"name": "mine", "namespace": "ns", "subresource": "status"},
+            "nodes may not access the status subresource of PodCertificateRequests",
+        ),
+    ],
+)
+async def test_certificates_of_pods_are_asked_for_where_the_gate_is_on(
+    graph: NodeGraph, verb: str, rest: dict[str, Any], reason: str
+) -> None:
+    graph.place(ReferredObject("podcertificaterequests", "ns", "mine"), "n1")
+    question = asked(verb, "podcertificaterequests", group="certificates.k8s.io", **rest)
+
+    async def with_the_gate() -> Answer:
+        serve_with(FeatureGates({"PodCertificateRequest": True}))
+        return await decide(graph, question)
+
+    answer = await asyncio.create_task(with_the_gate())
+    assert (answer.decision is Decision.ALLOW, answer.reason) == (not reason, reason)
+    assert (await decide(graph, question)).decision is Decision.NO_OPINION

@@ -124,6 +124,8 @@ def _validate_order(spec: Json, stored: Json) -> Errors:
 def _validate_nothing_removed(spec: Json, stored: Json) -> Errors:
     for kind in reversed(_LISTS):
         for position, before in enumerate(stored.get(kind) or ()):
+            if kind == "initContainers" and not _can_resize(before):
+                continue
             path: Path = _SPEC.child(kind).index(position).child("resources")
             new, old = spec[kind][position].get("resources") or {}, before.get("resources") or {}
             for what in ("requests", "limits"):
@@ -144,6 +146,10 @@ def _validate_only_compute(masked: Json, stored: Json) -> Errors:
     pairs = zip(masked.get("initContainers") or (), stored.get("initContainers") or (), strict=True)
     for position, (container, before) in enumerate(pairs):
         modified, path = not same_spec(container, before), _SPEC.child("initContainers").index(position)
+        if not _can_resize(container):
+            if modified:
+                yield forbidden(_SPEC, "resources for non-sidecar init containers are immutable")
+            continue
         _mask_container(container, before)
         if not same_spec(container, before):
             yield forbidden(path, "only cpu and memory resources for init or sidecar containers are mutable")
@@ -152,6 +158,10 @@ def _validate_only_compute(masked: Json, stored: Json) -> Errors:
                 if policy.get("restartPolicy") == "RestartContainer":
                     why = "non-sidecar init containers with a resize policy of RestartContainer cannot be resized"
                     yield forbidden(path, why)
+
+
+def _can_resize(init_container: Json) -> bool:
+    return is_sidecar(init_container) or enabled("InPlacePodVerticalScalingInitContainers")
 
 
 def _mask_container(container: Json, stored: Json) -> None:

@@ -11,6 +11,7 @@ from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.outbound.targets import Target, escaped_path
 from pilothouse.apiserver.proxy.upgrades import forward_upgrade
 from pilothouse.apiserver.registry.context import RequestContext
+from pilothouse.apiserver.server.features import enabled
 from pilothouse.apiserver.serving.upgrade import is_upgrade
 from pilothouse.kube.core.pods.connect.locations import PodLocations
 from pilothouse.machinery.dataclass import dataclass
@@ -105,7 +106,7 @@ async def upgraded(request: Request, target: Target) -> Response:
 
 async def ensure_may_create(request: Request, authorizer: Authorizer) -> None:
     """A WebSocket begins with a GET, but what it does is not only reading: who opens one must be allowed to create."""
-    if request.info.verb == "create":
+    if request.info.verb == "create" or not enabled("AuthorizePodWebsocketUpgradeCreatePermission"):
         return
     answer = await authorizer.authorize(replace(attributes_of(request), verb="create"))
     if answer.decision is not Decision.ALLOW:
