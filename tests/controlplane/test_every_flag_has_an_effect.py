@@ -97,3 +97,8 @@ def test_a_flag_that_has_one_value_refuses_others(argument: str) -> None:
 def test_the_old_name_of_a_flag_has_the_same_effect() -> None:
     assert complete(Options.parse(["--audit-webhook-batch-initial-backoff=3s"])).audit.backoff == 3
     assert complete(Options.parse(["--audit-webhook-initial-backoff=4s"])).audit.backoff == 4
+
+
+def test_without_garbage_collection_its_controller_is_left_out() -> None:
+    given = complete(Options.parse(["--enable-garbage-collector=false"])).controllers.controllers
+    assert given == ("-garbage-collector-controller", "*")

@@ -6,8 +6,6 @@ import pytest
 from whole_server import CONFIG_MAPS, create_config_map, whole_server
 
 from pilothouse.client import Json
-from pilothouse.controlplane.options.completion import complete
-from pilothouse.controlplane.options.options import Options
 
 
 @pytest.mark.parametrize("policy", ["Orphan", "Foreground"])
@@ -21,11 +19,6 @@ async def test_objects_go_at_once_whatever_is_to_become_of_their_dependents(poli
         assert (await api.request("GET", f"{CONFIG_MAPS}/a")).status == 404
         kept = (await api.request("GET", f"{CONFIG_MAPS}/b")).json["metadata"]
     assert (kept["finalizers"], "deletionTimestamp" in kept) == (["example.com/mine"], True)
-
-
-def test_its_controller_is_left_out() -> None:
-    given = complete(Options.parse(["--enable-garbage-collector=false"])).controllers.controllers
-    assert given == ("-garbage-collector-controller", "*")
 
 
 async def test_a_collection_is_deleted_by_several_at_once() -> None:
