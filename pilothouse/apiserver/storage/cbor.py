@@ -41,7 +41,7 @@ class CborStore(DelegatingStore):
 
     async def list(self, prefix: str, *, at: Revision | None = None, after: str = "", limit: int = 0) -> Page:
         page = await self._store.list(prefix, at=at, after=after, limit=limit)
-        return replace(page, entries=await self.shown(page.entries))
+        return replace(page, entries=[*await self.shown(page.entries)])
 
     def watch(self, prefix: str, *, after: Revision) -> Watch:
         return _CborWatch(self._store.watch(prefix, after=after), self)
@@ -49,12 +49,12 @@ class CborStore(DelegatingStore):
     async def close(self) -> None:
         """The store under it belongs to others."""
 
-    async def shown(self, entries: Sequence[Entry]) -> list[Entry]:
+    async def shown(self, entries: Sequence[Entry]) -> Sequence[Entry]:
         """The entries as JSON."""
         to_decode = sum(len(entry.value) for entry in entries if _is_cbor(entry.value))
         return await by_size(to_decode, self._shown, entries)
 
-    def _shown(self, entries: Sequence[Entry]) -> list[Entry]:
+    def _shown(self, entries: Sequence[Entry]) -> Sequence[Entry]:
         return [_in_json(entry) if _is_cbor(entry.value) is self._writes_cbor else _stale(entry) for entry in entries]
 
     async def _stored(self, value: bytes) -> bytes:

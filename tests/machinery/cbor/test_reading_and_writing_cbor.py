@@ -7,7 +7,7 @@ from typing import Any
 
 import cbor2
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pilothouse.machinery.cbor.decoding import decode
@@ -25,6 +25,8 @@ VALUES = st.recursive(
     max_leaves=40,
 )
 
+ANY_MACHINE = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
 
 def _text(value: Any) -> Any:
     """What another's decoder read, with text for bytes."""
@@ -35,18 +37,21 @@ def _text(value: Any) -> Any:
     return [_text(item) for item in value] if isinstance(value, list) else value
 
 
+@ANY_MACHINE
 @given(VALUES)
 def test_what_is_written_is_read_again_by_us_and_by_others(value: Any) -> None:
     assert decode(encode_object(value)) == value
     assert _text(cbor2.loads(encode(value))) == value
 
 
+@ANY_MACHINE
 @given(VALUES)
 def test_what_others_write_is_read_whether_lengths_are_told_or_not(value: Any) -> None:
     assert decode(cbor2.dumps(value)) == value
     assert decode(cbor2.dumps(value, indefinite_containers=True)) == value
 
 
+@ANY_MACHINE
 @given(st.binary(max_size=40))
 def test_bytes_are_read_or_refused_and_nothing_else_happens(data: bytes) -> None:
     with suppress(CborError):
