@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from pilothouse.apiserver.registry.resource import Resource
 from pilothouse.apiserver.storage.object import ObjectCodec
+from pilothouse.machinery.codec.json import printed_numbers
 from pilothouse.machinery.names import GroupKind, GroupVersionKind
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.schema import types
@@ -33,7 +34,7 @@ KEEPS_EMPTY_BYTES = frozenset(
 
 
 def codec_of(resource: Resource, empty: Callable[[], Json], on_read: Callable[[Json], None] | None) -> ObjectCodec:
-    """Return the codec of a resource. Objects of a kind without a Go type are stored as they are."""
+    """Return the codec of a resource. Objects of a kind without a Go type are stored as they are, but for whole floats."""
     kind = resource.kind
 
     def zero_value() -> Json:
@@ -57,8 +58,11 @@ def codec_of(resource: Resource, empty: Callable[[], Json], on_read: Callable[[J
 
 
 def _stored(kind: GroupVersionKind, obj: Json) -> Json:
+    """A number without a Go type that was not written as an integer is none for those who check it, and one for those
+    who read it."""
     found = types.of(kind)
-    return obj if found is None else found.stored(obj)
+    stored: Json = printed_numbers(obj) if found is None else found.stored(obj)
+    return stored
 
 
 def _printed(kind: GroupVersionKind, obj: Json) -> Json:

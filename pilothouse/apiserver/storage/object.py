@@ -12,7 +12,6 @@ LIST joins bodies with `,{`. Bytes that another server wrote in another order ar
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Hashable
 from dataclasses import field
 from typing import TypeAlias
@@ -21,14 +20,12 @@ import orjson
 
 from pilothouse.apiserver.storage.interface import Entry, Revision
 from pilothouse.apiserver.storage.labels_in_bytes import labels_in
-from pilothouse.machinery.codec.json import printed_numbers
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import METADATA_ORDER, Json, labels_of, metadata
 from pilothouse.machinery.schema.raw_json import RawFields, compact, dump_exactly, keep_raw
 
 Fields: TypeAlias = dict[str, str]
 
-_WHOLE_FLOAT = re.compile(rb"[0-9]\.0[],}]|[0-9]e[0-9]")
 _UID = b'"uid":"'
 _EMPTY = b':""'
 
@@ -69,11 +66,7 @@ class ObjectCodec:
         meta = {key: own[key] for key in _STORED_METADATA if key in own}
         rest = {key: value for key, value in obj.items() if key not in ("kind", "apiVersion", "metadata")}
         whole = {"kind": self.kind, "apiVersion": self.api_version, "metadata": meta, **rest}
-        if self.raw is not None:
-            return dump_exactly(whole)
-        stored = orjson.dumps(whole)
-        # A number that was not written as an integer is none for those who check it, and one for those who read it.
-        return orjson.dumps(printed_numbers(whole)) if _WHOLE_FLOAT.search(stored) else stored
+        return orjson.dumps(whole) if self.raw is None else dump_exactly(whole)
 
 
 class StoredObject:
