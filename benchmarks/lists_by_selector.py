@@ -71,6 +71,7 @@ async def lists(folder: Path, pods: int) -> None:
 
 async def quiet() -> None:
     """Returns when whatever else the server has to do after its start is done."""
+    await asyncio.sleep(2)  # the index of labels is filled a moment after the start
     used = 1.0
     while used > 0.05:
         start = time.process_time()

@@ -73,6 +73,7 @@ MEMOS = {
     "our own types, resources, media types and registries": (
         "apiserver/discovery/handlers:AggregatedDocument._forms",
         "apiserver/endpoints/abilities:_KNOWN",
+        "apiserver/storage/cacher/indexes:CacheIndexes._indexes",
         "apiserver/storage/object:StoredObject._encoded",
         "builder/own_functions/storage:_types",
         "client/cache/informer_factory:SharedInformerFactory._informers",

@@ -60,7 +60,7 @@ class Cacher:
         self._watch_buffer = watch_buffer
         self._metrics = CacheMetrics(resource)
         self._direct = DirectReader(store, codec)
-        self._state = CacheState(codec, indexed_fields)
+        self._state = CacheState(codec, clock, indexed_fields)
         self._metrics.count_objects(self._state)
         self._window = ChangeWindow(window or WindowLimits(), self._metrics)
         self._watchers = CacheWatchers(prefix, self._metrics)

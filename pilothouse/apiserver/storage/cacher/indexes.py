@@ -1,6 +1,6 @@
 """The indexes of one resource, and the objects that they leave for a selector to look at.
 
-Labels are indexed from the start where they can be read without parsing the object, otherwise when first asked for.
+Labels are indexed a moment after the start, where they can be read without parsing the object, or when first asked for.
 Of the fields that the resource names, one is indexed when a selector would look at many objects without it.
 """
 
@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
+from pilothouse.apiserver.storage.cacher.clock import CacheClock, CacheTimer
 from pilothouse.apiserver.storage.cacher.events import Predicate
 from pilothouse.apiserver.storage.cacher.object_index import FieldIndex, LabelIndex, ObjectIndex
 from pilothouse.apiserver.storage.cacher.pages import CacheKeyRange
@@ -20,6 +21,7 @@ from pilothouse.machinery.dataclass import dataclass
 
 FEW = 500  # objects that can as well be looked at one by one
 _MOST_MERGED = 10_000  # keys of several runs that are put in order while others wait
+_AFTER_START = 1.0  # seconds after which labels are indexed that nobody asked for: at first there is more to do
 _LABELS = ""  # where the index of all labels stands among those of fields
 
 
@@ -46,9 +48,11 @@ class CacheIndexes:
     _indexes: dict[str, ObjectIndex]  # by field; some are still being filled
     _filling: dict[ObjectIndex, asyncio.Task[None]]
 
-    def __init__(self, fields: Sequence[str], *, labels_at_once: bool) -> None:
+    def __init__(self, fields: Sequence[str], clock: CacheClock, *, labels_unasked: bool) -> None:
         self._fields = fields
-        self._labels_at_once = labels_at_once
+        self._clock = clock
+        self._labels_unasked = labels_unasked
+        self._timer: CacheTimer | None = None
         self._objects: Mapping[str, StoredObject] = {}
         self._indexes = {}
         self._filling = {}
@@ -58,10 +62,14 @@ class CacheIndexes:
         self.stop()
         self._objects = objects
         self._indexes = {}
-        if self._labels_at_once:
+        if self._labels_unasked and len(objects) <= FEW:
             self._add(_LABELS)
+        elif self._labels_unasked:
+            self._timer = self._clock.call_later(_AFTER_START, lambda: self._get(_LABELS))
 
     def stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
         for filling in self._filling.values():
             filling.cancel()
         self._filling = {}
@@ -79,8 +87,7 @@ class CacheIndexes:
 
     async def wait_for(self, name: str) -> None:
         """Returns when the index is filled, or given up."""
-        index = self._indexes.get(name) or self._add(name)
-        if filling := self._filling.get(index):
+        if filling := self._filling.get(self._get(name)):
             await asyncio.wait([filling])
 
     def candidates(self, predicate: Predicate, keys: CacheKeyRange) -> Candidates | None:
@@ -108,6 +115,9 @@ class CacheIndexes:
     def _is_complete(self, name: str) -> bool:
         index = self._indexes.get(name)
         return index is not None and index.complete
+
+    def _get(self, name: str) -> ObjectIndex:
+        return self._indexes.get(name) or self._add(name)
 
     def _add(self, name: str) -> ObjectIndex:
         index = self._indexes[name] = LabelIndex() if name == _LABELS else FieldIndex(name)

@@ -16,7 +16,7 @@ from pilothouse.apiserver.storage.cacher.postings import KeyRun, Postings
 from pilothouse.apiserver.storage.cacher.selection_predicate import Demand
 from pilothouse.apiserver.storage.object import StoredObject
 
-_MOST_LABELS = 64
+_MOST_LABELS = 32
 _TEXT = frozenset({str})
 _MOST_VALUES = 1_000
 _TURN = 100  # objects indexed before others may run: each may have to be parsed

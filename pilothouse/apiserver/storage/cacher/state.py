@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from sortedcontainers import SortedDict
 
+from pilothouse.apiserver.storage.cacher.clock import CacheClock
 from pilothouse.apiserver.storage.cacher.events import CacheChange
 from pilothouse.apiserver.storage.cacher.indexes import FEW, CacheIndexes, Candidates
 from pilothouse.apiserver.storage.cacher.pages import CachedPage, CacheKeyRange, ListSelection, select
@@ -21,9 +22,9 @@ Undone: TypeAlias = Mapping[str, StoredObject | None]
 class CacheState:
     _objects: dict[str, StoredObject]  # a SortedDict; typed as what it is used for most
 
-    def __init__(self, codec: ObjectCodec, indexed_fields: Sequence[str] = ()) -> None:
+    def __init__(self, codec: ObjectCodec, clock: CacheClock, indexed_fields: Sequence[str]) -> None:
         self._codec = codec
-        self.indexes = CacheIndexes(indexed_fields, labels_at_once=codec.on_read is None)
+        self.indexes = CacheIndexes(indexed_fields, clock, labels_unasked=codec.on_read is None)
         self.changes = 0
         """How often anything changed: as long as it is the same, so are the objects."""
         self.replace(())
