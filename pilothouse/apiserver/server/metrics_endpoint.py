@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import re
 
-from prometheus_client import CollectorRegistry, Gauge, ProcessCollector, disable_created_metrics
+from prometheus_client import CollectorRegistry, Gauge, Metric, ProcessCollector, disable_created_metrics
 from prometheus_client.exposition import generate_latest
+from prometheus_client.registry import Collector
 
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.metrics import REGISTRY
@@ -58,5 +59,17 @@ def exposition(registry: CollectorRegistry) -> Handler:
 
 
 def _exposed(registry: CollectorRegistry) -> bytes:
-    """Return all series, with whole numbers as Go prints them."""
-    return _WHOLE.sub(b"", generate_latest(registry))
+    """Return all series in the order of their families' names, with whole numbers as Go prints them."""
+    return _WHOLE.sub(b"", generate_latest(_ByName(registry)))
+
+
+class _ByName(Collector):
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._registry = registry
+
+    def collect(self) -> list[Metric]:
+        return sorted(self._registry.collect(), key=_family)
+
+
+def _family(metric: Metric) -> str:
+    return f"{metric.name}_total" if metric.type == "counter" else metric.name
