@@ -34,7 +34,7 @@ KEEPS_EMPTY_BYTES = frozenset(
 
 
 def codec_of(resource: Resource, empty: Callable[[], Json], on_read: Callable[[Json], None] | None) -> ObjectCodec:
-    """Return the codec of a resource. Objects of a kind without a Go type are stored as they are, but for whole floats."""
+    """Return the codec of a resource. What has no Go type is stored as it is, but for whole floats."""
     kind = resource.kind
 
     def zero_value() -> Json:

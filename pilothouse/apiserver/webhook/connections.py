@@ -35,6 +35,7 @@ class EndpointConnections:
     ) -> None:
         """Raises WebhookCallFailed."""
         tls = tls_context(endpoint.authorities, client_certificate)
+        tls.set_alpn_protocols(endpoint.protocols)
         self._url = endpoint.url
         self._target = target_of(endpoint.url, tls=tls)
         self._max_answer = max_answer

@@ -6,6 +6,7 @@ import base64
 import posixpath
 import ssl
 import tempfile
+from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from pilothouse.apiserver.outbound.tls import verifying_context
@@ -44,6 +45,18 @@ class WebhookEndpoint:
         """Host and port, by which credentials are found."""
         parts = urlsplit(self.base)
         return parts.netloc if parts.port else f"{parts.netloc}:{_PORT}"
+
+    @property
+    def protocols(self) -> list[str]:
+        """What to offer. Under HTTP/2 all calls would share a connection, and so one of the pods that answer."""
+        return ["h2", "http/1.1"] if self.service is None and _is_local(urlsplit(self.base).hostname) else ["http/1.1"]
+
+
+def _is_local(host: str | None) -> bool:
+    try:
+        return host == "localhost" or ip_address(host or "").is_loopback
+    except ValueError:
+        return False
 
 
 def endpoint_of(config: Json) -> WebhookEndpoint:

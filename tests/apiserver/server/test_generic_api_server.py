@@ -105,6 +105,8 @@ async def test_metrics_are_prometheus_text(chain: Chain) -> None:
     lines = (await get(chain.outer.handler, "/metrics")).decode().splitlines()
     assert any(line.startswith("process_resident_memory_bytes ") for line in lines)
     assert any(line.startswith("kubernetes_build_info{") for line in lines)
+    families = [line.split()[2] for line in lines if line.startswith("# TYPE")]
+    assert families == sorted(families)
     await get(chain.outer.handler, "/healthz")
     slis = (await get(chain.outer.handler, "/metrics/slis")).decode()
     assert 'kubernetes_healthcheck{name="ping",type="healthz"} 1' in slis

@@ -14,6 +14,7 @@ from certificates_fixture import TestCA
 from webhook_server import FixedResolver, WebhookServer, webhook_server
 
 from pilothouse.apiserver.webhook.client import WebhookClients
+from pilothouse.apiserver.webhook.endpoint import endpoint_of
 from pilothouse.apiserver.webhook.failures import WebhookCallFailed
 
 REVIEW = {"apiVersion": "v1", "kind": "Review", "request": {"uid": "u"}}
@@ -45,6 +46,20 @@ async def problem(clients: WebhookClients, config: dict[str, Any], *, timeout: f
     with pytest.raises(WebhookCallFailed) as found:
         await clients.post(config, REVIEW, timeout=timeout)
     return found.value
+
+
+@pytest.mark.parametrize(
+    ("config", "protocols"),
+    [
+        ({"url": "https://localhost:8443/x"}, ["h2", "http/1.1"]),
+        ({"url": "https://127.0.0.9"}, ["h2", "http/1.1"]),
+        ({"url": "https://[::1]:1"}, ["h2", "http/1.1"]),
+        ({"url": "https://hook.example.com"}, ["http/1.1"]),
+        ({"service": {"namespace": "default", "name": "localhost"}}, ["http/1.1"]),
+    ],
+)
+def test_only_webhooks_on_this_machine_are_offered_http2(config: dict[str, Any], protocols: list[str]) -> None:
+    assert endpoint_of(config).protocols == protocols
 
 
 async def test_a_review_reaches_a_webhook_by_url_and_its_answer_comes_back(
