@@ -256,7 +256,8 @@ class _RuneScanner(_Scanner):
     def _invalid(self, context: str) -> SyntaxFault:
         if self._at == len(self._data):
             return SyntaxFault("unexpected end of JSON input")
-        return SyntaxFault(f"invalid character '{self._character()}' {context.removesuffix(' literal')}")
+        place = "in string" if context == "in string literal" else context
+        return SyntaxFault(f"invalid character '{self._character()}' {place}")
 
     def _character(self) -> str:
         try:

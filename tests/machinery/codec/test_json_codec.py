@@ -204,6 +204,7 @@ def test_a_document_keeps_the_spelling_of_numbers() -> None:
         (b'"\\\x01"', 'invalid escape sequence "\\\\\\x01" in string'),
         (b'"\\u12', "unexpected end of JSON input"),
         (b'{"a":nul', "unexpected end of JSON input"),
+        (b"- a", "invalid character ' ' in numeric literal"),
     ],
 )
 def test_who_looks_for_the_kind_names_whole_characters(text: bytes, message: str) -> None:
