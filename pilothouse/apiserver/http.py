@@ -35,7 +35,8 @@ _MAX_QUERY_PARAMETERS: Final = 10_000
 
 
 def parse_query(query: str) -> dict[str, list[str]]:
-    """Return the values of each parameter as Go's net/url reads them; a part that is badly escaped stands for itself.
+    """Return the values of each parameter as Go's net/url reads them: one that is badly escaped stands for itself, and
+    one with a semicolon, which once separated parameters, is left out.
 
     Raises BadRequest when there are too many parameters.
     """
@@ -43,7 +44,7 @@ def parse_query(query: str) -> dict[str, list[str]]:
         raise BadRequest("number of URL query parameters exceeded limit")
     parameters: dict[str, list[str]] = {}
     for pair in query.split("&"):
-        if pair:
+        if pair and ";" not in pair:
             name, _, value = pair.partition("=")
             parameters.setdefault(_query_unescape(name), []).append(_query_unescape(value))
     return parameters

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from pilothouse.apiserver.discovery.handlers import document_handler
+from pilothouse.apiserver.discovery.handlers import any_method
 from pilothouse.apiserver.discovery.manager import GroupDocuments, GroupManager
 from pilothouse.apiserver.discovery.resources import storage_version_hash
 from pilothouse.apiserver.http import Handler, Request, Response
@@ -68,7 +68,7 @@ class CustomResourceDiscovery:
 
 
 def _handler(document: Json) -> Handler:
-    return document_handler(lambda: document)
+    return any_method(lambda: document)
 
 
 def _entry(group: str, versions: list[str]) -> Json:

@@ -88,3 +88,9 @@ async def test_rules_are_checked_on_an_object_of_another_kind_whose_values_are_n
         ("kind", 'Invalid value: "Odd": must be Widget'),
         ("spec.ruled", f'Invalid value: "integer": {why}'),
     ]
+
+
+async def test_an_empty_list_counts_for_the_generation(server: API) -> None:
+    await server.request("POST", WIDGETS, sent("{}"))
+    changed = await server.request("PATCH", f"{WIDGETS}/a", {"spec": {"keyed": []}}, media=MERGE)
+    assert (changed.json["spec"], changed.json["metadata"]["generation"]) == ({"keyed": []}, 2)

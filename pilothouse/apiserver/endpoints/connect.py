@@ -19,10 +19,10 @@ def connect_handler(storage: Connecter, scope: RequestScope) -> Handler:
     reads = isinstance(storage, GetterWithOptions)
 
     async def connect(request: Request) -> Response:
-        if "dryRun" in request.query:
-            raise BadRequest("dryRun is not supported")
         if reads:
             negotiate_output(request, scope.served.serializers, scope.served.views)
+        elif "dryRun" in request.query:
+            raise BadRequest("dryRun is not supported")
         else:
             await _admit(request, scope)
         return await storage.connect(scope.context(request), request.info.name, request)

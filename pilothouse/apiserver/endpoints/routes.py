@@ -93,6 +93,6 @@ class VersionRoutes:
 
 
 def _check_media_types(request: Request, routes: ResourceRoutes) -> None:
-    check_accept(request, routes.produces_lists if request.info.verb in _OF_LISTS else routes.produces)
     if request.method == "PATCH" and routes.patch_types:
         check_content_type(request, routes.patch_types)
+    check_accept(request, routes.produces_lists if request.info.verb in _OF_LISTS else routes.produces)

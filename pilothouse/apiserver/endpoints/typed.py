@@ -95,7 +95,10 @@ class TypedDecoder:
         return self.type.printed(obj)
 
     def _decode_protobuf(self, data: bytes) -> DecodedObject:
-        obj = _decode_protobuf(data, self.kind)
+        try:
+            obj = _read_protobuf(data, self.kind)
+        except BodyError as error:
+            raise refusal(error, self.kind, data) from None
         kind = _kind_of(obj)
         if kind.kind != self.kind.kind:
             found = types.of(kind)
@@ -107,22 +110,23 @@ class TypedDecoder:
 def decode_meta_options(serializer: Serializer, data: bytes, kind: str) -> Json:
     """DeleteOptions and its like, which may be sent under any group and version. Raises BadRequest."""
     default = GroupVersionKind(_META, "v1", kind)
-    if serializer is PROTOBUF:
-        return _decode_protobuf(data, default)
     try:
+        if serializer is PROTOBUF:
+            return _read_protobuf(data, default)
         return decode_body(data, codec=Codec(serializer.media_type), default=default, scheme=OPTIONS, strict=False).obj
     except BodyError as error:
         raise BadRequest(str(error)) from None
 
 
-def _decode_protobuf(data: bytes, default: GroupVersionKind) -> Json:
+def _read_protobuf(data: bytes, default: GroupVersionKind) -> Json:
+    """Raises BodyError."""
     from pilothouse.machinery.protobuf import codec as protobuf
     from pilothouse.machinery.protobuf.errors import ProtobufError
 
     try:
         return protobuf.decode(data, default=default)
     except ProtobufError as error:
-        raise refusal(BodyError(str(error)), default, data) from None
+        raise BodyError(str(error)) from None
 
 
 def _kind_of(obj: Json) -> GroupVersionKind:

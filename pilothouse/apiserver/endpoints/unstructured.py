@@ -23,6 +23,7 @@ from pilothouse.machinery.codec.decoder import (
     strict_refusal,
 )
 from pilothouse.machinery.codec.json import JsonError, dump_spelled, parse_untyped, untyped
+from pilothouse.machinery.codec.json_syntax import interpretation_error
 from pilothouse.machinery.codec.yaml import parse_yaml
 from pilothouse.machinery.codec.yaml_nodes import YamlError
 from pilothouse.machinery.dataclass import dataclass
@@ -149,7 +150,7 @@ def _read(serializer: Serializer, data: bytes, default: GroupVersionKind) -> _Re
     except YamlError as error:
         raise BodyError(str(error)) from None
     except JsonError as error:
-        raise BodyError(f"{NO_VERSION_OR_KIND}{error}") from None
+        raise BodyError(f"{NO_VERSION_OR_KIND}{interpretation_error(data) or error}") from None
     return _Read(json.value, json.duplicates)
 
 

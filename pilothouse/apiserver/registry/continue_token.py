@@ -84,7 +84,7 @@ def _fields(value: Any) -> dict[str, Any]:
 
 def _first_bad(token: str) -> int:
     alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-    return next((i for i, char in enumerate(token) if char not in alphabet), len(token))
+    return next((i for i, char in enumerate(token) if char not in alphabet), len(token) - len(token) % 4)
 
 
 def _invalid(detail: str) -> BadRequest:

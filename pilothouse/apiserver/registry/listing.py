@@ -95,9 +95,9 @@ def _list_version(text: str) -> int | None:
 
 
 async def _next_page(registry: RegistryStore, prefix: str, options: ListOptions) -> ListResult:
+    position = continue_token.decode(options.continue_token, prefix)
     if options.resource_version not in ("", "0"):
         raise BadRequest("specifying resource version is not allowed when using continue")
-    position = continue_token.decode(options.continue_token, prefix)
     try:
         return await _page(registry, prefix, options, at=position.revision, after=position.after)
     except Compacted:

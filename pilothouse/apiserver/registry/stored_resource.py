@@ -61,6 +61,11 @@ class ObjectStore:
         """Return the object as it comes back from the store."""
         return self._codec.stored(obj)
 
+    def _shown(self, obj: Json) -> Json:
+        """Return the object as it would be shown if it were stored."""
+        shown: Json = printed_numbers(self.stored(obj))
+        return shown
+
     def copy_of(self, obj: Json) -> Json:
         """Return an exact copy of an object that is to be stored."""
         return exact_copy(obj, self._codec.stored) if self._codec.raw is None else deepcopy(obj)
@@ -70,7 +75,7 @@ class ObjectStore:
         if dry_run:
             if await self._store.get(key) is not None:
                 raise KeyExists(key)
-            return printed_numbers(self.stored(obj))
+            return self._shown(obj)
         with self._create.measured():
             entry = await self._store.create(key, self._codec.encode(obj), ttl=ttl)
         return StoredObject(entry, self._codec)
@@ -78,7 +83,7 @@ class ObjectStore:
     async def update(self, current: StoredObject, obj: Json, *, ttl: int, dry_run: bool) -> Result:
         """Raises RevisionConflict, KeyNotFound. A dry run shows the object at the revision it has."""
         if dry_run:
-            return printed_numbers(self.stored(obj))
+            return self._shown(obj)
         with self._update.measured():
             entry = await self._store.update(current.key, self._codec.encode(obj), expected=current.revision, ttl=ttl)
         return StoredObject(entry, self._codec)

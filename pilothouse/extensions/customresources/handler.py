@@ -80,7 +80,8 @@ class CustomResources:
         methods = _methods(routes, info) if routes else {}
         if routes is None or not methods:
             raise NotFound.of(info.group_resource, info.name)
-        handler = methods.get((request.method, info.verb))
+        # Upstream goes by the verb, which HEAD shares with GET.
+        handler = methods.get(("GET" if request.method == "HEAD" else request.method, info.verb))
         if handler is None:
             raise MethodNotAllowed.of(info.group_resource, info.verb)
         request.is_routed = True

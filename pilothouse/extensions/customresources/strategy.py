@@ -12,12 +12,12 @@ from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.extensions.customresources.model import CustomResource, Version
 from pilothouse.extensions.customresources.scale_paths import ScalePaths
 from pilothouse.extensions.schema.compiled import CompiledSchema, OtherErrors, tolerated_errors
+from pilothouse.machinery.equality import deep_equal
 from pilothouse.machinery.errors import Invalid
 from pilothouse.machinery.field import Errors, invalid, root
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupKind
 from pilothouse.machinery.objects import Json, metadata, name_of
-from pilothouse.machinery.validation.immutable import semantically_equal
 from pilothouse.machinery.validation.names import is_qualified_name
 
 _STANDARD_FINALIZERS = (ORPHAN, FOREGROUND, "kubernetes")
@@ -55,7 +55,7 @@ class CustomResourceStrategy(Strategy):
         before = self.in_version(old)
         if self.version.has_status:
             carry_over(obj, before, "status")
-        if not semantically_equal(content(obj), content(before)):
+        if not deep_equal(content(obj), content(before)):
             begin_generation(obj, old)
 
     def validate_update(self, obj: Json, old: Json) -> Errors:

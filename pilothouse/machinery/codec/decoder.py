@@ -13,6 +13,7 @@ from typing import Any
 
 from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.codec.json import JsonError, parse, parse_document
+from pilothouse.machinery.codec.json_syntax import interpretation_error
 from pilothouse.machinery.codec.scheme import Scheme, unknown_conversion
 from pilothouse.machinery.codec.yaml import parse_yaml
 from pilothouse.machinery.codec.yaml_nodes import YamlError
@@ -137,7 +138,7 @@ def _read_json(data: bytes) -> _Content:
     try:
         read = parse(data)
     except JsonError as error:
-        raise BodyError(f"{NO_VERSION_OR_KIND}{error}") from None
+        raise BodyError(f"{NO_VERSION_OR_KIND}{interpretation_error(data) or error}") from None
     return _Content(read.value, data, read.document if read.duplicates else None)
 
 

@@ -51,8 +51,16 @@ class SyntaxFault(Exception):
 
 def syntax_error(data: bytes) -> str | None:
     """Return Go's message about the text; None if Go takes it for JSON."""
+    return _fault(data, _Scanner(data))
+
+
+def interpretation_error(data: bytes) -> str | None:
+    """As `syntax_error`, in the words of encoding/json, which looks for the kind of a body before others read it."""
+    return _fault(data, _RuneScanner(data))
+
+
+def _fault(data: bytes, scanner: _Scanner) -> str | None:
     end = _end_of_the_right_part(data)
-    scanner = _Scanner(data)
     try:
         scanner.pass_over(len(data) if end is None else end)
         if end is not None:
@@ -232,3 +240,33 @@ class _Scanner:
         char = chr(self._data[self._at]) if self._at < len(self._data) else " "
         shown = {"'": "\\'", '"': '"'}.get(char) or quote(char)[1:-1]
         return SyntaxFault(f"invalid character '{shown}' {context}")
+
+
+class _RuneScanner(_Scanner):
+    """Names whole characters, not bytes, and knows an escape only as a whole."""
+
+    def _bad_escape(self) -> None:
+        length = 6 if self._data[self._at + 1 : self._at + 2] == b"u" else 2
+        escape = self._data[self._at : self._at + length].decode("utf-8", "replace")
+        if len(escape) < length:
+            raise SyntaxFault("unexpected end of JSON input")
+        shown = f"`{escape}`" if escape.isprintable() and "`" not in escape else quote(escape)
+        raise SyntaxFault(f"invalid escape sequence {shown} in string")
+
+    def _invalid(self, context: str) -> SyntaxFault:
+        if self._at == len(self._data):
+            return SyntaxFault("unexpected end of JSON input")
+        place = "in string" if context == "in string literal" else context
+        return SyntaxFault(f"invalid character '{self._character()}' {place}")
+
+    def _character(self) -> str:
+        try:
+            char = self._data[self._at : self._at + _longest_character(self._data[self._at])].decode()
+        except UnicodeDecodeError:
+            return f"\\x{self._data[self._at]:02x}"
+        return {"'": "\\'", '"': '"'}.get(char) or quote(char)[1:-1]
+
+
+def _longest_character(first: int) -> int:
+    """How many bytes a character of UTF-8 has that starts with this one."""
+    return 1 if first < 0xC0 else 2 if first < 0xE0 else 3 if first < 0xF0 else 4

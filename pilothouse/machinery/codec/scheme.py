@@ -17,7 +17,12 @@ _OPTIONS = frozenset({"DeleteOptions", "CreateOptions", "UpdateOptions"})
 _META = "meta.k8s.io"
 _EXTENSIONS, _AGGREGATOR = "apiextensions.k8s.io", "apiregistration.k8s.io"
 
-_INTERNAL_PACKAGES = {"": "core", "events.k8s.io": "core", "internal.apiserver.k8s.io": "apiserverinternal"}
+_INTERNAL_PACKAGES = {
+    "": "core",
+    "events.k8s.io": "core",
+    "internal.apiserver.k8s.io": "apiserverinternal",
+    "meta.k8s.io": "v1",
+}
 
 
 @dataclass(frozen=True, eq=False)

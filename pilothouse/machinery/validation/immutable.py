@@ -20,7 +20,7 @@ def semantically_equal(a: Any, b: Any) -> bool:
     """Equality in which a missing part, null, an empty list and an empty map are the same.
 
     An empty struct differs from a missing one, since it can say something: `emptyDir: {}`. Raw values are compared
-    by their text, and 1.0 is not 1.
+    by their text.
     """
     if isinstance(a, RawObject) or isinstance(b, RawObject):
         return bool(a == b)
@@ -30,7 +30,7 @@ def semantically_equal(a: Any, b: Any) -> bool:
         return all(semantically_equal(a.get(key), b.get(key)) for key in a.keys() | b.keys())
     if isinstance(a, list) and isinstance(b, list):
         return len(a) == len(b) and all(map(semantically_equal, a, b))
-    return bool(a == b) and isinstance(a, float) == isinstance(b, float)
+    return bool(a == b)
 
 
 def _is_nothing(value: Any) -> bool:

@@ -74,12 +74,17 @@ async def test_a_list_shows_the_past_when_asked_for_exactly_that_and_else_what_i
     assert names(listed) == expected
 
 
+TOKEN = "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MSwic3RhcnQiOiJhXHUwMDAwIn0"
+"""{"v":"meta.k8s.io/v1","rv":1,"start":"a\\u0000"}"""
+
+
 @pytest.mark.parametrize(
     ("query", "message"),
     [
         ("resourceVersionMatch=Exact", "resourceVersionMatch is forbidden unless resourceVersion is provided"),
         ("resourceVersion=0&resourceVersionMatch=Exact", 'resourceVersionMatch "exact" is forbidden'),
-        ("resourceVersion=7&continue=x", "specifying resource version is not allowed when using continue"),
+        (f"resourceVersion=7&continue={TOKEN}", "specifying resource version is not allowed when using continue"),
+        ("resourceVersion=x&continue=x", "invalid continue token"),
         ("resourceVersion=x", "invalid resource version"),
     ],
 )

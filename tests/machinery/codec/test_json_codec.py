@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pilothouse.machinery.codec.json import JsonError, parse, parse_document, parse_printed, parse_untyped
-from pilothouse.machinery.codec.json_syntax import SyntaxFault, _Scanner, syntax_error
+from pilothouse.machinery.codec.json_syntax import SyntaxFault, _Scanner, interpretation_error, syntax_error
 from pilothouse.machinery.gofmt import quote
 
 TEXTS = st.text(st.sampled_from('ab"\\u0022\n\u00e9\U0001f600{}:,[]'), max_size=6)
@@ -191,3 +191,21 @@ def test_a_document_keeps_the_spelling_of_numbers() -> None:
     number = parse_document(b'{"a":1.50e1}')["a"]
     assert number.text == "1.50e1"
     assert number == 15.0
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"\xef\xbb\xbf{}", "invalid character '\\ufeff' looking for beginning of value"),
+        (b'{"a" \xc3\xa9}', "invalid character 'é' after object key"),
+        (b'{"a":\xff}', "invalid character '\\xff' looking for beginning of value"),
+        (b'"a\tb"', "invalid character '\\t' in string"),
+        (b'"\\x"', "invalid escape sequence `\\x` in string"),
+        (b'"\\\x01"', 'invalid escape sequence "\\\\\\x01" in string'),
+        (b'"\\u12', "unexpected end of JSON input"),
+        (b'{"a":nul', "unexpected end of JSON input"),
+        (b"- a", "invalid character ' ' in numeric literal"),
+    ],
+)
+def test_who_looks_for_the_kind_names_whole_characters(text: bytes, message: str) -> None:
+    assert interpretation_error(text) == message

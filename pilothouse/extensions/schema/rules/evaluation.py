@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
-from itertools import zip_longest
 from typing import Any, TypeAlias
 
 from pilothouse.extensions.schema.correlation import Link
@@ -203,8 +202,10 @@ def rule_node(schema: Structural, *, root: bool, judge: Judge | None = None) -> 
 
 
 def _programs(schema: Structural, declared: Declared | None, judge: Judge | None) -> Iterator[RuleProgram]:
-    judged = judge(schema, declared) if judge is not None and declared is not None and schema.rules else ()
-    for rule, faults in zip_longest(schema.rules, judged, fillvalue=RuleFaults()):
+    judged: Sequence[RuleFaults] = [RuleFaults()] * len(schema.rules)
+    if judge is not None and declared is not None and schema.rules:
+        judged = judge(schema, declared)
+    for rule, faults in zip(schema.rules, judged, strict=True):
         if str(rule.get("rule") or "").strip():
             yield RuleProgram(rule, schema, faults)
 
