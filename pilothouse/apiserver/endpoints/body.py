@@ -7,17 +7,27 @@ from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.endpoints.serializers.interface import Serializer
 from pilothouse.apiserver.endpoints.typed import decode_meta_options
 from pilothouse.apiserver.http import Request
+from pilothouse.apiserver.metrics import REGISTRY
+from pilothouse.apiserver.tallies import HistogramTally
 from pilothouse.machinery.codec.strict_failures import strict_warnings
 from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
 
 _MAX_BODY = 3 * 1024 * 1024
+_SIZES = HistogramTally(
+    "apiserver_request_body_size_bytes",
+    "[ALPHA] Apiserver request body size in bytes broken out by resource and verb.",
+    ("group", "resource", "verb"),
+    bounds=range(50_000, 3_100_000, 100_000),
+    registry=REGISTRY,
+)
 
 
 async def read_body(request: Request) -> bytes:
     """The whole body, which makes the request as heavy as it is. Raises RequestEntityTooLarge."""
     body = await request.read_body(_MAX_BODY)
     request.weight.at_least(len(body))
+    _SIZES.observe((request.info.group, request.info.resource, request.info.verb), len(body))
     return body
 
 

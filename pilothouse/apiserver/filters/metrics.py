@@ -27,6 +27,14 @@ DURATION = HistogramTally(
     bounds=_DURATIONS,
     registry=REGISTRY,
 )
+SLI_DURATION = HistogramTally(
+    "apiserver_request_sli_duration_seconds",
+    "[ALPHA] Response latency distribution (not counting webhook duration and priority & fairness queue wait "
+    "times) in seconds for each verb, group, version, resource, subresource, scope and component.",
+    _LABELS,
+    bounds=(0.05, *_DURATIONS[3:]),
+    registry=REGISTRY,
+)
 RESPONSE_SIZES = HistogramTally(
     "apiserver_response_sizes",
     "[STABLE] Response size distribution in bytes for each group, version, verb, resource, subresource, "

@@ -13,6 +13,7 @@ from pilothouse.apiserver.flowcontrol.controller import Flow, FlowController
 from pilothouse.apiserver.flowcontrol.estimate import ONE_SEAT, StatsOf, WorkEstimate, estimate
 from pilothouse.apiserver.flowcontrol.metrics import DISPATCHED, ESTIMATED_SEATS, EXECUTION, REJECTED, WAIT
 from pilothouse.apiserver.flowcontrol.queue_set import Rejected, Ticket
+from pilothouse.apiserver.foreign_time import waited_in_queue
 from pilothouse.apiserver.http import Filter, Handler, Request, Response
 from pilothouse.apiserver.streams import UntilEnd
 from pilothouse.machinery.dataclass import dataclass
@@ -43,11 +44,12 @@ def with_priority_and_fairness(control: FlowControl) -> Filter:
             if not is_watch and is_long_running(request.info):
                 return await handler(request)
             work = ONE_SEAT if flow.is_exempt else estimate(request, stats_of)
-            ticket = Ticket(work.seats, flow.distinguisher, flow.schema.name, about=request)
+            is_read = request.info.verb in READ_ONLY
+            ticket = Ticket(work.seats, flow.distinguisher, flow.schema.name, about=request, is_read=is_read)
             ESTIMATED_SEATS.observe(flow.labels, work.seats)
             await _take_seats(flow, ticket, control.wait_limit)
             seats = _Seats(flow, ticket, work, is_watch=is_watch)
-            kind = reading if request.info.verb in READ_ONLY else writing
+            kind = reading if is_read else writing
             kind.count += 1
             try:
                 if not flow.is_exempt and not pacer.begin(flow.entropy):
@@ -80,6 +82,7 @@ async def _take_seats(flow: Flow, ticket: Ticket, wait_limit: float) -> None:
         raise TooManyRequests.of(TRY_AGAIN_LATER, _RETRY_AFTER) from None
     DISPATCHED.inc(labels)
     if ticket.queue is not None:
+        waited_in_queue(ticket.started - ticket.arrived)
         WAIT.observe((*labels, "true"), ticket.started - ticket.arrived)
 
 

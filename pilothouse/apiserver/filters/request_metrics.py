@@ -10,7 +10,15 @@ import time
 
 from pilothouse.apiserver.authn.user import API_SERVER_USER
 from pilothouse.apiserver.filters.long_running import is_long_running
-from pilothouse.apiserver.filters.metrics import DURATION, LONG_RUNNING, REQUESTS, RESPONSE_SIZES, SELF_REQUESTS
+from pilothouse.apiserver.filters.metrics import (
+    DURATION,
+    LONG_RUNNING,
+    REQUESTS,
+    RESPONSE_SIZES,
+    SELF_REQUESTS,
+    SLI_DURATION,
+)
+from pilothouse.apiserver.foreign_time import begin_foreign_time, end_foreign_time
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.streams import UntilEnd
 from pilothouse.apiserver.tallies import Count, Labels
@@ -33,13 +41,15 @@ _SHOWN = {
 class _Series:
     """Where the requests of one kind are counted, each series looked up once."""
 
-    __slots__ = ("_by_code", "_labels", "duration", "labels", "sizes")
+    __slots__ = ("_by_code", "_labels", "duration", "labels", "sizes", "sli")
 
     def __init__(self, labels: Labels, dry_run: str) -> None:
         self.labels = labels
         self._labels = (*labels, dry_run)
         self._by_code: dict[int, Count] = {}
         self.duration = DURATION.row(self._labels)
+        self.sli = SLI_DURATION.row(labels) if labels[3] and not dry_run else None
+        """Of what is stored only, and of what is meant."""
         self.sizes = RESPONSE_SIZES.row(labels)
 
     def count(self, code: int) -> None:
@@ -55,6 +65,7 @@ _SERIES: BoundedCache[Labels, _Series] = BoundedCache(entries=4096, total_bytes=
 def with_request_metrics(handler: Handler) -> Handler:
     async def measure(request: Request) -> Response:
         start, code = time.perf_counter(), 500
+        token, foreign = begin_foreign_time()
         try:
             response = await handler(request)
             code = response.status
@@ -62,9 +73,13 @@ def with_request_metrics(handler: Handler) -> Handler:
             code = error.code
             raise
         finally:
+            taken = time.perf_counter() - start
+            end_foreign_time(token)
             series = _series_of(request)
             series.count(code)
-            series.duration.observe(time.perf_counter() - start)
+            series.duration.observe(taken)
+            if series.sli is not None:
+                series.sli.observe(taken - foreign.total)
             if request.user is not None and request.user.name == API_SERVER_USER:
                 verb, group, _, resource, subresource, *_ = series.labels
                 SELF_REQUESTS.inc((verb, group, resource, subresource))

@@ -104,6 +104,10 @@ _STATES: dict[str, tuple[str, Callable[[PriorityLevel], float]]] = {
         "[ALPHA] Time-weighted standard deviation, over last adjustment period, of demand_seats",
         lambda level: level.stats.deviation,
     ),
+    "current_r": (
+        "[ALPHA] R(time of last change)",
+        lambda level: level.queues.virtual_time,
+    ),
     "target_seats": ("[ALPHA] Seat allocation targets", lambda level: round(level.target)),
     "demand_seats_smoothed": ("[ALPHA] Smoothed seat demands", lambda level: level.stats.smoothed),
 }
@@ -122,6 +126,7 @@ class FlowControlCollector(Collector):
             for level in self._controller.levels.values():
                 family.add_metric([level.name], value(level))
             yield family
+        yield self._in_queue()
         yield from (self._executing(name, *about) for name, about in _EXECUTING.items())
         fraction = GaugeMetricFamily(
             f"{_PREFIX}seat_fair_frac",
@@ -139,4 +144,16 @@ class FlowControlCollector(Collector):
         family = GaugeMetricFamily(_PREFIX + name, about, labels=_FLOW)
         for labels, total in found.items():
             family.add_metric(labels, total)
+        return family
+
+    def _in_queue(self) -> Metric:
+        found = dict.fromkeys(("mutating", "readOnly"), 0)
+        for level in list(self._controller.levels.values()):
+            for queue in list(level.queues.queues):
+                for ticket in list(queue.waiting):
+                    found["readOnly" if ticket.is_read else "mutating"] += 1
+        about = "[ALPHA] Maximal number of queued requests in this apiserver per request kind in last second."
+        family = GaugeMetricFamily("apiserver_current_inqueue_requests", about, labels=["request_kind"])
+        for kind, count in found.items():
+            family.add_metric([kind], count)
         return family

@@ -40,6 +40,7 @@ class Ticket:
     turn: asyncio.Future[None] | None = None
     about: object = None
     """The description that the dumps show."""
+    is_read: bool = False
 
     @property
     def work(self) -> float:
@@ -99,6 +100,11 @@ class QueueSet:
             self.queues.append(Queue(len(self.queues)))
         self._drop_surplus()
         self._dispatch_all()
+
+    @property
+    def virtual_time(self) -> float:
+        """How far each flow has come, at the last change."""
+        return self._r
 
     @property
     def is_idle(self) -> bool:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pilothouse.machinery.generated import definitions
 
+_VALUES_OF_ENUM = "\n\nPossible enum values:"
+
 
 def of(definition: str, field: str) -> str:
-    """What the field of a definition is for."""
-    return str(definitions()[definition]["properties"][field].get("description", ""))
+    """What the field of a definition is for. The values of an enum are told in OpenAPI only."""
+    described = str(definitions()[definition]["properties"][field].get("description", ""))
+    return described.partition(_VALUES_OF_ENUM)[0].rstrip("\n")

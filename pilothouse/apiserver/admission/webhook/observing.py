@@ -10,7 +10,9 @@ from pilothouse.apiserver.admission.interface import Attributes
 from pilothouse.apiserver.admission.metrics import WEBHOOK, WEBHOOK_REJECTIONS, WEBHOOK_REQUESTS
 from pilothouse.apiserver.admission.webhook.errors import CallingWebhookFailed, WebhookRejection
 from pilothouse.apiserver.admission.webhook.hooks import AdmissionWebhook
+from pilothouse.apiserver.foreign_time import webhook_took
 
+_MUTATING = "admit"
 _MOST = 600
 """Greater codes are counted as this one, since webhooks may make them up."""
 
@@ -37,4 +39,6 @@ def observed(hook: AdmissionWebhook, type: str, attributes: Attributes) -> Itera
         if rejected and error_type:
             WEBHOOK_REJECTIONS.inc((hook.name, type, operation, error_type, shown))
         WEBHOOK_REQUESTS.inc((hook.name, type, operation, shown, refused))
-        WEBHOOK.observe((hook.name, type, operation, refused), time.perf_counter() - start)
+        taken = time.perf_counter() - start
+        webhook_took(taken, mutating=type == _MUTATING)
+        WEBHOOK.observe((hook.name, type, operation, refused), taken)
