@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import os
+import sys
+from pathlib import Path
 
 import pytest
 from kubectl import MISSING
+
+if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
+    # Tests start hundreds of servers: to compile all modules for each of them takes longer than most tests do.
+    sys.dont_write_bytecode = False
+    sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(Path(__file__).parents[1] / ".pytest_cache/bytecode")
 
 ALLOWED_SKIPS = {
     MISSING: "kubectl cannot be installed by pip",

@@ -14,7 +14,7 @@ from livez_client import LivezClient, livez_client
 from serving_process import ServeProcess
 
 LONGEST_WAIT = 0.25
-TRIES = 3
+TRIES = 6
 ADMIN_TOKEN, TOKEN = "admin-token", "nobodys-token"
 
 

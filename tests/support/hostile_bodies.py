@@ -1,6 +1,6 @@
 """Bodies that cost much to read, to check or to answer: each is what a client may send in one request.
 
-    BODIES["duplicate keys"].text        the bytes, about 3 MB
+    BODIES["duplicate keys"].text        the bytes, about 3 MB, or as many as can be stored
     BODIES["duplicate keys"].resource    where to send them
     BODIES["duplicate keys"].media_type  and as what
 
@@ -97,7 +97,7 @@ def broken_numbers_at_the_end(size: int = 3 * _MEGABYTE) -> bytes:
     return _review(b'"x":[' + b",".join([b"1"] * (size // 2)) + b"]")[:-1] + b"!"
 
 
-def network_policy(rules: int = 44_000) -> bytes:
+def network_policy(rules: int = 21_000) -> bytes:
     """Each rule lets in one port from one block of addresses."""
     ingress = [
         {"ports": [{"port": 80}], "from": [{"ipBlock": {"cidr": f"10.{at >> 8 & 255}.{at & 255}.0/24"}}]}
@@ -107,7 +107,7 @@ def network_policy(rules: int = 44_000) -> bytes:
     return _dump("networking.k8s.io/v1", "NetworkPolicy", {"name": "hostile"}, spec=spec)
 
 
-def apply_of_many_keys(keys: int = 130_000) -> bytes:
+def apply_of_many_keys(keys: int = 120_000) -> bytes:
     """To be applied as the ConfigMap `hostile`."""
     return config_map(keys)
 
@@ -116,17 +116,17 @@ def config_map(keys: int = 90_000) -> bytes:
     return _dump("v1", "ConfigMap", {"name": "hostile"}, data={f"k{at}": "" for at in range(keys)})
 
 
-def finalizers(count: int = 150_000) -> bytes:
+def finalizers(count: int = 110_000) -> bytes:
     metadata = {"name": "hostile", "finalizers": [f"a.b/c{at}" for at in range(count)]}
     return _dump("v1", "ConfigMap", metadata)
 
 
-def owner_references(count: int = 40_000) -> bytes:
+def owner_references(count: int = 24_000) -> bytes:
     owners = [{"apiVersion": "v1", "kind": "Pod", "name": f"p{at}", "uid": f"u{at}"} for at in range(count)]
     return _dump("v1", "ConfigMap", {"name": "hostile", "ownerReferences": owners})
 
 
-def volumes(count: int = 50_000) -> bytes:
+def volumes(count: int = 36_000) -> bytes:
     spec = {
         "containers": [{"name": "c", "image": "i"}],
         "volumes": [{"name": f"v{at}", "emptyDir": {}} for at in range(count)],

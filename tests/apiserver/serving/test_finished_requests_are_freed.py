@@ -40,24 +40,19 @@ AUDIT = {"rules": [{"level": "RequestResponse"}]}
 
 @pytest.fixture(autouse=True)
 def without_the_collector() -> Iterator[None]:
-    """Errors that are logged would be kept by pytest, with their tracebacks."""
+    """What was there before is set aside. Errors that are logged would be kept by pytest, with their tracebacks."""
     logging.disable(logging.CRITICAL)
-    gc.collect()
     gc.disable()
-    _OF_OTHER_TESTS.clear()
-    _OF_OTHER_TESTS.extend(requests())
+    gc.freeze()
     yield
+    gc.unfreeze()
     gc.enable()
     logging.disable(logging.NOTSET)
 
 
-_OF_OTHER_TESTS: list[Request] = []
-
-
 def requests() -> list[Request]:
     """Those that this test has made, and that are still there."""
-    before = {id(request) for request in _OF_OTHER_TESTS}
-    return [found for found in gc.get_objects() if type(found) is Request and id(found) not in before]
+    return [found for found in gc.get_objects() if type(found) is Request]
 
 
 async def all_are_freed() -> None:

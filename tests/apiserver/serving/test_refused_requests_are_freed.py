@@ -32,9 +32,10 @@ ASKED = [
 
 @pytest.fixture
 def no_collector() -> Iterator[None]:
-    gc.collect()
     gc.disable()
+    gc.freeze()  # what was there before is set aside
     yield
+    gc.unfreeze()
     gc.enable()
 
 
