@@ -45,6 +45,8 @@ class AggregatorConfig:
     """Of the group versions that the servers below may serve."""
     proxy: ProxyConfig = field(default_factory=ProxyConfig)
     """How other servers are reached."""
+    proxy_client_is_given: bool = False
+    """Whether --proxy-client-cert-file names the certificate that is shown to them."""
     services: Services | None = None
     """The Services that are known; without, nobody finds out which other servers are available."""
 
@@ -63,7 +65,8 @@ class Aggregator:
         self.aggregation = Aggregation(self.generic, config.priorities)
         self.aggregation.follow(self.handlers)
         self._install_api()
-        self.generic.add_post_start_hook("aggregator-reload-proxy-client-cert", nothing_to_start)
+        if config.proxy_client_is_given:
+            self.generic.add_post_start_hook("aggregator-reload-proxy-client-cert", nothing_to_start)
         self.generic.add_post_start_hook("start-kube-aggregator-informers", self._start_informers)
         self._add_availability()
         self.generic.add_post_start_hook("apiservice-registration-controller", self._start_registration)

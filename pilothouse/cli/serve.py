@@ -51,9 +51,9 @@ def _options(arguments: Sequence[str]) -> CompletedOptions:
 
 def _serve(options: CompletedOptions) -> int:
     gc.disable()  # until ready: what the start makes stays, and looking for garbage in it is time lost
-    from pilothouse.apiserver.server.version import GIT_VERSION
     from pilothouse.controlplane.errors import StartFailed
     from pilothouse.controlplane.run import run
+    from pilothouse.machinery.release import GIT_VERSION
 
     _log.info("Version: %s", GIT_VERSION)
     try:

@@ -18,6 +18,6 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def version_line() -> str:
-    from pilothouse.apiserver.server.version import GIT_VERSION
+    from pilothouse.machinery.release import GIT_VERSION
 
     return f"Pilothouse {__version__} (Kubernetes {GIT_VERSION})"

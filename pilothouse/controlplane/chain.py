@@ -34,6 +34,7 @@ def create_server_chain(config: Config) -> Aggregator:
         admission=kube.admission,
         priorities=API_VERSION_PRIORITIES,
         proxy=_proxy(config),
+        proxy_client_is_given=bool(config.options.aggregator.proxy_client_cert_file),
         services=ServiceLister(kube.registries),
     )
     aggregator = Aggregator(aggregator_config, delegate=kube.generic)

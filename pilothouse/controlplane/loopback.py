@@ -9,10 +9,10 @@ import asyncio
 
 from pilothouse.apiserver.filters.chain import ChainConfig, loopback_handler_chain
 from pilothouse.apiserver.http import Handler, Request, Response
-from pilothouse.apiserver.server.version import GIT_VERSION
 from pilothouse.apiserver.serving.asgi import AsgiApp
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.connect import loopback
+from pilothouse.machinery.release import GIT_VERSION
 
 
 class Loopback:

@@ -4,7 +4,7 @@ import gc
 
 from prometheus_client import CollectorRegistry
 
-from pilothouse.apiserver.storage.cacher.metrics import OBJECTS, CacheMetrics
+from pilothouse.apiserver.storage.cacher.metrics import OBJECTS, RESOURCE_OBJECTS, CacheMetrics
 from pilothouse.apiserver.tallies import CounterTally, HistogramTally
 from pilothouse.machinery.names import GroupResource
 
@@ -32,7 +32,7 @@ def test_labels_that_are_too_long_are_counted_together() -> None:
 
 
 def counted_objects(*labels: str) -> float:
-    (metric,) = OBJECTS.labels(*labels).collect()
+    (metric,) = RESOURCE_OBJECTS.labels(*labels).collect()
     return metric.samples[0].value
 
 
@@ -46,4 +46,5 @@ def test_the_metric_of_a_cache_does_not_keep_its_objects() -> None:
     del objects
     gc.collect()
     assert counted_objects(*labels) == 0
-    OBJECTS.remove(*labels)
+    RESOURCE_OBJECTS.remove(*labels)
+    OBJECTS.remove("counted.example.com")

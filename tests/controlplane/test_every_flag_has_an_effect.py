@@ -28,6 +28,10 @@ PROMISE_KEPT = {
 
 
 ONE_VALUE = {
+    "emulated_version": "--emulated-version=1.30",
+    "emulation_forward_compatible": "--emulation-forward-compatible=true",
+    "min_compatibility_version": "--min-compatibility-version=1.30",
+    "runtime_config_emulation_forward_compatible": "--runtime-config-emulation-forward-compatible=true",
     "goaway_chance": "--goaway-chance=0.01",
     "log_version": "--audit-log-version=audit.k8s.io/v2",
     "storage_backend": "--storage-backend=etcd2",

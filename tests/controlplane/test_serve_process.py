@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from serving_process import ServeProcess, parsed, refused
 
-from pilothouse.apiserver.server.version import GIT_VERSION
+from pilothouse.machinery.release import GIT_VERSION
 
 Serve = Callable[..., ServeProcess]
 

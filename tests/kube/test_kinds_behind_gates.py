@@ -73,10 +73,10 @@ def _complaints(answer: Answer) -> list[str]:
     return [f"{cause['field']}: {cause['message']}" for cause in answer.json["details"]["causes"]]
 
 
-def _certificate(*, authority: bool, days: int = 1) -> str:
+def _certificate(*, authority: bool, days: int = 1, now: datetime = _NOW) -> str:
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "x")])
     built = (
-        x509.CertificateBuilder(name, name, _KEY.public_key(), 7, _NOW, _NOW + timedelta(days=days))
+        x509.CertificateBuilder(name, name, _KEY.public_key(), 7, now, now + timedelta(days=days))
         .add_extension(x509.BasicConstraints(authority, None), critical=True)
         .sign(_KEY, SHA256())
     )
@@ -137,18 +137,19 @@ async def test_a_pods_certificate_is_issued_once_and_to_its_key(api: API) -> Non
     assert _complaints(await _patch(api, status, {"status": {"notBefore": "2026-01-01T00:00:00Z"}})) == [
         'status: Invalid value: status is immutable unless transitioning to "Issued", "Denied", or "Failed"'
     ]
+    now = datetime.now(UTC).replace(microsecond=0)
     issued = {
         "conditions": [_condition("Issued")],
-        "certificateChain": _certificate(authority=False),
-        "notBefore": format_time(_NOW),
-        "notAfter": format_time(_NOW + timedelta(days=1)),
-        "beginRefreshAt": format_time(_NOW + timedelta(minutes=5)),
+        "certificateChain": _certificate(authority=False, now=now),
+        "notBefore": format_time(now),
+        "notAfter": format_time(now + timedelta(days=1)),
+        "beginRefreshAt": format_time(now + timedelta(minutes=5)),
     }
     assert _complaints(await _patch(api, status, {"status": issued})) == [
-        f'status.beginRefreshAt: Invalid value: "{format_time(_NOW + timedelta(minutes=5))}": '
+        f'status.beginRefreshAt: Invalid value: "{format_time(now + timedelta(minutes=5))}": '
         "must be at least 10 minutes after status.notBefore"
     ]
-    issued["beginRefreshAt"] = format_time(_NOW + timedelta(hours=12))
+    issued["beginRefreshAt"] = format_time(now + timedelta(hours=12))
     assert (await _patch(api, status, {"status": issued})).status == 200
     assert await _cells(api, _REQUESTS) == ["one", "p", "s", "n", "example.com/signer", "Issued", "<none>"]
     assert _complaints(await _patch(api, status, {"status": {"conditions": [_condition("Denied")]}})) == [

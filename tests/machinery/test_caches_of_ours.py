@@ -115,7 +115,6 @@ MEMOS = {
         "apiserver/tallies:HistogramTally._rows",
         "machinery/apply/all_fields:shapes",
     ),
-    "bounded in entries, of events that we write ourselves": ("client/events/lru:LRU._entries",),
 }
 """Dictionaries that grow with what is asked of them, by why clients cannot fill the memory with them."""
 

@@ -62,8 +62,8 @@ async def test_flags_are_keywords() -> None:
 
 @pytest.mark.parametrize("process", [False, True])
 async def test_all_that_is_wrong_with_the_flags_is_said(process: bool) -> None:
-    with pytest.raises(StartError, match=r"authorization-mode.*etcd-prefix|etcd-prefix.*authorization-mode") as refused:
-        async with server(process=process, authorization_mode="Nobody", etcd_prefix=""):
+    with pytest.raises(StartError, match=r"authorization-mode.*secure-port|secure-port.*authorization-mode") as refused:
+        async with server(process=process, authorization_mode="Nobody", secure_port=70000):
             pass
     assert not str(refused.value).startswith("Error")
 

@@ -8,7 +8,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 _DAY = 86400.0
@@ -77,13 +77,22 @@ class RotatedFile:
         self._file = self._opened()
 
     def _rotate(self) -> None:
-        moment = datetime.fromtimestamp(self._now(), UTC).strftime("%Y-%m-%dT%H-%M-%S.%f")[:-3]
-        aside = self._path.with_name(f"{self._path.stem}-{moment}{self._path.suffix}")
+        aside = self._unused_name()
         self._path.rename(aside)
         self._reopen()
         if self._compress:
             _compress(aside)
         self._drop_old()
+
+    def _unused_name(self) -> Path:
+        """A name with the time; two files may be full within one millisecond."""
+        now = datetime.fromtimestamp(self._now(), UTC)
+        while True:
+            moment = now.strftime("%Y-%m-%dT%H-%M-%S.%f")[:-3]
+            aside = self._path.with_name(f"{self._path.stem}-{moment}{self._path.suffix}")
+            if not aside.exists() and not aside.with_name(f"{aside.name}.gz").exists():
+                return aside
+            now += timedelta(milliseconds=1)
 
     def _drop_old(self) -> None:
         backups = sorted(self._path.parent.glob(f"{self._path.stem}-*{self._path.suffix}*"), reverse=True)

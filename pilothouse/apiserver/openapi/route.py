@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import field
 from typing import TYPE_CHECKING, TypeAlias
 
-from pilothouse.apiserver.server.version import MAJOR, MINOR
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind
+from pilothouse.machinery.release import MAJOR, MINOR
 
 if TYPE_CHECKING:
     from pilothouse.apiserver.openapi.definitions import OpenAPIDefinitions

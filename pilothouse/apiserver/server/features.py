@@ -11,9 +11,6 @@ from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import field
 
-from prometheus_client import Gauge
-
-from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.server.known_features import ALL_ALPHA, ALL_BETA, ALPHA, BETA, DEPENDENCIES, KNOWN
 from pilothouse.machinery.dataclass import dataclass
 
@@ -76,13 +73,6 @@ WITHOUT_EFFECT = frozenset({*_OF_OTHERS.split(), *_OF_THE_INSIDE.split(), ALL_AL
 """Gates that no answer depends on: those of kubelets, schedulers and controller managers, which kube-apiserver takes
 without effect, too, and those of how upstream's own parts come to the same answer."""
 
-_ENABLED = Gauge(
-    "kubernetes_feature_enabled",
-    "[BETA] This metric records the data about the stage and enablement of a k8s feature.",
-    ["name", "stage"],
-    registry=REGISTRY,
-)
-
 
 @dataclass(frozen=True)
 class FeatureGates:
@@ -119,8 +109,10 @@ class FeatureGates:
 
     def publish(self) -> None:
         """Show the gates in the metrics of this process."""
+        from pilothouse.apiserver.server.feature_metrics import ENABLED  # which flags and help can do without
+
         for name, spec in KNOWN.items():
-            _ENABLED.labels(name, spec.stage).set(self.enabled(name))
+            ENABLED.labels(name, spec.stage).set(self.enabled(name))
 
     def _locked(self) -> Iterator[str]:
         for name, value in self.changed.items():

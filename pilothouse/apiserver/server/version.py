@@ -14,9 +14,7 @@ from pilothouse import __version__
 from pilothouse.apiserver.endpoints.restful import get_route
 from pilothouse.apiserver.http import Request, Response, raw_json
 from pilothouse.apiserver.server.mux import PathRecorderMux
-
-MAJOR, MINOR, PATCH = "1", "36", "4"
-GIT_VERSION = f"v{MAJOR}.{MINOR}.{PATCH}"
+from pilothouse.machinery.release import GIT_VERSION, MAJOR, MINOR
 
 _MEDIA_TYPES = ("application/json",)
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}

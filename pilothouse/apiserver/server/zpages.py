@@ -15,10 +15,11 @@ from pilothouse.apiserver.endpoints.serializers.json import JsonSerializer
 from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN, CBOR, JSON, YAML, Serializers, with_cbor
 from pilothouse.apiserver.http import Handler, Request, Response, text
 from pilothouse.apiserver.server.mux import PathRecorderMux
-from pilothouse.apiserver.server.version import GIT_VERSION, MAJOR, MINOR, version_info
+from pilothouse.apiserver.server.version import version_info
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.release import GIT_VERSION, MAJOR, MINOR
 
 _COMPONENT = "apiserver"
 _GROUP, _VERSIONS, _DEPRECATED = "config.k8s.io", ("v1alpha1", "v1beta1"), "v1alpha1"

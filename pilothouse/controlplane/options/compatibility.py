@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 from typing import ClassVar
 
-from pilothouse.apiserver.server.version import MAJOR, MINOR
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.flags.declare import flag
 from pilothouse.machinery.flags.values import BOOL, STRINGS
 from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.release import MAJOR, MINOR
 
 _COMPONENT = "kube"
 _VERSION = re.compile(r"\s*v?(?P<minor>[0-9]+\.[0-9]+)(?:\.0)*(?P<patch>(?:\.[0-9]+)*)[0-9A-Za-z.+-]*\s*")

@@ -1,0 +1,6 @@
+"""The release of Kubernetes that everything here behaves as."""
+
+from __future__ import annotations
+
+MAJOR, MINOR, PATCH = "1", "36", "4"
+GIT_VERSION = f"v{MAJOR}.{MINOR}.{PATCH}"
