@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,13 @@ def admission_configurations(file: str) -> Mapping[str, Json]:
         # Of several for one plug-in the first counts.
         found.setdefault(plugin.get("name") or "", _plugin(plugin, Path(file).parent, where))
     return found
+
+
+def check_plugin_configuration(plugin: str, configuration: Json, kind: str, fields: Iterable[str]) -> None:
+    """Raises ValueError where the configuration of a plug-in is not of its kind, or has more than its fields."""
+    if (configuration.get("apiVersion"), configuration.get("kind")) != (_KIND[0], kind):
+        raise ValueError(f"{plugin}: the configuration must be a {kind} of {_KIND[0]}")
+    _check_fields(configuration, frozenset(("apiVersion", "kind", *fields)), plugin)
 
 
 def _plugin(plugin: Json, folder: Path, where: str) -> Json:

@@ -22,7 +22,6 @@ from pilothouse.apiserver.webhook.service_resolver import ServiceResolver
 from pilothouse.controlplane.authentication.setup import Authentication, set_up_authentication
 from pilothouse.controlplane.authorization.setup import Authorization, set_up_authorization
 from pilothouse.controlplane.front_proxy import FrontProxy, front_proxy
-from pilothouse.controlplane.options.admission import AdmissionOptions
 from pilothouse.controlplane.options.completion import CompletedOptions, host_address
 from pilothouse.controlplane.service_accounts import service_account_config
 from pilothouse.controlplane.services import build_service_resolver
@@ -75,8 +74,11 @@ def new_config(options: CompletedOptions, store: Store, place: ServingPlace = AL
     parts = _Parts(options, registries, authentication, authorization, accounts, address, proxy, place)
     generic, audit = _generic(parts), _audit(options)
     chain = replace(_chain(parts, generic), auditing=audit.auditing if audit else None)
-    background = {**authentication.background, **authorization.background} | ({"audit": audit.run} if audit else {})
-    return Config(options, generic, _kube(parts, generic), chain, proxy.client, place, background)
+    kube = _kube(parts, generic)
+    background = {**authentication.background, **authorization.background, **kube.admission.static.background}
+    if audit:
+        background["audit"] = audit.run
+    return Config(options, generic, kube, chain, proxy.client, place, background)
 
 
 def _flow_controller(options: CompletedOptions) -> FlowController | None:
@@ -155,26 +157,32 @@ def _kube(parts: _Parts, generic: GenericConfig) -> KubeConfig:
         service_accounts=parts.service_accounts,
         external_hostname=options.generic.external_hostname,
         registries=parts.registries,
-        admission=_admission(options.admission),
+        admission=_admission(options),
         leads=parts.place.leads,
     )
 
 
-def _admission(options: AdmissionOptions) -> AdmissionConfig:
+def _admission(options: CompletedOptions) -> AdmissionConfig:
     config = AdmissionConfig(
-        not_ready_toleration_seconds=options.not_ready_toleration_seconds,
-        unreachable_toleration_seconds=options.unreachable_toleration_seconds,
+        not_ready_toleration_seconds=options.admission.not_ready_toleration_seconds,
+        unreachable_toleration_seconds=options.admission.unreachable_toleration_seconds,
     )
-    return _configured(config, options.config_file) if options.config_file else config
+    return _configured(config, options) if options.admission.config_file else config
 
 
-def _configured(config: AdmissionConfig, file: str) -> AdmissionConfig:
+def _configured(config: AdmissionConfig, options: CompletedOptions) -> AdmissionConfig:
     # To read YAML and kubeconfigs is much to import for the many servers that are not told to.
     from pilothouse.controlplane.admission_configuration import admission_configurations
+    from pilothouse.controlplane.static_manifests import static_admission
     from pilothouse.controlplane.webhook_credentials import webhook_credentials
 
-    configurations = admission_configurations(file)
-    return replace(config, configurations=configurations, webhook_credentials=webhook_credentials(configurations))
+    configurations = admission_configurations(options.admission.config_file)
+    return replace(
+        config,
+        configurations=configurations,
+        webhook_credentials=webhook_credentials(configurations),
+        static=static_admission(configurations, options.admission.enabled, options.features.gates),
+    )
 
 
 def _endpoint_ip(options: CompletedOptions) -> str:

@@ -16,12 +16,13 @@ from pilothouse.apiserver.webhook.credentials import FindCredentials, WebhookCre
 from pilothouse.client.config.credentials import credential_source
 from pilothouse.client.config.kubeconfig import KubeconfigUsers, load_users
 from pilothouse.client.config.model import ClientConfig, ConfigError, ImpersonationConfig
+from pilothouse.controlplane.admission_configuration import check_plugin_configuration
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json
 
 _PLUGINS = ("MutatingAdmissionWebhook", "ValidatingAdmissionWebhook")
-_KIND = ("apiserver.config.k8s.io/v1", "WebhookAdmissionConfiguration")
-_FIELDS = frozenset(("apiVersion", "kind", "kubeConfigFile", "staticManifestsDir"))
+_KIND = "WebhookAdmissionConfiguration"
+_FIELDS = ("kubeConfigFile", "staticManifestsDir")
 
 
 def webhook_credentials(configurations: Mapping[str, Json]) -> dict[str, FindCredentials]:
@@ -37,14 +38,7 @@ def webhook_credentials(configurations: Mapping[str, Json]) -> dict[str, FindCre
 def _kubeconfig(plugin: str, configuration: Json) -> str:
     if not configuration:
         return ""
-    if (configuration.get("apiVersion"), configuration.get("kind")) != _KIND:
-        raise ValueError(f"{plugin}: the configuration must be a {_KIND[1]} of {_KIND[0]}")
-    unknown = sorted(set(configuration) - _FIELDS)
-    if unknown:
-        raise ValueError(f"{plugin}: strict decoding error: unknown field {quote(unknown[0])}")
-    if directory := configuration.get("staticManifestsDir"):
-        gate = "ManifestBasedAdmissionControlConfig feature gate is not enabled"
-        raise ValueError(f"{plugin}: static webhook manifests dir {quote(directory)} configured but {gate}")
+    check_plugin_configuration(plugin, configuration, _KIND, _FIELDS)
     file: str = configuration.get("kubeConfigFile") or ""
     if file and not file.startswith("/"):
         raise ValueError(f"{plugin}: kubeConfigFile: Invalid value: {quote(file)}: must be an absolute file path")

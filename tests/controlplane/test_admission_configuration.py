@@ -70,7 +70,6 @@ def test_a_file_that_makes_no_sense_is_refused(tmp_path: Path, text: str, proble
         ({**WEBHOOKS, "kubeConfig": "x"}, 'unknown field "kubeConfig"'),
         ({**WEBHOOKS, "kubeConfigFile": "x"}, 'kubeConfigFile: Invalid value: "x": must be an absolute file path'),
         ({**WEBHOOKS, "kubeConfigFile": "/no/such/file"}, "can not read /no/such/file"),
-        ({**WEBHOOKS, "staticManifestsDir": "/x"}, "feature gate is not enabled"),
     ],
 )
 def test_a_webhook_configuration_that_makes_no_sense_is_refused(configuration: Json, problem: str) -> None:

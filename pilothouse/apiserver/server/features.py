@@ -38,7 +38,11 @@ CBOR_SERVING_AND_STORAGE = "CBORServingAndStorage"
 
 COORDINATED_LEADER_ELECTION = "CoordinatedLeaderElection"
 
-HONOURED = frozenset({*_HONOURED.split(), CBOR_SERVING_AND_STORAGE, COORDINATED_LEADER_ELECTION})
+MANIFEST_BASED_ADMISSION = "ManifestBasedAdmissionControlConfig"
+
+HONOURED = frozenset(
+    {*_HONOURED.split(), CBOR_SERVING_AND_STORAGE, COORDINATED_LEADER_ELECTION, MANIFEST_BASED_ADMISSION}
+)
 """Gates whose feature this server can turn on and off."""
 
 _OF_OTHERS = """

@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import field
+from typing import TYPE_CHECKING, Any
 
 from pilothouse.apiserver.webhook.credentials import FindCredentials
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
+if TYPE_CHECKING:
+    from pilothouse.apiserver.admission.manifest.source import StaticManifests
+    from pilothouse.apiserver.admission.policy.static import PolicyManifests
+    from pilothouse.apiserver.admission.webhook.hooks import AdmissionWebhook
+
 DEFAULT_TOLERATION_SECONDS = 300
+
+
+@dataclass(frozen=True)
+class StaticAdmission:
+    """What files of the server say, by the names of the plug-ins."""
+
+    webhooks: Mapping[str, StaticManifests[tuple[AdmissionWebhook, ...]]] = field(default_factory=dict)
+    policies: Mapping[str, StaticManifests[PolicyManifests]] = field(default_factory=dict)
+
+    @property
+    def background(self) -> dict[str, Callable[[], Coroutine[Any, Any, None]]]:
+        """Return what follows the files, by names."""
+        plugins: dict[str, StaticManifests[Any]] = {**self.webhooks, **self.policies}
+        return {f"static manifests of {plugin}": manifests.run for plugin, manifests in plugins.items()}
 
 
 @dataclass(frozen=True)
@@ -20,3 +40,4 @@ class AdmissionConfig:
     unreachable_toleration_seconds: int = DEFAULT_TOLERATION_SECONDS
     webhook_credentials: Mapping[str, FindCredentials] = field(default_factory=dict)
     """By the names of the plugins that call webhooks."""
+    static: StaticAdmission = field(default_factory=StaticAdmission)

@@ -8,7 +8,10 @@ from typing import Any, TypeVar
 
 from pilothouse.apiserver.admission.matching.matcher import Matcher
 from pilothouse.apiserver.admission.policy.plugin import PolicyPlugin
+from pilothouse.apiserver.admission.policy.static import no_policy_manifests
 from pilothouse.apiserver.admission.webhook.calling import WebhookClient
+from pilothouse.apiserver.admission.webhook.plugin import WebhookPlugin, no_static_webhooks
+from pilothouse.apiserver.admission.webhook.source import WebhookSource
 from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.discovery.groups import group_discovery
 from pilothouse.apiserver.discovery.manager import GroupManager
@@ -26,11 +29,15 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 P = TypeVar("P", bound=PolicyPlugin[Any])
+W = TypeVar("W", bound=WebhookPlugin)
 
 
 @dataclass(frozen=True)
 class PluginParts:
-    """The parts that a plugin's maker in the table takes what it needs from."""
+    """The parts that a plugin's maker in the table takes what it needs from.
+
+    Plugins of webhooks and policies find what is theirs by the names of their classes, which are their own.
+    """
 
     registries: Registries
     legacy: LegacyRESTStorage
@@ -46,7 +53,16 @@ class PluginParts:
     def configurations(self) -> Mapping[str, Json]:
         return self.config.configurations
 
-    def webhook_client(self, plugin: str) -> WebhookClient:
+    def webhook_plugin(self, plugin: type[W], configurations: Resource) -> W:
+        return plugin(
+            WebhookSource(self.registries.open(configurations)),
+            self.matcher,
+            self.authorizer,
+            self._webhook_client(plugin.__name__),
+            self.config.static.webhooks.get(plugin.__name__, no_static_webhooks),
+        )
+
+    def _webhook_client(self, plugin: str) -> WebhookClient:
         clients = self.webhooks[plugin]
         return clients if self.client is None else OwnWebhooks(self.client, clients)
 
@@ -76,4 +92,5 @@ class PluginParts:
             matcher=self.matcher,
             params=self.params,
             authorizer=self.authorizer,
+            static=self.config.static.policies.get(plugin.__name__, no_policy_manifests),
         )

@@ -11,7 +11,6 @@ from pilothouse.apiserver.admission.namespace_lifecycle import NamespaceLifecycl
 from pilothouse.apiserver.admission.policy.mutating.plugin import MutatingAdmissionPolicy
 from pilothouse.apiserver.admission.policy.validating.plugin import ValidatingAdmissionPolicy
 from pilothouse.apiserver.admission.webhook.mutating import MutatingAdmissionWebhook
-from pilothouse.apiserver.admission.webhook.source import WebhookSource
 from pilothouse.apiserver.admission.webhook.validating import ValidatingAdmissionWebhook
 from pilothouse.kube.admission.always import AlwaysAdmit, AlwaysDeny
 from pilothouse.kube.admission.always_pull_images import AlwaysPullImages
@@ -152,20 +151,14 @@ PLUGINS: dict[str, _Make] = {
     "MutatingAdmissionPolicy": lambda parts: parts.policy_plugin(
         MutatingAdmissionPolicy, MUTATING_ADMISSION_POLICIES, MUTATING_ADMISSION_POLICY_BINDINGS
     ),
-    "MutatingAdmissionWebhook": lambda parts: MutatingAdmissionWebhook(
-        WebhookSource(parts.registries.open(MUTATING_WEBHOOK_CONFIGURATIONS)),
-        parts.matcher,
-        parts.authorizer,
-        parts.webhook_client("MutatingAdmissionWebhook"),
+    "MutatingAdmissionWebhook": lambda parts: parts.webhook_plugin(
+        MutatingAdmissionWebhook, MUTATING_WEBHOOK_CONFIGURATIONS
     ),
     "ValidatingAdmissionPolicy": lambda parts: parts.policy_plugin(
         ValidatingAdmissionPolicy, VALIDATING_ADMISSION_POLICIES, VALIDATING_ADMISSION_POLICY_BINDINGS
     ),
-    "ValidatingAdmissionWebhook": lambda parts: ValidatingAdmissionWebhook(
-        WebhookSource(parts.registries.open(VALIDATING_WEBHOOK_CONFIGURATIONS)),
-        parts.matcher,
-        parts.authorizer,
-        parts.webhook_client("ValidatingAdmissionWebhook"),
+    "ValidatingAdmissionWebhook": lambda parts: parts.webhook_plugin(
+        ValidatingAdmissionWebhook, VALIDATING_WEBHOOK_CONFIGURATIONS
     ),
     "ResourceQuota": lambda parts: ResourceQuota(
         StoredQuotas(parts.registries.open(RESOURCE_QUOTAS)), parts.stored(DEVICE_CLASSES)

@@ -25,7 +25,7 @@ class PolicyStrategy(AdmissionRegistrationStrategy):
             spec["failurePolicy"] = "Fail"
         default_match_resources(spec.get("matchConstraints"))
 
-    def validate(self, obj: Json) -> Errors:
+    def validate_configuration(self, obj: Json) -> Errors:
         return self._validate(obj, conditions=True)
 
     def validate_update(self, obj: Json, old: Json) -> Errors:

@@ -33,7 +33,7 @@ class PolicyBindingStrategy(AdmissionRegistrationStrategy):
     def default(self, obj: Json) -> None:
         default_match_resources(part(obj, "spec").get("matchResources"))
 
-    def validate(self, obj: Json) -> Errors:
+    def validate_configuration(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)
         spec, path = part(obj, "spec"), root("spec")
         if name := text(spec, "policyName"):
@@ -49,7 +49,7 @@ class PolicyBindingStrategy(AdmissionRegistrationStrategy):
         raise NotImplementedError
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
-        return self.validate(obj)
+        return self.validate_configuration(obj)
 
 
 class ValidatingBindingStrategy(PolicyBindingStrategy):

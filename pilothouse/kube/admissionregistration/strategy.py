@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
@@ -9,6 +10,8 @@ from pilothouse.apiserver.registry.carry_over import begin_generation
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
+from pilothouse.apiserver.server.features import MANIFEST_BASED_ADMISSION, enabled
+from pilothouse.machinery.field import Errors, invalid, root
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json, metadata, name_of
 from pilothouse.machinery.validation.immutable import semantically_equal
@@ -18,7 +21,11 @@ _CATEGORIES = ("api-extensions",)
 STORED_MUTATING_VERSION = "v1beta1"
 """Mutating policies are stored in the form that the release before can read, as upstream does in v1.36."""
 
-_STATIC_SUFFIX = ".static.k8s.io"
+STATIC_SUFFIX = ".static.k8s.io"
+_RESERVED = (
+    f"names ending with {quote(STATIC_SUFFIX)} are reserved for static manifest-based configurations "
+    "and cannot be managed via the API"
+)
 
 
 class AdmissionRegistrationStrategy(Strategy):
@@ -38,14 +45,28 @@ class AdmissionRegistrationStrategy(Strategy):
     def is_new_generation(self, obj: Json, old: Json) -> bool:
         return not semantically_equal(obj.get(self.content), old.get(self.content))
 
+    def validate(self, obj: Json) -> Errors:
+        yield from self.validate_configuration(obj)
+        if enabled(MANIFEST_BASED_ADMISSION) and _is_static(obj):
+            yield invalid(root("metadata", "name"), name_of(obj), _RESERVED)
+
+    @abstractmethod
+    def validate_configuration(self, obj: Json) -> Errors:
+        """Yield what is wrong with a new object, wherever it comes from: a client, or a file of the server."""
+
     def warnings_on_create(self, obj: Json) -> Iterable[str]:
-        if name_of(obj).endswith(_STATIC_SUFFIX):
-            reserved = f"names ending with {quote(_STATIC_SUFFIX)} are reserved"
-            what = "for static manifest-based configurations and cannot be managed via the API"
-            yield f"metadata.name: {reserved} {what}"
+        return () if enabled(MANIFEST_BASED_ADMISSION) else _reserved(obj)
 
     def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
-        return self.warnings_on_create(obj)
+        return _reserved(obj)
+
+
+def _is_static(obj: Json) -> bool:
+    return name_of(obj).endswith(STATIC_SUFFIX)
+
+
+def _reserved(obj: Json) -> Iterable[str]:
+    return (f"metadata.name: {_RESERVED}",) if _is_static(obj) else ()
 
 
 def resource_of(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import ClassVar
 
 from pilothouse.apiserver.registry.carry_over import carry_over, reset_object_meta_for_status
@@ -47,9 +46,6 @@ class ValidatingPolicyStatusStrategy(ValidatingPolicyStrategy):
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         return _validate_status(part(obj, "status"), root("status"))
-
-    def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
-        return self.warnings_on_create(obj)
 
 
 def _validate_status(status: Json, path: Path) -> Errors:

@@ -24,7 +24,7 @@ class ValidatingWebhookStrategy(AdmissionRegistrationStrategy):
         """Upstream tells what is empty from what is not there in webhooks."""
         return bool(obj.get("webhooks") != old.get("webhooks"))
 
-    def validate(self, obj: Json) -> Errors:
+    def validate_configuration(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)
         yield from validate_webhooks(items(obj, "webhooks"), STRICT, mutating=self.mutating)
 

@@ -99,19 +99,30 @@ def decode_body(
     """Raises BodyError with the bare message, which is what deletions answer with."""
     content = _read(data, codec, default)
     gvk = with_defaults(content.named if content.named is not None else interpret(content.value), default)
+    body = _decoded(content, gvk, scheme, data)
+    if gvk.kind != default.kind:
+        raise BodyError(unknown_conversion(_type_of(gvk, scheme, data), default), gvk)
+    return body if strict else DecodedBody(body.obj, gvk)
+
+
+def decode_any(data: bytes, *, codec: Codec, scheme: Scheme) -> DecodedBody:
+    """Return an object of whatever kind the body names. Raises BodyError."""
+    content = _read(data, codec, _NO_TYPE)
+    return _decoded(content, content.named if content.named is not None else interpret(content.value), scheme, data)
+
+
+def _decoded(content: _Content, gvk: GroupVersionKind, scheme: Scheme, data: bytes) -> DecodedBody:
     kind = _type_of(gvk, scheme, data)
     try:
         decoded = _decode(content, kind)
     except DecodeError as error:
         raise BodyError(str(error), gvk) from None
-    if gvk.kind != default.kind:
-        raise BodyError(unknown_conversion(kind, default), gvk)
     obj = decoded.obj
     if kind.raw_fields is not None:
         _keep_raw(content, kind.raw_fields, obj)
     if "kind" not in obj or "apiVersion" not in obj:
         obj["kind"], obj["apiVersion"] = gvk.kind, gvk.api_version
-    return DecodedBody(obj, gvk, decoded.strict_errors if strict else ())
+    return DecodedBody(obj, gvk, decoded.strict_errors)
 
 
 @dataclass(slots=True)

@@ -14,6 +14,7 @@ from pilothouse.apiserver.admission.matching.matcher import Matcher
 from pilothouse.apiserver.admission.policy.hooks import AdmissionPolicy, Hook, PolicyBinding
 from pilothouse.apiserver.admission.policy.params import ParamReader
 from pilothouse.apiserver.admission.policy.source import PolicySource
+from pilothouse.apiserver.admission.policy.static import GetPolicyManifests, StaticPolicies, no_policy_manifests
 from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.registry.compiled import CompiledObjects
 from pilothouse.apiserver.registry.store import RegistryStore
@@ -41,10 +42,12 @@ class PolicyPlugin(ABC, Generic[E]):
         matcher: Matcher,
         params: ParamReader,
         authorizer: Authorizer,
+        static: GetPolicyManifests = no_policy_manifests,
     ) -> None:
         self._source: PolicySource[E] = PolicySource(
             CompiledObjects(policies, lambda obj: AdmissionPolicy(obj, self._compile)),
             CompiledObjects(bindings, PolicyBinding.of),
+            StaticPolicies(static, self._compile),
         )
         self._matcher, self._params, self._authorizer = matcher, params, authorizer
         self._dispatcher: PolicyDispatcher[E] | None = None

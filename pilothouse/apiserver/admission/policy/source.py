@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Generic, Protocol, TypeVar
 
 from pilothouse.apiserver.admission.interface import Attributes
@@ -19,6 +19,7 @@ _POLICY_RESOURCES = frozenset(
     for how in ("validating", "mutating")
     for what in ("policies", "policybindings")
 )
+"""No policy that clients write has a say in what policies are, so that a wrong one can be taken back."""
 _REVIEWS = frozenset(
     (
         ("authentication.k8s.io", "selfsubjectreviews"),
@@ -29,8 +30,7 @@ _REVIEWS = frozenset(
         ("authorization.k8s.io", "subjectaccessreviews"),
     )
 )
-_EXCLUDED = _POLICY_RESOURCES | _REVIEWS
-"""No policy has a say in what policies are, so that a wrong one can be taken back; nor in who may do what."""
+"""No policy has a say in who may do what."""
 
 
 class ObjectSource(Protocol[T_co]):
@@ -44,28 +44,41 @@ class PolicySource(Generic[E]):
     _policies: Sequence[AdmissionPolicy[E]]  # what the hooks were made from
     _bindings: Sequence[PolicyBinding]
 
-    def __init__(self, policies: ObjectSource[AdmissionPolicy[E]], bindings: ObjectSource[PolicyBinding]) -> None:
+    def __init__(
+        self,
+        policies: ObjectSource[AdmissionPolicy[E]],
+        bindings: ObjectSource[PolicyBinding],
+        static: Callable[[], Sequence[Hook[E]]],
+    ) -> None:
         self._stored_policies, self._stored_bindings = policies, bindings
+        self._static = static
         self._policies, self._bindings = (), ()
         self._hooks: Sequence[Hook[E]] = ()
 
     async def hooks(self, attributes: Attributes) -> Sequence[Hook[E]]:
-        """By the names of the policies, and each with its bindings by their names. Raises Forbidden while nobody
-        knows yet."""
-        resource = attributes.resource
-        if (resource.group, resource.resource) in _EXCLUDED:
+        """Static ones first, then by the names of the policies, and each with its bindings by their names. Raises
+        Forbidden while nobody knows yet."""
+        resource = (attributes.resource.group, attributes.resource.resource)
+        if resource in _REVIEWS:
             return ()
+        static = self._static()
+        if resource in _POLICY_RESOURCES:
+            return static
+        stored = await self._stored(attributes)
+        return [*static, *stored] if static else stored
+
+    async def _stored(self, attributes: Attributes) -> Sequence[Hook[E]]:
         try:
             policies, bindings = await self._stored_policies.all(), await self._stored_bindings.all()
         except CacheNotReady:
             raise refused(attributes, NOT_YET_READY) from None
         if policies is not self._policies or bindings is not self._bindings:
-            self._hooks = _hooks(policies, bindings)
+            self._hooks = bound_hooks(policies, bindings)
             self._policies, self._bindings = policies, bindings
         return self._hooks
 
 
-def _hooks(policies: Sequence[AdmissionPolicy[E]], bindings: Sequence[PolicyBinding]) -> Sequence[Hook[E]]:
+def bound_hooks(policies: Sequence[AdmissionPolicy[E]], bindings: Sequence[PolicyBinding]) -> Sequence[Hook[E]]:
     bound: dict[str, list[PolicyBinding]] = defaultdict(list)
     for binding in bindings:
         bound[binding.policy_name].append(binding)

@@ -35,13 +35,13 @@ class AdmissionWebhook:
     reinvocable: bool
 
 
-def webhooks_of(configuration: Json) -> tuple[AdmissionWebhook, ...]:
-    """Return the webhooks of a configuration in its order."""
+def webhooks_of(configuration: Json, *, origin: str = "") -> tuple[AdmissionWebhook, ...]:
+    """Return the webhooks of a configuration in its order. `origin` tells those of files from those of clients."""
     seen: Counter[str] = Counter()
     found = []
     for webhook in configuration.get("webhooks") or ():
         name = webhook["name"]
-        uid = f"{name_of(configuration)}/{name}/{seen[name]}"
+        uid = f"{origin}{name_of(configuration)}/{name}/{seen[name]}"
         seen[name] += 1
         found.append(_webhook(uid, name_of(configuration), webhook))
     return tuple(found)

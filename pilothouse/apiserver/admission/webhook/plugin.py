@@ -20,6 +20,13 @@ from pilothouse.machinery.errors import Forbidden
 GetWebhooks: TypeAlias = Callable[[], Awaitable[Sequence[AdmissionWebhook]]]
 """All webhooks of one type: by the names of their configurations, and in each in its order. Raises CacheNotReady."""
 
+GetStaticWebhooks: TypeAlias = Callable[[], Sequence[AdmissionWebhook]]
+"""Those in files of the server, in the same order."""
+
+
+def no_static_webhooks() -> Sequence[AdmissionWebhook]:
+    return ()
+
 
 @dataclass(frozen=True, slots=True)
 class WebhookPlugin:
@@ -28,17 +35,22 @@ class WebhookPlugin:
     authorizer: Authorizer
     """Whom match conditions may ask."""
     client: WebhookClient
+    get_static_webhooks: GetStaticWebhooks = no_static_webhooks
 
     def handles(self, operation: Operation) -> bool:
         return True
 
     async def webhooks(self, attributes: Attributes) -> Sequence[AdmissionWebhook]:
-        """Raises Forbidden while nobody knows which there are."""
+        """Static ones come first, and alone have a say in admission configuration: no client can lock itself out by
+        them. Raises Forbidden while nobody knows which there are."""
+        static = self.get_static_webhooks()
+        if is_exempt(attributes):
+            return static
         try:
             hooks = await self.get_webhooks()
         except CacheNotReady:
             raise refused(attributes, NOT_YET_READY) from None
-        return () if hooks and is_exempt(attributes) else hooks
+        return (*static, *hooks) if static else hooks
 
     async def match(self, hook: AdmissionWebhook, attributes: Attributes, type: str) -> Match | None:
         """None where the webhook is not to be called. Raises Forbidden where that cannot be found out."""

@@ -1,0 +1,1 @@
+"""What may stand in static manifests."""

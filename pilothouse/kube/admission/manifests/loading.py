@@ -1,0 +1,113 @@
+"""Documents to the objects in them: decoded strictly, with defaults, valid, and named as static ones are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import orjson
+
+from pilothouse.apiserver.admission.manifest.files import ManifestDocument, ManifestError
+from pilothouse.kube.admissionregistration.strategy import GROUP, STATIC_SUFFIX, AdmissionRegistrationStrategy
+from pilothouse.machinery.codec.decoder import BodyError, Codec, DecodedBody, decode_any, strict_error
+from pilothouse.machinery.codec.scheme import Scheme
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.objects import Json, name_of
+from pilothouse.machinery.status_error import aggregate
+
+_LIST = "List"
+
+
+def manifest_scheme(name: str) -> Scheme:
+    """Return the scheme of a loader, under the name that upstream's messages call it by."""
+    return Scheme(name, only=frozenset({GROUP}), unversioned=frozenset({_LIST, "Status"}))
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestKind:
+    """A kind that a plug-in reads; of the group's version v1."""
+
+    kind: str
+    strategy: AdmissionRegistrationStrategy
+    check: Callable[[Json, str], None]
+    """Holds an object in a file against what only static ones must follow. Raises ManifestError."""
+
+
+def load_manifests(
+    documents: Iterable[ManifestDocument], scheme: Scheme, kinds: Sequence[ManifestKind]
+) -> dict[str, list[Json]]:
+    """Return all objects by their kinds, and in each by their names. Raises ManifestError."""
+    loading = _Loading(scheme, {each.kind: each for each in kinds})
+    for document in documents:
+        try:
+            loading.add(document.data, document.file)
+        except (BodyError, ManifestError) as error:
+            raise ManifestError(f"error loading {document.file}: {error}") from None
+    return {kind: [found[name] for name in sorted(found)] for kind, found in loading.found.items()}
+
+
+class _Loading:
+    def __init__(self, scheme: Scheme, kinds: dict[str, ManifestKind]) -> None:
+        self._scheme, self._kinds = scheme, kinds
+        self.found: dict[str, dict[str, Json]] = {kind: {} for kind in kinds}
+        self._files: dict[tuple[str, str], str] = {}  # where a kind and name was seen
+
+    def add(self, data: bytes, file: str) -> None:
+        """Raises BodyError, ManifestError."""
+        body = self._decode(data)
+        if body.gvk.kind == _LIST:
+            for item in body.obj.get("items") or ():
+                self._add_item(orjson.dumps(item), file)
+            return
+        kind = self._kind_of(body)
+        objects = [*_objects(body)]
+        for obj in objects:
+            _complete(obj, kind)
+        for obj in objects:
+            self._keep(obj, kind, file)
+
+    def _add_item(self, data: bytes, file: str) -> None:
+        try:
+            self.add(data, file)
+        except BodyError as error:
+            raise ManifestError(f"failed to decode list item: {error}") from None
+
+    def _decode(self, data: bytes) -> DecodedBody:
+        body = decode_any(data, codec=Codec.JSON if data.startswith(b"{") else Codec.YAML, scheme=self._scheme)
+        if body.strict_errors:
+            raise BodyError(strict_error(body.strict_errors))
+        return body
+
+    def _kind_of(self, body: DecodedBody) -> ManifestKind:
+        found = self._kinds.get(body.gvk.kind.removesuffix(_LIST))
+        if found is None or body.gvk.version != "v1":
+            type = self._scheme.type_of(body.gvk)
+            raise ManifestError(f"unsupported resource type *{type.node.go_type if type else body.gvk.kind}")
+        return found
+
+    def _keep(self, obj: Json, kind: ManifestKind, file: str) -> None:
+        name = name_of(obj)
+        if not name:
+            raise ManifestError(f"resource in file {quote(file)} must have a name")
+        if not name.endswith(STATIC_SUFFIX):
+            wanted = f"must have a name ending with {quote(STATIC_SUFFIX)}"
+            raise ManifestError(f"{quote(name)} in file {quote(file)} {wanted}")
+        if before := self._files.get((kind.kind, name)):
+            seen = f"(previously seen in {quote(before)})"
+            raise ManifestError(f"duplicate name {quote(name)} found in file {quote(file)} {seen}")
+        kind.check(obj, file)
+        self.found[kind.kind][name], self._files[kind.kind, name] = obj, file
+
+
+def _objects(body: DecodedBody) -> Iterator[Json]:
+    if not body.gvk.kind.endswith(_LIST):
+        yield body.obj
+        return
+    for item in body.obj.get("items") or ():
+        yield {**item, "metadata": item.get("metadata") or {}}
+
+
+def _complete(obj: Json, kind: ManifestKind) -> None:
+    kind.strategy.default(obj)
+    if errors := [str(error) for error in kind.strategy.validate_configuration(obj)]:
+        raise ManifestError(f"{kind.kind} {quote(name_of(obj))}: {aggregate(errors)}")
