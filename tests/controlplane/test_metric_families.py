@@ -1,0 +1,84 @@
+"""Families of /metrics that say how the parts of a server fare: each is moved by what it counts."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+
+import pytest
+import pytest_asyncio
+from prometheus_client.parser import text_string_to_metric_families
+from whole_server import whole_server
+
+from pilothouse.testing import API
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+ITSELF = "127.0.0.1:0"
+"""Any free port was asked for."""
+Series = Mapping[tuple[str, frozenset[tuple[str, str]]], float]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def api() -> AsyncIterator[API]:
+    async with whole_server() as server:
+        yield server
+
+
+async def scraped(api: API) -> Series:
+    text = (await api.request("GET", "/metrics")).body.decode()
+    families = text_string_to_metric_families(text)
+    return {(one.name, frozenset(one.labels.items())): one.value for family in families for one in family.samples}
+
+
+def value(series: Series, name: str, **labels: str) -> float:
+    return series.get((name, frozenset(labels.items())), 0.0)
+
+
+def total(series: Series, name: str, **labels: str) -> float:
+    """Over all series that have these labels, and maybe others."""
+    return sum(found for (each, have), found in series.items() if each == name and labels.items() <= set(have))
+
+
+async def test_the_servers_calls_to_itself_are_counted_by_code_and_host(api: API) -> None:
+    series = await scraped(api)
+    created = value(series, "rest_client_requests_total", code="201", method="POST", host=ITSELF)
+    assert created > 0
+    to = {"verb": "POST", "host": ITSELF}
+    assert value(series, "rest_client_request_duration_seconds_count", **to) >= created
+    assert value(series, "rest_client_request_size_bytes_sum", **to) > created
+    assert value(series, "rest_client_response_size_bytes_sum", **to) > created
+
+
+async def test_calls_to_webhooks_are_counted_by_the_host_in_their_urls(api: API) -> None:
+    webhook = {
+        "name": "nobody.example.com",
+        "clientConfig": {"url": "https://127.0.0.1:1/nobody"},
+        "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["limitranges"]}],
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+        "failurePolicy": "Ignore",
+    }
+    path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+    kind = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration"}
+    await api.request("POST", path, {**kind, "metadata": {"name": "nobody"}, "webhooks": [webhook]})
+    limits = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "a"}}
+    before = await scraped(api)
+    assert (await api.request("POST", "/api/v1/namespaces/default/limitranges", limits)).status == 201
+    after = await scraped(api)
+    for name, labels in (
+        ("rest_client_requests_total", {"code": "<error>", "method": "POST"}),
+        ("rest_client_request_duration_seconds_count", {"verb": "POST"}),
+        ("rest_client_request_size_bytes_count", {"verb": "POST"}),
+    ):
+        labels = {**labels, "host": "127.0.0.1:1"}
+        assert value(after, name, **labels) == value(before, name, **labels) + 1
+
+
+async def test_what_the_caches_are_filled_from_is_counted_as_lists_of_the_store(api: API) -> None:
+    series = await scraped(api)
+    of = {"group": "", "resource": "namespaces"}
+    lists, returned = (value(series, f"apiserver_storage_list{name}_total", **of) for name in ("", "_returned_objects"))
+    assert lists > 0
+    assert returned == value(series, "apiserver_storage_list_fetched_objects_total", **of)
+    assert returned == value(series, "apiserver_storage_list_evaluated_objects_total", **of)
+    assert value(series, "apiserver_resource_size_estimate_bytes", **of) > 4 * 100
