@@ -103,7 +103,7 @@ class HistogramTally(Collector):
         self._family = (name, help)
         self.labels = tuple(labels)
         self._bounds = tuple(bounds)
-        self._rows: dict[Labels, HistogramRow] = {}
+        self._rows: dict[Labels, HistogramRow] = {} if self.labels else {(): HistogramRow(self._bounds)}
         registry.register(self)
 
     def observe(self, labels: Labels, value: float) -> None:
@@ -123,7 +123,7 @@ class HistogramTally(Collector):
     def collect(self) -> Iterator[Metric]:
         family = HistogramMetricFamily(*self._family, labels=self.labels)
         for labels, row in list(self._rows.items()):  # rows are added meanwhile
-            if any(row.counts):
+            if any(row.counts) or not self.labels:
                 family.add_metric(labels, self._buckets(row), row.sum)
         yield family
 

@@ -4,7 +4,7 @@ import gc
 
 from prometheus_client import CollectorRegistry
 
-from pilothouse.apiserver.storage.cacher.metrics import OBJECTS, CacheMetrics
+from pilothouse.apiserver.storage.cacher.metrics import RESOURCE_OBJECTS, CacheMetrics
 from pilothouse.apiserver.tallies import CounterTally, HistogramTally
 from pilothouse.machinery.names import GroupResource
 
@@ -32,13 +32,13 @@ def test_labels_that_are_too_long_are_counted_together() -> None:
 
 
 def counted_objects(*labels: str) -> float:
-    (metric,) = OBJECTS.labels(*labels).collect()
+    (metric,) = RESOURCE_OBJECTS.labels(*labels).collect()
     return metric.samples[0].value
 
 
 def test_the_metric_of_a_cache_does_not_keep_its_objects() -> None:
     class Objects(list[int]):
-        pass
+        size = 300
 
     objects, labels = Objects([1, 2, 3]), ("example.com", "counted")
     CacheMetrics(GroupResource(*labels)).count_objects(objects)
@@ -46,4 +46,4 @@ def test_the_metric_of_a_cache_does_not_keep_its_objects() -> None:
     del objects
     gc.collect()
     assert counted_objects(*labels) == 0
-    OBJECTS.remove(*labels)
+    RESOURCE_OBJECTS.remove(*labels)

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Mapping
 
 import pytest
 import pytest_asyncio
+from custom_resources import eventually
 from prometheus_client.parser import text_string_to_metric_families
 from whole_server import whole_server
 
@@ -82,3 +83,47 @@ async def test_what_the_caches_are_filled_from_is_counted_as_lists_of_the_store(
     assert returned == value(series, "apiserver_storage_list_fetched_objects_total", **of)
     assert returned == value(series, "apiserver_storage_list_evaluated_objects_total", **of)
     assert value(series, "apiserver_resource_size_estimate_bytes", **of) > 4 * 100
+
+
+async def test_rules_of_custom_resources_and_comparisons_of_updates_are_timed(api: API) -> None:
+    rules = [{"rule": "self < 100"}]
+    spec = {"type": "object", "properties": {"size": {"type": "integer", "x-kubernetes-validations": rules}}}
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}},
+    }
+    names = {"plural": "boats", "singular": "boat", "kind": "Boat", "listKind": "BoatList"}
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "boats.metrics.example.com"},
+        "spec": {"group": "metrics.example.com", "scope": "Namespaced", "names": names, "versions": [version]},
+    }
+    start = await scraped(api)
+    created = await api.request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
+    assert created.status == 201, created.body
+    defined = await scraped(api)
+    compiled, evaluated = (f"apiserver_cel_{name}_duration_seconds_count" for name in ("compilation", "evaluation"))
+    assert value(defined, compiled) > value(start, compiled)
+    boat = {"apiVersion": "metrics.example.com/v1", "kind": "Boat", "metadata": {"name": "a"}, "spec": {"size": 1}}
+    boats = "/apis/metrics.example.com/v1/namespaces/default/boats"
+    await eventually(api, 200, "GET", boats)
+    assert (await api.request("POST", boats, boat)).status == 201
+    stored = await scraped(api)
+    assert value(stored, evaluated) == value(defined, evaluated) + 3  # of the object, its spec and its size
+    compared = "apiextensions_apiserver_validation_ratcheting_seconds_count"
+    assert value(stored, compared) == value(defined, compared)
+    patched = await api.request("PATCH", f"{boats}/a", {"spec": {"size": 2}}, media="application/merge-patch+json")
+    assert patched.status == 200, patched.body
+    assert value(await scraped(api), compared) == value(stored, compared) + 1
+
+
+async def test_the_usual_rows_of_pod_security_are_there_before_anything_was_counted(api: API) -> None:
+    series = await scraped(api)
+    for operation in ("create", "update"):
+        of_pods = {"request_operation": operation, "resource": "pod", "subresource": ""}
+        policy = {"decision": "allow", "policy_level": "privileged", "policy_version": "latest", "mode": "enforce"}
+        for name, labels in (("evaluations", of_pods | policy), ("exemptions", of_pods)):
+            assert (f"pod_security_{name}_total", frozenset(labels.items())) in series
