@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 from custom_resources import eventually
 from prometheus_client.parser import text_string_to_metric_families
-from whole_server import whole_server
+from whole_server import create_config_map, whole_server
 
 from pilothouse.testing import API
 
@@ -33,11 +33,6 @@ async def scraped(api: API) -> Series:
 
 def value(series: Series, name: str, **labels: str) -> float:
     return series.get((name, frozenset(labels.items())), 0.0)
-
-
-def total(series: Series, name: str, **labels: str) -> float:
-    """Over all series that have these labels, and maybe others."""
-    return sum(found for (each, have), found in series.items() if each == name and labels.items() <= set(have))
 
 
 async def test_the_servers_calls_to_itself_are_counted_by_code_and_host(api: API) -> None:
@@ -127,3 +122,28 @@ async def test_the_usual_rows_of_pod_security_are_there_before_anything_was_coun
         policy = {"decision": "allow", "policy_level": "privileged", "policy_version": "latest", "mode": "enforce"}
         for name, labels in (("evaluations", of_pods | policy), ("exemptions", of_pods)):
             assert (f"pod_security_{name}_total", frozenset(labels.items())) in series
+
+
+async def test_flow_control_shows_for_how_long_how_much_of_it_was_used(api: API) -> None:
+    before = await scraped(api)
+    after = await scraped(api)
+    prefix = "apiserver_flowcontrol_"
+    for name, labels in (
+        ("demand_seats", {"priority_level": "exempt"}),
+        ("priority_level_seat_utilization", {"phase": "executing", "priority_level": "exempt"}),
+        ("priority_level_request_utilization", {"phase": "executing", "priority_level": "exempt"}),
+        ("priority_level_request_utilization", {"phase": "waiting", "priority_level": "workload-low"}),
+        ("read_vs_write_current_requests", {"phase": "executing", "request_kind": "readOnly"}),
+        ("read_vs_write_current_requests", {"phase": "waiting", "request_kind": "mutating"}),
+    ):
+        count, used = (f"{prefix}{name}_{part}" for part in ("count", "sum"))
+        assert value(after, count, **labels) > value(before, count, **labels) > 0
+        if labels.get("phase") != "waiting":  # the request that asks is one
+            assert value(after, used, **labels) > value(before, used, **labels)
+
+
+async def test_writes_sample_how_many_watch_what_they_change(api: API) -> None:
+    name, of = "apiserver_flowcontrol_watch_count_samples_count", {"priority_level": "exempt", "flow_schema": "exempt"}
+    before = value(await scraped(api), name, **of)
+    await create_config_map(api, "watched-by-nobody")
+    assert value(await scraped(api), name, **of) == before + 1
