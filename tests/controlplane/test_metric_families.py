@@ -147,3 +147,8 @@ async def test_writes_sample_how_many_watch_what_they_change(api: API) -> None:
     before = value(await scraped(api), name, **of)
     await create_config_map(api, "watched-by-nobody")
     assert value(await scraped(api), name, **of) == before + 1
+
+
+async def test_the_versions_that_are_served_are_shown(api: API) -> None:
+    versions = {"component": "kube", "binary": "1.36.4", "emulation": "1.36", "min_compat": "1.35"}
+    assert value(await scraped(api), "version_info", **versions) == 1

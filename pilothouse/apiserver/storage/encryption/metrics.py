@@ -6,6 +6,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from prometheus_client import Gauge
+
 from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.storage.errors import PluginCallFailed, TransformFailed
 from pilothouse.apiserver.tallies import CounterTally, HistogramTally
@@ -48,6 +50,11 @@ CounterTally(  # always 0: the system's random bytes do not fail
 )
 
 
+Gauge(  # always 0: it is about KMS v1, which is refused
+    "apiserver_envelope_encryption_dek_cache_fill_percent",
+    "[ALPHA] Percent of the cache slots currently occupied by cached DEKs.",
+    registry=REGISTRY,
+)
 _IDENTITY = "identity"
 _LOCAL = "unknown-non-grpc"
 
