@@ -129,7 +129,7 @@ class HistogramTally(Collector):
 
     def _buckets(self, row: HistogramRow) -> list[tuple[str, float]]:
         """Each bucket counts all that is not above its bound."""
-        names = [*(f"{bound:g}" for bound in self._bounds), "+Inf"]
+        names = [*(f"{bound:.15g}" for bound in self._bounds), "+Inf"]
         total, buckets = 0, []
         for name, count in zip(names, row.counts, strict=True):
             total += count

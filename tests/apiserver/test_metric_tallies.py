@@ -47,3 +47,10 @@ def test_the_metric_of_a_cache_does_not_keep_its_objects() -> None:
     gc.collect()
     assert counted_objects(*labels) == 0
     RESOURCE_OBJECTS.remove(*labels)
+
+
+def test_a_large_bound_is_shown_with_all_its_digits() -> None:
+    registry = CollectorRegistry()
+    HistogramTally("sizes", "Sizes.", (), bounds=(0.005, 16777216), registry=registry).observe((), 1)
+    assert registry.get_sample_value("sizes_bucket", {"le": "16777216"}) == 1
+    assert registry.get_sample_value("sizes_bucket", {"le": "0.005"}) == 0

@@ -45,7 +45,7 @@ class TimeHistogram:
         passed, bucket, ratio = self._now() - self._at, self._bucket, self._ratio
         seconds, total = list(self._seconds), self._sum + ratio * passed
         seconds[bucket] += passed
-        names = [*(f"{bound:g}" for bound in self._bounds), "+Inf"]
+        names = [*(f"{bound:.15g}" for bound in self._bounds), "+Inf"]
         counts = (float(round(each * _NANOSECONDS)) for each in accumulate(seconds))
         return list(zip(names, counts, strict=True)), total * _NANOSECONDS
 
