@@ -103,7 +103,7 @@ class HistogramTally(Collector):
         self._family = (name, help)
         self.labels = tuple(labels)
         self._bounds = tuple(bounds)
-        self._rows: dict[Labels, HistogramRow] = {}
+        self._rows: dict[Labels, HistogramRow] = {} if self.labels else {(): HistogramRow(self._bounds)}
         registry.register(self)
 
     def observe(self, labels: Labels, value: float) -> None:
@@ -123,13 +123,13 @@ class HistogramTally(Collector):
     def collect(self) -> Iterator[Metric]:
         family = HistogramMetricFamily(*self._family, labels=self.labels)
         for labels, row in list(self._rows.items()):  # rows are added meanwhile
-            if any(row.counts):
+            if any(row.counts) or not self.labels:
                 family.add_metric(labels, self._buckets(row), row.sum)
         yield family
 
     def _buckets(self, row: HistogramRow) -> list[tuple[str, float]]:
         """Each bucket counts all that is not above its bound."""
-        names = [*(f"{bound:g}" for bound in self._bounds), "+Inf"]
+        names = [*(f"{bound:.15g}" for bound in self._bounds), "+Inf"]
         total, buckets = 0, []
         for name, count in zip(names, row.counts, strict=True):
             total += count

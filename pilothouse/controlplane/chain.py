@@ -5,15 +5,20 @@ Each server answers what it knows and calls its delegate for the rest.
 
 from __future__ import annotations
 
+from ipaddress import ip_address
+
 from pilothouse.aggregator.proxy.client_certificate import ProxyClientCertificate
 from pilothouse.aggregator.proxy.handler import ProxyConfig
 from pilothouse.aggregator.proxy.transports import Transports
 from pilothouse.aggregator.server import Aggregator, AggregatorConfig
+from pilothouse.apiserver.rest_client_metrics import REST_CLIENT_METRICS
 from pilothouse.apiserver.server.not_found import not_found
+from pilothouse.client.rest.metrics import count_requests_in
 from pilothouse.controlplane.config import Config
 from pilothouse.controlplane.controllers import PROGRAM, install_controllers
 from pilothouse.controlplane.leader_election import install_leader_election
 from pilothouse.controlplane.loopback import Loopback
+from pilothouse.controlplane.options.serving import SecureServingOptions
 from pilothouse.controlplane.priorities import API_VERSION_PRIORITIES
 from pilothouse.extensions.server import ExtensionsServer
 from pilothouse.kube.core.services.lister import ServiceLister
@@ -21,7 +26,8 @@ from pilothouse.kube.server import KubeServer
 
 
 def create_server_chain(config: Config) -> Aggregator:
-    loopback = Loopback(config.chain)
+    count_requests_in(REST_CLIENT_METRICS)
+    loopback = Loopback(config.chain, host=_own_host(config.options.secure_serving))
     nobody = not_found(config.generic.lifecycle.mux_and_discovery_complete)
     extensions = ExtensionsServer(config.generic, delegate=nobody)
     kube = KubeServer(config.kube, delegate=extensions.generic, client=loopback.client)
@@ -52,3 +58,10 @@ def _proxy(config: Config) -> ProxyConfig:
         reject_redirects=config.options.aggregator.reject_forwarding_redirect,
         run_options=config.generic.run_options,
     )
+
+
+def _own_host(serving: SecureServingOptions) -> str:
+    """Return the address by which the server would reach itself: the loopback's, where it listens on all."""
+    address = ip_address(serving.bind_address)
+    host = "::1" if address.is_unspecified else str(address)
+    return f"[{host}]:{serving.secure_port}" if ":" in host else f"{host}:{serving.secure_port}"

@@ -16,15 +16,18 @@ from pilothouse.machinery.release import GIT_VERSION
 
 
 class Loopback:
-    def __init__(self, chain: ChainConfig) -> None:
+    def __init__(self, chain: ChainConfig, *, host: str = "localhost") -> None:
+        """`host`: under which its calls are counted."""
         self._chain = chain
+        self._host = host
         self._bound = asyncio.Event()
         self._handler: Handler | None = None
         self.client: Client = self.client_named("kube-apiserver")
 
     def client_named(self, program: str) -> Client:
         """Return a client whose changes are recorded in managedFields under this name."""
-        return loopback(AsgiApp(self), user_agent=f"{program}/{GIT_VERSION}", on_warning=_ignore)
+        agent = f"{program}/{GIT_VERSION}"
+        return loopback(AsgiApp(self), user_agent=agent, on_warning=_ignore, host=self._host)
 
     def bind(self, api: Handler) -> None:
         """Calls go to this server from now on."""

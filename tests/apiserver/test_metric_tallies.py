@@ -38,7 +38,7 @@ def counted_objects(*labels: str) -> float:
 
 def test_the_metric_of_a_cache_does_not_keep_its_objects() -> None:
     class Objects(list[int]):
-        pass
+        size = 300
 
     objects, labels = Objects([1, 2, 3]), ("example.com", "counted")
     CacheMetrics(GroupResource(*labels)).count_objects(objects)
@@ -48,3 +48,10 @@ def test_the_metric_of_a_cache_does_not_keep_its_objects() -> None:
     assert counted_objects(*labels) == 0
     RESOURCE_OBJECTS.remove(*labels)
     OBJECTS.remove("counted.example.com")
+
+
+def test_a_large_bound_is_shown_with_all_its_digits() -> None:
+    registry = CollectorRegistry()
+    HistogramTally("sizes", "Sizes.", (), bounds=(0.005, 16777216), registry=registry).observe((), 1)
+    assert registry.get_sample_value("sizes_bucket", {"le": "16777216"}) == 1
+    assert registry.get_sample_value("sizes_bucket", {"le": "0.005"}) == 0

@@ -309,3 +309,59 @@ def test_importing_the_client_imports_no_http_library_and_no_server() -> None:
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
+
+
+class CountedRequests:
+    def __init__(self) -> None:
+        self.told: list[tuple[object, ...]] = []
+
+    def throttled(self, method: str, host: str, seconds: float) -> None:
+        self.told.append(("throttled", method, seconds))
+
+    def attempted(self, method: str, host: str, code: str, *, again: bool) -> None:
+        self.told.append(("attempted", method, code, again))
+
+    def sent(self, method: str, host: str, size: int) -> None:
+        self.told.append(("sent", method, size))
+
+    def received(self, method: str, host: str, size: int) -> None:
+        self.told.append(("received", method, size > 0))
+
+    def done(self, method: str, host: str, seconds: float) -> None:
+        self.told.append(("done", method, seconds))
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> CountedRequests:
+    counted = CountedRequests()
+    monkeypatch.setattr("pilothouse.client.rest.metrics._metrics", counted)
+    return counted
+
+
+async def test_every_attempt_of_a_request_is_counted(server: ApiServer, counted: CountedRequests) -> None:
+    clock = FakeClock()
+    async with Client(HttpTransport(ClientConfig(host=server.url)), clock=clock) as client:
+        server.faults.fail(503, retry_after="7")
+        answer = asyncio.ensure_future(client.resource("v1", "configmaps").list())
+        await clock.wait_for_timers()
+        clock.advance(7)
+        await answer
+    assert counted.told == [
+        ("sent", "GET", 0),
+        ("attempted", "GET", "503", False),
+        ("received", "GET", True),
+        ("sent", "GET", 0),
+        ("attempted", "GET", "200", True),
+        ("done", "GET", 7),
+        ("received", "GET", True),
+    ]
+
+
+async def test_a_request_that_nobody_answers_is_counted_as_an_error(counted: CountedRequests) -> None:
+    limiter = TokenBucket(1, 1)
+    async with Client(HttpTransport(ClientConfig(host="http://127.0.0.1:1")), rate_limiter=limiter) as client:
+        with pytest.raises(ConnectionRefused):
+            await client.get_json("/version")
+    kinds = [told[:3] for told in counted.told if told[0] in ("throttled", "attempted")]
+    assert [kind[0] for kind in kinds] == ["throttled", "attempted"]
+    assert kinds[1] == ("attempted", "GET", "<error>")

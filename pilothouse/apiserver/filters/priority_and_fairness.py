@@ -10,9 +10,10 @@ from pilothouse.apiserver.beside_the_loop import TRY_AGAIN_LATER
 from pilothouse.apiserver.filters.long_running import is_long_running
 from pilothouse.apiserver.filters.max_in_flight import READ_ONLY, InFlight
 from pilothouse.apiserver.flowcontrol.controller import Flow, FlowController
-from pilothouse.apiserver.flowcontrol.estimate import ONE_SEAT, StatsOf, WorkEstimate, estimate
+from pilothouse.apiserver.flowcontrol.estimate import ONE_SEAT, StatsOf, WorkEstimate, count_watchers, estimate
 from pilothouse.apiserver.flowcontrol.metrics import DISPATCHED, ESTIMATED_SEATS, EXECUTION, REJECTED, WAIT
 from pilothouse.apiserver.flowcontrol.queue_set import Rejected, Ticket
+from pilothouse.apiserver.flowcontrol.time_histogram import TimeHistogram
 from pilothouse.apiserver.foreign_time import waited_in_queue
 from pilothouse.apiserver.http import Filter, Handler, Request, Response
 from pilothouse.apiserver.streams import UntilEnd
@@ -43,14 +44,18 @@ def with_priority_and_fairness(control: FlowControl) -> Filter:
             is_watch = request.info.verb == "watch"
             if not is_watch and is_long_running(request.info):
                 return await handler(request)
-            work = ONE_SEAT if flow.is_exempt else estimate(request, stats_of)
+            if flow.is_exempt:
+                count_watchers(request, stats_of, flow.labels)
+            work = ONE_SEAT if flow.is_exempt else estimate(request, stats_of, flow.labels)
             is_read = request.info.verb in READ_ONLY
             ticket = Ticket(work.seats, flow.distinguisher, flow.schema.name, about=request, is_read=is_read)
             ESTIMATED_SEATS.observe(flow.labels, work.seats)
-            await _take_seats(flow, ticket, control.wait_limit)
+            use = controller.reads if is_read else controller.writes
+            await _take_seats(flow, ticket, control.wait_limit, use.waiting)
             seats = _Seats(flow, ticket, work, is_watch=is_watch)
             kind = reading if is_read else writing
             kind.count += 1
+            use.executing.add(1)
             try:
                 if not flow.is_exempt and not pacer.begin(flow.entropy):
                     await pacer.wait(flow.level.line, flow.entropy, work.seats)
@@ -60,6 +65,7 @@ def with_priority_and_fairness(control: FlowControl) -> Filter:
                 raise
             finally:
                 kind.count -= 1
+                use.executing.add(-1)
             if isinstance(response.body, bytes) or is_watch:
                 seats.give_back()
             else:
@@ -71,11 +77,15 @@ def with_priority_and_fairness(control: FlowControl) -> Filter:
     return wrap
 
 
-async def _take_seats(flow: Flow, ticket: Ticket, wait_limit: float) -> None:
+async def _take_seats(flow: Flow, ticket: Ticket, wait_limit: float, waiting: TimeHistogram) -> None:
     labels = flow.labels
     try:
         if not flow.level.queues.start(ticket):
-            await flow.level.queues.wait(ticket, flow.entropy, timeout=wait_limit)
+            waiting.add(1)
+            try:
+                await flow.level.queues.wait(ticket, flow.entropy, timeout=wait_limit)
+            finally:
+                waiting.add(-1)
     except Rejected as why:
         REJECTED.inc((*labels, str(why)))
         WAIT.observe((*labels, "false"), asyncio.get_running_loop().time() - ticket.arrived)

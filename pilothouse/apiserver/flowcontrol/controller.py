@@ -18,6 +18,7 @@ from pilothouse.apiserver.flowcontrol.mandatory import CATCH_ALL, MANDATORY_LEVE
 from pilothouse.apiserver.flowcontrol.matching import FlowSchema
 from pilothouse.apiserver.flowcontrol.pacing import Pacer
 from pilothouse.apiserver.flowcontrol.shuffle_sharding import flow_hash
+from pilothouse.apiserver.flowcontrol.use import KindUse
 from pilothouse.apiserver.request_info import RequestInfo
 from pilothouse.apiserver.server.run_options import ServerRunOptions
 from pilothouse.machinery.bounded_cache import BoundedCache
@@ -55,6 +56,7 @@ class FlowController:
         """By all that decides about it; emptied when the configuration changes."""
         self.levels: dict[str, PriorityLevel] = {}
         self.fair_fraction = 0.0
+        self.reads, self.writes = KindUse(now), KindUse(now)
         self.configure([], [])
 
     @classmethod
@@ -88,6 +90,10 @@ class FlowController:
         shares = sum(level.shares for level in self.levels.values())
         for level in self.levels.values():
             level.divide(self._limit, shares)
+        executing = sum(level.nominal for level in self.levels.values())
+        waiting = sum(level.queuing.places for level in self.levels.values())
+        for kind in (self.reads, self.writes):
+            kind.set_limits(executing=executing, waiting=waiting)
 
     def flow_of(self, user: User, info: RequestInfo) -> Flow:
         key: tuple[Any, ...]
@@ -126,6 +132,9 @@ class FlowController:
     def adjust(self) -> None:
         """Lends seats from levels that did not need theirs to those that could have used more."""
         self.fair_fraction = adjust(self.levels.values())
+        for level in self.levels.values():
+            seats = level.queues.limit or round(self._limit / 10)
+            level.queues.use.set_limits(seats=seats, waiting=level.queuing.places)
 
     async def run(self) -> None:
         """Until cancelled."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+from prometheus_client.metrics_core import GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from pilothouse.apiserver.flowcontrol.controller import FlowController
 from pilothouse.apiserver.flowcontrol.levels import PriorityLevel
 from pilothouse.apiserver.flowcontrol.queue_set import Ticket
+from pilothouse.apiserver.flowcontrol.time_histogram import TimeHistogram
+from pilothouse.apiserver.flowcontrol.use import LevelUse
 from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.tallies import CounterTally, HistogramTally
 
@@ -52,6 +54,13 @@ ESTIMATED_SEATS = HistogramTally(
     "Priority and Fairness",
     _FLOW,
     bounds=(1, 2, 4, 8, 16, 32, 64, 100),
+    registry=REGISTRY,
+)
+WATCH_COUNT = HistogramTally(
+    f"{_PREFIX}watch_count_samples",
+    "[ALPHA] count of watchers for mutating requests in API Priority and Fairness",
+    _FLOW,
+    bounds=(0, 1, 10, 100, 1000, 10000),
     registry=REGISTRY,
 )
 
@@ -111,6 +120,23 @@ _STATES: dict[str, tuple[str, Callable[[PriorityLevel], float]]] = {
     "target_seats": ("[ALPHA] Seat allocation targets", lambda level: round(level.target)),
     "demand_seats_smoothed": ("[ALPHA] Smoothed seat demands", lambda level: level.stats.smoothed),
 }
+_EVERY_NANOSECOND = "EXPERIMENTAL: [ALPHA] Observations, at the end of every nanosecond, of"
+_USES: dict[str, tuple[str, dict[str, Callable[[LevelUse], TimeHistogram]]]] = {
+    "demand_seats": (
+        "(the number of seats each priority level could use) / (nominal number of seats for that level)",
+        {"": lambda use: use.demand},
+    ),
+    "priority_level_seat_utilization": (
+        "utilization of seats for any stage of execution (but only initial stage for WATCHes)",
+        {"executing": lambda use: use.seats},
+    ),
+    "priority_level_request_utilization": (
+        "number of requests (as a fraction of the relevant limit) waiting or in any stage of execution (but only "
+        "initial stage for WATCHes)",
+        {"executing": lambda use: use.executing, "waiting": lambda use: use.waiting},
+    ),
+}
+"""By phase, which is no label where there is none."""
 
 
 class FlowControlCollector(Collector):
@@ -128,6 +154,8 @@ class FlowControlCollector(Collector):
             yield family
         yield self._in_queue()
         yield from (self._executing(name, *about) for name, about in _EXECUTING.items())
+        yield from (self._use(name, *about) for name, about in _USES.items())
+        yield self._use_by_kind()
         fraction = GaugeMetricFamily(
             f"{_PREFIX}seat_fair_frac",
             "[ALPHA] Fair fraction of server's concurrency to allocate to each priority level that can use it",
@@ -144,6 +172,23 @@ class FlowControlCollector(Collector):
         family = GaugeMetricFamily(_PREFIX + name, about, labels=_FLOW)
         for labels, total in found.items():
             family.add_metric(labels, total)
+        return family
+
+    def _use(self, name: str, about: str, phases: dict[str, Callable[[LevelUse], TimeHistogram]]) -> Metric:
+        labels = [_LEVEL] if "" in phases else ["phase", _LEVEL]
+        family = HistogramMetricFamily(_PREFIX + name, f"{_EVERY_NANOSECOND} {about}", labels=labels)
+        for level in list(self._controller.levels.values()):
+            for phase, part in phases.items():
+                family.add_metric([*filter(None, [phase]), level.name], *part(level.queues.use).shown())
+        return family
+
+    def _use_by_kind(self) -> Metric:
+        about = "the number of requests (as a fraction of the relevant limit) waiting or in regular stage of execution"
+        name, labels = f"{_PREFIX}read_vs_write_current_requests", ["phase", "request_kind"]
+        family = HistogramMetricFamily(name, f"{_EVERY_NANOSECOND} {about}", labels=labels)
+        for kind, use in (("readOnly", self._controller.reads), ("mutating", self._controller.writes)):
+            family.add_metric(["executing", kind], *use.executing.shown())
+            family.add_metric(["waiting", kind], *use.waiting.shown())
         return family
 
     def _in_queue(self) -> Metric:

@@ -16,6 +16,7 @@ from operator import attrgetter
 
 from pilothouse.apiserver.flowcontrol.demand import SeatDemand
 from pilothouse.apiserver.flowcontrol.shuffle_sharding import deal
+from pilothouse.apiserver.flowcontrol.use import LevelUse
 from pilothouse.machinery.dataclass import dataclass
 
 _ESTIMATED_SECONDS = 0.003
@@ -73,6 +74,11 @@ class Queuing:
     hand: int = 1
     length: int = 0
 
+    @property
+    def places(self) -> int:
+        """How many requests may wait."""
+        return max(0, self.queues) * self.length
+
 
 class QueueSet:
     def __init__(self, queuing: Queuing, *, now: Callable[[], float]) -> None:
@@ -85,6 +91,7 @@ class QueueSet:
         self.queues: list[Queue] = []
         self._busy: dict[Queue, None] = {}  # those of the queues that are not idle, mostly few of many
         self.demand = SeatDemand(now)
+        self.use = LevelUse(now)
         self.now = now
         self._r = 0.0
         self._at = now()
@@ -283,7 +290,9 @@ class QueueSet:
             self.queues.pop()
 
     def _note_demand(self) -> None:
-        self.demand.set(self.seats_in_use + self.seats_waiting)
+        seats, waiting = self.seats_in_use, self.seats_waiting
+        self.demand.set(seats + waiting)
+        self.use.note(seats=seats, seats_waiting=waiting, executing=len(self.executing), waiting=self.waiting)
 
 
 _seats_waiting = attrgetter("seats_waiting")

@@ -42,6 +42,18 @@ _BUILD_INFO = Gauge(
     "kubernetes_build_info", "[ALPHA] Always 1; the labels say what runs.", list(_BUILD_LABELS), registry=REGISTRY
 )
 _BUILD_INFO.labels(*(version_info()[field] for field in _BUILD_LABELS.values())).set(1)
+_VERSION = Gauge(
+    "version_info",
+    "[ALPHA] Provides the compatibility version info of the component. The component label is the name of the "
+    "component, usually kube, but is relevant for aggregated-apiservers.",
+    ["component", "binary", "emulation", "min_compat"],
+    registry=REGISTRY,
+)
+_VERSION.labels(
+    "kube",
+    version_info()["gitVersion"].removeprefix("v"),
+    *(f"{version_info()[f'{of}Major']}.{version_info()[f'{of}Minor']}" for of in ("emulation", "minCompatibility")),
+).set(1)
 
 for _name, _about in (
     ("hidden_metrics", "[BETA] The count of hidden metrics."),

@@ -19,6 +19,7 @@ Families: TypeAlias = list[tuple[str, str, str, list[tuple[str, dict[str, str], 
 
 _SEEN_BY_ALL = (
     "apiserver_resource_objects",
+    "apiserver_resource_size_estimate_bytes",
     "apiserver_storage_objects",
     "apiserver_storage_size_bytes",
     "apiserver_watch_cache_resource_version",
@@ -28,6 +29,7 @@ _SEEN_BY_ALL = (
     "pilothouse_worker_restarts",
     "process_max_fds",
     "process_start_time_seconds",
+    "version_info",
 )
 
 

@@ -50,6 +50,14 @@ class TransformFailed(StorageError):
     """A value can not be brought into the form in which it is stored, or back from it: no key, or the wrong one."""
 
 
+class PluginCallFailed(TransformFailed):
+    """The plugin that has the key gave no answer, or another than it was asked for; `code` is gRPC's, as Go has it."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
 class Undecodable(StorageError):
     """Stored data cannot be decoded, or an object not be encoded. The text is for clients."""
 

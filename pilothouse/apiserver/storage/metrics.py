@@ -14,6 +14,7 @@ from prometheus_client import Gauge
 from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.storage.errors import Unavailable
 from pilothouse.apiserver.tallies import CounterTally, HistogramTally
+from pilothouse.machinery.names import GroupResource
 
 _REQUEST = ("operation", "group", "resource")
 
@@ -36,12 +37,31 @@ _ERRORS = CounterTally(
     _REQUEST,
     registry=REGISTRY,
 )
+_OF_RESOURCE = ("group", "resource")
+_LISTS, _LIST_FETCHED, _LIST_EVALUATED, _LIST_RETURNED = (
+    CounterTally(f"apiserver_storage_list{name}", f"[ALPHA] {about}", _OF_RESOURCE, registry=REGISTRY)
+    for name, about in (
+        ("", "Number of LIST requests served from storage"),
+        ("_fetched_objects", "Number of objects read from storage in the course of serving a LIST request"),
+        ("_evaluated_objects", "Number of objects tested in the course of serving a LIST request from storage"),
+        ("_returned_objects", "Number of objects returned for a LIST request from storage"),
+    )
+)
 _SIZE = Gauge(
     "apiserver_storage_size_bytes",
     "[STABLE] Size of the storage database file physically allocated in bytes.",
     ("storage_cluster_id",),
     registry=REGISTRY,
 )
+
+
+def count_list(resource: GroupResource, *, fetched: int, evaluated: int, returned: int) -> None:
+    """Counts one list that the store, and not a cache, has answered."""
+    labels = (resource.group, resource.resource)
+    _LISTS.inc(labels)
+    _LIST_FETCHED.row(labels).value += fetched
+    _LIST_EVALUATED.row(labels).value += evaluated
+    _LIST_RETURNED.row(labels).value += returned
 
 
 class RequestMetrics:

@@ -7,6 +7,7 @@ Connections are kept and shared by all configurations that mean the same endpoin
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import OrderedDict
 from math import ceil
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ import orjson
 
 from pilothouse.apiserver.http import Headers
 from pilothouse.apiserver.outbound.failures import DEADLINE_EXCEEDED
+from pilothouse.apiserver.rest_client_metrics import REST_CLIENT_METRICS, UNANSWERED
 from pilothouse.apiserver.webhook.credentials import FindCredentials, WebhookCredentials, anonymous
 from pilothouse.apiserver.webhook.endpoint import WebhookEndpoint, endpoint_of
 from pilothouse.apiserver.webhook.failures import WebhookCallFailed, refused
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 _MAX_ENDPOINTS = 200
 _MAX_ANSWER = 64 * 1024 * 1024
 _MAX_RETRIES = 10
+_POST = "POST"
 _SECOND = 1_000_000_000
 _HEADERS = [
     (b"content-type", b"application/json"),
@@ -123,13 +126,29 @@ class WebhookClients:
 
 async def _send_patiently(connections: EndpointConnections, call: Call) -> OutboundResponse:
     """A webhook may ask to be asked again later."""
-    for _ in range(_MAX_RETRIES):
+    start = time.monotonic()
+    try:
+        for tried in range(_MAX_RETRIES):
+            answer = await _attempt(connections, call, again=tried > 0)
+            after = answer.header(b"retry-after")
+            if not (after.isdigit() and (answer.status == 429 or answer.status >= 500)):
+                return answer
+            await asyncio.sleep(int(after))
+        return await _attempt(connections, call, again=True)
+    finally:
+        REST_CLIENT_METRICS.done(_POST, connections.host, time.monotonic() - start)
+
+
+async def _attempt(connections: EndpointConnections, call: Call, *, again: bool) -> OutboundResponse:
+    to, code = (_POST, connections.host), UNANSWERED
+    REST_CLIENT_METRICS.sent(*to, len(call.body))
+    try:
         answer = await connections.post(call)
-        after = answer.header(b"retry-after")
-        if not (after.isdigit() and (answer.status == 429 or answer.status >= 500)):
-            return answer
-        await asyncio.sleep(int(after))
-    return await connections.post(call)
+        code = str(answer.status)
+    finally:
+        REST_CLIENT_METRICS.attempted(*to, code, again=again)
+    REST_CLIENT_METRICS.received(*to, len(answer.body))
+    return answer
 
 
 def _decoded(answer: OutboundResponse) -> Json:

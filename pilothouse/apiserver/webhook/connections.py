@@ -42,6 +42,10 @@ class EndpointConnections:
         locate = None if endpoint.service is None else _locate(services, endpoint.service)
         self._pool = ConnectionPool(tls, locate=locate, idle_seconds=_IDLE)
 
+    @property
+    def host(self) -> str:
+        return self._target.authority
+
     async def post(self, call: Call) -> OutboundResponse:
         """Raises WebhookCallFailed."""
         request = OutboundRequest("POST", replace(self._target, query=call.query), call.headers, call.body)

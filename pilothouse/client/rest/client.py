@@ -18,6 +18,7 @@ from pilothouse.client import garbage_collection
 from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.flowcontrol import TokenBucket
 from pilothouse.client.rest.errors import ConnectionFailed, ConnectionRefused, InvalidResponse, RequestTimedOut
+from pilothouse.client.rest.metrics import request_metrics
 from pilothouse.client.rest.resource import ResourceClient
 from pilothouse.client.rest.response_errors import error_from
 from pilothouse.client.rest.transport import HttpRequest, HttpResponse, Transport
@@ -53,13 +54,16 @@ class Client:
         timeout: float | None = None,
         on_warning: WarningHandler | None = None,
         clock: Clock = REAL_CLOCK,
+        host: str = "none",
     ) -> None:
+        """`host`: under which the requests are counted."""
         self.transport = transport
         self._rate_limiter = rate_limiter
         self._user_agent = user_agent
         self._timeout = timeout
         self._on_warning = on_warning or log_each_once()
         self._clock = clock
+        self._host = host
 
     def resource(self, api_version: str, plural: str, *, namespace: str = "") -> ResourceClient:
         """`client.resource("apps/v1", "deployments", namespace="default")`; without a namespace, all of them."""
@@ -109,7 +113,7 @@ class Client:
     ) -> HttpResponse:
         """A successful answer whose body has not been read."""
         request = HttpRequest("GET", target(path, params), self._with_agent({"accept": accept}), b"", timeout)
-        return await self._with_retries(request, lambda: self._send(request))
+        return await self._with_retries(request, lambda again: self._send(request, again=again))
 
     async def close(self) -> None:
         await self.transport.close()
@@ -124,40 +128,65 @@ class Client:
         return {"user-agent": self._user_agent, **headers}
 
     async def _read(self, request: HttpRequest) -> bytes:
-        async def attempt() -> bytes:
-            response = await self._send(request)
+        metrics, to, start = request_metrics(), (request.method, self._host), self._clock.now()
+
+        async def attempt(again: bool) -> bytes:
+            metrics.sent(*to, len(request.body))
+            response = await self._send(request, again=again)
             try:
                 return await response.read()
             finally:
                 await response.close()
 
-        return await self._with_retries(request, attempt)
+        try:
+            body = await self._with_retries(request, attempt)
+        finally:
+            metrics.done(*to, self._clock.now() - start)
+        metrics.received(*to, len(body))
+        return body
 
-    async def _with_retries(self, request: HttpRequest, attempt: Callable[[], Awaitable[T]]) -> T:
-        for _ in range(MAX_RETRIES):
+    async def _with_retries(self, request: HttpRequest, attempt: Callable[[bool], Awaitable[T]]) -> T:
+        """`attempt` is told whether it is not the first."""
+        for tried in range(MAX_RETRIES):
             try:
-                return await attempt()
+                return await attempt(tried > 0)
             except (StatusError, ConnectionFailed) as error:
                 delay = _retry_delay(request, error)
                 if delay is None:
                     raise
                 logger.debug("%s %s: %s; again in %d s", request.method, request.target, error, delay)
             await self._clock.sleep(delay)
-        return await attempt()
+        return await attempt(True)
 
-    async def _send(self, request: HttpRequest) -> HttpResponse:
+    async def _send(self, request: HttpRequest, *, again: bool) -> HttpResponse:
         """One attempt. Raises the error that the answer stands for if it is no success."""
-        if self._rate_limiter is not None:
-            await self._rate_limiter.wait()
-        response = await self.transport.send(request)
+        await self._throttle(request)
+        response = await self._answer(request, again=again)
         for text in warnings_in(response.headers):
             self._on_warning(text)
         if response.status < 300:
             return response
         try:
-            raise error_from(response.status, response.headers, await response.read())
+            body = await response.read()
+            request_metrics().received(request.method, self._host, len(body))
+            raise error_from(response.status, response.headers, body)
         finally:
             await response.close()
+
+    async def _throttle(self, request: HttpRequest) -> None:
+        if self._rate_limiter is not None:
+            start = self._clock.now()
+            await self._rate_limiter.wait()
+            request_metrics().throttled(request.method, self._host, self._clock.now() - start)
+
+    async def _answer(self, request: HttpRequest, *, again: bool) -> HttpResponse:
+        code = "<error>"
+        try:
+            response = await self.transport.send(request)
+            code = str(response.status)
+            return response
+        finally:
+            request_metrics().attempted(request.method, self._host, code, again=again)
 
 
 def parse(data: bytes) -> Any:

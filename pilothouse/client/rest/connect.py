@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.config.model import ClientConfig
@@ -29,6 +30,7 @@ def connect(config: ClientConfig, *, clock: Clock = REAL_CLOCK) -> Client:
         user_agent=config.user_agent,
         timeout=config.timeout,
         clock=clock,
+        host=urlsplit(config.host).netloc,
     )
 
 
@@ -40,7 +42,9 @@ def loopback(
     user_agent: str = "pilothouse-loopback",
     on_warning: WarningHandler | None = None,
     clock: Clock = REAL_CLOCK,
+    host: str = "localhost",
 ) -> Client:
-    """A client that calls an ASGI app. It has no rate limit: the server it calls knows its own load."""
+    """A client that calls an ASGI app. It has no rate limit: the server it calls knows its own load. `host`: under
+    which its requests are counted."""
     transport = AsgiTransport(app, headers=headers, state=state)
-    return Client(transport, user_agent=user_agent, on_warning=on_warning, clock=clock)
+    return Client(transport, user_agent=user_agent, on_warning=on_warning, clock=clock, host=host)

@@ -124,9 +124,11 @@ class WorkQueueCollector:
         yield from (waited, worked)
 
 
-_UNFINISHED = "[BETA] How many seconds of work has done that is in progress and hasn't been observed by "
-"work_duration. Large values indicate stuck threads. One can deduce the number of stuck threads by "
-"observing the rate at which this increases."
+_UNFINISHED = (
+    "[BETA] How many seconds of work has done that is in progress and hasn't been observed by work_duration. Large "
+    "values indicate stuck threads. One can deduce the number of stuck threads by observing the rate at which this "
+    "increases."
+)
 _LONGEST = "[BETA] How many seconds has the longest running processor for workqueue been running."
 _WAITED = "[BETA] How long in seconds an item stays in workqueue before being requested."
 _WORKED = "[BETA] How long in seconds processing an item from workqueue takes."

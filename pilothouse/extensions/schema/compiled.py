@@ -15,6 +15,7 @@ from pilothouse.extensions.schema.correlation import Link
 from pilothouse.extensions.schema.defaulting import Defaulter, defaulter, drop_meaningless_nulls
 from pilothouse.extensions.schema.embedded import coerce, validate_embedded
 from pilothouse.extensions.schema.list_types import validate_list_types
+from pilothouse.extensions.schema.metrics import RATCHETING
 from pilothouse.extensions.schema.pruning import object_pruner
 from pilothouse.extensions.schema.rules.evaluation import RuleNode, RuleRun, rule_node, validate_rules
 from pilothouse.extensions.schema.structural import Structural, structural
@@ -85,15 +86,16 @@ class CompiledSchema:
     def validate(self, obj: Json, *, path: Path = _ROOT, seen: OtherErrors = NO_OTHER_ERRORS) -> Errors:
         found = [*run_check(self._check, obj, path=path), *seen.between]
         found += [*self._embedded_errors(obj, path), *self._list_type_errors(obj, None, path)]
-        yield from self._with_rules(found, seen, obj, None, path)
+        yield from self._with_rules(found, seen, obj, path)
 
     def validate_update(
         self, obj: Json, old: Json, *, path: Path = _ROOT, seen: OtherErrors = NO_OTHER_ERRORS
     ) -> Errors:
         """As `validate`, except that parts that did not change are not refused."""
-        found = [*run_check(self._check, obj, path=path, link=self._link(obj, old)), *seen.between]
+        link = self._link(obj, old)
+        found = [*run_check(self._check, obj, path=path, link=link), *seen.between]
         found += [*self._embedded_errors(obj, path), *self._list_type_errors(obj, old, path)]
-        yield from self._with_rules(found, seen, obj, old, path)
+        yield from self._ratcheted(found, seen, obj, path, link)
 
     def validate_status_update(self, obj: Json, old: Json, *, seen: OtherErrors = NO_OTHER_ERRORS) -> Errors:
         """Only the status is checked against the schema, but everything against the rules."""
@@ -103,15 +105,23 @@ class CompiledSchema:
             was = link.key("status") if link else None
             found += run_check(self._status_check, obj["status"], path=_ROOT.child("status"), link=was)
         found += [*seen.between, *self._list_type_errors(obj, old, _ROOT)]
-        yield from self._with_rules(found, seen, obj, old, _ROOT)
+        yield from self._ratcheted(found, seen, obj, _ROOT, link)
 
     def validate_unread(self, obj: Json, old: Json | None) -> Errors:
         """As `validate` and `validate_update`, without the checks of values."""
         found = [*self._embedded_errors(obj, _ROOT), *self._list_type_errors(obj, old, _ROOT)]
-        yield from self._with_rules(found, NO_OTHER_ERRORS, obj, old, _ROOT)
+        link = self._link(obj, old) if old is not None else None
+        yield from self._with_rules(found, NO_OTHER_ERRORS, obj, _ROOT, link)
+
+    def _ratcheted(
+        self, found: list[FieldError], seen: OtherErrors, obj: Json, path: Path, link: Link | None
+    ) -> Errors:
+        yield from self._with_rules(found, seen, obj, path, link)
+        if link is not None:
+            RATCHETING.observe(link.time.seconds)
 
     def _with_rules(
-        self, found: list[FieldError], seen: OtherErrors, obj: Json, old: Json | None, path: Path
+        self, found: list[FieldError], seen: OtherErrors, obj: Json, path: Path, link: Link | None = None
     ) -> Errors:
         yield from found
         _tolerated.set([])
@@ -125,9 +135,8 @@ class CompiledSchema:
         if any(error.type in _BLOCKING for error in (*seen.before, *found)):
             yield invalid(Path(), None, _UNCHECKED)
             return
-        link = self._link(obj, old) if old is not None else None
         run = RuleRun()
-        yield from validate_rules(rules, obj, old, path, link=link, run=run)
+        yield from validate_rules(rules, obj, link.old if link else None, path, link=link, run=run)
         _tolerated.set([str(error) for error in run.tolerated])
 
     @cached_property

@@ -5,6 +5,7 @@ Fields are correlated by name and items of a list of type map by their keys. Ite
 
 from __future__ import annotations
 
+from time import perf_counter
 from typing import Any
 
 import orjson
@@ -13,12 +14,23 @@ from pilothouse.extensions.schema.structural import Structural
 from pilothouse.machinery.equality import deep_equal
 
 
+class ComparisonTime:
+    """The seconds that were spent on comparing an object with what it was."""
+
+    __slots__ = ("seconds",)
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+
 class Link:
     """A value and what it was before."""
 
-    __slots__ = ("_by_keys", "_children", "_equal", "old", "schema", "value")
+    __slots__ = ("_by_keys", "_children", "_equal", "old", "schema", "time", "value")
 
-    def __init__(self, value: Any, old: Any, schema: Structural) -> None:
+    def __init__(self, value: Any, old: Any, schema: Structural, time: ComparisonTime | None = None) -> None:
+        """`time`: of all the links of one object."""
+        self.time = time or ComparisonTime()
         self.value = value
         self.old = old
         self.schema = schema
@@ -37,6 +49,13 @@ class Link:
         return self._children[position]
 
     def is_unchanged(self) -> bool:
+        start = perf_counter()
+        try:
+            return self._is_equal()
+        finally:
+            self.time.seconds += perf_counter() - start
+
+    def _is_equal(self) -> bool:
         if self._equal is None:
             self._equal = self._compare()
         return self._equal
@@ -47,7 +66,7 @@ class Link:
         schema = self.schema.of_field(name)
         if schema is None or name not in self.old or name not in self.value:
             return None
-        return Link(self.value[name], self.old[name], schema)
+        return Link(self.value[name], self.old[name], schema, self.time)
 
     def _link_item(self, position: int) -> Link | None:
         if not (isinstance(self.old, list) and isinstance(self.value, list)) or self.schema.list_type != "map":
@@ -55,16 +74,17 @@ class Link:
         if self._by_keys is None:
             self._by_keys = _index(self.old, self.schema.map_keys)
         old = self._by_keys.get(_keys_of(self.value[position], self.schema.map_keys))
-        return None if old is None or self.schema.items is None else Link(self.value[position], old, self.schema.items)
+        items = self.schema.items
+        return None if old is None or items is None else Link(self.value[position], old, items, self.time)
 
     def _compare(self) -> bool:
         """Items of a list of type map may have changed places."""
         if isinstance(self.value, dict) and isinstance(self.old, dict):
             links = [self.key(name) for name in self.value]
-            return len(self.value) == len(self.old) and all(link is not None and link.is_unchanged() for link in links)
+            return len(self.value) == len(self.old) and all(link is not None and link._is_equal() for link in links)
         if isinstance(self.value, list) and isinstance(self.old, list) and self.schema.list_type == "map":
             items = [self.index(position) for position in range(len(self.value))]
-            return len(self.value) == len(self.old) and all(item is not None and item.is_unchanged() for item in items)
+            return len(self.value) == len(self.old) and all(item is not None and item._is_equal() for item in items)
         return deep_equal(self.value, self.old)
 
 

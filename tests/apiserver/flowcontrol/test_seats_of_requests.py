@@ -29,7 +29,7 @@ def work_of(target: str, method: str = "GET", *, objects: int = 0, watchers: int
     request = Request(method, path, query, [], _no_body)
     request.info = request_info(request)
     known = {GroupResource("", "pods"): ResourceStats(objects, watchers)}
-    return estimate(request, known.get)
+    return estimate(request, known.get, ("level", "schema"))
 
 
 @pytest.mark.parametrize(

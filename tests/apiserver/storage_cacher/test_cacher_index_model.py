@@ -16,6 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, rule
 from pilothouse.apiserver.storage.cacher import indexes, object_index, postings, state
 from pilothouse.apiserver.storage.cacher.cacher import Cacher
 from pilothouse.apiserver.storage.cacher.direct_reader import DirectReader
+from pilothouse.apiserver.storage.cacher.metrics import CacheMetrics
 from pilothouse.apiserver.storage.cacher.pages import CachedPage, ListSelection
 from pilothouse.apiserver.storage.cacher.selection_predicate import SelectionPredicate
 from pilothouse.apiserver.storage.cacher.window import WindowLimits
@@ -129,7 +130,9 @@ class IndexMachine(RuleBasedStateMachine):
 
     def check(self, found: CachedPage, selection: ListSelection) -> None:
         """The store itself has no indexes."""
-        expected = self.run(DirectReader(self.store, CODEC).list(selection, at=found.revision))
+        expected = self.run(
+            DirectReader(self.store, CODEC, CacheMetrics(CONFIG_MAPS)).list(selection, at=found.revision)
+        )
         assert shown(found) == shown(expected)
 
     def teardown(self) -> None:

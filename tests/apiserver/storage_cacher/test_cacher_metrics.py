@@ -2,10 +2,13 @@ from __future__ import annotations
 
 import asyncio
 
-from cacher_harness import PREFIX, ManualClock, labelled, put, running, settle
+from cacher_harness import CODEC, CONFIG_MAPS, PREFIX, ManualClock, labelled, put, remove, running, settle
 from cacher_memory_store import MemoryStore
 
 from pilothouse.apiserver.metrics import REGISTRY
+from pilothouse.apiserver.storage.cacher.direct_reader import DirectReader
+from pilothouse.apiserver.storage.cacher.metrics import CacheMetrics
+from pilothouse.apiserver.storage.cacher.pages import ListSelection
 
 LABELS = {"group": "", "resource": "configmaps"}
 
@@ -71,3 +74,32 @@ async def test_consistent_lists_say_whether_they_fell_back_to_the_store(store: M
         await clock.advance(0.31)
         await listing
     assert read() == [before[0] + 1, before[1] + 1]
+
+
+async def test_lists_that_the_store_answers_are_counted_with_what_was_read_tested_and_returned(
+    store: MemoryStore,
+) -> None:
+    def read() -> list[float]:
+        names = ("", "_fetched_objects", "_evaluated_objects", "_returned_objects")
+        return [sample(f"apiserver_storage_list{name}_total") for name in names]
+
+    for name in "abc":
+        await put(store, name, odd=str(name != "b"))
+    before = read()
+    direct = DirectReader(store, CODEC, CacheMetrics(CONFIG_MAPS))
+    await direct.list(ListSelection(PREFIX, limit=1, matches=labelled("odd", "False")))
+    assert [now - then for now, then in zip(read(), before, strict=True)] == [1, 3, 2, 1]
+
+
+async def test_the_size_of_all_objects_is_that_of_what_is_stored_of_them(store: MemoryStore) -> None:
+    async with running(store) as cacher:
+        await put(store, "a")
+        await cacher.list(PREFIX)
+        one = sample("apiserver_resource_size_estimate_bytes")
+        await put(store, "b")
+        await put(store, "a")
+        await cacher.list(PREFIX)
+        assert sample("apiserver_resource_size_estimate_bytes") == 2 * one > 0
+        await remove(store, "a")
+        await cacher.list(PREFIX)
+        assert sample("apiserver_resource_size_estimate_bytes") == one

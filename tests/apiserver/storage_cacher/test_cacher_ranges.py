@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from cacher_harness import CODEC, PREFIX, key, labelled, put, remove, running
+from cacher_harness import CODEC, CONFIG_MAPS, PREFIX, key, labelled, put, remove, running
 from cacher_memory_store import MemoryStore
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pilothouse.apiserver.storage.cacher.direct_reader import DirectReader
+from pilothouse.apiserver.storage.cacher.metrics import CacheMetrics
 from pilothouse.apiserver.storage.cacher.pages import ListSelection
 from pilothouse.apiserver.storage.interface import Revision
 from pilothouse.apiserver.storage.object import StoredObject
@@ -63,7 +64,7 @@ async def test_a_list_shows_its_range_and_nothing_else(
     prefix: str, after: str, limit: int, matches: Callable[[StoredObject], bool] | None
 ) -> None:
     store, earlier = await filled()
-    direct = DirectReader(store, CODEC)
+    direct = DirectReader(store, CODEC, CacheMetrics(CONFIG_MAPS))
     async with running(store) as cacher:
         for at in (None, earlier):
             meant = await expected(store, at, prefix, after, limit, matches)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.storage.encryption.kms.envelope import ExtendedNonceGcm
 from pilothouse.apiserver.storage.encryption.local import AesCbc, AesGcm, Identity, Secretbox
 from pilothouse.apiserver.storage.encryption.transformer import Plain, Prefixed, PrefixTransformers, Transformer
@@ -93,3 +94,23 @@ async def test_what_was_stored_before_anything_was_encrypted_is_read_and_stale()
 async def test_a_value_that_nobody_can_read_says_so() -> None:
     with pytest.raises(TransformFailed, match="no matching prefix found"):
         await chain("new").from_storage(b"other:x", KEY)
+
+
+def transformed(kind: str, prefix: str, status: str = "OK") -> float:
+    labels = {"resource": "secrets", "transformation_type": kind, "transformer_prefix": prefix, "status": status}
+    return REGISTRY.get_sample_value("apiserver_storage_transformation_operations_total", labels) or 0.0
+
+
+async def test_transformations_are_counted_by_resource_direction_and_prefix() -> None:
+    counted = chain("new").counted_for("secrets")
+    before = [transformed("to_storage", "new:"), transformed("from_storage", "new:")]
+    failed = transformed("from_storage", "new:", "unknown-non-grpc")
+    unknown = transformed("from_storage", "unknown", "unknown-non-grpc")
+    stored = await counted.to_storage(b"x", KEY)
+    await counted.from_storage(stored, KEY)
+    assert [transformed("to_storage", "new:"), transformed("from_storage", "new:")] == [each + 1 for each in before]
+    for unreadable in (stored[:-1], b"nobody's:x"):
+        with pytest.raises(TransformFailed):
+            await counted.from_storage(unreadable, KEY)
+    assert transformed("from_storage", "new:", "unknown-non-grpc") == failed + 1
+    assert transformed("from_storage", "unknown", "unknown-non-grpc") == unknown + 1

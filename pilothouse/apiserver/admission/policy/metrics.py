@@ -24,8 +24,10 @@ class PolicyMetrics:
 VALIDATING = PolicyMetrics(
     "validating",
     ("enforcement_action",),
-    checks="Checks of validating admission policies by policy, binding, what went wrong and what was done.",
-    seconds="How long single expressions of validating admission policies take, with the labels of the checks.",
+    checks="[BETA] Validation admission policy check total, labeled by policy and further identified by binding and "
+    "enforcement action taken.",
+    seconds="[BETA] Validation admission latency for individual validation expressions in seconds, labeled by policy "
+    "and further including binding and enforcement action taken.",
 )
 """The enforcement action is allow, deny, audit or warn."""
 

@@ -59,7 +59,7 @@ class Cacher:
         self._codec = codec
         self._watch_buffer = watch_buffer
         self._metrics = CacheMetrics(resource)
-        self._direct = DirectReader(store, codec)
+        self._direct = DirectReader(store, codec, self._metrics)
         self._state = CacheState(codec, clock, indexed_fields)
         self._metrics.count_objects(self._state)
         self._window = ChangeWindow(window or WindowLimits(), self._metrics)

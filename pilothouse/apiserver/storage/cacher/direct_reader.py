@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pilothouse.apiserver.storage.cacher.errors import TooLargeRevision
+from pilothouse.apiserver.storage.cacher.metrics import CacheMetrics
 from pilothouse.apiserver.storage.cacher.pages import CachedPage, ListSelection, select
 from pilothouse.apiserver.storage.errors import FutureRevision
 from pilothouse.apiserver.storage.interface import Page, Revision, Store
@@ -12,9 +13,10 @@ _PAGE = 10_000
 
 
 class DirectReader:
-    def __init__(self, store: Store, codec: ObjectCodec) -> None:
+    def __init__(self, store: Store, codec: ObjectCodec, metrics: CacheMetrics) -> None:
         self._store = store
         self._codec = codec
+        self._metrics = metrics
 
     async def get(self, key: str, *, not_older_than: Revision | None) -> StoredObject | None:
         if not_older_than:
@@ -28,14 +30,20 @@ class DirectReader:
         """Reads as many pages as it takes to find `limit` objects. Raises Compacted, TooLargeRevision."""
         chosen: list[StoredObject] = []
         after, limit = selection.after, selection.limit
-        while True:
-            page = await self._page(selection, after=after, at=at)
-            found = await self._select(page, selection, limit=limit - len(chosen) if limit > 0 else 0)
-            chosen += found.objects
-            full = limit > 0 and len(chosen) == limit
-            if full or not page.remaining:
-                return CachedPage(chosen, page.revision, found.remaining + page.remaining if full else 0)
-            after, at = page.entries[-1].key, page.revision
+        fetched = evaluated = 0
+        try:
+            while True:
+                page = await self._page(selection, after=after, at=at)
+                fetched += len(page.entries)
+                found = await self._select(page, selection, limit=limit - len(chosen) if limit > 0 else 0)
+                evaluated += len(page.entries) - found.remaining
+                chosen += found.objects
+                full = limit > 0 and len(chosen) == limit
+                if full or not page.remaining:
+                    return CachedPage(chosen, page.revision, found.remaining + page.remaining if full else 0)
+                after, at = page.entries[-1].key, page.revision
+        finally:
+            self._metrics.listed_from_storage(fetched=fetched, evaluated=evaluated, returned=len(chosen))
 
     async def _page(self, selection: ListSelection, *, after: str, at: Revision | None) -> Page:
         single = not selection.prefix.endswith("/")

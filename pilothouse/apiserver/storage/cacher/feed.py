@@ -34,6 +34,7 @@ class CacheFeed:
         self.freshness.restart(revision)
         self.readiness.set_ready()
         self.metrics.initializations.inc()
+        self.metrics.listed_from_storage(fetched=len(entries), evaluated=len(entries), returned=len(entries))
         self.metrics.reached(revision)
 
     def apply(self, events: Sequence[Event], revision: Revision) -> None:

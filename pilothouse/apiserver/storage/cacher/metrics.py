@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sized
 from functools import cached_property
+from typing import Protocol
 from weakref import ref
 
 from prometheus_client import Counter, Gauge, Histogram
 
 from pilothouse.apiserver.metrics import REGISTRY
+from pilothouse.apiserver.storage.metrics import count_list
 from pilothouse.machinery.names import GroupResource
 
 _LABELS = ("group", "resource")
@@ -81,6 +83,13 @@ RESOURCE_OBJECTS = Gauge(
     _LABELS,
     registry=REGISTRY,
 )
+SIZE_ESTIMATE = Gauge(
+    "apiserver_resource_size_estimate_bytes",
+    "[ALPHA] Estimated size of stored objects in database. Estimate is based on sum of last observed sizes of "
+    "serialized objects. In case of a fetching error, the value will be -1.",
+    _LABELS,
+    registry=REGISTRY,
+)
 STORAGE_EVENTS = _counter(
     "apiserver_storage_events_received_total", "[BETA] Number of etcd events received split by kind."
 )
@@ -98,6 +107,10 @@ READ_WAIT = Histogram(
     buckets=_WAITS,
     registry=REGISTRY,
 )
+
+
+class _Objects(Sized, Protocol):
+    size: int
 
 
 class CacheMetrics:
@@ -160,16 +173,20 @@ class CacheMetrics:
     def _revision(self) -> Gauge:
         return RESOURCE_VERSION.labels(*self._labels)
 
-    def count_objects(self, objects: Sized) -> None:
-        """Shows how many there are from now on, counted anew at each scrape. Does not keep them alive."""
+    def count_objects(self, objects: _Objects) -> None:
+        """Shows how many there are from now on, and how large, asked anew at each scrape. Does not keep them alive."""
         known = ref(objects)
         for gauge in (OBJECTS.labels(str(self._resource)), RESOURCE_OBJECTS.labels(*self._labels)):
             gauge.set_function(lambda: len(known() or ()))
+        SIZE_ESTIMATE.labels(*self._labels).set_function(lambda: found.size if (found := known()) else 0)
 
     def listed(self, *, fetched: int, returned: int) -> None:
         self._lists.inc()
         self._fetched.inc(fetched)
         self._returned.inc(returned)
+
+    def listed_from_storage(self, *, fetched: int, evaluated: int, returned: int) -> None:
+        count_list(self._resource, fetched=fetched, evaluated=evaluated, returned=returned)
 
     def consistent_list(self, *, fallback: bool) -> None:
         (CONSISTENT_READS.labels(*self._labels, "true", "true") if fallback else self._from_cache).inc()

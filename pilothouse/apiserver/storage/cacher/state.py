@@ -27,6 +27,8 @@ class CacheState:
         self.indexes = CacheIndexes(indexed_fields, clock, labels_unasked=codec.on_read is None)
         self.changes = 0
         """How often anything changed: as long as it is the same, so are the objects."""
+        self.size = 0
+        """Bytes of all objects as they are stored."""
         self.replace(())
 
     def __len__(self) -> int:
@@ -35,6 +37,7 @@ class CacheState:
     def replace(self, entries: Iterable[Entry]) -> None:
         self._sorted = SortedDict((entry.key, StoredObject(entry, self._codec)) for entry in entries)
         self._objects = self._sorted
+        self.size = sum(obj.size for obj in self._objects.values())
         self.get = self._objects.get
         self.indexes.restart(self._objects)
         self.changes += 1
@@ -45,10 +48,13 @@ class CacheState:
         current = None
         if event.entry is not None:
             current = self._objects[event.key] = StoredObject(event.entry, self._codec)
+            self.size += current.size
         elif previous is not None:
             del self._objects[event.key]
         else:
             return None
+        if previous is not None:
+            self.size -= previous.size
         self.indexes.change(event.key, previous, current)
         self.changes += 1
         return CacheChange(event.revision, event.key, current, previous, now)

@@ -34,7 +34,7 @@ _CIPHERS: dict[str, Callable[[bytes], Transformer]] = {"aesgcm": AesGcm, "aescbc
 class Encryption:
     """The transformers of a file. `providers` are those that must be asked whether they are well."""
 
-    transformers: dict[GroupResource, Transformer]
+    transformers: dict[GroupResource, PrefixTransformers]
     providers: tuple[KmsProvider, ...]
 
     def of(self, resource: GroupResource) -> Transformer | None:
@@ -42,7 +42,7 @@ class Encryption:
         wildcards = (GroupResource(resource.group, "*"), GroupResource("*", "*"))
         for candidate in (resource, *wildcards):
             if (found := self.transformers.get(candidate)) is not None:
-                return found
+                return found.counted_for(str(resource))
         return None
 
 
@@ -73,7 +73,7 @@ def build_encryption(config: Json) -> Encryption:
             _refuse_masked(resource, by_resource)
             by_resource.setdefault(resource, []).extend(chain)
     transformers = {resource: PrefixTransformers(chain) for resource, chain in by_resource.items()}
-    return Encryption(dict(transformers), tuple(providers))
+    return Encryption(transformers, tuple(providers))
 
 
 def _refuse_masked(resource: GroupResource, known: dict[GroupResource, list[Prefixed]]) -> None:

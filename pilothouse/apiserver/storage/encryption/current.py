@@ -89,6 +89,8 @@ class _Following:
     def __init__(self, encryption: Callable[[], Encryption], resource: GroupResource) -> None:
         self._encryption = encryption
         self._resource = resource
+        self._known: Encryption | None = None
+        self._transformer: Transformer = _IDENTITY
 
     async def to_storage(self, value: bytes, key: bytes) -> bytes:
         return await self._now().to_storage(value, key)
@@ -97,7 +99,10 @@ class _Following:
         return await self._now().from_storage(stored, key)
 
     def _now(self) -> Transformer:
-        return self._encryption().of(self._resource) or _IDENTITY
+        current = self._encryption()
+        if current is not self._known:
+            self._known, self._transformer = current, current.of(self._resource) or _IDENTITY
+        return self._transformer
 
 
 async def _check(encryption: Encryption) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from pilothouse.apiserver.storage.encryption.metrics import count_unknown, counted_transformation
 from pilothouse.apiserver.storage.errors import TransformFailed
 from pilothouse.machinery.dataclass import dataclass
 
@@ -39,13 +40,23 @@ class PrefixTransformers:
     Values that any other than the first has written are stale.
     """
 
-    def __init__(self, transformers: Sequence[Prefixed], *, no_match: str = "no matching prefix found") -> None:
+    def __init__(
+        self, transformers: Sequence[Prefixed], *, no_match: str = "no matching prefix found", resource: str = ""
+    ) -> None:
+        """`resource`: under which the transformations are counted."""
         self._transformers = tuple(transformers)
         self._no_match = no_match
+        self._resource = resource
+
+    def counted_for(self, resource: str) -> PrefixTransformers:
+        """The same, with those inside, for one resource of all those that share them."""
+        inner = [Prefixed(each.prefix, _counted_for(each.transformer, resource)) for each in self._transformers]
+        return PrefixTransformers(inner, no_match=self._no_match, resource=resource)
 
     async def to_storage(self, value: bytes, key: bytes) -> bytes:
         first = self._transformers[0]
-        return first.prefix + await first.transformer.to_storage(value, key)
+        with counted_transformation(self._resource, "to_storage", first.prefix):
+            return first.prefix + await first.transformer.to_storage(value, key)
 
     async def from_storage(self, stored: bytes, key: bytes) -> Plain:
         failures: list[str] = []
@@ -53,13 +64,20 @@ class PrefixTransformers:
             if not stored.startswith(candidate.prefix):
                 continue
             try:
-                plain = await candidate.transformer.from_storage(stored[len(candidate.prefix) :], key)
+                with counted_transformation(self._resource, "from_storage", candidate.prefix):
+                    plain = await candidate.transformer.from_storage(stored[len(candidate.prefix) :], key)
             except TransformFailed as error:
                 # Where nothing marks a value as not encrypted, another transformer may still know it.
                 failures.append(str(error))
                 continue
             return Plain(plain.value, plain.stale or position != 0)
+        if not failures:
+            count_unknown(self._resource)
         raise TransformFailed(_joined(failures) or self._no_match)
+
+
+def _counted_for(transformer: Transformer, resource: str) -> Transformer:
+    return transformer.counted_for(resource) if isinstance(transformer, PrefixTransformers) else transformer
 
 
 def _joined(failures: list[str]) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 from pilothouse.extensions.schema.definition.go_form import go_rule
 from pilothouse.extensions.schema.field_paths import InvalidFieldPath, find_field
+from pilothouse.extensions.schema.metrics import COMPILATION
 from pilothouse.extensions.schema.rules.declared import MAX_REQUEST_SIZE, declared_type
 from pilothouse.extensions.schema.rules.environments import TypedEnvironment
 from pilothouse.extensions.schema.rules.programs import RuleFaults
@@ -133,9 +134,10 @@ def validate_expressions(place: RulePlace, estimated: EstimatedCost) -> Errors:
         why = "failed to construct type information for x-kubernetes-validations rules"
         yield internal(at, f"internal error: {why}: unable to convert structural schema to CEL declarations")
         return
-    compiler = _RuleCompiler(place, declared, estimated)
-    for index, rule in enumerate(place.schema[VALIDATIONS]):
-        yield from compiler.validate(rule, at.index(index))
+    with COMPILATION.time():
+        compiler = _RuleCompiler(place, declared, estimated)
+        for index, rule in enumerate(place.schema[VALIDATIONS]):
+            yield from compiler.validate(rule, at.index(index))
 
 
 class _RuleCompiler:

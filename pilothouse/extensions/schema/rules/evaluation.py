@@ -11,6 +11,7 @@ from dataclasses import field
 from typing import Any, TypeAlias
 
 from pilothouse.extensions.schema.correlation import Link
+from pilothouse.extensions.schema.metrics import COMPILATION, EVALUATION
 from pilothouse.extensions.schema.problems import printable
 from pilothouse.extensions.schema.rules.budget import OUT_OF_BUDGET, Budget
 from pilothouse.extensions.schema.rules.declared import declared_type
@@ -80,6 +81,10 @@ class RuleNode:
     items: RuleNode | None = None
 
     def validate(self, value: Any, old: Any, path: Path, trail: _Trail, run: RuleRun) -> Errors:
+        with EVALUATION.time():
+            yield from self._validate(value, old, path, trail, run)
+
+    def _validate(self, value: Any, old: Any, path: Path, trail: _Trail, run: RuleRun) -> Errors:
         if value is None or run.budget.is_over:
             return
         if self.programs or self.fault:
@@ -192,7 +197,8 @@ def rule_node(schema: Structural, *, root: bool, judge: Judge | None = None) -> 
     if judge is not None and schema.rules and declared is None:
         node.fault = "failed to convert to declType for CEL validation rules"
     else:
-        node.programs = list(_programs(schema, declared, judge))
+        with COMPILATION.time():
+            node.programs = list(_programs(schema, declared, judge))
     if schema.items is not None:
         node.items = rule_node(schema.items, root=schema.items.embedded_resource, judge=judge)
     if schema.additional is not None:

@@ -9,6 +9,8 @@ from pilothouse.kube.admission.podsecurity.policy import Level, LevelVersion
 
 _OF_REQUEST = ("request_operation", "resource", "subresource")
 _NEWEST_SERVED = 36
+_OPERATIONS = ("create", "update")
+"""Of which the usual rows are there before anything was counted."""
 _RESOURCES = {"pods": "pod", "namespaces": "namespace"}
 
 
@@ -20,6 +22,8 @@ class _Evaluations:
             ("decision", "policy_level", "policy_version", "mode", *_OF_REQUEST),
             registry=REGISTRY,
         )
+        for operation in _OPERATIONS:
+            self._tally.row(("allow", "privileged", "latest", "enforce", operation, "pod", ""))
 
     def record(self, decision: str, policy: LevelVersion, mode: str, attributes: Attributes) -> None:
         version = _version(policy)
@@ -34,6 +38,9 @@ class _Exemptions:
             _OF_REQUEST,
             registry=REGISTRY,
         )
+        for operation in _OPERATIONS:
+            for resource in ("pod", "controller"):
+                self._tally.row((operation, resource, ""))
 
     def record(self, attributes: Attributes) -> None:
         self._tally.inc(_of_request(attributes))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
 import uuid
 from collections import OrderedDict
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from typing import Any
 from pilothouse.apiserver.storage.encryption.kms.messages import message
 from pilothouse.apiserver.storage.encryption.kms.service import KmsService
 from pilothouse.apiserver.storage.encryption.local import TOO_SHORT, AesGcm
+from pilothouse.apiserver.storage.encryption.metrics import CACHE_MISSES, KEY_GENERATION
 from pilothouse.apiserver.storage.encryption.transformer import Plain, Transformer
 from pilothouse.apiserver.storage.errors import TransformFailed
 from pilothouse.machinery.dataclass import dataclass
@@ -62,7 +64,9 @@ class WriteKey:
 
 async def generate_write_key(service: KmsService) -> WriteKey:
     """Raises TransformFailed."""
+    start = time.perf_counter()
     seed = os.urandom(SEED_SIZE)
+    KEY_GENERATION.observe((), time.perf_counter() - start)
     try:
         answer = await service.encrypt(seed, str(uuid.uuid4()))
     except TransformFailed as error:
@@ -129,6 +133,7 @@ class EnvelopeTransformer:
         return Plain(plain.value, plain.stale or not is_current)
 
     async def _decrypted(self, envelope: Any) -> Transformer:
+        CACHE_MISSES.inc()
         try:
             secret = await self._service.decrypt(envelope, str(uuid.uuid4()))
         except TransformFailed as error:

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from pilothouse.apiserver.storage.encryption.kms.messages import message
-from pilothouse.apiserver.storage.errors import TransformFailed
+from pilothouse.apiserver.storage.errors import PluginCallFailed
 
 _SERVICE = "/v2.KeyManagementService/"
 _LARGEST_ANSWER = 1 << 20
@@ -49,7 +49,8 @@ class KmsService:
             return await call(request, timeout=self._timeout)
         except grpc.RpcError as error:
             code, details = error.code(), error.details()
-            raise TransformFailed(f"rpc error: code = {code.name} desc = {details}") from None
+            go_code = "".join(part.capitalize() for part in code.name.split("_"))
+            raise PluginCallFailed(go_code, f"rpc error: code = {code.name} desc = {details}") from None
 
     def _opened(self) -> Any:
         import grpc.aio
