@@ -38,7 +38,7 @@ _ON = (
 )
 _OFF = (
     "ContainerRestartRules DRADeviceBindingConditions DRADeviceTaints HPAConfigurableTolerance HostnameOverride "
-    "RestartAllContainersOnContainerExits"
+    "RestartAllContainersOnContainerExits StrictIPCIDRValidation"
 )
 
 
@@ -195,3 +195,13 @@ async def test_the_metrics_show_every_gate(changed: API) -> None:
     metrics = (await changed.request("GET", "/metrics")).body.decode()
     assert 'kubernetes_feature_enabled{name="APIServerTracing",stage=""}' in metrics
     assert metrics.count("\nkubernetes_feature_enabled{") == 242
+
+
+async def test_addresses_with_leading_zeros_are_fine_where_validation_is_not_strict(changed: API, default: API) -> None:
+    spec = {"ports": [{"port": 80}], "externalIPs": ["192.000.002.001"]}
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "lenient"}, "spec": spec}
+    path = "/api/v1/namespaces/default/services"
+    refused = await default.request("POST", path, service)
+    assert (refused.status, refused.json["details"]["causes"][0]["field"]) == (422, "spec.externalIPs[0]")
+    created = await changed.request("POST", path, service)
+    assert (created.status, created.json["spec"]["externalIPs"]) == (201, ["192.000.002.001"])

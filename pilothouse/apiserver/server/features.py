@@ -32,7 +32,8 @@ _HONOURED = """
     MutablePodResourcesForSuspendedJobs MutableSchedulingDirectivesForSuspendedJobs MutatingAdmissionPolicy
     PodCertificateRequest PodDeletionCost PodLogsQuerySplitStreams PodTopologyLabelsAdmission ResourceHealthStatus
     ResourceHealthStatusMessage RestartAllContainersOnContainerExits SELinuxMount
-    ServiceAccountNodeAudienceRestriction StorageVersionMigrator TaintTolerationComparisonOperators
+    ServiceAccountNodeAudienceRestriction StorageVersionMigrator StrictIPCIDRValidation
+    TaintTolerationComparisonOperators
     TopologyAwareWorkloadScheduling UserNamespacesHostNetworkSupport VolumeLimitScaling WatchList
     WorkloadAwarePreemption WorkloadWithJob
 """
