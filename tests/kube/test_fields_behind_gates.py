@@ -38,7 +38,7 @@ _ON = (
 )
 _OFF = (
     "ContainerRestartRules DRADeviceBindingConditions DRADeviceTaints HPAConfigurableTolerance HostnameOverride "
-    "RestartAllContainersOnContainerExits StrictIPCIDRValidation"
+    "RelaxedServiceNameValidation RestartAllContainersOnContainerExits StrictIPCIDRValidation"
 )
 
 
@@ -205,3 +205,19 @@ async def test_addresses_with_leading_zeros_are_fine_where_validation_is_not_str
     assert (refused.status, refused.json["details"]["causes"][0]["field"]) == (422, "spec.externalIPs[0]")
     created = await changed.request("POST", path, service)
     assert (created.status, created.json["spec"]["externalIPs"]) == (201, ["192.000.002.001"])
+
+
+async def test_a_service_named_by_a_digit_first_needs_the_relaxed_rule(changed: API, default: API) -> None:
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "1st"}, "spec": {"ports": [{"port": 80}]}}
+    backend = {"service": {"name": "1st", "port": {"number": 80}}}
+    ingress = {"metadata": {"name": "i"}, "spec": {"defaultBackend": backend}}
+    ingress |= {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress"}
+    services, ingresses = (f"/{api}/namespaces/default/" for api in ("api/v1", "apis/networking.k8s.io/v1"))
+    for path, obj, where in (
+        (f"{services}services", service, "metadata.name"),
+        (f"{ingresses}ingresses", ingress, "spec.defaultBackend.service.name"),
+    ):
+        assert (await default.request("POST", path, obj)).status == 201
+        refused = await changed.request("POST", path, obj)
+        assert (refused.status, refused.json["details"]["causes"][0]["field"]) == (422, where)
+        assert "a DNS-1035 label must consist of" in refused.json["message"]

@@ -30,8 +30,9 @@ _HONOURED = """
     KubeletServiceAccountTokenForCredentialProviders MatchLabelKeysInPodTopologySpread
     MatchLabelKeysInPodTopologySpreadSelectorMerge MaxUnavailableStatefulSet MutablePVNodeAffinity
     MutablePodResourcesForSuspendedJobs MutableSchedulingDirectivesForSuspendedJobs MutatingAdmissionPolicy
-    PodCertificateRequest PodDeletionCost PodLogsQuerySplitStreams PodTopologyLabelsAdmission ResourceHealthStatus
-    ResourceHealthStatusMessage RestartAllContainersOnContainerExits SELinuxMount
+    PodCertificateRequest PodDeletionCost PodLogsQuerySplitStreams PodTopologyLabelsAdmission
+    RelaxedServiceNameValidation ResourceHealthStatus ResourceHealthStatusMessage
+    RestartAllContainersOnContainerExits SELinuxMount
     ServiceAccountNodeAudienceRestriction StorageVersionMigrator StrictIPCIDRValidation
     TaintTolerationComparisonOperators
     TopologyAwareWorkloadScheduling UserNamespacesHostNetworkSupport VolumeLimitScaling WatchList
