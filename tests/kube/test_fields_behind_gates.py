@@ -37,8 +37,9 @@ _ON = (
     "SELinuxMount TaintTolerationComparisonOperators VolumeLimitScaling"
 )
 _OFF = (
-    "ContainerRestartRules DRADeviceBindingConditions DRADeviceTaints HPAConfigurableTolerance HostnameOverride "
-    "RelaxedServiceNameValidation RestartAllContainersOnContainerExits StrictIPCIDRValidation"
+    "ComponentFlagz ComponentStatusz ContainerRestartRules DRADeviceBindingConditions DRADeviceTaints "
+    "HPAConfigurableTolerance HostnameOverride RelaxedServiceNameValidation RestartAllContainersOnContainerExits "
+    "StrictIPCIDRValidation"
 )
 
 
@@ -221,3 +222,11 @@ async def test_a_service_named_by_a_digit_first_needs_the_relaxed_rule(changed: 
         refused = await changed.request("POST", path, obj)
         assert (refused.status, refused.json["details"]["causes"][0]["field"]) == (422, where)
         assert "a DNS-1035 label must consist of" in refused.json["message"]
+
+
+async def test_pages_about_the_server_are_where_their_gates_are_on(changed: API, default: API) -> None:
+    role = "/apis/rbac.authorization.k8s.io/v1/clusterroles/system:monitoring"
+    for page in ("/flagz", "/statusz"):
+        assert (await default.request("GET", page, accept="text/plain")).status == 200
+        assert (await changed.request("GET", page, accept="text/plain")).status == 404
+        assert page in (await default.request("GET", role)).json["rules"][0]["nonResourceURLs"]

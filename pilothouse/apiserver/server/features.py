@@ -20,7 +20,8 @@ from pilothouse.machinery.dataclass import dataclass
 _HONOURED = """
     APIResponseCompression AllowInsecureKubeletCertificateSigningRequests AllowParsingUserUIDFromCertAuth
     AuthorizePodWebsocketUpgradeCreatePermission ClearingNominatedNodeNameAfterBinding ClusterTrustBundle
-    ClusterTrustBundleProjection ConstrainedImpersonation ContainerRestartRules ContainerStopSignals
+    ClusterTrustBundleProjection ComponentFlagz ComponentStatusz ConstrainedImpersonation ContainerRestartRules
+    ContainerStopSignals
     CrossNamespaceVolumeDataSource DRADeviceBindingConditions DRADeviceTaintRules DRADeviceTaints
     DRAExtendedResource DRANodeAllocatableResources DRAPartitionableDevices DRAPrioritizedList
     DRAResourceClaimDeviceStatus DRAResourceClaimGranularStatusAuthorization DRAResourcePoolStatus
