@@ -81,7 +81,7 @@ class Aggregator:
             livez_grace_period=options.livez_grace_period,
             flags=config.flags,
             profiling=options.profiling,
-            speaks_cbor=config.speaks_cbor,
+            features=config.features,
         )
 
     def _install_api(self) -> None:

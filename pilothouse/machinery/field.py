@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import orjson
 
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.gofmt import escape_html, quote
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ def format_value(value: Any) -> str:
     """A bad value as Go prints it: strings quoted, numbers and booleans plain, everything else as JSON."""
     if isinstance(value, str):
         return quote(value)
-    return orjson.dumps(value).decode()
+    return escape_html(orjson.dumps(value).decode())
 
 
 def invalid(path: Path | str, value: Any, detail: str) -> FieldError:

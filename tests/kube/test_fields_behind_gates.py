@@ -37,8 +37,9 @@ _ON = (
     "SELinuxMount TaintTolerationComparisonOperators VolumeLimitScaling"
 )
 _OFF = (
-    "ContainerRestartRules DRADeviceBindingConditions DRADeviceTaints HPAConfigurableTolerance HostnameOverride "
-    "RestartAllContainersOnContainerExits"
+    "ComponentFlagz ComponentStatusz ContainerRestartRules DRADeviceBindingConditions DRADeviceTaints "
+    "HPAConfigurableTolerance HostnameOverride RelaxedServiceNameValidation RestartAllContainersOnContainerExits "
+    "StrictIPCIDRValidation"
 )
 
 
@@ -195,3 +196,37 @@ async def test_the_metrics_show_every_gate(changed: API) -> None:
     metrics = (await changed.request("GET", "/metrics")).body.decode()
     assert 'kubernetes_feature_enabled{name="APIServerTracing",stage=""}' in metrics
     assert metrics.count("\nkubernetes_feature_enabled{") == 242
+
+
+async def test_addresses_with_leading_zeros_are_fine_where_validation_is_not_strict(changed: API, default: API) -> None:
+    spec = {"ports": [{"port": 80}], "externalIPs": ["192.000.002.001"]}
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "lenient"}, "spec": spec}
+    path = "/api/v1/namespaces/default/services"
+    refused = await default.request("POST", path, service)
+    assert (refused.status, refused.json["details"]["causes"][0]["field"]) == (422, "spec.externalIPs[0]")
+    created = await changed.request("POST", path, service)
+    assert (created.status, created.json["spec"]["externalIPs"]) == (201, ["192.000.002.001"])
+
+
+async def test_a_service_named_by_a_digit_first_needs_the_relaxed_rule(changed: API, default: API) -> None:
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "1st"}, "spec": {"ports": [{"port": 80}]}}
+    backend = {"service": {"name": "1st", "port": {"number": 80}}}
+    ingress = {"metadata": {"name": "i"}, "spec": {"defaultBackend": backend}}
+    ingress |= {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress"}
+    services, ingresses = (f"/{api}/namespaces/default/" for api in ("api/v1", "apis/networking.k8s.io/v1"))
+    for path, obj, where in (
+        (f"{services}services", service, "metadata.name"),
+        (f"{ingresses}ingresses", ingress, "spec.defaultBackend.service.name"),
+    ):
+        assert (await default.request("POST", path, obj)).status == 201
+        refused = await changed.request("POST", path, obj)
+        assert (refused.status, refused.json["details"]["causes"][0]["field"]) == (422, where)
+        assert "a DNS-1035 label must consist of" in refused.json["message"]
+
+
+async def test_pages_about_the_server_are_where_their_gates_are_on(changed: API, default: API) -> None:
+    role = "/apis/rbac.authorization.k8s.io/v1/clusterroles/system:monitoring"
+    for page in ("/flagz", "/statusz"):
+        assert (await default.request("GET", page, accept="text/plain")).status == 200
+        assert (await changed.request("GET", page, accept="text/plain")).status == 404
+        assert page in (await default.request("GET", role)).json["rules"][0]["nonResourceURLs"]

@@ -9,7 +9,7 @@ from pilothouse.apiserver.endpoints.patch_types import APPLY_CBOR_PATCH
 from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.http import Request
 from pilothouse.apiserver.registry.options import WriteOptions
-from pilothouse.machinery.codec.json import JsonError, parse, printed_numbers
+from pilothouse.machinery.codec.json import JsonError, parse, printed_numbers, untyped
 from pilothouse.machinery.codec.strict_failures import CONVERTING, strict_warnings
 from pilothouse.machinery.codec.yaml import ParsedYaml, parse_yaml
 from pilothouse.machinery.codec.yaml_nodes import YamlError
@@ -55,13 +55,19 @@ class ApplyMechanism:
 
 def _parse(body: bytes) -> ParsedYaml:
     try:
-        parsed = _parse_json(body) or parse_yaml(body)
+        parsed = _parse_json(body) or _parse_yaml(body)
     except YamlError as error:
         raise BadRequest(f"error decoding YAML: {CONVERTING}{error}") from None
     if parsed.value is not None and not isinstance(parsed.value, dict):
         why = not_an_object(parsed.value)
         raise BadRequest(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {why}")
     return parsed
+
+
+def _parse_yaml(body: bytes) -> ParsedYaml:
+    """An integer that 64 bits do not hold is a float from here on. Raises YamlError."""
+    parsed = parse_yaml(body)
+    return ParsedYaml(printed_numbers(untyped(parsed.value)), parsed.strict_error)
 
 
 def _parse_cbor(body: bytes) -> ParsedYaml:

@@ -72,6 +72,11 @@ class TypedDecoder:
         return DecodedObject(body.obj, body.gvk, body.strict_errors)
 
     def normalise(self, value: Any, *, spelled: bool = False) -> DecodedObject:
+        if isinstance(value, dict) and not value.get("apiVersion"):
+            # Upstream reads it as its internal type then, whose fields are named otherwise: nothing of it is found.
+            return DecodedObject(self.type.fit({}), self.kind)
+        if isinstance(value, dict) and not value.get("kind"):
+            value = {**value, "kind": self.kind.kind}
         if isinstance(value, dict) and _kind_of(value) != self.kind:
             raise DecodeError(f"unable to decode {_kind_of(value)} into *{internal_name(self.kind)}")
         decoded = self.type.decode_document(value) if spelled else self.type.decode(value)

@@ -34,6 +34,7 @@ from pilothouse.machinery.schema.examine import examine
 from pilothouse.machinery.schema.object_type import DecodeError
 from pilothouse.machinery.schema.printing import canonical_object_meta
 from pilothouse.machinery.schema.tree import object_meta_type
+from pilothouse.machinery.server_errors import InternalError
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,21 +85,26 @@ class UnstructuredDecoder:
         return decoded
 
     def normalise(self, value: Any, *, spelled: bool = False) -> DecodedObject:
-        data = dump_spelled(value)
-        try:
-            decoded = self._decode(_Read(untyped(value) if spelled else value), data)
-        except BodyError as error:
-            raise DecodeError(str(error)) from None
+        decoded = self._normalised(value, spelled=spelled)
         if not decoded.kind.version:
-            raise DecodeError(f"Object 'apiVersion' is missing in '{data.decode()}'")
+            raise InternalError.of("Object 'apiVersion' is missing in 'object has no apiVersion field'")
         return decoded
 
     def read_changed(self, value: Any) -> DecodedObject:
-        decoded = self.normalise(value)
+        decoded = self._normalised(value)
+        if not decoded.kind.version:
+            raise DecodeError(f"Object 'apiVersion' is missing in '{dump_spelled(value).decode()}'")
         if not self.knows(decoded.kind):
             found = decoded.kind.group_version
             raise DecodeError(f"request to convert CR from an invalid group/version: {found}")
         return decoded
+
+    def _normalised(self, value: Any, *, spelled: bool = False) -> DecodedObject:
+        data = dump_spelled(value, sort_keys=True)
+        try:
+            return self._decode(_Read(untyped(value) if spelled else value), data)
+        except BodyError as error:
+            raise DecodeError(str(error)) from None
 
     def convert(self, value: Json) -> DecodedObject:
         """An apply has checked every field against the schema already, where there is one."""
@@ -127,6 +133,8 @@ class UnstructuredDecoder:
         obj = read.value
         if not named.kind or obj is None:
             raise BodyError(f"Object 'Kind' is missing in '{data.decode('utf-8', 'replace')}'")
+        if not named.version and "apiVersion" in obj and obj["apiVersion"] is None:
+            raise BodyError(".apiVersion accessor error: <nil> is of the type <nil>, expected string", named)
         if not named.version:  # which whoever asked for a version refuses
             return DecodedObject(obj, named, read.strict_errors)
         try:
@@ -145,7 +153,7 @@ def _read(serializer: Serializer, data: bytes, default: GroupVersionKind) -> _Re
     try:
         if serializer.media_type == Codec.YAML.value:
             yaml = parse_yaml(data)
-            return _Read(yaml.value, (yaml.strict_error,) if yaml.strict_error else ())
+            return _Read(untyped(yaml.value), (yaml.strict_error,) if yaml.strict_error else ())
         json = parse_untyped(data)
     except YamlError as error:
         raise BodyError(str(error)) from None

@@ -17,7 +17,8 @@ from pilothouse.machinery.dataclass import dataclass
 _HONOURED = """
     APIResponseCompression AllowInsecureKubeletCertificateSigningRequests AllowParsingUserUIDFromCertAuth
     AuthorizePodWebsocketUpgradeCreatePermission ClearingNominatedNodeNameAfterBinding ClusterTrustBundle
-    ClusterTrustBundleProjection ConstrainedImpersonation ContainerRestartRules ContainerStopSignals
+    ClusterTrustBundleProjection ComponentFlagz ComponentStatusz ConstrainedImpersonation ContainerRestartRules
+    ContainerStopSignals
     CrossNamespaceVolumeDataSource DRADeviceBindingConditions DRADeviceTaintRules DRADeviceTaints
     DRAExtendedResource DRANodeAllocatableResources DRAPartitionableDevices DRAPrioritizedList
     DRAResourceClaimDeviceStatus DRAResourceClaimGranularStatusAuthorization DRAResourcePoolStatus
@@ -27,9 +28,11 @@ _HONOURED = """
     KubeletServiceAccountTokenForCredentialProviders MatchLabelKeysInPodTopologySpread
     MatchLabelKeysInPodTopologySpreadSelectorMerge MaxUnavailableStatefulSet MutablePVNodeAffinity
     MutablePodResourcesForSuspendedJobs MutableSchedulingDirectivesForSuspendedJobs MutatingAdmissionPolicy
-    PodCertificateRequest PodDeletionCost PodLogsQuerySplitStreams PodTopologyLabelsAdmission ResourceHealthStatus
-    ResourceHealthStatusMessage RestartAllContainersOnContainerExits SELinuxMount
-    ServiceAccountNodeAudienceRestriction StorageVersionMigrator TaintTolerationComparisonOperators
+    PodCertificateRequest PodDeletionCost PodLogsQuerySplitStreams PodTopologyLabelsAdmission
+    RelaxedServiceNameValidation ResourceHealthStatus ResourceHealthStatusMessage
+    RestartAllContainersOnContainerExits SELinuxMount
+    ServiceAccountNodeAudienceRestriction StorageVersionMigrator StrictIPCIDRValidation
+    TaintTolerationComparisonOperators
     TopologyAwareWorkloadScheduling UserNamespacesHostNetworkSupport VolumeLimitScaling WatchList
     WorkloadAwarePreemption WorkloadWithJob
 """

@@ -19,6 +19,7 @@ from pilothouse.apiserver.profiling.install import install_profiling
 from pilothouse.apiserver.server.check_order import in_upstreams_order
 from pilothouse.apiserver.server.checks import LOG, LOOPBACK, PING, shutdown_check
 from pilothouse.apiserver.server.debug_flags import install_debug_flags
+from pilothouse.apiserver.server.features import FeatureGates
 from pilothouse.apiserver.server.health import HealthCheck, install_health
 from pilothouse.apiserver.server.hooks import PostStartEntry, PostStartHook, PreShutdownEntry, PreShutdownHook
 from pilothouse.apiserver.server.index import install_index
@@ -135,7 +136,7 @@ class GenericAPIServer:
         livez_grace_period: float = 0.0,
         flags: Mapping[str, str] | None = None,
         profiling: bool = True,
-        speaks_cbor: bool = False,
+        features: FeatureGates | None = None,
     ) -> PreparedAPIServer:
         """Closes the lists and installs what shows them. Called on the outermost server only."""
         self.add_health_check(shutdown_check(self.lifecycle.shutdown_initiated))
@@ -149,7 +150,7 @@ class GenericAPIServer:
         if profiling:
             install_profiling(self.mux)
             install_debug_flags(self.mux)
-        install_zpages(self.mux, flags or {}, self.listed_paths, speaks_cbor=speaks_cbor)
+        install_zpages(self.mux, flags or {}, self.listed_paths, features or FeatureGates())
         self._close()
         return PreparedAPIServer(self)
 

@@ -14,6 +14,7 @@ from pilothouse.apiserver.endpoints.serializers.interface import Serializer
 from pilothouse.apiserver.endpoints.serializers.json import JsonSerializer
 from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN, CBOR, JSON, YAML, Serializers, with_cbor
 from pilothouse.apiserver.http import Handler, Request, Response, text
+from pilothouse.apiserver.server.features import CBOR_SERVING_AND_STORAGE, FeatureGates
 from pilothouse.apiserver.server.mux import PathRecorderMux
 from pilothouse.apiserver.server.version import version_info
 from pilothouse.machinery.dataclass import dataclass
@@ -83,13 +84,14 @@ class ZPage:
 
 
 def install_zpages(
-    mux: PathRecorderMux, flags: Mapping[str, str], listed_paths: Callable[[], list[str]], *, speaks_cbor: bool = False
+    mux: PathRecorderMux, flags: Mapping[str, str], listed_paths: Callable[[], list[str]], features: FeatureGates
 ) -> None:
     """/flagz is there for a server that was started with flags."""
-    serializers = with_cbor(_SERIALIZERS) if speaks_cbor else _SERIALIZERS
-    if flags:
+    serializers = with_cbor(_SERIALIZERS) if features.enabled(CBOR_SERVING_AND_STORAGE) else _SERIALIZERS
+    if flags and features.enabled("ComponentFlagz"):
         mux.handle("/flagz", _flagz(flags, serializers))
-    mux.handle("/statusz", _statusz(listed_paths, serializers))
+    if features.enabled("ComponentStatusz"):
+        mux.handle("/statusz", _statusz(listed_paths, serializers))
 
 
 def _flagz(flags: Mapping[str, str], serializers: Serializers) -> Handler:

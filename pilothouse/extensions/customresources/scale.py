@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from pilothouse.apiserver.endpoints.decoding import DecodedObject
+from pilothouse.apiserver.endpoints.serializers.interface import Serializer
+from pilothouse.apiserver.endpoints.typed import TypedDecoder
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.interface import Result
 from pilothouse.apiserver.registry.options import GetOptions
-from pilothouse.apiserver.registry.scale import ScaleStore, Scaling
+from pilothouse.apiserver.registry.scale import SCALE, ScaleStore, Scaling
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.extensions.customresources.scale_paths import ScalePaths, WrongType, nested, set_nested
 from pilothouse.machinery.apply.managed import set_entries
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.objects import Json, metadata, resource_version_of
 from pilothouse.machinery.server_errors import InternalError
 from pilothouse.machinery.status_error import StatusError
@@ -77,3 +81,19 @@ class CustomResourceScaleStore(ScaleStore):
             metadata(obj)["resourceVersion"] = resource_version_of(scale)
         set_entries(obj, self._parent_entries(obj, scale))
         return obj
+
+
+class ScaleDecoder(TypedDecoder):
+    """What is wrong with a scale that is sent is never said: upstream looks for its name among custom resources."""
+
+    def __init__(self) -> None:
+        super().__init__(SCALE)
+
+    def decode(self, serializer: Serializer, data: bytes, *, strict: bool) -> DecodedObject:
+        try:
+            return super().decode(serializer, data, strict=strict)
+        except BadRequest:
+            raise BadRequest(f'no kind is registered for the type v1.Scale in scheme "{_SCHEME}"') from None
+
+
+_SCHEME = "k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go:781"

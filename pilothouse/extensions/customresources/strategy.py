@@ -85,11 +85,20 @@ class CustomResourceStrategy(Strategy):
     def _check_kind(self, obj: Json, old: Json | None) -> None:
         """Raises Invalid, under the name of the kind that the object says it has. The values of such an object are not
         checked, but its lists and rules are."""
-        given_kind, kind = obj.get("kind") or "", self.resource.names.kind
-        if given_kind != kind:
-            error = invalid(root("kind"), given_kind, f"must be {kind}")
+        errors = tuple(self._type_errors(obj))
+        if errors:
             others = self.schema.validate_unread(obj, None if old is None else self.in_version(old))
-            raise Invalid.of(GroupKind(self.resource.group, given_kind), name_of(obj), [error, *others])
+            group = str(obj["apiVersion"]).rpartition("/")[0]
+            raise Invalid.of(GroupKind(group, obj.get("kind") or ""), name_of(obj), [*errors, *others])
+
+    def _type_errors(self, obj: Json) -> Errors:
+        """Objects of all versions come here under that of the stored one, if they name any of the resource's."""
+        kind, given_kind = self.resource.kind(self.version.name), obj.get("kind") or ""
+        if given_kind != kind.kind:
+            yield invalid(root("kind"), given_kind, f"must be {kind.kind}")
+        group, _, version = str(obj["apiVersion"]).rpartition("/")
+        if group != kind.group or version not in self.resource.versions:
+            yield invalid(root("apiVersion"), obj["apiVersion"], f"must be {kind.api_version}")
 
     def _scale_errors(self, obj: Json) -> Errors:
         if self.scale is not None:

@@ -9,7 +9,6 @@ from pilothouse.apiserver.endpoints.groups import APIVersion, ServedResource, no
 from pilothouse.apiserver.endpoints.options import supported_fields
 from pilothouse.apiserver.endpoints.patch_types import SCHEMALESS_PATCHES
 from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN, UNSTRUCTURED, Serializers
-from pilothouse.apiserver.endpoints.typed import TypedDecoder
 from pilothouse.apiserver.registry.resource import Resource, cluster_metadata_fields, metadata_fields
 from pilothouse.apiserver.registry.scale import SCALE
 from pilothouse.apiserver.registry.store import RegistryStore
@@ -27,7 +26,7 @@ from pilothouse.extensions.customresources.columns import columns_of, scale_colu
 from pilothouse.extensions.customresources.conversion import Convert, from_stored, on_read, relabelled, to_stored
 from pilothouse.extensions.customresources.decoder import CustomResourceDecoder
 from pilothouse.extensions.customresources.model import CustomResource, Version
-from pilothouse.extensions.customresources.scale import CustomResourceScaleStore
+from pilothouse.extensions.customresources.scale import CustomResourceScaleStore, ScaleDecoder
 from pilothouse.extensions.customresources.scale_paths import ScalePaths
 from pilothouse.extensions.customresources.strategy import CustomResourceStatusStrategy, CustomResourceStrategy
 from pilothouse.extensions.schema.jsonpath import JsonPath, compile_path
@@ -160,7 +159,7 @@ def _scale(main: ServedResource, registry: RegistryStore, version: Version) -> S
         storage=CustomResourceScaleStore(registry, paths),
         subresource="scale",
         kind=SCALE,
-        decoder=TypedDecoder(SCALE),
+        decoder=ScaleDecoder(),
         default=no_default,
         to_stored=None,
         from_stored=None,

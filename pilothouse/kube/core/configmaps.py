@@ -6,7 +6,7 @@ from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column, count
 from pilothouse.kube.core.config_data import MAX_SIZE, byte_length, forbid_change, validate_keys
 from pilothouse.kube.strategy import KubeStrategy
-from pilothouse.machinery.field import Errors, Path, invalid, root, too_long
+from pilothouse.machinery.field import Errors, invalid, root, too_long
 from pilothouse.machinery.objects import Json
 
 
@@ -17,7 +17,7 @@ class ConfigMapStrategy(KubeStrategy):
         yield from _validate_keys_in_one_place(obj)
         yield from validate_keys(obj, "binaryData")
         if _size(obj) > MAX_SIZE:
-            yield too_long(Path(), MAX_SIZE)
+            yield too_long("[]", MAX_SIZE)  # which is how upstream prints a path with an empty name
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_metadata_update(obj, old)

@@ -8,13 +8,12 @@ from pilothouse.apiserver.endpoints.deprecation import Deprecation
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.strategy import KubeStrategy
-from pilothouse.kube.validation.addresses import endpoint_ip, warnings_for_ip
+from pilothouse.kube.validation.addresses import endpoint_ip, legacy_ip, warnings_for_ip
 from pilothouse.kube.validation.fields import dns_label, dns_subdomain, qualified_name, required_one_of
 from pilothouse.kube.validation.ports import PROTOCOLS, port_num
 from pilothouse.machinery.field import Errors, Path, required, root
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json, labels_of
-from pilothouse.machinery.validation.addresses import is_valid_ip_for_legacy_field
 from pilothouse.machinery.validation.immutable import semantically_equal
 
 ENDPOINTS_DEPRECATION = Deprecation(
@@ -72,7 +71,7 @@ def _validate_subsets(obj: Json) -> Errors:
 
 def _validate_address(address: Json, path: Path) -> Errors:
     ip = address.get("ip") or ""
-    yield from is_valid_ip_for_legacy_field(path.child("ip"), ip)
+    yield from legacy_ip(path.child("ip"), ip)
     if address.get("hostname"):
         yield from dns_label(address["hostname"], path.child("hostname"))
     if address.get("nodeName") is not None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pilothouse.kube.validation.addresses import IPV4, IPV6, endpoint_ip, ip_family
+from pilothouse.kube.validation.addresses import IPV4, IPV6, endpoint_ip, ip_family, legacy_ip
 from pilothouse.kube.validation.domains import fully_qualified_domain_name
 from pilothouse.kube.validation.fields import Rule, dns_label, dns_subdomain, follow
 from pilothouse.machinery.field import Errors, Path, duplicate, internal, invalid, required, too_many
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.validation.addresses import is_valid_ip, is_valid_ip_for_legacy_field
+from pilothouse.machinery.validation.addresses import is_valid_ip
 from pilothouse.machinery.validation.labels import validate_labels
 from pilothouse.machinery.validation.names import is_dns1123_subdomain, is_valid_label_value
 
@@ -51,7 +51,7 @@ def _validate_addresses(addresses: list[str], address_type: str, path: Path) -> 
 
 def _validate_ip(address: str, family: str, path: Path, position: int) -> Errors:
     at = path.index(position)
-    wrong = list(is_valid_ip_for_legacy_field(at, address) if family == IPV4 else is_valid_ip(at, address))
+    wrong = list(legacy_ip(at, address) if family == IPV4 else is_valid_ip(at, address))
     yield from wrong
     if not wrong:
         if ip_family(address) != family:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from pilothouse.apiserver.server.features import enabled
 from pilothouse.kube.networking.ingress_classes import validate_reference
 from pilothouse.kube.validation.addresses import not_an_ip
-from pilothouse.kube.validation.fields import dns_label, dns_subdomain, follow
+from pilothouse.kube.validation.fields import dns_subdomain, follow
 from pilothouse.kube.validation.ports import port_num
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, Path, invalid, not_supported, required
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.names import (
+    is_dns1035_label,
+    is_dns1123_label,
     is_dns1123_subdomain,
     is_valid_port_name,
     is_wildcard_dns1123_subdomain,
@@ -26,6 +31,7 @@ class IngressRules:
 
     invalid_secret_names: bool = False
     invalid_wildcard_rules: bool = False
+    relaxed_service_names: bool = False
 
 
 STRICT = IngressRules()
@@ -35,15 +41,28 @@ def rules_for_update(old: Json) -> IngressRules:
     wildcards = [rule for rule in old.get("rules") or () if "*" in (rule.get("host") or "")]
     return IngressRules(
         invalid_secret_names=any(_secret_name_errors(tls) for tls in old.get("tls") or ()),
-        invalid_wildcard_rules=any(error for rule in wildcards for error in _validate_http(rule, Path())),
+        invalid_wildcard_rules=any(error for rule in wildcards for error in _validate_http(rule, Path(), STRICT)),
+        relaxed_service_names=any(map(_is_relaxed, _service_names(old))),
     )
+
+
+def _service_names(spec: Json) -> Iterator[str]:
+    backends = [spec.get("defaultBackend") or {}]
+    for rule in spec.get("rules") or ():
+        backends += [each.get("backend") or {} for each in (rule.get("http") or {}).get("paths") or ()]
+    return ((backend.get("service") or {}).get("name") or "" for backend in backends)
+
+
+def _is_relaxed(name: str) -> bool:
+    """Whether the name begins with a digit, which names of services once could not."""
+    return bool(is_dns1035_label(name)) and not is_dns1123_label(name)
 
 
 def validate_spec(spec: Json, path: Path, rules: IngressRules) -> Errors:
     if not spec.get("rules") and spec.get("defaultBackend") is None:
         yield invalid(path, spec.get("rules"), "either `defaultBackend` or `rules` must be specified")
     if spec.get("defaultBackend") is not None:
-        yield from _validate_backend(spec["defaultBackend"], path.child("defaultBackend"))
+        yield from _validate_backend(spec["defaultBackend"], path.child("defaultBackend"), rules)
     for position, rule in enumerate(spec.get("rules") or ()):
         yield from _validate_rule(rule, path.child("rules").index(position), rules)
     for position, tls in enumerate(spec.get("tls") or ()):
@@ -74,10 +93,10 @@ def _validate_rule(rule: Json, path: Path, rules: IngressRules) -> Errors:
         yield from not_an_ip(host, path.child("host"))
         yield from _validate_host(host, path.child("host"))
     if "*" not in host or not rules.invalid_wildcard_rules:
-        yield from _validate_http(rule, path)
+        yield from _validate_http(rule, path, rules)
 
 
-def _validate_http(rule: Json, path: Path) -> Errors:
+def _validate_http(rule: Json, path: Path, rules: IngressRules) -> Errors:
     if rule.get("http") is None:
         return
     at = path.child("http", "paths")
@@ -85,10 +104,10 @@ def _validate_http(rule: Json, path: Path) -> Errors:
     if not paths:
         yield required(at)
     for position, each in enumerate(paths):
-        yield from _validate_path(each, at.index(position))
+        yield from _validate_path(each, at.index(position), rules)
 
 
-def _validate_path(entry: Json, path: Path) -> Errors:
+def _validate_path(entry: Json, path: Path, rules: IngressRules) -> Errors:
     kind, value = entry.get("pathType"), entry.get("path") or ""
     if kind is None:
         yield required(path.child("pathType"), "pathType must be specified")
@@ -97,7 +116,7 @@ def _validate_path(entry: Json, path: Path) -> Errors:
         yield not_supported(path.child("pathType"), kind, _PATH_TYPES)
     else:
         yield from _validate_path_value(value, path.child("path"), free=kind == "ImplementationSpecific")
-    yield from _validate_backend(entry.get("backend") or {}, path.child("backend"))
+    yield from _validate_backend(entry.get("backend") or {}, path.child("backend"), rules)
 
 
 def _validate_path_value(value: str, path: Path, *, free: bool) -> Errors:
@@ -113,23 +132,25 @@ def _validate_path_value(value: str, path: Path, *, free: bool) -> Errors:
             yield invalid(path, value, f"cannot end with '{end}'")
 
 
-def _validate_backend(backend: Json, path: Path) -> Errors:
+def _validate_backend(backend: Json, path: Path, rules: IngressRules) -> Errors:
     resource, service = backend.get("resource"), backend.get("service")
     if resource is not None and service is not None:
         yield invalid(path, "", "cannot set both resource and service backends")
     elif resource is not None:
         yield from validate_reference(resource, path.child("resource"))
     elif service is not None:
-        yield from _validate_service(service, path)
+        yield from _validate_service(service, path, rules)
     else:
         yield invalid(path, "", "resource or service backend is required")
 
 
-def _validate_service(service: Json, path: Path) -> Errors:
+def _validate_service(service: Json, path: Path, rules: IngressRules) -> Errors:
+    relaxed = rules.relaxed_service_names or enabled("RelaxedServiceNameValidation")
+    name_rule = is_dns1123_label if relaxed else is_dns1035_label
     if not service.get("name"):
         yield required(path.child("service", "name"))
     else:
-        yield from dns_label(service["name"], path.child("service", "name"))
+        yield from follow(name_rule, service["name"], path.child("service", "name"))
     port = service.get("port") or {}
     name, number = port.get("name") or "", port.get("number") or 0
     if name and number:

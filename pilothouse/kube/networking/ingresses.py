@@ -9,12 +9,11 @@ from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.networking.ingress_rules import STRICT, rules_for_update, validate_spec
 from pilothouse.kube.strategy import KubeStrategy
-from pilothouse.kube.validation.addresses import not_an_ip, warnings_for_ip
+from pilothouse.kube.validation.addresses import legacy_ip, not_an_ip, warnings_for_ip
 from pilothouse.kube.validation.fields import dns_subdomain
 from pilothouse.machinery.field import Errors, invalid, root
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json, annotations_of, metadata
-from pilothouse.machinery.validation.addresses import is_valid_ip_for_legacy_field
 from pilothouse.machinery.validation.immutable import semantically_equal
 
 CLASS_ANNOTATION = "kubernetes.io/ingress.class"
@@ -65,7 +64,7 @@ class IngressStatusStrategy(IngressStrategy):
         for position, point in enumerate(_points(obj)):
             path, hostname = _STATUS.index(position), point.get("hostname") or ""
             if point.get("ip"):
-                yield from is_valid_ip_for_legacy_field(path.child("ip"), point["ip"], old=known)
+                yield from legacy_ip(path.child("ip"), point["ip"], old=known)
             if hostname:
                 yield from dns_subdomain(hostname, path.child("hostname"))
                 yield from not_an_ip(hostname, path.child("hostname"))

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import field
 from ipaddress import IPv4Network, IPv6Network
 
+from pilothouse.kube.validation.addresses import legacy_cidr
 from pilothouse.kube.validation.fields import follow
 from pilothouse.kube.validation.ports import port_num
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_supported, required
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.validation.addresses import is_valid_cidr_for_legacy_field, parse_cidr_sloppy
+from pilothouse.machinery.validation.addresses import parse_cidr_sloppy
 from pilothouse.machinery.validation.labels import LabelSelectorRules, validate_label_selector
 from pilothouse.machinery.validation.names import is_valid_port_name
 
@@ -87,12 +88,12 @@ def _validate_block(block: Json, path: Path, rules: PolicyRules) -> Errors:
     if not cidr:
         yield required(path.child("cidr"))
         return
-    yield from is_valid_cidr_for_legacy_field(path.child("cidr"), cidr, old=rules.known_cidrs)
+    yield from legacy_cidr(path.child("cidr"), cidr, old=rules.known_cidrs)
     if parse_cidr_sloppy(cidr) is None:
         return
     for position, excepted in enumerate(block.get("except") or ()):
         at = path.child("except").index(position)
-        yield from is_valid_cidr_for_legacy_field(at, excepted, old=rules.known_cidrs)
+        yield from legacy_cidr(at, excepted, old=rules.known_cidrs)
         if parse_cidr_sloppy(excepted) is not None and not _is_strict_subset(excepted, cidr):
             yield invalid(at, excepted, "must be a strict subset of `cidr`")
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from ipaddress import IPv4Address, IPv4Network, IPv6Address
 
+from pilothouse.apiserver.server.features import enabled
 from pilothouse.machinery.field import Errors, Path, invalid
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.validation.addresses import (
     Address,
     Cidr,
     format_ip,
+    is_valid_cidr_for_legacy_field,
     is_valid_ip_for_legacy_field,
     parse_cidr_sloppy,
     parse_ip_sloppy,
@@ -22,6 +25,16 @@ AT_MOST_TWO = "may only hold up to 2 values"
 ONE_PER_FAMILY = "may specify no more than one IP for each IP family"
 
 _LINK_LOCAL_MULTICAST = IPv4Network("224.0.0.0/24")
+
+
+def legacy_ip(path: Path, value: str, *, old: Collection[str] = ()) -> Errors:
+    """Yield what is wrong with the address of a field that is older than the strict notation."""
+    return is_valid_ip_for_legacy_field(path, value, strict=enabled("StrictIPCIDRValidation"), old=old)
+
+
+def legacy_cidr(path: Path, value: str, *, old: Collection[str] = ()) -> Errors:
+    """As `legacy_ip`, of a range."""
+    return is_valid_cidr_for_legacy_field(path, value, strict=enabled("StrictIPCIDRValidation"), old=old)
 
 
 def ip_family(text: str) -> str:

@@ -42,6 +42,36 @@ def test_a_rule_costs_what_upstream_estimates(schema: dict[str, Any], rule: str,
     assert cost(schema, rule) == expected
 
 
+NAMES = {"type": "array", "maxItems": 7, "items": {"type": "string", "maxLength": 20}}
+ROWS = {"type": "array", "maxItems": 6, "items": {**NAMES, "maxItems": 5}}
+SHORT = {**TEXT, "maxLength": 100}
+
+
+@pytest.mark.parametrize(
+    ("schema", "rule", "expected"),
+    [
+        (NAMES, "sets.contains(self, ['a', 'b'])", 26),
+        (NAMES, "sets.equivalent(self, self)", 101),
+        (NAMES, "self.sort().size() > 3", 117),
+        (NAMES, "self.sortBy(x, x).size() > 3", 231),
+        (NAMES, "self.distinct().size() > 3", 112),
+        (NAMES, "self.reverse().size() > 3", 21),
+        (NAMES, "self.slice(0, 3).size() > 3", 17),
+        (ROWS, "self.flatten().size() > 3", 20),
+        (ROWS, "self.all(row, row.all(x, x.matches('a+')))", 422),
+        (ROWS, "self.map(row, row.join(',')).all(x, x.contains('x'))", 367),
+        (SHORT, "strings.quote(self).contains('x')", 122),
+        (SHORT, "format.dns1123Label().validate(self).hasValue()", 1283),
+        (SHORT, "format.dns1123Label() == format.uuid()", 9),
+        (SHORT, "quantity(self) == quantity('1')", 43),
+        (SHORT, "cidr(self).ip() == ip('1.1.1.1')", 44),
+        (SHORT, "url(self) == url(self)", 122),
+    ],
+)
+def test_what_libraries_add_costs_what_upstream_estimates(schema: dict[str, Any], rule: str, expected: int) -> None:
+    assert cost(schema, rule) == expected
+
+
 def test_nested_loops_over_lists_without_limit_multiply() -> None:
     once = cost(TEXTS, "self.all(x, x != '')")
     assert cost(TEXTS, "self.all(x, self.all(y, x != y))") > once * 1000

@@ -192,19 +192,36 @@ def rule_node(schema: Structural, *, root: bool, judge: Judge | None = None) -> 
     """None where neither the schema nor anything below it has rules. Without `judge`, they are known to be right."""
     if not has_rules(schema):
         return None
-    declared = declared_type(schema, root=root)
+    return _node(schema, declared_type(schema, root=root), root, judge)
+
+
+def _node(schema: Structural, declared: Declared | None, root: bool, judge: Judge | None) -> RuleNode:
     node = RuleNode(schema, conversion(schema, root=root))
-    if judge is not None and schema.rules and declared is None:
+    if schema.rules and declared is None:
         node.fault = "failed to convert to declType for CEL validation rules"
     else:
+<<<<<<< HEAD
         with COMPILATION.time():
             node.programs = list(_programs(schema, declared, judge))
     if schema.items is not None:
         node.items = rule_node(schema.items, root=schema.items.embedded_resource, judge=judge)
     if schema.additional is not None:
         node.additional = rule_node(schema.additional, root=schema.additional.embedded_resource, judge=judge)
+=======
+        node.programs = list(_programs(schema, declared, judge))
+    element = declared.element if declared is not None else None
+    node.items = _element_node(schema.items, element, judge)
+    node.additional = _element_node(schema.additional, element, judge)
+>>>>>>> rest
     node.properties = dict(_properties(schema, declared, judge))
     return node
+
+
+def _element_node(schema: Structural | None, declared: Declared | None, judge: Judge | None) -> RuleNode | None:
+    """`declared` is None where what holds the elements is of a type that has none, as an object with items."""
+    if schema is None or not has_rules(schema):
+        return None
+    return _node(schema, declared, schema.embedded_resource, judge)
 
 
 def _programs(schema: Structural, declared: Declared | None, judge: Judge | None) -> Iterator[RuleProgram]:

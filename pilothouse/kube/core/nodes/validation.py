@@ -9,14 +9,14 @@ import re
 from collections.abc import Sequence
 
 from pilothouse.kube.core.nodes.taints import validate_annotations, validate_taints
-from pilothouse.kube.validation.addresses import cidr_family
+from pilothouse.kube.validation.addresses import cidr_family, legacy_cidr
 from pilothouse.kube.validation.fields import Rule, follow, non_empty, positive
 from pilothouse.kube.validation.quantities import validate_resource_amount
 from pilothouse.machinery.field import Errors, FieldError, Path, duplicate, forbidden, internal, invalid, required, root
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.nested_fields import items, part, text
 from pilothouse.machinery.objects import Json, annotations_of
-from pilothouse.machinery.validation.addresses import is_valid_cidr_for_legacy_field, parse_cidr_sloppy
+from pilothouse.machinery.validation.addresses import parse_cidr_sloppy
 from pilothouse.machinery.validation.names import is_config_map_key, name_is_dns_label, name_is_dns_subdomain
 
 _META = root("metadata")
@@ -92,7 +92,7 @@ def _feature_problem(feature: str) -> str:
 
 def _validate_pod_cidrs(cidrs: list[str]) -> Errors:
     for position, cidr in enumerate(cidrs):
-        yield from is_valid_cidr_for_legacy_field(_POD_CIDRS.index(position), cidr)
+        yield from legacy_cidr(_POD_CIDRS.index(position), cidr)
     if len(cidrs) < 2:
         return
     broken = next((cidr for cidr in cidrs if parse_cidr_sloppy(cidr) is None), None)

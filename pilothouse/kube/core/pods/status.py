@@ -18,11 +18,10 @@ from pilothouse.kube.core.pods.container_statuses import (
 )
 from pilothouse.kube.core.pods.update import validate_annotation_updates
 from pilothouse.kube.core.pods.validation.options_from_stored import options_for_pod
-from pilothouse.kube.validation.addresses import IPV4, IPV6, ONE_PER_FAMILY, ip_family
+from pilothouse.kube.validation.addresses import IPV4, IPV6, ONE_PER_FAMILY, ip_family, legacy_ip
 from pilothouse.kube.validation.fields import follow, qualified_name
 from pilothouse.machinery.field import Errors, Path, forbidden, internal, invalid, root
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.validation.addresses import is_valid_ip_for_legacy_field
 from pilothouse.machinery.validation.immutable import validate_immutable_field
 from pilothouse.machinery.validation.names import name_is_dns_subdomain
 
@@ -94,7 +93,7 @@ def _validate_address_list(name: str, status: Json, stored: Json) -> Errors:
     kept = [each.get("ip") or "" for each in stored.get(name) or ()]
     path = _STATUS.child(name)
     for position, address in enumerate(addresses):
-        yield from is_valid_ip_for_legacy_field(path.index(position), address, old=kept)
+        yield from legacy_ip(path.index(position), address, old=kept)
     if len(addresses) > 1:
         yield from _validate_dual_stack(addresses, path)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pilothouse.apiserver.registry.carry_over import carry_over
+from pilothouse.apiserver.server.features import enabled
 from pilothouse.kube.core.services.traits import (
     CLUSTER_IP,
     EXTERNAL_NAME,
@@ -31,7 +32,7 @@ from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.addresses import warnings_for_ip
 from pilothouse.machinery.field import Errors, root
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.validation.names import name_is_dns_label
+from pilothouse.machinery.validation.names import name_is_dns1035_label, name_is_dns_label
 
 AFFINITY_SECONDS = 10800
 """How long a client sticks to its endpoint by default: three hours."""
@@ -42,7 +43,8 @@ class ServiceStrategy(KubeStrategy):
     reset_fields = ("status",)
 
     def name_rule(self, name: str, prefix: bool) -> list[str]:
-        return name_is_dns_label(name, prefix)
+        relaxed = enabled("RelaxedServiceNameValidation")
+        return name_is_dns_label(name, prefix) if relaxed else name_is_dns1035_label(name, prefix)
 
     def default(self, obj: Json) -> None:
         default_service(obj)

@@ -35,6 +35,7 @@ _WORDS = {
     "ALL": "create delete deletecollection get list patch update watch",
 }
 _EVENTS = "create patch update : core events.k8s.io : events"
+_GATED_WORD = re.compile(r"\[(\w+)\](\S+)")
 _CONTINUED = re.compile(r"\n {4,}")
 
 
@@ -75,11 +76,11 @@ def _blocks(text: str) -> Iterator[list[str]]:
 
 
 def _enabled_line(is_on: Callable[[str], bool], line: str) -> str:
-    """Return the line without its gate; nothing where that is off."""
+    """Return the line without its gate, nothing where that is off; and its words in the same way."""
     gate, _, rest = line.partition(" ")
-    if not gate.startswith("["):
-        return line
-    return rest if is_on(gate.strip("[]")) else ""
+    if gate.startswith("[") and gate.endswith("]"):
+        return rest if is_on(gate.strip("[]")) else ""
+    return _GATED_WORD.sub(lambda found: found[2] if is_on(found[1]) else "", line)
 
 
 def _read(block: list[str], objects: BootstrapObjects) -> None:

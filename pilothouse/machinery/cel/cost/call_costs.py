@@ -17,6 +17,7 @@ from pilothouse.machinery.cel.cost.sizes import (
     scaled,
     total,
 )
+from pilothouse.machinery.cel.signatures import OPAQUE_TYPES
 from pilothouse.machinery.dataclass import dataclass
 
 
@@ -29,6 +30,8 @@ class Operand:
     """None where the operand is no list."""
     has_text_items: bool = False
     number: int | None = None
+    type_name: str = ""
+    """Of a message: an object, or what only functions make and take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +112,27 @@ def _contains_address(operand: Operand, args: list[Operand], overload: str) -> C
     return CallCost(cost)
 
 
+def _validate(operand: Operand, args: list[Operand], overload: str) -> CallCost:
+    """A format is a pattern that is matched with the text."""
+    text = scaled((args[0] if args else operand).size.most, TRAVERSAL)
+    return CallCost(scaled(text, _LONGEST_PATTERN_OF_A_FORMAT * PATTERN))
+
+
+def _equality(operand: Operand, args: list[Operand], overload: str) -> CallCost | None:
+    """None for values of types that are CEL's own, or that differ."""
+    kind = operand.type_name
+    if kind not in OPAQUE_TYPES or kind != args[1].type_name:
+        return None
+    if kind == "kubernetes.NamedFormat":
+        return CallCost(scaled(_LONGEST_NAME_OF_A_FORMAT, TRAVERSAL))
+    if kind == "kubernetes.URL":
+        return CallCost(scaled(args[1].size.most, TRAVERSAL))
+    return CallCost(1)
+
+
+_LONGEST_PATTERN_OF_A_FORMAT = 128
+_LONGEST_NAME_OF_A_FORMAT = 64
+
 _CHEAP = frozenset(
     (
         *("masked", "prefixLength", "family", "isUnspecified", "isLoopback", "isLinkLocalMulticast"),
@@ -117,13 +141,15 @@ _CHEAP = frozenset(
         *("getScheme", "getHostname", "getHost", "getPort", "getEscapedPath", "getQuery"),
     )
 )
-_ESTIMATES: dict[str, Callable[[Operand, list[Operand], str], CallCost]] = {
+_ESTIMATES: dict[str, Callable[[Operand, list[Operand], str], CallCost | None]] = {
     **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), _each_item),
     **dict.fromkeys(("url", "jsonpatch.escapeKey", "lowerAscii", "upperAscii", "substring", "trim"), _same_size),
     **dict.fromkeys(("cidr", "isIP", "isCIDR", "ip", "quantity", "isQuantity", "semver", "isSemver"), _traversal),
     **dict.fromkeys(("containsIP", "containsCIDR"), _contains_address),
     **dict.fromkeys(("find", "findAll"), _find),
+    "_==_": _equality,
     "ip.isCanonical": _double_traversal,
+    "validate": _validate,
     "replace": _replace,
     "split": _split,
     "join": _join,
@@ -177,6 +203,9 @@ def _function_cost(overload: str, args: list[Operand], spent: int) -> CallCost:
     if overload == "string_to_bytes":
         size = args[0].size
         return CallCost(total(scaled(size.most, TRAVERSAL), spent), Size(size.least, min(size.most * 4, LIMITLESS)))
+    if overload == "strings_quote":
+        size = args[0].size
+        return CallCost(total(scaled(size.most, TRAVERSAL), spent), size + size + Size(2, 2))
     if overload == "bytes_to_string":
         size = args[0].size
         return CallCost(total(scaled(size.most, TRAVERSAL), spent), Size(size.least // 4, size.most))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from pilothouse.machinery.cel.cost.call_costs import CallCost, Operand, call_cost, operator_cost
+from pilothouse.machinery.cel.cost.list_costs import list_call_cost
 from pilothouse.machinery.cel.cost.sizes import LIMITLESS, ONE, UNKNOWN, Size, product, total
 from pilothouse.machinery.cel.declared import Declared
 from pilothouse.machinery.cel.syntax import ACCUMULATORS, SyntaxTree, is_binding, kind_of
@@ -91,13 +92,15 @@ class _Estimation:
         if not estimates:
             return 0
         self._note_result(e, overloads, [each.result for each in estimates if each.result is not None])
+        if {"conditional", "add_list"} & set(overloads):
+            self._note_entries_of_both(e, call.args[-2], call.args[-1])
         return total(own, max(each.cost for each in estimates))
 
     def _overload_cost(self, e: Any, overload: str, costs: list[int]) -> CallCost:
         call = e.call_expr
         target = self._operand(call.target) if call.HasField("target") else None
         args = [self._operand(arg) for arg in call.args]
-        found = call_cost(call.function, overload, target, args)
+        found = list_call_cost(overload, target, args) or call_cost(call.function, overload, target, args)
         if found is not None:
             return CallCost(total(found.cost, *costs), found.result)
         return operator_cost(overload, target, args, costs)
@@ -114,6 +117,11 @@ class _Estimation:
         size = size if size is not None else self._size(e)
         if size is not None:
             self._sizes[e.id] = size
+
+    def _note_entries_of_both(self, e: Any, one: Any, other: Any) -> None:
+        a, b = self._entry(one), self._entry(other)
+        if a is not None and b is not None:
+            self._entries[e.id] = _Entry(a.is_list, a.key | b.key, a.value | b.value)
 
     def _list(self, e: Any) -> int:
         elements = e.list_expr.elements
@@ -171,8 +179,7 @@ class _Estimation:
 
     def _push_iteration(self, loop: Any) -> list[str]:
         entry, path = self._entry(loop.iter_range), self._path(loop.iter_range)
-        kind = self._tree.type_of(loop.iter_range)
-        is_list = entry.is_list if entry else kind is not None and kind.HasField("list_type")
+        is_list = entry.is_list if entry else self._is_list(self._tree.type_of(loop.iter_range), path)
         key = _Local((*path, "@indices" if is_list else "@keys"), entry.key if entry else None)
         value = _Local((*path, "@items" if is_list else "@values"), entry.value if entry else None)
         if loop.iter_var2:
@@ -221,6 +228,10 @@ class _Estimation:
         return size
 
     def _declared_size(self, path: _Path) -> Size | None:
+        node = self._declared_at(path)
+        return Size(0, node.max_elements) if node is not None else None
+
+    def _declared_at(self, path: _Path) -> Declared | None:
         """The first part of a path is a variable, and counts as `self`."""
         node: Declared | None = self._declared if path else None
         for name in path[1:]:
@@ -232,7 +243,7 @@ class _Estimation:
                 node = _KEY if node.kind == "map" else None
             else:
                 node = node.fields.get(name)
-        return Size(0, node.max_elements) if node is not None else None
+        return node
 
     def _operand(self, e: Any) -> Operand:
         path = self._path(e)
@@ -240,12 +251,21 @@ class _Estimation:
             path = ()
         kind = self._tree.type_of(e)
         item, is_text = None, False
-        if kind is not None and kind.HasField("list_type"):
-            item = self._declared_size((*path, "@items")) if path else None
-            item = item or UNKNOWN
-            is_text = kind.list_type.elem_type.primitive in _TEXTS
+        if self._is_list(kind, path):
+            element = self._declared_at((*path, "@items")) if path else None
+            item = Size(0, element.max_elements) if element is not None else UNKNOWN
+            is_text = kind.list_type.elem_type.primitive in _TEXTS or (
+                element is not None and element.kind in ("string", "bytes")
+            )
         number = e.const_expr.int64_value if e.HasField("const_expr") and e.const_expr.HasField("int64_value") else None
-        return Operand(self._size(e) or UNKNOWN, item, is_text, number)
+        return Operand(self._size(e) or UNKNOWN, item, is_text, number, kind.message_type if kind is not None else "")
+
+    def _is_list(self, kind: Any, path: _Path) -> bool:
+        """The checker's types do not know lists within lists; the declared ones do."""
+        if kind is not None and not kind.HasField("dyn"):
+            return bool(kind.HasField("list_type"))
+        declared = self._declared_at(path)
+        return declared is not None and declared.kind == "list"
 
 
 def _literal_size(e: Any) -> Size | None:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from pilothouse.kube.core.pods.containers import containers_with_path
 from pilothouse.kube.core.pods.validation.options import PodValidationOptions
+from pilothouse.kube.validation.addresses import legacy_ip
 from pilothouse.kube.validation.fields import dns_subdomain, follow
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, required, too_long
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.validation.addresses import is_valid_ip_for_legacy_field
 from pilothouse.machinery.validation.names import is_dns1123_subdomain_with_underscore
 
 _MAX_NAMESERVERS = 3
@@ -40,7 +40,7 @@ def _validate_nameservers(servers: Sequence[str], path: Path) -> Errors:
     if len(servers) > _MAX_NAMESERVERS:
         yield invalid(path, servers, f"must not have more than {_MAX_NAMESERVERS} nameservers")
     for position, server in enumerate(servers):
-        yield from is_valid_ip_for_legacy_field(path.index(position), server)
+        yield from legacy_ip(path.index(position), server)
 
 
 def _validate_searches(searches: Sequence[str], path: Path) -> Errors:
@@ -57,7 +57,7 @@ def _validate_searches(searches: Sequence[str], path: Path) -> Errors:
 def validate_host_aliases(aliases: Sequence[Json], path: Path) -> Errors:
     for position, alias in enumerate(aliases):
         at = path.index(position)
-        yield from is_valid_ip_for_legacy_field(at.child("ip"), alias.get("ip") or "")
+        yield from legacy_ip(at.child("ip"), alias.get("ip") or "")
         for index, name in enumerate(alias.get("hostnames") or ()):
             yield from dns_subdomain(name, at.child("hostnames").index(index))
 

@@ -14,11 +14,10 @@ from pilothouse.kube.core.services.traits import (
     is_headless,
     type_of,
 )
-from pilothouse.kube.validation.addresses import AT_MOST_TWO, IPV4, IPV6, ONE_PER_FAMILY, ip_family
+from pilothouse.kube.validation.addresses import AT_MOST_TWO, IPV4, IPV6, ONE_PER_FAMILY, ip_family, legacy_ip
 from pilothouse.kube.validation.fields import one_of
 from pilothouse.machinery.field import Errors, duplicate, invalid, not_supported, required, root
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.validation.addresses import is_valid_ip_for_legacy_field
 
 _POLICIES = (PREFER_DUAL_STACK, REQUIRE_DUAL_STACK, SINGLE_STACK)
 _IPS = root("spec", "clusterIPs")
@@ -70,7 +69,7 @@ def _validate_each(ips: list[str], known: list[str]) -> Errors:
             if len(ips) > 1:
                 yield invalid(_IPS, ips, "'None' must be the first and only value")
         else:
-            yield from is_valid_ip_for_legacy_field(_IPS.index(position), ip, old=known)
+            yield from legacy_ip(_IPS.index(position), ip, old=known)
 
 
 def _validate_dual_stack(service: Json) -> Errors:

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from pilothouse.kube.core.services.traits import LOAD_BALANCER, type_of
-from pilothouse.kube.validation.addresses import not_an_ip
+from pilothouse.kube.validation.addresses import legacy_cidr, legacy_ip, not_an_ip
 from pilothouse.kube.validation.fields import dns_subdomain, qualified_name
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_supported, required, root
 from pilothouse.machinery.objects import Json, annotations_of
-from pilothouse.machinery.validation.addresses import (
-    is_valid_cidr_for_legacy_field,
-    is_valid_ip_for_legacy_field,
-)
 
 SOURCE_RANGES_ANNOTATION = "service.beta.kubernetes.io/load-balancer-source-ranges"
 
@@ -43,7 +39,7 @@ def _validate_source_ranges(service: Json, old: Json | None) -> Errors:
     if ranges:
         known = [each.strip() for each in (old["spec"].get("loadBalancerSourceRanges") or ())] if old else []
         for position, each in enumerate(ranges):
-            yield from is_valid_cidr_for_legacy_field(path.index(position), each.strip(), old=known)
+            yield from legacy_cidr(path.index(position), each.strip(), old=known)
     elif old is None or annotations_of(old).get(SOURCE_RANGES_ANNOTATION) != annotation:
         yield from _validate_annotated_ranges(annotation or "", path)
 
@@ -51,7 +47,7 @@ def _validate_source_ranges(service: Json, old: Json | None) -> Errors:
 def _validate_annotated_ranges(annotation: str, path: Path) -> Errors:
     if annotation.strip():
         for each in annotation.strip().split(","):
-            yield from is_valid_cidr_for_legacy_field(path, each.strip())
+            yield from legacy_cidr(path, each.strip())
 
 
 def validate_load_balancer_class(service: Json, old: Json | None) -> Errors:
@@ -84,7 +80,7 @@ def ingress_points(service: Json) -> list[Json]:
 def _validate_point(point: Json, path: Path, known: list[str]) -> Errors:
     ip, mode, hostname = point.get("ip") or "", point.get("ipMode"), point.get("hostname") or ""
     if ip:
-        yield from is_valid_ip_for_legacy_field(path.child("ip"), ip, old=known)
+        yield from legacy_ip(path.child("ip"), ip, old=known)
     if mode is None:
         if ip:
             yield required(path.child("ipMode"), "must be specified when `ip` is set")

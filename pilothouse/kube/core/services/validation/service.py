@@ -26,11 +26,10 @@ from pilothouse.kube.core.services.validation.traffic import (
     validate_traffic_distribution,
 )
 from pilothouse.kube.core.services.warnings import TOPOLOGY_HINTS, TOPOLOGY_MODE
-from pilothouse.kube.validation.addresses import endpoint_ip
+from pilothouse.kube.validation.addresses import endpoint_ip, legacy_ip
 from pilothouse.kube.validation.fields import dns_subdomain, required_one_of
 from pilothouse.machinery.field import Errors, forbidden, invalid, required, root
 from pilothouse.machinery.objects import Json, annotations_of
-from pilothouse.machinery.validation.addresses import is_valid_ip_for_legacy_field
 from pilothouse.machinery.validation.labels import validate_labels
 
 _SPEC = root("spec")
@@ -91,5 +90,5 @@ def _validate_external_ips(service: Json, old: Json | None) -> Errors:
     known = (old["spec"].get("externalIPs") or []) if old is not None else []
     for position, ip in enumerate(service["spec"].get("externalIPs") or ()):
         path = _SPEC.child("externalIPs").index(position)
-        wrong = list(is_valid_ip_for_legacy_field(path, ip, old=known))
+        wrong = list(legacy_ip(path, ip, old=known))
         yield from wrong or endpoint_ip(ip, path)
