@@ -200,19 +200,11 @@ def _node(schema: Structural, declared: Declared | None, root: bool, judge: Judg
     if schema.rules and declared is None:
         node.fault = "failed to convert to declType for CEL validation rules"
     else:
-<<<<<<< HEAD
         with COMPILATION.time():
             node.programs = list(_programs(schema, declared, judge))
-    if schema.items is not None:
-        node.items = rule_node(schema.items, root=schema.items.embedded_resource, judge=judge)
-    if schema.additional is not None:
-        node.additional = rule_node(schema.additional, root=schema.additional.embedded_resource, judge=judge)
-=======
-        node.programs = list(_programs(schema, declared, judge))
     element = declared.element if declared is not None else None
     node.items = _element_node(schema.items, element, judge)
     node.additional = _element_node(schema.additional, element, judge)
->>>>>>> rest
     node.properties = dict(_properties(schema, declared, judge))
     return node
 
