@@ -8,17 +8,17 @@ from __future__ import annotations
 import ast
 import doctest
 import inspect
+import re
 import tempfile
 from collections.abc import Iterator
-from contextlib import redirect_stdout
+from contextlib import AsyncExitStack, redirect_stdout
 from importlib import import_module
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-from pilothouse.testing import server
+from whole_server import whole_server
 
 PACKAGES = (
     "pilothouse.apiserver",
@@ -53,14 +53,23 @@ async def test_a_public_name_has_an_example_that_runs(
     assert documentation, f"{package}.{name} has no docstring of its own"
     examples = doctest.DocTestParser().get_examples(documentation)
     assert examples, f"the docstring of {package}.{name} has no example"
-    async with server(controllers="-*") as api, api.client(in_process=True) as client:
-        known: dict[str, Any] = {"__name__": "__main__", "api": api, "client": client}
+    async with AsyncExitStack() as running:
+        known = await _known_to(examples, running)
         for example in examples:
             printed = await _run(example.source, known)
             wanted, options = example.want, doctest.ELLIPSIS
             assert doctest.OutputChecker().check_output(wanted, printed, options), (
                 f"{example.source}printed {printed!r}, not {wanted!r}"
             )
+
+
+async def _known_to(examples: list[doctest.Example], running: AsyncExitStack) -> dict[str, Any]:
+    """Return what the examples find. A server takes longer than most of them: there is one for those who use it."""
+    known: dict[str, Any] = {"__name__": "__main__"}
+    if any(re.search(r"\b(api|client)\b(?! import)", example.source) for example in examples):
+        known["api"] = await running.enter_async_context(whole_server())
+        known["client"] = await running.enter_async_context(known["api"].client(in_process=True))
+    return known
 
 
 async def _run(source: str, known: dict[str, Any]) -> str:

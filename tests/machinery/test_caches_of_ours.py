@@ -90,6 +90,7 @@ MEMOS = {
         "machinery/schema/tree:_SHARED",
         "machinery/schema/tree:_STRUCTS",
     ),
+    "files of the operator": ("kube/admission/manifests/loading:_Loading._files",),
     "what is installed, as long as it is": (
         "aggregator/discovery/manager:DiscoveryManager._services",
         "apiserver/admission/equivalents:EquivalentResources._keys",

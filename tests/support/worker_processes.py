@@ -30,5 +30,13 @@ class WorkersServer(ServeProcess):
                 found[name.removeprefix("ph ")] = int(stat.parent.name)
         return found
 
+    @staticmethod
+    def lives(pid: int) -> bool:
+        """Whether the process is there, and not just waiting for somebody to ask how it ended."""
+        try:
+            return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] != "Z"
+        except OSError:
+            return False
+
     def kill(self, name: str) -> None:
         os.kill(self.processes()[name], signal.SIGKILL)
