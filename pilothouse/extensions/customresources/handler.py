@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Coroutine
+from typing import Any
 
 from pilothouse.apiserver.admission.chain import AdmissionChain
 from pilothouse.apiserver.endpoints.deprecation import warn_of_deprecation
@@ -54,7 +56,7 @@ class CustomResources:
         self._serving: dict[str, ServedDefinition] = {}
         """By the definitions' names: plural.group."""
         self._terminating: set[str] = set()
-        self._retiring: set[asyncio.Task[None]] = set()
+        self._under_way: set[asyncio.Task[None]] = set()
 
     async def __call__(self, request: Request) -> Response:
         info = request.info
@@ -120,7 +122,7 @@ class CustomResources:
         """Ends all watches."""
         for name in list(self._serving):
             self.remove(name)
-        await asyncio.gather(*self._retiring)
+        await asyncio.gather(*self._under_way)
 
     def _is_served(self, definition: Json) -> bool:
         known = self._serving.get(name_of(definition))
@@ -131,6 +133,8 @@ class CustomResources:
         return uid_of(old) == uid_of(definition) and old["spec"] == definition["spec"] and same_names
 
     def _serve(self, resource: CustomResource, name: str) -> None:
+        """Where several processes serve as one, the cache of a new resource starts before its first object: a watch
+        goes on from what another process has answered, however late its first request comes to this one."""
         old = self._serving.get(name)
         shape = uid_of(resource.definition).encode() + storage_shape(resource)
         if old is not None and old.shared.shape == shape:
@@ -140,6 +144,8 @@ class CustomResources:
         self._serving[name] = ServedDefinition(resource, shared, self._installer(name))
         if old is not None:
             self._retire(old, shared=shared is old.shared)
+        elif self._config.peers is not None and self._config.lifecycle.has_been_ready.signaled:
+            self._do(shared.of(resource.storage_version.name).start())
 
     def _registries(self, resource: CustomResource, shape: bytes) -> SharedRegistries:
         # Imported with the first custom resource: a start needs none of what serves them.
@@ -167,11 +173,13 @@ class CustomResources:
 
     def _retire(self, serving: ServedDefinition, *, shared: bool) -> None:
         """Lets it finish. Its registry goes with it, unless it is `shared` with the one that came in its place."""
-        if shared:
-            return
-        task = asyncio.ensure_future(_finish(serving))
-        self._retiring.add(task)
-        task.add_done_callback(self._retiring.discard)
+        if not shared:
+            self._do(_finish(serving))
+
+    def _do(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
 
 
 async def _finish(serving: ServedDefinition) -> None:
