@@ -80,11 +80,8 @@ async def eventually(server: API, wanted: int, method: str, target: str, body: J
 
 
 async def until_gone(server: API, name: str) -> None:
-    target = f"{DEFINITIONS}?watch=true&timeoutSeconds=10&fieldSelector=metadata.name%3D{name}"
-    async for event in events(server, target):
-        if event["type"] == "DELETED":
-            return
-    raise AssertionError(f"{name} never went")
+    """It may be gone before anybody could watch it go."""
+    await eventually(server, 404, "GET", f"{DEFINITIONS}/{name}")
 
 
 async def install(server: API, wanted: Json) -> Json:
