@@ -38,5 +38,8 @@ class WorkersServer(ServeProcess):
         except OSError:
             return False
 
-    def kill(self, name: str) -> None:
-        os.kill(self.processes()[name], signal.SIGKILL)
+    def kill(self, name: str) -> int:
+        """Return the pid that the process had."""
+        pid = self.processes()[name]
+        os.kill(pid, signal.SIGKILL)
+        return pid
