@@ -69,10 +69,10 @@ def _serve(options: CompletedOptions) -> int:
 
 
 def _announce(ready: Announcement) -> None:
-    gc.freeze()  # what the start made stays, and need not be looked through for garbage again
-    gc.enable()
     from pilothouse.cli.version import version_line
+    from pilothouse.controlplane.run import collect_garbage_from_now_on
 
+    collect_garbage_from_now_on()
     lines = [
         f"{version_line()} is ready.",
         f"  server      {ready.url}",

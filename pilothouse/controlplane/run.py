@@ -6,13 +6,13 @@ Whatever was opened is closed again, in reverse order, however the run ends.
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 
 from pilothouse.apiserver.filters.chain import handler_chain
 from pilothouse.apiserver.http import Handler
-from pilothouse.apiserver.server.health import READYZ, run_checks
 from pilothouse.apiserver.server.hooks import HookFailed
 from pilothouse.apiserver.server.run import RunConfig, Runner
 from pilothouse.apiserver.server.server import PreparedAPIServer
@@ -20,7 +20,7 @@ from pilothouse.apiserver.storage.errors import StorageError
 from pilothouse.apiserver.storage.interface import Store
 from pilothouse.controlplane.certificates.errors import CertificateError
 from pilothouse.controlplane.chain import create_server_chain
-from pilothouse.controlplane.config import Background, Config, new_config
+from pilothouse.controlplane.config import Config, new_config
 from pilothouse.controlplane.data_dir import DataDir, DataDirError
 from pilothouse.controlplane.errors import StartFailed, start_failures
 from pilothouse.controlplane.options.completion import CompletedOptions
@@ -32,7 +32,6 @@ from pilothouse.controlplane.storage import encrypted, open_store
 from pilothouse.machinery.dataclass import dataclass
 
 _RENEW_EVERY = 12 * 3600.0
-_READY_POLL = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +98,8 @@ class Process:
         self._options = config.options
         self._place = config.place
         self._in_flight = config.chain.in_flight
-        self._background = config.background
+        renewing = {"certificates": self._renew_certificates} if config.place.leads else {}
+        self._background = {**renewing, **config.background}
         self._certificates = certificates
         self._prepared = prepare(config)
         api = self._prepared.server.handler
@@ -114,22 +114,11 @@ class Process:
             serving=self._ports.in_order,
             drain=self._in_flight.drain,
             run_options=self._options.generic,
-            background={**self._own_background(), **self._background},
+            background=self._background,
+            checks_of_peers=self._place.health_checks,
+            can_serve=self._place.can_serve,
         )
         await Runner(self._prepared, config).run(stop, ready=lambda: ready(self._announce()))
-
-    def _own_background(self) -> dict[str, Background]:
-        own: dict[str, Background] = {"readiness": self._tell_when_it_can_serve}
-        return own | {"certificates": self._renew_certificates} if self._place.leads else own
-
-    async def _tell_when_it_can_serve(self) -> None:
-        """The checks of the others are left out, for these wait for this process."""
-        server, others = self._prepared.server, self._place.health_checks
-        await server.lifecycle.mux_and_discovery_complete.wait()
-        checks = [check for check in server.health_checks() if READYZ in check.endpoints and check not in others]
-        while (await run_checks(READYZ, checks, ())).failures:  # noqa: ASYNC110  # a check has no event to wait for
-            await asyncio.sleep(_READY_POLL)
-        self._place.can_serve()
 
     async def _renew_certificates(self) -> None:
         """New connections get the new ones as soon as they are on disk."""
@@ -152,6 +141,12 @@ class Process:
         path = Path(self._options.pilothouse.kubeconfig_out)
         path.parent.mkdir(parents=True, exist_ok=True)
         self._certificates.write_kubeconfig(path, self._url)
+
+
+def collect_garbage_from_now_on() -> None:
+    """End the pause in which a process starts: what that made stays, and need not be looked through again."""
+    gc.freeze()
+    gc.enable()
 
 
 def prepare(config: Config) -> PreparedAPIServer:

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import field
 from typing import Any, Protocol, TypeAlias
 
-from pilothouse.apiserver.server.health import READYZ, run_checks
+from pilothouse.apiserver.server.health import READYZ, HealthCheck, run_checks
 from pilothouse.apiserver.server.hooks import HookContext, run_post_start_hooks, run_pre_shutdown_hooks
 from pilothouse.apiserver.server.run_options import ServerRunOptions
 from pilothouse.apiserver.server.server import PreparedAPIServer
@@ -58,6 +58,10 @@ class RunConfig:
     """Waits until no request is in flight, but no longer than so many seconds."""
     run_options: ServerRunOptions = field(default_factory=ServerRunOptions)
     background: Background = field(default_factory=dict)
+    checks_of_peers: tuple[HealthCheck, ...] = ()
+    """Those of its checks that wait for other processes, which serve along with this one."""
+    can_serve: Callable[[], None] = lambda: None
+    """Called when all other checks pass: it is ready, whatever its peers are."""
 
 
 class Runner:
@@ -120,9 +124,10 @@ class Runner:
     async def _become_ready(self, ready: Callable[[], None]) -> None:
         await run_post_start_hooks(self._server.post_start_hooks(), self._context)
         self._lifecycle.mux_and_discovery_complete.signal()
-        checks = [check for check in self._server.health_checks() if READYZ in check.endpoints]
-        while (await run_checks(READYZ, checks, ())).failures:  # noqa: ASYNC110  # a check has no event to wait for
-            await asyncio.sleep(_READY_POLL)
+        checks, of_peers = self._server.health_checks(), self._config.checks_of_peers
+        await _until_ready([check for check in checks if check not in of_peers])
+        self._config.can_serve()
+        await _until_ready(of_peers)
         self._lifecycle.has_been_ready.signal()
         ready()
 
@@ -155,3 +160,9 @@ class Runner:
     async def _close(self, timeout: float) -> None:
         await asyncio.gather(*(serving.shutdown(timeout) for serving in self._config.serving))
         self._lifecycle.http_server_stopped_listening.signal()
+
+
+async def _until_ready(checks: Sequence[HealthCheck]) -> None:
+    mine = [check for check in checks if READYZ in check.endpoints]
+    while (await run_checks(READYZ, mine, ())).failures:  # noqa: ASYNC110  # a check has no event to wait for
+        await asyncio.sleep(_READY_POLL)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import mmap
+from pilothouse.machinery.shared_words import shared_words
 
 _RESTARTS = 0
 
 
 class Board:
-    """Made before the processes are forked. One aligned word is written and read as a whole."""
+    """Made before the processes are forked."""
 
     def __init__(self, workers: int) -> None:
         self.workers = workers
-        self._words = memoryview(mmap.mmap(-1, 8 * (1 + workers))).cast("Q")
+        self._words = shared_words(1 + workers)
 
     @property
     def restarts(self) -> int:

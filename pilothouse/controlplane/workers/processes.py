@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import os
 import signal
@@ -19,7 +18,7 @@ from pilothouse.apiserver.storage.remote.revisions import SharedRevisions
 from pilothouse.apiserver.storage.remote.store import RemoteStore
 from pilothouse.controlplane.errors import StartFailed, start_failures
 from pilothouse.controlplane.options.completion import CompletedOptions
-from pilothouse.controlplane.run import Ready, serve_as_worker
+from pilothouse.controlplane.run import Ready, collect_garbage_from_now_on, serve_as_worker
 from pilothouse.controlplane.serving_place import ServingPlace
 from pilothouse.controlplane.signals import stop_on_signal
 from pilothouse.controlplane.storage import open_bare_store
@@ -44,7 +43,7 @@ def run_store(
 
     async def serve() -> None:
         with start_failures(StorageError, ValueError):
-            await serve_store(options, control, revisions, opened=_started)
+            await serve_store(options, control, revisions, opened=collect_garbage_from_now_on)
 
     _run(serve(), status)
 
@@ -53,7 +52,7 @@ def run_worker(options: CompletedOptions, member: Membership, port: int, lifelin
     logs.set_process(f"worker {member.number}")
 
     def ready(server: Ready) -> None:
-        _started()
+        collect_garbage_from_now_on()
         status.say(url=server.url, kubeconfig=server.kubeconfig, data_dir=server.data_dir, storage=server.storage)
 
     async def serve() -> None:
@@ -107,8 +106,3 @@ def _run(work: Coroutine[Any, Any, None], status: StatusPipe) -> None:
             runner.run(work)
     except StartFailed as error:
         status.say(error=str(error))
-
-
-def _started() -> None:
-    gc.freeze()  # what the start made stays, and need not be looked through for garbage again
-    gc.enable()

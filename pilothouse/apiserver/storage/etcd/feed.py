@@ -76,7 +76,7 @@ class EtcdFeed(WatchFeed):
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
-        self._end(Unavailable("the store is closed"))
+        self.end(Unavailable("the store is closed"))
 
     async def _run(self) -> None:
         try:
@@ -126,7 +126,7 @@ class EtcdFeed(WatchFeed):
 
     def _fail(self, error: StorageError) -> None:
         self._task = None
-        self._end(error)
+        self.end(error)
 
 
 async def _replay(watch: ServerWatch, window: EventWindow) -> Batch:

@@ -50,5 +50,5 @@ class RemoteFeed(WatchFeed):
             self.begun.set()
 
     def end(self, error: StorageError) -> None:
-        self._end(error)
+        super().end(error)
         self.begun.set()

@@ -6,18 +6,17 @@ reads that revision or a newer one: a linearizable read without asking.
 
 from __future__ import annotations
 
-import mmap
-
 from pilothouse.apiserver.storage.interface import Revision
+from pilothouse.machinery.shared_words import shared_words
 
 _CURRENT, _COMPACTED = 0, 1
 
 
 class SharedRevisions:
-    """Shared with processes that are forked after it was made. An aligned word is written and read as a whole."""
+    """Shared with processes that are forked after it was made."""
 
     def __init__(self) -> None:
-        self._words = memoryview(mmap.mmap(-1, mmap.PAGESIZE)).cast("Q")
+        self._words = shared_words(2)
 
     @property
     def current(self) -> Revision:

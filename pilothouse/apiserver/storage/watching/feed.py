@@ -77,7 +77,7 @@ class WatchFeed(ABC):
                 del self._expecting[watcher]
                 watcher.tell_progress()
 
-    def _end(self, error: StorageError) -> None:
+    def end(self, error: StorageError) -> None:
         """Ends all watches."""
         self._watchers.end_all(error)
         self._expecting.clear()
