@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from pilothouse.controllers.resources import DEPLOYMENTS, REPLICA_SETS, REPLICATION_CONTROLLERS
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionResource
 
@@ -66,6 +67,13 @@ CONTROLLERS = (
         "clusterroleaggregation.controller",
         "clusterrole-aggregation",
         service_account="clusterrole-aggregation-controller",
+    ),
+    ControllerDescriptor(
+        "deployment-controller",
+        "deployment.controller",
+        "deployment",
+        service_account="deployment-controller",
+        concerns=(DEPLOYMENTS,),
     ),
     ControllerDescriptor(
         "disruption-controller",
@@ -126,6 +134,20 @@ CONTROLLERS = (
         "podgc.controller",
         "podgc",
         service_account="pod-garbage-collector",
+    ),
+    ControllerDescriptor(
+        "replicaset-controller",
+        "replicaset.controller",
+        "replicaset",
+        service_account="replicaset-controller",
+        concerns=(REPLICA_SETS,),
+    ),
+    ControllerDescriptor(
+        "replicationcontroller-controller",
+        "replication.controller",
+        "replicationcontroller",
+        service_account="replication-controller",
+        concerns=(REPLICATION_CONTROLLERS,),
     ),
     ControllerDescriptor(
         "resourcequota-controller",

@@ -20,6 +20,7 @@ PERSISTENT_VOLUME_CLAIMS = GroupVersionResource("", "v1", "persistentvolumeclaim
 PODS = GroupVersionResource("", "v1", "pods")
 POD_DISRUPTION_BUDGETS = GroupVersionResource("policy", "v1", "poddisruptionbudgets")
 REPLICA_SETS = GroupVersionResource("apps", "v1", "replicasets")
+REPLICATION_CONTROLLERS = GroupVersionResource("", "v1", "replicationcontrollers")
 SECRETS = GroupVersionResource("", "v1", "secrets")
 SERVICES = GroupVersionResource("", "v1", "services")
 SERVICE_ACCOUNTS = GroupVersionResource("", "v1", "serviceaccounts")
