@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from pilothouse.controllers.resources import STATEFUL_SETS
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionResource
 
@@ -149,6 +150,13 @@ CONTROLLERS = (
         "serviceaccount-token-controller",
         "serviceaccount.tokens_controller",
         "serviceaccount-token",
+    ),
+    ControllerDescriptor(
+        "statefulset-controller",
+        "statefulset.controller",
+        "statefulset",
+        service_account="statefulset-controller",
+        concerns=(STATEFUL_SETS,),
     ),
     ControllerDescriptor(
         "token-cleaner-controller",
