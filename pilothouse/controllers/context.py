@@ -50,6 +50,7 @@ class ControllerConfig:
     concurrent_namespace_syncs: int = 10
     namespace_deletion_grace_period: float = 5.0
     """How long other servers may need to see that a namespace is terminating, and to store what they had let in."""
+    concurrent_daemonset_syncs: int = 2
     concurrent_gc_syncs: int = 20
     concurrent_serviceaccount_token_syncs: int = 5
     concurrent_resource_quota_syncs: int = 5
@@ -67,6 +68,7 @@ class ControllerConfig:
     cluster_signing_key_file: Path | None = None
     """The CA that signs certificates. With none, nobody does."""
     cluster_signing_duration: float = 365 * 24 * 3600.0
+    concurrent_statefulset_syncs: int = 5
     terminated_pod_gc_threshold: int = 12500
     """How many pods that have ended are kept; with 0 or less, all."""
     pod_gc_check_period: float = 20.0

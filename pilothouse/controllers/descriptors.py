@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from pilothouse.controllers.resources import DEPLOYMENTS, REPLICA_SETS, REPLICATION_CONTROLLERS
+from pilothouse.controllers.resources import DEPLOYMENTS, REPLICA_SETS, REPLICATION_CONTROLLERS, STATEFUL_SETS
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionResource
 
@@ -171,6 +171,13 @@ CONTROLLERS = (
         "serviceaccount-token-controller",
         "serviceaccount.tokens_controller",
         "serviceaccount-token",
+    ),
+    ControllerDescriptor(
+        "statefulset-controller",
+        "statefulset.controller",
+        "statefulset",
+        service_account="statefulset-controller",
+        concerns=(STATEFUL_SETS,),
     ),
     ControllerDescriptor(
         "token-cleaner-controller",

@@ -6,6 +6,8 @@ from pilothouse.machinery.names import GroupVersionResource
 
 CERTIFICATE_SIGNING_REQUESTS = GroupVersionResource("certificates.k8s.io", "v1", "certificatesigningrequests")
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
+CONTROLLER_REVISIONS = GroupVersionResource("apps", "v1", "controllerrevisions")
+DAEMON_SETS = GroupVersionResource("apps", "v1", "daemonsets")
 DEPLOYMENTS = GroupVersionResource("apps", "v1", "deployments")
 DEVICE_CLASSES = GroupVersionResource("resource.k8s.io", "v1", "deviceclasses")
 ENDPOINTS = GroupVersionResource("", "v1", "endpoints")
@@ -24,3 +26,4 @@ REPLICATION_CONTROLLERS = GroupVersionResource("", "v1", "replicationcontrollers
 SECRETS = GroupVersionResource("", "v1", "secrets")
 SERVICES = GroupVersionResource("", "v1", "services")
 SERVICE_ACCOUNTS = GroupVersionResource("", "v1", "serviceaccounts")
+STATEFUL_SETS = GroupVersionResource("apps", "v1", "statefulsets")
