@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from pilothouse.controllers.resources import JOBS, PODS
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionResource
 
@@ -96,6 +97,13 @@ CONTROLLERS = (
         "garbagecollector.controller",
         "garbagecollector",
         service_account="generic-garbage-collector",
+    ),
+    ControllerDescriptor(
+        "job-controller",
+        "job.controller",
+        "job",
+        service_account="job-controller",
+        concerns=(JOBS, PODS),  # pods that deleted jobs have left are let go, too
     ),
     ControllerDescriptor(
         "legacy-serviceaccount-token-cleaner-controller",
