@@ -35,7 +35,7 @@ class Backoff:
         """Return how long to wait before the next pod is made."""
         if not self.failures or self.last_failure is None:
             return 0.0
-        doubled = config.pod_failure_backoff * 2 ** min(self.failures - 1, 62)
+        doubled: float = config.pod_failure_backoff * 2 ** min(self.failures - 1, 62)
         delay = doubled if self.failures == 1 else min(doubled, config.max_pod_failure_backoff)
         return max(0.0, delay - (now - self.last_failure).total_seconds())
 

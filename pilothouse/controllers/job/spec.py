@@ -11,7 +11,7 @@ _MODES = (None, "NonIndexed", "Indexed")
 
 
 def is_indexed(job: Json) -> bool:
-    return job["spec"].get("completionMode") == "Indexed"
+    return bool(job["spec"].get("completionMode") == "Indexed")
 
 
 def is_of_a_known_mode(job: Json) -> bool:

@@ -106,7 +106,7 @@ def _restarted_too_often(job: Json, pods: list[Json]) -> bool:
     if job["spec"]["template"]["spec"].get("restartPolicy") != "OnFailure":
         return False
     restarts = sum(_restarts(pod) for pod in pods if phase_of(pod) in ("Running", "Pending"))
-    return restarts >= max(1, job["spec"]["backoffLimit"])
+    return restarts >= max(1, int(job["spec"]["backoffLimit"]))
 
 
 def _restarts(pod: Json) -> int:

@@ -196,7 +196,7 @@ async def test_an_index_fails_by_itself(there: JobsAndPods) -> None:
 
 
 async def test_too_many_failed_indexes_fail_the_job(there: JobsAndPods) -> None:
-    limits = {"backoffLimitPerIndex": 0, "maxFailedIndexes": 0}
+    limits: Json = {"backoffLimitPerIndex": 0, "maxFailedIndexes": 0}
     await there.create("j", completionMode="Indexed", completions=2, parallelism=2, **limits)
     first, _ = await there.until_active(2)
     await there.fail(first)
@@ -228,7 +228,7 @@ async def test_a_failure_policy_fails_the_job_or_ignores_the_pod(there: JobsAndP
 
 async def test_a_success_policy_ends_the_job_early(there: JobsAndPods) -> None:
     rules = [{"succeededIndexes": "1"}]
-    policy = {"completionMode": "Indexed", "successPolicy": {"rules": rules}}
+    policy: Json = {"completionMode": "Indexed", "successPolicy": {"rules": rules}}
     await there.create("j", completions=3, parallelism=3, **policy)
     pods = await there.until_active(3)
     await there.succeed(next(pod for pod in pods if annotations_of(pod)[INDEX] == "1"))
