@@ -10,7 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from pilothouse.controllers.resources import DEPLOYMENTS, REPLICA_SETS, REPLICATION_CONTROLLERS, STATEFUL_SETS
+from pilothouse.controllers.resources import (
+    DEPLOYMENTS,
+    JOBS,
+    PODS,
+    REPLICA_SETS,
+    REPLICATION_CONTROLLERS,
+    STATEFUL_SETS,
+)
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionResource
 
@@ -104,6 +111,13 @@ CONTROLLERS = (
         "garbagecollector.controller",
         "garbagecollector",
         service_account="generic-garbage-collector",
+    ),
+    ControllerDescriptor(
+        "job-controller",
+        "job.controller",
+        "job",
+        service_account="job-controller",
+        concerns=(JOBS, PODS),  # pods that deleted jobs have left are let go, too
     ),
     ControllerDescriptor(
         "legacy-serviceaccount-token-cleaner-controller",
