@@ -21,6 +21,7 @@ from pilothouse.client.workqueue.rate_limiters import (
 )
 from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
 from pilothouse.controllers.endpointslice.config import EndpointConfig
+from pilothouse.controllers.nodelifecycle.config import NodeLifecycleConfig
 from pilothouse.controllers.resourcequota.evaluator import Evaluators
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionResource
@@ -73,6 +74,7 @@ class ControllerConfig:
     pod_gc_quarantine: float = 40.0
     """How long a node must be missing before the pods on it are deleted."""
     concurrent_ttl_after_finished_syncs: int = 5
+    node_lifecycle: NodeLifecycleConfig = field(default_factory=NodeLifecycleConfig)
 
 
 @dataclass(frozen=True, slots=True)

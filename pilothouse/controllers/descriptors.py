@@ -50,6 +50,7 @@ CONTROLLERS = (
         "legacy-service-account-token-cleaner",
     ),
     ControllerDescriptor("namespace-controller", "namespace.controller", "namespace"),
+    ControllerDescriptor("node-lifecycle-controller", "nodelifecycle.controller", "nodelifecycle"),
     ControllerDescriptor("persistentvolume-protection-controller", "volume.pv_protection", "pv-protection"),
     ControllerDescriptor("persistentvolumeclaim-protection-controller", "volume.pvc_protection", "pvc-protection"),
     ControllerDescriptor("pod-garbage-collector-controller", "podgc.controller", "podgc"),
@@ -59,8 +60,10 @@ CONTROLLERS = (
     ),
     ControllerDescriptor("serviceaccount-controller", "serviceaccount.controller", "serviceaccount"),
     ControllerDescriptor("serviceaccount-token-controller", "serviceaccount.tokens_controller", "serviceaccount-token"),
+    ControllerDescriptor("taint-eviction-controller", "tainteviction.controller"),
     ControllerDescriptor("token-cleaner-controller", "bootstrap.token_cleaner", "tokencleaner", on_by_default=False),
     ControllerDescriptor("ttl-after-finished-controller", "ttlafterfinished.controller", "ttl-after-finished"),
+    ControllerDescriptor("ttl-controller", "ttl.controller", "ttl"),
     ControllerDescriptor("validatingadmissionpolicy-status-controller", "validatingadmissionpolicystatus.controller"),
 )
 """By name."""
