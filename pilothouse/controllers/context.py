@@ -74,6 +74,9 @@ class ControllerConfig:
     pod_gc_quarantine: float = 40.0
     """How long a node must be missing before the pods on it are deleted."""
     concurrent_ttl_after_finished_syncs: int = 5
+    concurrent_ephemeralvolume_syncs: int = 5
+    pvclaimbinder_sync_period: float = 15.0
+    """How often claims that have no volume are looked at again, and volumes that have no claim."""
     node_lifecycle: NodeLifecycleConfig = field(default_factory=NodeLifecycleConfig)
 
 

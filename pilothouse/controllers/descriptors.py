@@ -43,6 +43,7 @@ CONTROLLERS = (
     ControllerDescriptor(
         "endpointslice-mirroring-controller", "endpointslicemirroring.controller", "endpointslicemirroring"
     ),
+    ControllerDescriptor("ephemeral-volume-controller", "volume.ephemeral", "ephemeral-volume"),
     ControllerDescriptor("garbage-collector-controller", "garbagecollector.controller", "garbagecollector"),
     ControllerDescriptor(
         "legacy-serviceaccount-token-cleaner-controller",
@@ -51,6 +52,10 @@ CONTROLLERS = (
     ),
     ControllerDescriptor("namespace-controller", "namespace.controller", "namespace"),
     ControllerDescriptor("node-lifecycle-controller", "nodelifecycle.controller", "nodelifecycle"),
+    ControllerDescriptor(
+        "persistentvolume-binder-controller", "volume.persistentvolume.controller", "persistentvolume-binder"
+    ),
+    ControllerDescriptor("persistentvolume-expander-controller", "volume.expand", "persistentvolume-expander"),
     ControllerDescriptor("persistentvolume-protection-controller", "volume.pv_protection", "pv-protection"),
     ControllerDescriptor("persistentvolumeclaim-protection-controller", "volume.pvc_protection", "pvc-protection"),
     ControllerDescriptor("pod-garbage-collector-controller", "podgc.controller", "podgc"),
@@ -65,6 +70,7 @@ CONTROLLERS = (
     ControllerDescriptor("ttl-after-finished-controller", "ttlafterfinished.controller", "ttl-after-finished"),
     ControllerDescriptor("ttl-controller", "ttl.controller", "ttl"),
     ControllerDescriptor("validatingadmissionpolicy-status-controller", "validatingadmissionpolicystatus.controller"),
+    ControllerDescriptor("volumeattributesclass-protection-controller", "volume.vac_protection"),
 )
 """By name."""
 
