@@ -229,7 +229,7 @@ def test_only_what_was_made_here_is_deleted_here() -> None:
 
 def test_a_simulated_volume_is_where_its_class_allows_it() -> None:
     zones = {"matchLabelExpressions": [{"key": "zone", "values": ["a"]}]}
-    fields = {"allowedTopologies": [zones], "mountOptions": ["ro"], "reclaimPolicy": "Retain"}
+    fields: Json = {"allowedTopologies": [zones], "mountOptions": ["ro"], "reclaimPolicy": "Retain"}
     claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", **a_claim("c", volumeAttributesClassName="gold")}
     spec = new_volume(claim, a_class("s", **fields))["spec"]
     terms = [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}]

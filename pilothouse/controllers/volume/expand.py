@@ -26,8 +26,8 @@ from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, annotations_of, name_of, namespace_of, uid_of
 
 _NAME = "volume_expand"
-_RESIZING = ("Resizing", "FileSystemResizePending")
-_MODIFYING = ("ModifyingVolume", "ModifyVolumeError")
+_UNDER_WAY = ("Resizing", "FileSystemResizePending", "ModifyingVolume", "ModifyVolumeError")
+"""Conditions of claims that do not have all yet."""
 
 
 async def run(context: ControllerContext) -> None:
