@@ -22,6 +22,7 @@ from pilothouse.client.workqueue.rate_limiters import (
 from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
 from pilothouse.controllers.endpointslice.config import EndpointConfig
 from pilothouse.controllers.job.config import JobConfig
+from pilothouse.controllers.nodelifecycle.config import NodeLifecycleConfig
 from pilothouse.controllers.resourcequota.evaluator import Evaluators
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionResource
@@ -77,6 +78,10 @@ class ControllerConfig:
     """How long a node must be missing before the pods on it are deleted."""
     concurrent_ttl_after_finished_syncs: int = 5
     jobs: JobConfig = field(default_factory=JobConfig)
+    concurrent_ephemeralvolume_syncs: int = 5
+    pvclaimbinder_sync_period: float = 15.0
+    """How often claims that have no volume are looked at again, and volumes that have no claim."""
+    node_lifecycle: NodeLifecycleConfig = field(default_factory=NodeLifecycleConfig)
 
 
 @dataclass(frozen=True, slots=True)
