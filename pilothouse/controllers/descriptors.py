@@ -107,6 +107,11 @@ CONTROLLERS = (
         service_account="endpointslicemirroring-controller",
     ),
     ControllerDescriptor(
+        "ephemeral-volume-controller",
+        "volume.ephemeral",
+        "ephemeral-volume",
+    ),
+    ControllerDescriptor(
         "garbage-collector-controller",
         "garbagecollector.controller",
         "garbagecollector",
@@ -117,31 +122,34 @@ CONTROLLERS = (
         "job.controller",
         "job",
         service_account="job-controller",
-        concerns=(JOBS, PODS),  # pods that deleted jobs have left are let go, too
+        concerns=(JOBS, PODS),
     ),
-    ControllerDescriptor("ephemeral-volume-controller", "volume.ephemeral", "ephemeral-volume"),
-    ControllerDescriptor("garbage-collector-controller", "garbagecollector.controller", "garbagecollector"),
     ControllerDescriptor(
         "legacy-serviceaccount-token-cleaner-controller",
         "serviceaccount.legacy_token_cleaner",
         "legacy-service-account-token-cleaner",
         service_account="legacy-service-account-token-cleaner",
     ),
-    ControllerDescriptor("namespace-controller", "namespace.controller", "namespace"),
-    ControllerDescriptor("node-lifecycle-controller", "nodelifecycle.controller", "nodelifecycle"),
-    ControllerDescriptor(
-        "persistentvolume-binder-controller", "volume.persistentvolume.controller", "persistentvolume-binder"
-    ),
-    ControllerDescriptor("persistentvolume-expander-controller", "volume.expand", "persistentvolume-expander"),
-    ControllerDescriptor("persistentvolume-protection-controller", "volume.pv_protection", "pv-protection"),
-    ControllerDescriptor("persistentvolumeclaim-protection-controller", "volume.pvc_protection", "pvc-protection"),
-    ControllerDescriptor("pod-garbage-collector-controller", "podgc.controller", "podgc"),
-    ControllerDescriptor("resourcequota-controller", "resourcequota.controller", "resourcequota"),
     ControllerDescriptor(
         "namespace-controller",
         "namespace.controller",
         "namespace",
         service_account="namespace-controller",
+    ),
+    ControllerDescriptor(
+        "node-lifecycle-controller",
+        "nodelifecycle.controller",
+        "nodelifecycle",
+    ),
+    ControllerDescriptor(
+        "persistentvolume-binder-controller",
+        "volume.persistentvolume.controller",
+        "persistentvolume-binder",
+    ),
+    ControllerDescriptor(
+        "persistentvolume-expander-controller",
+        "volume.expand",
+        "persistentvolume-expander",
     ),
     ControllerDescriptor(
         "persistentvolume-protection-controller",
@@ -206,6 +214,10 @@ CONTROLLERS = (
         concerns=(STATEFUL_SETS,),
     ),
     ControllerDescriptor(
+        "taint-eviction-controller",
+        "tainteviction.controller",
+    ),
+    ControllerDescriptor(
         "token-cleaner-controller",
         "bootstrap.token_cleaner",
         "tokencleaner",
@@ -219,18 +231,19 @@ CONTROLLERS = (
         service_account="ttl-after-finished-controller",
     ),
     ControllerDescriptor(
+        "ttl-controller",
+        "ttl.controller",
+        "ttl",
+    ),
+    ControllerDescriptor(
         "validatingadmissionpolicy-status-controller",
         "validatingadmissionpolicystatus.controller",
         service_account="validatingadmissionpolicy-status-controller",
     ),
-    ControllerDescriptor("serviceaccount-controller", "serviceaccount.controller", "serviceaccount"),
-    ControllerDescriptor("serviceaccount-token-controller", "serviceaccount.tokens_controller", "serviceaccount-token"),
-    ControllerDescriptor("taint-eviction-controller", "tainteviction.controller"),
-    ControllerDescriptor("token-cleaner-controller", "bootstrap.token_cleaner", "tokencleaner", on_by_default=False),
-    ControllerDescriptor("ttl-after-finished-controller", "ttlafterfinished.controller", "ttl-after-finished"),
-    ControllerDescriptor("ttl-controller", "ttl.controller", "ttl"),
-    ControllerDescriptor("validatingadmissionpolicy-status-controller", "validatingadmissionpolicystatus.controller"),
-    ControllerDescriptor("volumeattributesclass-protection-controller", "volume.vac_protection"),
+    ControllerDescriptor(
+        "volumeattributesclass-protection-controller",
+        "volume.vac_protection",
+    ),
 )
 """By name."""
 
