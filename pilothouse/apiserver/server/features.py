@@ -22,18 +22,20 @@ _HONOURED = """
     CrossNamespaceVolumeDataSource DRADeviceBindingConditions DRADeviceTaintRules DRADeviceTaints
     DRAExtendedResource DRANodeAllocatableResources DRAPartitionableDevices DRAPrioritizedList
     DRAResourceClaimDeviceStatus DRAResourceClaimGranularStatusAuthorization DRAResourcePoolStatus
-    DRAWorkloadResourceClaims DeploymentReplicaSetTerminatingReplicas EnvFiles GenericWorkload
+    DRAWorkloadResourceClaims DeploymentReplicaSetTerminatingReplicas EnvFiles
+    ExtendWebSocketsToKubelet GenericWorkload
     HPAConfigurableTolerance HPAScaleToZero HostnameOverride ImageVolumeWithDigest
     InPlacePodLevelResourcesVerticalScaling InPlacePodVerticalScalingInitContainers
     KubeletServiceAccountTokenForCredentialProviders MatchLabelKeysInPodTopologySpread
     MatchLabelKeysInPodTopologySpreadSelectorMerge MaxUnavailableStatefulSet MutablePVNodeAffinity
     MutablePodResourcesForSuspendedJobs MutableSchedulingDirectivesForSuspendedJobs MutatingAdmissionPolicy
     PodCertificateRequest PodDeletionCost PodLogsQuerySplitStreams PodTopologyLabelsAdmission
+    PortForwardWebsockets
     RelaxedServiceNameValidation ResourceHealthStatus ResourceHealthStatusMessage
     RestartAllContainersOnContainerExits SELinuxMount
     ServiceAccountNodeAudienceRestriction StorageVersionMigrator StrictIPCIDRValidation
     TaintTolerationComparisonOperators
-    TopologyAwareWorkloadScheduling UserNamespacesHostNetworkSupport VolumeLimitScaling WatchList
+    TopologyAwareWorkloadScheduling TranslateStreamCloseWebsocketRequests UserNamespacesHostNetworkSupport VolumeLimitScaling WatchList
     WorkloadAwarePreemption WorkloadWithJob
 """
 
