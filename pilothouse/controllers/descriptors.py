@@ -2,7 +2,8 @@
 
 Adding a controller is adding its line to CONTROLLERS. Its module must have `async def run(context: ControllerContext)`,
 which works until it is cancelled, or returns when there is nothing for it to do. The module is imported only when the
-controller starts.
+controller starts, and one that says what concerns it starts with the first such object: a server that has no
+deployments runs no deployment controller.
 """
 
 from __future__ import annotations
@@ -10,19 +11,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.names import GroupVersionResource
 
 ALL, NONE = "*", "-*"
 
 
 @dataclass(frozen=True, slots=True)
 class ControllerDescriptor:
-    """Names and aliases are kube-controller-manager's."""
+    """Names, aliases and service accounts are kube-controller-manager's."""
 
     name: str
     module: str
     alias: str = ""
     on_by_default: bool = True
     """Whether `*` stands for it, too."""
+    service_account: str = ""
+    """Its account in kube-system, as which it acts; with none it acts as the program itself."""
+    concerns: tuple[GroupVersionResource, ...] = ()
+    """The resources whose first object starts it; with none it starts at once."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -30,38 +36,138 @@ class ControllerDescriptor:
 
 
 CONTROLLERS = (
-    ControllerDescriptor("bootstrap-signer-controller", "bootstrap.signer", "bootstrapsigner", on_by_default=False),
-    ControllerDescriptor("certificatesigningrequest-approving-controller", "certificates.approver", "csrapproving"),
-    ControllerDescriptor("certificatesigningrequest-cleaner-controller", "certificates.cleaner", "csrcleaner"),
-    ControllerDescriptor("certificatesigningrequest-signing-controller", "certificates.signer", "csrsigning"),
     ControllerDescriptor(
-        "clusterrole-aggregation-controller", "clusterroleaggregation.controller", "clusterrole-aggregation"
+        "bootstrap-signer-controller",
+        "bootstrap.signer",
+        "bootstrapsigner",
+        service_account="bootstrap-signer",
+        on_by_default=False,
     ),
-    ControllerDescriptor("disruption-controller", "disruption.controller", "disruption"),
-    ControllerDescriptor("endpoints-controller", "endpoint.controller", "endpoint"),
-    ControllerDescriptor("endpointslice-controller", "endpointslice.controller", "endpointslice"),
     ControllerDescriptor(
-        "endpointslice-mirroring-controller", "endpointslicemirroring.controller", "endpointslicemirroring"
+        "certificatesigningrequest-approving-controller",
+        "certificates.approver",
+        "csrapproving",
+        service_account="certificate-controller",
     ),
-    ControllerDescriptor("garbage-collector-controller", "garbagecollector.controller", "garbagecollector"),
+    ControllerDescriptor(
+        "certificatesigningrequest-cleaner-controller",
+        "certificates.cleaner",
+        "csrcleaner",
+        service_account="certificate-controller",
+    ),
+    ControllerDescriptor(
+        "certificatesigningrequest-signing-controller",
+        "certificates.signer",
+        "csrsigning",
+        service_account="certificate-controller",
+    ),
+    ControllerDescriptor(
+        "clusterrole-aggregation-controller",
+        "clusterroleaggregation.controller",
+        "clusterrole-aggregation",
+        service_account="clusterrole-aggregation-controller",
+    ),
+    ControllerDescriptor(
+        "disruption-controller",
+        "disruption.controller",
+        "disruption",
+        service_account="disruption-controller",
+    ),
+    ControllerDescriptor(
+        "endpoints-controller",
+        "endpoint.controller",
+        "endpoint",
+        service_account="endpoint-controller",
+    ),
+    ControllerDescriptor(
+        "endpointslice-controller",
+        "endpointslice.controller",
+        "endpointslice",
+        service_account="endpointslice-controller",
+    ),
+    ControllerDescriptor(
+        "endpointslice-mirroring-controller",
+        "endpointslicemirroring.controller",
+        "endpointslicemirroring",
+        service_account="endpointslicemirroring-controller",
+    ),
+    ControllerDescriptor(
+        "garbage-collector-controller",
+        "garbagecollector.controller",
+        "garbagecollector",
+        service_account="generic-garbage-collector",
+    ),
     ControllerDescriptor(
         "legacy-serviceaccount-token-cleaner-controller",
         "serviceaccount.legacy_token_cleaner",
         "legacy-service-account-token-cleaner",
+        service_account="legacy-service-account-token-cleaner",
     ),
-    ControllerDescriptor("namespace-controller", "namespace.controller", "namespace"),
-    ControllerDescriptor("persistentvolume-protection-controller", "volume.pv_protection", "pv-protection"),
-    ControllerDescriptor("persistentvolumeclaim-protection-controller", "volume.pvc_protection", "pvc-protection"),
-    ControllerDescriptor("pod-garbage-collector-controller", "podgc.controller", "podgc"),
-    ControllerDescriptor("resourcequota-controller", "resourcequota.controller", "resourcequota"),
     ControllerDescriptor(
-        "root-ca-certificate-publisher-controller", "certificates.root_ca_publisher", "root-ca-cert-publisher"
+        "namespace-controller",
+        "namespace.controller",
+        "namespace",
+        service_account="namespace-controller",
     ),
-    ControllerDescriptor("serviceaccount-controller", "serviceaccount.controller", "serviceaccount"),
-    ControllerDescriptor("serviceaccount-token-controller", "serviceaccount.tokens_controller", "serviceaccount-token"),
-    ControllerDescriptor("token-cleaner-controller", "bootstrap.token_cleaner", "tokencleaner", on_by_default=False),
-    ControllerDescriptor("ttl-after-finished-controller", "ttlafterfinished.controller", "ttl-after-finished"),
-    ControllerDescriptor("validatingadmissionpolicy-status-controller", "validatingadmissionpolicystatus.controller"),
+    ControllerDescriptor(
+        "persistentvolume-protection-controller",
+        "volume.pv_protection",
+        "pv-protection",
+        service_account="pv-protection-controller",
+    ),
+    ControllerDescriptor(
+        "persistentvolumeclaim-protection-controller",
+        "volume.pvc_protection",
+        "pvc-protection",
+        service_account="pvc-protection-controller",
+    ),
+    ControllerDescriptor(
+        "pod-garbage-collector-controller",
+        "podgc.controller",
+        "podgc",
+        service_account="pod-garbage-collector",
+    ),
+    ControllerDescriptor(
+        "resourcequota-controller",
+        "resourcequota.controller",
+        "resourcequota",
+        service_account="resourcequota-controller",
+    ),
+    ControllerDescriptor(
+        "root-ca-certificate-publisher-controller",
+        "certificates.root_ca_publisher",
+        "root-ca-cert-publisher",
+        service_account="root-ca-cert-publisher",
+    ),
+    ControllerDescriptor(
+        "serviceaccount-controller",
+        "serviceaccount.controller",
+        "serviceaccount",
+        service_account="service-account-controller",
+    ),
+    ControllerDescriptor(
+        "serviceaccount-token-controller",
+        "serviceaccount.tokens_controller",
+        "serviceaccount-token",
+    ),
+    ControllerDescriptor(
+        "token-cleaner-controller",
+        "bootstrap.token_cleaner",
+        "tokencleaner",
+        service_account="token-cleaner",
+        on_by_default=False,
+    ),
+    ControllerDescriptor(
+        "ttl-after-finished-controller",
+        "ttlafterfinished.controller",
+        "ttl-after-finished",
+        service_account="ttl-after-finished-controller",
+    ),
+    ControllerDescriptor(
+        "validatingadmissionpolicy-status-controller",
+        "validatingadmissionpolicystatus.controller",
+        service_account="validatingadmissionpolicy-status-controller",
+    ),
 )
 """By name."""
 
