@@ -13,7 +13,7 @@ from pilothouse.apiserver.flowcontrol.controller import Flow, FlowController
 from pilothouse.apiserver.flowcontrol.estimate import ONE_SEAT, StatsOf, WorkEstimate, count_watchers, estimate
 from pilothouse.apiserver.flowcontrol.metrics import DISPATCHED, ESTIMATED_SEATS, EXECUTION, REJECTED, WAIT
 from pilothouse.apiserver.flowcontrol.queue_set import Rejected, Ticket
-from pilothouse.apiserver.flowcontrol.time_histogram import TimeHistogram
+from pilothouse.apiserver.flowcontrol.use import KindUse
 from pilothouse.apiserver.foreign_time import waited_in_queue
 from pilothouse.apiserver.http import Filter, Handler, Request, Response
 from pilothouse.apiserver.streams import UntilEnd
@@ -51,11 +51,11 @@ def with_priority_and_fairness(control: FlowControl) -> Filter:
             ticket = Ticket(work.seats, flow.distinguisher, flow.schema.name, about=request, is_read=is_read)
             ESTIMATED_SEATS.observe(flow.labels, work.seats)
             use = controller.reads if is_read else controller.writes
-            await _take_seats(flow, ticket, control.wait_limit, use.waiting)
+            await _take_seats(flow, ticket, control.wait_limit, use)
             seats = _Seats(flow, ticket, work, is_watch=is_watch)
             kind = reading if is_read else writing
             kind.count += 1
-            use.executing.add(1)
+            use.change(executing=1)
             try:
                 if not flow.is_exempt and not pacer.begin(flow.entropy):
                     await pacer.wait(flow.level.line, flow.entropy, work.seats)
@@ -65,7 +65,7 @@ def with_priority_and_fairness(control: FlowControl) -> Filter:
                 raise
             finally:
                 kind.count -= 1
-                use.executing.add(-1)
+                use.change(executing=-1)
             if isinstance(response.body, bytes) or is_watch:
                 seats.give_back()
             else:
@@ -77,15 +77,15 @@ def with_priority_and_fairness(control: FlowControl) -> Filter:
     return wrap
 
 
-async def _take_seats(flow: Flow, ticket: Ticket, wait_limit: float, waiting: TimeHistogram) -> None:
+async def _take_seats(flow: Flow, ticket: Ticket, wait_limit: float, use: KindUse) -> None:
     labels = flow.labels
     try:
         if not flow.level.queues.start(ticket):
-            waiting.add(1)
+            use.change(waiting=1)
             try:
                 await flow.level.queues.wait(ticket, flow.entropy, timeout=wait_limit)
             finally:
-                waiting.add(-1)
+                use.change(waiting=-1)
     except Rejected as why:
         REJECTED.inc((*labels, str(why)))
         WAIT.observe((*labels, "false"), asyncio.get_running_loop().time() - ticket.arrived)

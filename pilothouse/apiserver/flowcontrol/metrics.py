@@ -11,8 +11,6 @@ from prometheus_client.registry import Collector
 from pilothouse.apiserver.flowcontrol.controller import FlowController
 from pilothouse.apiserver.flowcontrol.levels import PriorityLevel
 from pilothouse.apiserver.flowcontrol.queue_set import Ticket
-from pilothouse.apiserver.flowcontrol.time_histogram import TimeHistogram
-from pilothouse.apiserver.flowcontrol.use import LevelUse
 from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.tallies import CounterTally, HistogramTally
 
@@ -121,22 +119,22 @@ _STATES: dict[str, tuple[str, Callable[[PriorityLevel], float]]] = {
     "demand_seats_smoothed": ("[ALPHA] Smoothed seat demands", lambda level: level.stats.smoothed),
 }
 _EVERY_NANOSECOND = "EXPERIMENTAL: [ALPHA] Observations, at the end of every nanosecond, of"
-_USES: dict[str, tuple[str, dict[str, Callable[[LevelUse], TimeHistogram]]]] = {
+_USES: dict[str, tuple[str, dict[str, str]]] = {
     "demand_seats": (
         "(the number of seats each priority level could use) / (nominal number of seats for that level)",
-        {"": lambda use: use.demand},
+        {"": "demand"},
     ),
     "priority_level_seat_utilization": (
         "utilization of seats for any stage of execution (but only initial stage for WATCHes)",
-        {"executing": lambda use: use.seats},
+        {"executing": "seats"},
     ),
     "priority_level_request_utilization": (
         "number of requests (as a fraction of the relevant limit) waiting or in any stage of execution (but only "
         "initial stage for WATCHes)",
-        {"executing": lambda use: use.executing, "waiting": lambda use: use.waiting},
+        {"executing": "executing", "waiting": "waiting"},
     ),
 }
-"""By phase, which is no label where there is none."""
+"""The part of a level's use by phase, which is no label where there is none."""
 
 
 class FlowControlCollector(Collector):
@@ -174,12 +172,12 @@ class FlowControlCollector(Collector):
             family.add_metric(labels, total)
         return family
 
-    def _use(self, name: str, about: str, phases: dict[str, Callable[[LevelUse], TimeHistogram]]) -> Metric:
+    def _use(self, name: str, about: str, phases: dict[str, str]) -> Metric:
         labels = [_LEVEL] if "" in phases else ["phase", _LEVEL]
         family = HistogramMetricFamily(_PREFIX + name, f"{_EVERY_NANOSECOND} {about}", labels=labels)
         for level in list(self._controller.levels.values()):
             for phase, part in phases.items():
-                family.add_metric([*filter(None, [phase]), level.name], *part(level.queues.use).shown())
+                family.add_metric([*filter(None, [phase]), level.name], *level.queues.use.shown(part))
         return family
 
     def _use_by_kind(self) -> Metric:
@@ -187,8 +185,8 @@ class FlowControlCollector(Collector):
         name, labels = f"{_PREFIX}read_vs_write_current_requests", ["phase", "request_kind"]
         family = HistogramMetricFamily(name, f"{_EVERY_NANOSECOND} {about}", labels=labels)
         for kind, use in (("readOnly", self._controller.reads), ("mutating", self._controller.writes)):
-            family.add_metric(["executing", kind], *use.executing.shown())
-            family.add_metric(["waiting", kind], *use.waiting.shown())
+            family.add_metric(["executing", kind], *use.shown("executing"))
+            family.add_metric(["waiting", kind], *use.shown("waiting"))
         return family
 
     def _in_queue(self) -> Metric:
