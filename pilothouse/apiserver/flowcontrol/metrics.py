@@ -1,4 +1,4 @@
-"""The metrics of flow control, under upstream's names. Those that are states are read off when they are scraped."""
+"""The states of flow control as metrics, under upstream's names: read off when they are scraped."""
 
 from __future__ import annotations
 
@@ -11,56 +11,10 @@ from prometheus_client.registry import Collector
 from pilothouse.apiserver.flowcontrol.controller import FlowController
 from pilothouse.apiserver.flowcontrol.levels import PriorityLevel
 from pilothouse.apiserver.flowcontrol.queue_set import Ticket
-from pilothouse.apiserver.metrics import REGISTRY
-from pilothouse.apiserver.tallies import CounterTally, HistogramTally
 
 _PREFIX = "apiserver_flowcontrol_"
 _LEVEL = "priority_level"
 _FLOW = (_LEVEL, "flow_schema")
-_SECONDS = (0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30)
-
-REJECTED = CounterTally(
-    f"{_PREFIX}rejected_requests",
-    "[BETA] Number of requests rejected by API Priority and Fairness subsystem",
-    (*_FLOW, "reason"),
-    registry=REGISTRY,
-)
-DISPATCHED = CounterTally(
-    f"{_PREFIX}dispatched_requests",
-    "[BETA] Number of requests executed by API Priority and Fairness subsystem",
-    _FLOW,
-    registry=REGISTRY,
-)
-WAIT = HistogramTally(
-    f"{_PREFIX}request_wait_duration_seconds",
-    "[BETA] Length of time a request spent waiting in its queue",
-    (*_FLOW, "execute"),
-    bounds=_SECONDS,
-    registry=REGISTRY,
-)
-EXECUTION = HistogramTally(
-    f"{_PREFIX}request_execution_seconds",
-    "[ALPHA] Duration of initial stage (for a WATCH) or any (for a non-WATCH) stage of request execution "
-    "in the API Priority and Fairness subsystem",
-    (*_FLOW, "type"),
-    bounds=_SECONDS,
-    registry=REGISTRY,
-)
-ESTIMATED_SEATS = HistogramTally(
-    f"{_PREFIX}work_estimated_seats",
-    "[ALPHA] Number of estimated seats (maximum of initial and final seats) associated with requests in API "
-    "Priority and Fairness",
-    _FLOW,
-    bounds=(1, 2, 4, 8, 16, 32, 64, 100),
-    registry=REGISTRY,
-)
-WATCH_COUNT = HistogramTally(
-    f"{_PREFIX}watch_count_samples",
-    "[ALPHA] count of watchers for mutating requests in API Priority and Fairness",
-    _FLOW,
-    bounds=(0, 1, 10, 100, 1000, 10000),
-    registry=REGISTRY,
-)
 
 _EXECUTING: dict[str, tuple[str, Callable[[Ticket], int]]] = {
     "current_executing_requests": (

@@ -10,6 +10,7 @@ from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.flowcontrol.controller import FlowController
 from pilothouse.apiserver.flowcontrol.estimate import ONE_SEAT, ResourceStats, WorkEstimate, estimate
 from pilothouse.apiserver.flowcontrol.queue_set import Queuing, Ticket
+from pilothouse.apiserver.flowcontrol.series import FlowSeries
 from pilothouse.apiserver.http import Request
 from pilothouse.apiserver.request_info import request_info
 from pilothouse.machinery.names import GroupResource
@@ -29,7 +30,7 @@ def work_of(target: str, method: str = "GET", *, objects: int = 0, watchers: int
     request = Request(method, path, query, [], _no_body)
     request.info = request_info(request)
     known = {GroupResource("", "pods"): ResourceStats(objects, watchers)}
-    return estimate(request, known.get, ("level", "schema"))
+    return estimate(request, known.get, FlowSeries("level", "schema"))
 
 
 @pytest.mark.parametrize(
