@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from kubectl import Kubectl
-from printed import table
 from recorded import recorded
 
 FACTS = recorded("facts") / "discovery.json"
