@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from pilothouse.controllers.resources import STATEFUL_SETS
+from pilothouse.controllers.resources import DAEMON_SETS, STATEFUL_SETS
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionResource
 
@@ -67,6 +67,13 @@ CONTROLLERS = (
         "clusterroleaggregation.controller",
         "clusterrole-aggregation",
         service_account="clusterrole-aggregation-controller",
+    ),
+    ControllerDescriptor(
+        "daemonset-controller",
+        "daemon.controller",
+        "daemonset",
+        service_account="daemon-set-controller",
+        concerns=(DAEMON_SETS,),
     ),
     ControllerDescriptor(
         "disruption-controller",
