@@ -18,6 +18,7 @@ from pilothouse.controllers.resources import (
     REPLICATION_CONTROLLERS,
     STATEFUL_SETS,
 )
+from pilothouse.controllers.resources import DAEMON_SETS, STATEFUL_SETS
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionResource
 
@@ -81,6 +82,11 @@ CONTROLLERS = (
         "deployment",
         service_account="deployment-controller",
         concerns=(DEPLOYMENTS,),
+        "daemonset-controller",
+        "daemon.controller",
+        "daemonset",
+        service_account="daemon-set-controller",
+        concerns=(DAEMON_SETS,),
     ),
     ControllerDescriptor(
         "disruption-controller",
