@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from pilothouse.controllers.resources import JOBS, PODS
+from pilothouse.controllers.resources import CRON_JOBS, JOBS, PODS
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionResource
 
@@ -67,6 +67,13 @@ CONTROLLERS = (
         "clusterroleaggregation.controller",
         "clusterrole-aggregation",
         service_account="clusterrole-aggregation-controller",
+    ),
+    ControllerDescriptor(
+        "cronjob-controller",
+        "cronjob.controller",
+        "cronjob",
+        service_account="cronjob-controller",
+        concerns=(CRON_JOBS,),
     ),
     ControllerDescriptor(
         "disruption-controller",

@@ -6,6 +6,7 @@ from pilothouse.machinery.names import GroupVersionResource
 
 CERTIFICATE_SIGNING_REQUESTS = GroupVersionResource("certificates.k8s.io", "v1", "certificatesigningrequests")
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
+CRON_JOBS = GroupVersionResource("batch", "v1", "cronjobs")
 DEPLOYMENTS = GroupVersionResource("apps", "v1", "deployments")
 DEVICE_CLASSES = GroupVersionResource("resource.k8s.io", "v1", "deviceclasses")
 ENDPOINTS = GroupVersionResource("", "v1", "endpoints")
