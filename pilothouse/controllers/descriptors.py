@@ -19,6 +19,7 @@ from pilothouse.controllers.resources import (
     STATEFUL_SETS,
 )
 from pilothouse.controllers.resources import DAEMON_SETS, STATEFUL_SETS
+from pilothouse.controllers.resources import CRON_JOBS, JOBS, PODS
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionResource
 
@@ -87,6 +88,11 @@ CONTROLLERS = (
         "daemonset",
         service_account="daemon-set-controller",
         concerns=(DAEMON_SETS,),
+        "cronjob-controller",
+        "cronjob.controller",
+        "cronjob",
+        service_account="cronjob-controller",
+        concerns=(CRON_JOBS,),
     ),
     ControllerDescriptor(
         "disruption-controller",
