@@ -83,12 +83,13 @@ class ControllerConfig:
 @dataclass(frozen=True, slots=True)
 class ControllerContext:
     client: Client
-    """Calls the whole chain in this process, with every right."""
+    """Calls the whole chain in this process, with the rights of the controller."""
     registry: CollectorRegistry
     """Where queues and controllers show their metrics."""
     config: ControllerConfig = field(default_factory=ControllerConfig)
     clock: Clock = REAL_CLOCK
-    _informers: dict[ObjectSelection, SharedInformerFactory] = field(init=False, default_factory=dict)
+    _informers: dict[ObjectSelection, SharedInformerFactory] = field(default_factory=dict)
+    """Shared by the contexts of all controllers."""
 
     def informer(self, resource: GroupVersionResource, selection: ObjectSelection = EVERYTHING) -> SharedIndexInformer:
         """The one informer of the resource, or of a part of it. It starts on the event loop's next turn: add handlers

@@ -2,27 +2,43 @@
 
 Adding a controller is adding its line to CONTROLLERS. Its module must have `async def run(context: ControllerContext)`,
 which works until it is cancelled, or returns when there is nothing for it to do. The module is imported only when the
-controller starts.
+controller starts, and one that says what concerns it starts with the first such object: a server that has no
+deployments runs no deployment controller.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from pilothouse.controllers.resources import (
+    DEPLOYMENTS,
+    NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    PODS,
+    REPLICA_SETS,
+    REPLICATION_CONTROLLERS,
+    VOLUME_ATTRIBUTES_CLASSES,
+)
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.names import GroupVersionResource
 
 ALL, NONE = "*", "-*"
 
 
 @dataclass(frozen=True, slots=True)
 class ControllerDescriptor:
-    """Names and aliases are kube-controller-manager's."""
+    """Names, aliases and service accounts are kube-controller-manager's."""
 
     name: str
     module: str
     alias: str = ""
     on_by_default: bool = True
     """Whether `*` stands for it, too."""
+    service_account: str = ""
+    """Its account in kube-system, as which it acts; with none it acts as the program itself."""
+    concerns: tuple[GroupVersionResource, ...] = ()
+    """The resources whose first object starts it; with none it starts at once."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -30,47 +46,206 @@ class ControllerDescriptor:
 
 
 CONTROLLERS = (
-    ControllerDescriptor("bootstrap-signer-controller", "bootstrap.signer", "bootstrapsigner", on_by_default=False),
-    ControllerDescriptor("certificatesigningrequest-approving-controller", "certificates.approver", "csrapproving"),
-    ControllerDescriptor("certificatesigningrequest-cleaner-controller", "certificates.cleaner", "csrcleaner"),
-    ControllerDescriptor("certificatesigningrequest-signing-controller", "certificates.signer", "csrsigning"),
     ControllerDescriptor(
-        "clusterrole-aggregation-controller", "clusterroleaggregation.controller", "clusterrole-aggregation"
+        "bootstrap-signer-controller",
+        "bootstrap.signer",
+        "bootstrapsigner",
+        service_account="bootstrap-signer",
+        on_by_default=False,
     ),
-    ControllerDescriptor("disruption-controller", "disruption.controller", "disruption"),
-    ControllerDescriptor("endpoints-controller", "endpoint.controller", "endpoint"),
-    ControllerDescriptor("endpointslice-controller", "endpointslice.controller", "endpointslice"),
     ControllerDescriptor(
-        "endpointslice-mirroring-controller", "endpointslicemirroring.controller", "endpointslicemirroring"
+        "certificatesigningrequest-approving-controller",
+        "certificates.approver",
+        "csrapproving",
+        service_account="certificate-controller",
     ),
-    ControllerDescriptor("ephemeral-volume-controller", "volume.ephemeral", "ephemeral-volume"),
-    ControllerDescriptor("garbage-collector-controller", "garbagecollector.controller", "garbagecollector"),
+    ControllerDescriptor(
+        "certificatesigningrequest-cleaner-controller",
+        "certificates.cleaner",
+        "csrcleaner",
+        service_account="certificate-controller",
+    ),
+    ControllerDescriptor(
+        "certificatesigningrequest-signing-controller",
+        "certificates.signer",
+        "csrsigning",
+        service_account="certificate-controller",
+    ),
+    ControllerDescriptor(
+        "clusterrole-aggregation-controller",
+        "clusterroleaggregation.controller",
+        "clusterrole-aggregation",
+        service_account="clusterrole-aggregation-controller",
+    ),
+    ControllerDescriptor(
+        "deployment-controller",
+        "deployment.controller",
+        "deployment",
+        service_account="deployment-controller",
+        concerns=(DEPLOYMENTS,),
+    ),
+    ControllerDescriptor(
+        "disruption-controller",
+        "disruption.controller",
+        "disruption",
+        service_account="disruption-controller",
+    ),
+    ControllerDescriptor(
+        "endpoints-controller",
+        "endpoint.controller",
+        "endpoint",
+        service_account="endpoint-controller",
+    ),
+    ControllerDescriptor(
+        "endpointslice-controller",
+        "endpointslice.controller",
+        "endpointslice",
+        service_account="endpointslice-controller",
+    ),
+    ControllerDescriptor(
+        "endpointslice-mirroring-controller",
+        "endpointslicemirroring.controller",
+        "endpointslicemirroring",
+        service_account="endpointslicemirroring-controller",
+    ),
+    ControllerDescriptor(
+        "ephemeral-volume-controller",
+        "volume.ephemeral",
+        "ephemeral-volume",
+        service_account="ephemeral-volume-controller",
+        concerns=(PODS,),
+    ),
+    ControllerDescriptor(
+        "garbage-collector-controller",
+        "garbagecollector.controller",
+        "garbagecollector",
+        service_account="generic-garbage-collector",
+    ),
     ControllerDescriptor(
         "legacy-serviceaccount-token-cleaner-controller",
         "serviceaccount.legacy_token_cleaner",
         "legacy-service-account-token-cleaner",
+        service_account="legacy-service-account-token-cleaner",
     ),
-    ControllerDescriptor("namespace-controller", "namespace.controller", "namespace"),
-    ControllerDescriptor("node-lifecycle-controller", "nodelifecycle.controller", "nodelifecycle"),
     ControllerDescriptor(
-        "persistentvolume-binder-controller", "volume.persistentvolume.controller", "persistentvolume-binder"
+        "namespace-controller",
+        "namespace.controller",
+        "namespace",
+        service_account="namespace-controller",
     ),
-    ControllerDescriptor("persistentvolume-expander-controller", "volume.expand", "persistentvolume-expander"),
-    ControllerDescriptor("persistentvolume-protection-controller", "volume.pv_protection", "pv-protection"),
-    ControllerDescriptor("persistentvolumeclaim-protection-controller", "volume.pvc_protection", "pvc-protection"),
-    ControllerDescriptor("pod-garbage-collector-controller", "podgc.controller", "podgc"),
-    ControllerDescriptor("resourcequota-controller", "resourcequota.controller", "resourcequota"),
     ControllerDescriptor(
-        "root-ca-certificate-publisher-controller", "certificates.root_ca_publisher", "root-ca-cert-publisher"
+        "node-lifecycle-controller",
+        "nodelifecycle.controller",
+        "nodelifecycle",
+        service_account="node-controller",
+        concerns=(NODES,),
     ),
-    ControllerDescriptor("serviceaccount-controller", "serviceaccount.controller", "serviceaccount"),
-    ControllerDescriptor("serviceaccount-token-controller", "serviceaccount.tokens_controller", "serviceaccount-token"),
-    ControllerDescriptor("taint-eviction-controller", "tainteviction.controller"),
-    ControllerDescriptor("token-cleaner-controller", "bootstrap.token_cleaner", "tokencleaner", on_by_default=False),
-    ControllerDescriptor("ttl-after-finished-controller", "ttlafterfinished.controller", "ttl-after-finished"),
-    ControllerDescriptor("ttl-controller", "ttl.controller", "ttl"),
-    ControllerDescriptor("validatingadmissionpolicy-status-controller", "validatingadmissionpolicystatus.controller"),
-    ControllerDescriptor("volumeattributesclass-protection-controller", "volume.vac_protection"),
+    ControllerDescriptor(
+        "persistentvolume-binder-controller",
+        "volume.persistentvolume.controller",
+        "persistentvolume-binder",
+        service_account="persistent-volume-binder",
+        concerns=(PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES),
+    ),
+    ControllerDescriptor(
+        "persistentvolume-expander-controller",
+        "volume.expand",
+        "persistentvolume-expander",
+        service_account="expand-controller",
+        concerns=(PERSISTENT_VOLUME_CLAIMS,),
+    ),
+    ControllerDescriptor(
+        "persistentvolume-protection-controller",
+        "volume.pv_protection",
+        "pv-protection",
+        service_account="pv-protection-controller",
+    ),
+    ControllerDescriptor(
+        "persistentvolumeclaim-protection-controller",
+        "volume.pvc_protection",
+        "pvc-protection",
+        service_account="pvc-protection-controller",
+    ),
+    ControllerDescriptor(
+        "pod-garbage-collector-controller",
+        "podgc.controller",
+        "podgc",
+        service_account="pod-garbage-collector",
+    ),
+    ControllerDescriptor(
+        "replicaset-controller",
+        "replicaset.controller",
+        "replicaset",
+        service_account="replicaset-controller",
+        concerns=(REPLICA_SETS,),
+    ),
+    ControllerDescriptor(
+        "replicationcontroller-controller",
+        "replication.controller",
+        "replicationcontroller",
+        service_account="replication-controller",
+        concerns=(REPLICATION_CONTROLLERS,),
+    ),
+    ControllerDescriptor(
+        "resourcequota-controller",
+        "resourcequota.controller",
+        "resourcequota",
+        service_account="resourcequota-controller",
+    ),
+    ControllerDescriptor(
+        "root-ca-certificate-publisher-controller",
+        "certificates.root_ca_publisher",
+        "root-ca-cert-publisher",
+        service_account="root-ca-cert-publisher",
+    ),
+    ControllerDescriptor(
+        "serviceaccount-controller",
+        "serviceaccount.controller",
+        "serviceaccount",
+        service_account="service-account-controller",
+    ),
+    ControllerDescriptor(
+        "serviceaccount-token-controller",
+        "serviceaccount.tokens_controller",
+        "serviceaccount-token",
+    ),
+    ControllerDescriptor(
+        "taint-eviction-controller",
+        "tainteviction.controller",
+        service_account="node-controller",
+        concerns=(NODES,),
+    ),
+    ControllerDescriptor(
+        "token-cleaner-controller",
+        "bootstrap.token_cleaner",
+        "tokencleaner",
+        service_account="token-cleaner",
+        on_by_default=False,
+    ),
+    ControllerDescriptor(
+        "ttl-after-finished-controller",
+        "ttlafterfinished.controller",
+        "ttl-after-finished",
+        service_account="ttl-after-finished-controller",
+    ),
+    ControllerDescriptor(
+        "ttl-controller",
+        "ttl.controller",
+        "ttl",
+        service_account="ttl-controller",
+        concerns=(NODES,),
+    ),
+    ControllerDescriptor(
+        "validatingadmissionpolicy-status-controller",
+        "validatingadmissionpolicystatus.controller",
+        service_account="validatingadmissionpolicy-status-controller",
+    ),
+    ControllerDescriptor(
+        "volumeattributesclass-protection-controller",
+        "volume.vac_protection",
+        service_account="volumeattributesclass-protection-controller",
+        concerns=(VOLUME_ATTRIBUTES_CLASSES,),
+    ),
 )
 """By name."""
 

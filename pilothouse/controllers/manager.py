@@ -2,7 +2,8 @@
 
 With an election they run only while this process holds the lease, which is kube-controller-manager's own. A
 controller that fails ends the term, as it would end kube-controller-manager: all start again with empty caches,
-after a pause that grows.
+after a pause that grows. Each acts as a service account of its own, with the rights that the account has; all read
+through the same informers.
 """
 
 from __future__ import annotations
@@ -11,10 +12,13 @@ import asyncio
 import importlib
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import field
+from contextlib import suppress
+from dataclasses import field, replace
+from typing import TypeAlias
 
 from prometheus_client import CollectorRegistry
 
+from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
 from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.leaderelection.elector import ElectionTimes, LeaderElector
 from pilothouse.client.leaderelection.lease_lock import LeaseLock
@@ -22,19 +26,27 @@ from pilothouse.client.rest.client import Client
 from pilothouse.client.wait import Backoff
 from pilothouse.controllers.context import ControllerConfig, ControllerContext
 from pilothouse.controllers.descriptors import ControllerDescriptor
+from pilothouse.controllers.resources import SERVICE_ACCOUNTS
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.errors import AlreadyExists
+from pilothouse.machinery.names import GroupVersionResource
 
 logger = logging.getLogger(__name__)
 
 _PAUSE = Backoff(duration=0.5, factor=2.0, jitter=0.5, steps=10, cap=30.0)
 _CALM = 120.0
 """After so many seconds without a failure the pause is short again."""
+_NAMESPACE = "kube-system"
+
+Run: TypeAlias = Callable[[ControllerContext], Awaitable[None]]
+ClientAs: TypeAlias = Callable[[str], Client]
+"""A client that acts as the service account of this name in kube-system."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Election:
     identity: str
-    namespace: str = "kube-system"
+    namespace: str = _NAMESPACE
     name: str = "kube-controller-manager"
     times: ElectionTimes = field(default_factory=ElectionTimes)
 
@@ -48,9 +60,12 @@ class ControllerManager:
         registry: CollectorRegistry,
         config: ControllerConfig | None = None,
         election: Election | None = None,
+        client_as: ClientAs | None = None,
         clock: Clock = REAL_CLOCK,
     ) -> None:
+        """Without `client_as` all act through the one client."""
         self._client = client
+        self._client_as = client_as
         self._controllers = controllers
         self._registry = registry
         self._config = config or ControllerConfig()
@@ -80,7 +95,7 @@ class ControllerManager:
 
     async def _run_controllers(self) -> None:
         context = ControllerContext(self._client, self._registry, self._config, self._clock)
-        tasks = [asyncio.create_task(_run(each, context), name=each.name) for each in self._controllers]
+        tasks = [asyncio.create_task(self._run_controller(each, context), name=each.name) for each in self._controllers]
         # Not a TaskGroup: before Python 3.13 it swallows a cancellation that comes while a member fails.
         try:
             ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
@@ -92,17 +107,44 @@ class ControllerManager:
             await asyncio.gather(*tasks, return_exceptions=True)
             await context.close()
 
+    async def _run_controller(self, descriptor: ControllerDescriptor, context: ControllerContext) -> None:
+        """Until cancelled, even if the controller finds that there is nothing for it to do and returns."""
+        await _first_object(descriptor.concerns, context)
+        logger.debug("starting controller %s", descriptor.name)
+        run = await _loaded(descriptor)
+        await run(await self._acting_as(descriptor.service_account, context))
+        logger.debug("controller %s has nothing to do", descriptor.name)
+        await asyncio.get_running_loop().create_future()
 
-async def _run(descriptor: ControllerDescriptor, context: ControllerContext) -> None:
-    """Until cancelled, even if the controller finds that there is nothing for it to do and returns."""
-    logger.debug("starting controller %s", descriptor.name)
-    await load(descriptor)(context)
-    logger.debug("controller %s has nothing to do", descriptor.name)
-    await asyncio.get_running_loop().create_future()
+    async def _acting_as(self, account: str, context: ControllerContext) -> ControllerContext:
+        """The context of a controller; the account is made if it is not there."""
+        if not account or self._client_as is None:
+            return context
+        accounts = self._client.for_resource(SERVICE_ACCOUNTS, namespace=_NAMESPACE)
+        with suppress(AlreadyExists):
+            await accounts.create({"metadata": {"name": account}})
+        return replace(context, client=self._client_as(account))
 
 
-def load(descriptor: ControllerDescriptor) -> Callable[[ControllerContext], Awaitable[None]]:
+async def _first_object(resources: Sequence[GroupVersionResource], context: ControllerContext) -> None:
+    """Returns when there is an object of one of them; at once if there are no resources."""
+    if not resources:
+        return
+    seen = asyncio.Event()
+    handler = ResourceEventHandlerFuncs(add=lambda obj: seen.set())
+    registrations = [(each, each.add_event_handler(handler)) for each in map(context.informer, resources)]
+    await seen.wait()
+    for informer, registration in registrations:
+        informer.remove_event_handler(registration)
+
+
+async def _loaded(descriptor: ControllerDescriptor) -> Run:
+    """One that waited for its first object is imported beside the requests that are being answered."""
+    return await asyncio.to_thread(load, descriptor) if descriptor.concerns else load(descriptor)
+
+
+def load(descriptor: ControllerDescriptor) -> Run:
     """Import the controller's module, and return its `run`."""
     module = importlib.import_module(f"pilothouse.controllers.{descriptor.module}")
-    run: Callable[[ControllerContext], Awaitable[None]] = module.run
+    run: Run = module.run
     return run

@@ -15,7 +15,7 @@ from pilothouse.apiserver.rest_client_metrics import REST_CLIENT_METRICS
 from pilothouse.apiserver.server.not_found import not_found
 from pilothouse.client.rest.metrics import count_requests_in
 from pilothouse.controlplane.config import Config
-from pilothouse.controlplane.controllers import PROGRAM, install_controllers
+from pilothouse.controlplane.controllers import install_controllers
 from pilothouse.controlplane.leader_election import install_leader_election
 from pilothouse.controlplane.loopback import Loopback
 from pilothouse.controlplane.options.serving import SecureServingOptions
@@ -46,7 +46,7 @@ def create_server_chain(config: Config) -> Aggregator:
     aggregator = Aggregator(aggregator_config, delegate=kube.generic)
     loopback.bind(aggregator.generic)
     install_leader_election(kube.generic, config, loopback.client)
-    install_controllers(aggregator.generic, config.options, loopback.client_named(PROGRAM))
+    install_controllers(aggregator.generic, config.options, loopback)
     return aggregator
 
 

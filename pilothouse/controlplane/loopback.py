@@ -1,4 +1,4 @@
-"""The loopback client: the server's own calls to the whole chain, in this process and as system:apiserver.
+"""The loopback client: the server's own calls to the whole chain, in this process and as system:apiserver or another.
 
 It can be handed out before the chain is built, because the chain's own servers need it. Until `bind`, calls wait.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 
+from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.filters.chain import ChainConfig, loopback_handler_chain
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.serving.asgi import AsgiApp
@@ -21,23 +22,27 @@ class Loopback:
         self._chain = chain
         self._host = host
         self._bound = asyncio.Event()
-        self._handler: Handler | None = None
+        self._api: Handler | None = None
         self.client: Client = self.client_named("kube-apiserver")
 
-    def client_named(self, program: str) -> Client:
-        """Return a client whose changes are recorded in managedFields under this name."""
+    def client_named(self, program: str, user: User | None = None) -> Client:
+        """Return a client whose changes are recorded in managedFields under this name.
+
+        It acts as the user, with the user's rights; with none, as system:apiserver with every right.
+        """
+        handler = loopback_handler_chain(self._call, self._chain, user)
         agent = f"{program}/{GIT_VERSION}"
-        return loopback(AsgiApp(self), user_agent=agent, on_warning=_ignore, host=self._host)
+        return loopback(AsgiApp(handler), user_agent=agent, on_warning=_ignore, host=self._host)
 
     def bind(self, api: Handler) -> None:
         """Calls go to this server from now on."""
-        self._handler = loopback_handler_chain(api, self._chain)
+        self._api = api
         self._bound.set()
 
-    async def __call__(self, request: Request) -> Response:
+    async def _call(self, request: Request) -> Response:
         await self._bound.wait()
-        assert self._handler is not None
-        return await self._handler(request)
+        assert self._api is not None
+        return await self._api(request)
 
 
 def _ignore(warning: str) -> None:

@@ -268,7 +268,7 @@ async def test_ten_thousand_objects_do_not_hold_the_loop(tmp_path: Path) -> None
         shelf.put("book-7", "changed")
         held.append(await _longest_hold(books.list(limit=1)))
         assert (await books.get("book-7"))["spec"]["title"] == "changed"
-    assert max(held) < 0.15, held  # all at once, it would be more than half a second
+    assert max(held) < 0.3, held  # all at once, it would be more than half a second
 
 
 async def _longest_hold(work: Coroutine[Any, Any, object]) -> float:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from controllers_on_a_server import ControlledServer, controlled_server, running
+from controllers_on_a_server import ControlledServer, controlled_server, managed, running
 from prometheus_client import CollectorRegistry
 
 from pilothouse.client.leaderelection.elector import ElectionTimes
 from pilothouse.client.rest.options import ListOptions
+from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.descriptors import enabled
 from pilothouse.controllers.manager import ControllerManager, Election
+from pilothouse.controllers.resources import SECRETS
+from pilothouse.errors import Forbidden
 
 TIMES = ElectionTimes(lease_duration=2.0, renew_deadline=1.0, retry_period=0.05)
 
@@ -72,3 +76,42 @@ async def test_a_controller_that_fails_is_started_again(
     async with running(manager):
         await started.get()
         await started.get()
+
+
+async def test_a_controller_starts_with_the_first_object_that_concerns_it(
+    server: ControlledServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = asyncio.Event()
+
+    async def run(context: object) -> None:
+        started.set()
+
+    monkeypatch.setattr("pilothouse.controllers.namespace.controller.run", run)
+    waiting = replace(enabled(["namespace"])[0], concerns=(SECRETS,))
+    async with running(ControllerManager(server.client, [waiting], registry=CollectorRegistry())):
+        namespaces = server.client.resource("v1", "namespaces")
+        await namespaces.create({"metadata": {"name": "unconcerned"}})
+        assert not started.is_set()
+        secrets = server.client.for_resource(SECRETS, namespace="default")
+        await secrets.create({"metadata": {"name": "first"}})
+        async with asyncio.timeout(10):
+            await started.wait()
+
+
+async def test_a_controller_acts_as_its_own_account_which_is_made_for_it(
+    server: ControlledServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused: asyncio.Queue[str] = asyncio.Queue()
+
+    async def run(context: ControllerContext) -> None:
+        try:
+            await context.client.resource("v1", "secrets", namespace="default").list()
+        except Forbidden as error:
+            refused.put_nowait(str(error))
+
+    monkeypatch.setattr("pilothouse.controllers.disruption.controller.run", run)
+    async with managed(server, "disruption"):
+        user = "system:serviceaccount:kube-system:disruption-controller"
+        assert user in await asyncio.wait_for(refused.get(), 10)
+        accounts = server.client.resource("v1", "serviceaccounts", namespace="kube-system")
+        assert await accounts.get("disruption-controller")

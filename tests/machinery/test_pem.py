@@ -42,4 +42,4 @@ def test_blocks_are_found_as_go_finds_them(data: bytes, blocks: list[tuple[str, 
 def test_data_without_blocks_is_read_once(part: bytes) -> None:
     start = time.process_time()
     assert found(part * (3_000_000 // len(part))) == []
-    assert time.process_time() - start < 2
+    assert time.process_time() - start < 10

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,26 @@ from whole_server import whole_server
 
 from pilothouse.client import Client, DeleteOptions, Json, ListOptions, name_of
 from pilothouse.client.clock import cancelled
+from pilothouse.client.rest.transport import HttpRequest, HttpResponse, Transport
 from pilothouse.controllers.context import ControllerConfig
 from pilothouse.controllers.descriptors import enabled
 from pilothouse.controllers.manager import ControllerManager
 
 _PATIENCE = 20
+
+
+class ImpersonatingTransport:
+    """The administrator's requests, made as a controller's service account: with its rights, and no more."""
+
+    def __init__(self, transport: Transport, account: str) -> None:
+        self._transport = transport
+        self._headers = {"impersonate-user": f"system:serviceaccount:kube-system:{account}"}
+
+    async def send(self, request: HttpRequest) -> HttpResponse:
+        return await self._transport.send(replace(request, headers={**request.headers, **self._headers}))
+
+    async def close(self) -> None:
+        return
 
 
 @dataclass(frozen=True)
@@ -27,6 +42,10 @@ class ControlledServer:
 
     client: Client
     config: ControllerConfig = field(default_factory=lambda: ControllerConfig(namespace_deletion_grace_period=0.0))
+
+    def client_as(self, account: str) -> Client:
+        """A client of the service account in kube-system."""
+        return Client(ImpersonatingTransport(self.client.transport, account), user_agent="kube-controller-manager")
 
     async def create_namespace(self, name: str, **fields: Any) -> Json:
         return await self.client.resource("v1", "namespaces").create({"metadata": {"name": name}, **fields})
@@ -62,14 +81,20 @@ class ControlledServer:
 @asynccontextmanager
 async def controlled_server(folder: Path) -> AsyncIterator[ControlledServer]:
     """No controller runs yet."""
-    async with whole_server(folder) as server:
+    async with whole_server(folder, authorization_mode="RBAC") as server:
         yield ControlledServer(server.client(in_process=True))
 
 
 @asynccontextmanager
 async def managed(server: ControlledServer, *choice: str) -> AsyncIterator[None]:
     """The server with these controllers."""
-    manager = ControllerManager(server.client, enabled(choice), registry=CollectorRegistry(), config=server.config)
+    manager = ControllerManager(
+        server.client,
+        enabled(choice),
+        registry=CollectorRegistry(),
+        config=server.config,
+        client_as=server.client_as,
+    )
     async with running(manager):
         yield
 

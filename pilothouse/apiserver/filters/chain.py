@@ -10,6 +10,7 @@ from pilothouse.apiserver.authn.interface import Authenticator
 from pilothouse.apiserver.authn.request_header import STANDARD, RequestHeaders
 from pilothouse.apiserver.authn.superuser import INSECURE_SUPERUSER, AlwaysUser
 from pilothouse.apiserver.authn.tokens import loopback_user
+from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.filters.audit import Auditing, with_audit, with_failed_authentication_audit
 from pilothouse.apiserver.filters.audit_id import with_audit_id
@@ -112,13 +113,18 @@ def insecure_handler_chain(api: Handler, config: ChainConfig) -> Handler:
     return fold(filters, api)
 
 
-def loopback_handler_chain(api: Handler, config: ChainConfig) -> Handler:
-    """The way in for the server's own calls: they are made by system:apiserver, and never wait for those of others."""
+def loopback_handler_chain(api: Handler, config: ChainConfig, user: User | None = None) -> Handler:
+    """The way in for the server's own calls, which never wait for those of others.
+
+    They are made by system:apiserver, who may do everything; or by this user, with the rights that the user has.
+    """
     filters: list[Filter] = [
         *_before_authentication(config),
-        with_authentication(AlwaysUser(loopback_user())),
+        with_authentication(AlwaysUser(user or loopback_user())),
         with_audit(config.auditing),
     ]
+    if user is not None:
+        filters.append(with_authorization(config.authorizer))
     return fold(filters, api)
 
 

@@ -69,6 +69,12 @@ class ControllerOptions:
         365 * 24 * 3600.0,
         "How long a token secret that was made for an account must be unused before it is deleted.",
     )
+    use_service_account_credentials: bool = flag(
+        "use-service-account-credentials",
+        BOOL,
+        True,
+        "Let each controller act as a service account of its own, with the rights that the account has.",
+    )
     leader_elect: bool = flag(
         "leader-elect",
         BOOL,

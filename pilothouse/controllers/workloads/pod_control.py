@@ -1,0 +1,110 @@
+"""Creating and deleting the pods of an owner, with the events that tell of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from pilothouse.client.events.event import NORMAL, WARNING
+from pilothouse.client.events.recorder import EventRecorder
+from pilothouse.client.rest.client import Client
+from pilothouse.client.rest.options import PatchType
+from pilothouse.controllers.namespace_state import is_refusal_of_terminating_namespace
+from pilothouse.controllers.resources import PODS
+from pilothouse.controllers.workloads.owners import controller_ref
+from pilothouse.machinery.errors import NotFound
+from pilothouse.machinery.objects import Json, name_of, namespace_of
+from pilothouse.machinery.status_error import PilothouseError, StatusError
+
+_MAX_PREFIX = 253
+_FIRST_BATCH = 1
+
+
+class NoLabels(PilothouseError):
+    """A template has no labels, so that its pods would never be found again."""
+
+
+class PodControl:
+    """Pods that are made from templates, for owners that then control them."""
+
+    def __init__(self, client: Client, recorder: EventRecorder) -> None:
+        self._pods = client.for_resource(PODS)
+        self._recorder = recorder
+
+    async def create(self, template: Json, owner: Json, *, name: str = "", generate_name: str = "") -> Json:
+        """Raises StatusError, of which the owner's events tell; NoLabels."""
+        pod = pod_from_template(template, owner)
+        if not pod["metadata"]["labels"]:
+            raise NoLabels("unable to create pods, no labels")
+        if generate_name:
+            pod["metadata"]["generateName"] = generate_name
+        if name:
+            pod["metadata"]["name"] = name
+        try:
+            created = await self._pods.namespace(namespace_of(owner)).create(pod)
+        except StatusError as error:
+            if not is_refusal_of_terminating_namespace(error):
+                self._recorder.event(owner, WARNING, "FailedCreate", f"Error creating: {error}")
+            raise
+        self._recorder.event(owner, NORMAL, "SuccessfulCreate", f"Created pod: {name_of(created)}")
+        return created
+
+    async def delete(self, name: str, owner: Json) -> None:
+        """Raises StatusError, of which the owner's events tell; NotFound, of which they do not."""
+        try:
+            await self._pods.namespace(namespace_of(owner)).delete(name)
+        except NotFound:
+            raise
+        except StatusError as error:
+            self._recorder.event(owner, WARNING, "FailedDelete", f"Error deleting: {error}")
+            raise
+        self._recorder.event(owner, NORMAL, "SuccessfulDelete", f"Deleted pod: {name}")
+
+    async def patch(self, pod: Json, changed: Json) -> Json:
+        """A strategic merge patch. Raises StatusError."""
+        return await self._pods.namespace(namespace_of(pod)).patch(name_of(pod), changed, PatchType.STRATEGIC)
+
+
+def pod_from_template(template: Json, owner: Json) -> Json:
+    """A pod with a generated name that the owner controls. Its spec is the template's own: not to be changed."""
+    of = template.get("metadata") or {}
+    meta: Json = {
+        "generateName": pod_prefix(name_of(owner)),
+        "labels": dict(of.get("labels") or {}),
+        "annotations": dict(of.get("annotations") or {}),
+        "ownerReferences": [controller_ref(owner)],
+    }
+    if of.get("finalizers"):
+        meta["finalizers"] = list(of["finalizers"])
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": template.get("spec") or {}}
+
+
+def pod_prefix(owner: str) -> str:
+    """With a dash, if the name is not too long for it."""
+    return f"{owner}-" if len(owner) + 1 <= _MAX_PREFIX else owner
+
+
+async def slow_start(count: int, do: Callable[[], Awaitable[object]]) -> int:
+    """Does it `count` times, in batches that double as long as all of one succeed; returns how often it succeeded.
+
+    A thousand pods that quota refuses cost one refusal, and not a thousand. Raises the first error, as `SlowStartError`
+    with the number of successes.
+    """
+    done, batch = 0, min(count, _FIRST_BATCH)
+    while batch > 0:
+        results = await asyncio.gather(*(do() for _ in range(batch)), return_exceptions=True)
+        errors = [each for each in results if isinstance(each, BaseException)]
+        done += batch - len(errors)
+        if errors:
+            raise SlowStartError(done, errors[0]) from errors[0]
+        batch = min(2 * batch, count - done)
+    return done
+
+
+class SlowStartError(PilothouseError):
+    """The first failure of a batch; `succeeded` says how often it went well before and beside."""
+
+    def __init__(self, succeeded: int, error: BaseException) -> None:
+        super().__init__(str(error))
+        self.succeeded = succeeded
+        self.error = error

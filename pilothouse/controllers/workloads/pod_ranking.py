@@ -1,0 +1,88 @@
+"""Which pods go first when there are too many: those that would be missed least."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import cmp_to_key
+
+from pilothouse.controllers.workloads.pod_state import is_ready, node_name, ready_since
+from pilothouse.machinery.objects import Json, annotations_of, metadata, uid_of
+from pilothouse.machinery.times import parse_time
+
+DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
+_COST = re.compile(r"[-+]?(0|[1-9][0-9]*)")
+_LEAST_COST, _GREATEST_COST = -(2**31), 2**31 - 1
+_PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
+
+
+def sorted_for_deletion(pods: Sequence[Json], now: datetime, ranks: Mapping[str, int] | None = None) -> list[Json]:
+    """Those to be deleted first are first.
+
+    `ranks`, by uid, count the ready pods of the same owner beside each on its node: whoever has more company goes
+    earlier. Ages are compared by powers of two, and pods of one power by their uids, so that it is not always the
+    newest node that is emptied.
+    """
+    known = ranks or {}
+
+    def compare(one: Json, other: Json) -> int:
+        first, second = _state(one, known), _state(other, known)
+        if first != second:
+            return -1 if first < second else 1
+        if is_ready(one) and (order := _newest_first(ready_since(one), ready_since(other), now, (one, other))):
+            return order
+        if (restarts := _restarts(one)) != (others := _restarts(other)):
+            return -1 if restarts > others else 1
+        return _newest_first(_created(one), _created(other), now, (one, other))
+
+    return sorted(pods, key=cmp_to_key(compare))
+
+
+def _state(pod: Json, ranks: Mapping[str, int]) -> tuple[bool, int, bool, int, int]:
+    """Unassigned, pending, not ready, cheap and crowded pods come first."""
+    phase = _PHASES.get((pod.get("status") or {}).get("phase") or "", 0)
+    return bool(node_name(pod)), phase, is_ready(pod), deletion_cost(pod), -ranks.get(uid_of(pod), 0)
+
+
+def deletion_cost(pod: Json) -> int:
+    """What the pod's annotation says; 0 if it says nothing, or nonsense."""
+    text = annotations_of(pod).get(DELETION_COST) or ""
+    if not _COST.fullmatch(text):
+        return 0
+    cost = int(text)
+    return cost if _LEAST_COST <= cost <= _GREATEST_COST else 0
+
+
+def _newest_first(one: datetime | None, other: datetime | None, now: datetime, pods: tuple[Json, Json]) -> int:
+    """A time that is missing counts as newest."""
+    if one == other:
+        return 0
+    if one is None or other is None:
+        return -1 if one is None else 1
+    if difference := _power(now, one) - _power(now, other):
+        return difference
+    return -1 if uid_of(pods[0]) < uid_of(pods[1]) else 1
+
+
+def _power(now: datetime, moment: datetime) -> int:
+    nanoseconds = (now - moment).total_seconds() * 1e9
+    return int(math.log2(nanoseconds)) if nanoseconds > 0 else -1
+
+
+def _created(pod: Json) -> datetime | None:
+    created = metadata(pod).get("creationTimestamp")
+    return parse_time(created) if created else None
+
+
+def _restarts(pod: Json) -> tuple[int, int]:
+    """The most restarts of a container; and of a sidecar."""
+    spec, status = pod.get("spec") or {}, pod.get("status") or {}
+    sidecars = {each.get("name") for each in spec.get("initContainers") or () if each.get("restartPolicy") == "Always"}
+    of_sidecars = (each for each in status.get("initContainerStatuses") or () if each.get("name") in sidecars)
+    return _most(status.get("containerStatuses") or ()), _most(of_sidecars)
+
+
+def _most(statuses: Iterable[Json]) -> int:
+    return max((each.get("restartCount") or 0 for each in statuses), default=0)

@@ -1,0 +1,124 @@
+"""Claiming objects: an owner takes orphans that its selector matches, and lets go of what it matches no more."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import TypeAlias
+
+from pilothouse.client.rest.client import Client
+from pilothouse.client.rest.options import PatchType
+from pilothouse.controllers.workloads.owners import controller_of, controller_ref
+from pilothouse.machinery.errors import Invalid, NotFound
+from pilothouse.machinery.names import GroupVersionResource
+from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, namespace_of, uid_of
+from pilothouse.machinery.selectors.labels import Selector
+from pilothouse.machinery.status_error import PilothouseError, StatusError
+
+Matches: TypeAlias = Callable[[Json], bool]
+Written: TypeAlias = Callable[[Json], None]
+
+
+class CannotAdopt(PilothouseError):
+    """The owner that wants to adopt is about to go, or is another than it was."""
+
+
+class ControllerRefManager:
+    """Claims objects of one resource for one owner, in one pass.
+
+    Before the first adoption the owner is read again from the server (`read_owner`): it may have been deleted, or
+    replaced by another of its name, and the cache may not know it yet. Nothing is adopted or released for an owner
+    that is being deleted.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        resource: GroupVersionResource,
+        owner: Json,
+        selector: Selector,
+        *,
+        read_owner: Callable[[], Awaitable[Json]],
+        finalizers: Sequence[str] = (),
+        on_write: Written | None = None,
+    ) -> None:
+        """`finalizers` are put on what is adopted, and taken off what is released."""
+        self._objects = client.for_resource(resource, namespace=namespace_of(owner))
+        self._owner = owner
+        self._selector = selector
+        self._read_owner = read_owner
+        self._finalizers = list(finalizers)
+        self._on_write = on_write
+        self._may_adopt = False
+
+    async def claim(self, objects: Iterable[Json], matches: Matches | None = None) -> list[Json]:
+        """Return those that the owner controls now; `matches` must hold for them, beside the selector.
+
+        Raises the first error, after all have been tried.
+        """
+        claimed, errors = [], []
+        for obj in objects:
+            try:
+                if await self._claim(obj, matches):
+                    claimed.append(obj)
+            except (StatusError, CannotAdopt) as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]
+        return claimed
+
+    async def _claim(self, obj: Json, matches: Matches | None) -> bool:
+        reference, owner = controller_of(obj), self._owner
+        if reference is not None and reference.get("uid") != uid_of(owner):
+            return False
+        is_match = self._selector.matches(labels_of(obj)) and (matches is None or matches(obj))
+        if reference is not None and is_match:
+            return True
+        if metadata(owner).get("deletionTimestamp"):
+            return False
+        if reference is not None:
+            await self.release(obj)
+            return False
+        return is_match and not metadata(obj).get("deletionTimestamp") and await self._adopt_if_there(obj)
+
+    async def _adopt_if_there(self, obj: Json) -> bool:
+        try:
+            await self.adopt(obj)
+        except NotFound:
+            return False
+        return True
+
+    async def adopt(self, obj: Json) -> None:
+        """Raises CannotAdopt, StatusError."""
+        await self._check_owner(obj)
+        changed: Json = {"uid": uid_of(obj), "ownerReferences": [controller_ref(self._owner)]}
+        if self._finalizers:
+            changed["finalizers"] = self._finalizers
+        await self._patch(obj, changed)
+
+    async def release(self, obj: Json) -> None:
+        """What is gone, or is another of its name by now, needs no release. Raises StatusError."""
+        gone = {"$patch": "delete", "uid": uid_of(self._owner)}
+        changed: Json = {"uid": uid_of(obj), "ownerReferences": [gone]}
+        if self._finalizers:
+            changed["$deleteFromPrimitiveList/finalizers"] = self._finalizers
+        try:
+            await self._patch(obj, changed)
+        except (NotFound, Invalid):
+            return
+
+    async def _patch(self, obj: Json, changed: Json) -> None:
+        written = await self._objects.patch(name_of(obj), {"metadata": changed}, PatchType.STRATEGIC)
+        if self._on_write is not None:
+            self._on_write(written)
+
+    async def _check_owner(self, obj: Json) -> None:
+        if self._may_adopt:
+            return
+        owner, fresh = self._owner, await self._read_owner()
+        what = f"can't adopt {obj.get('kind')} {namespace_of(obj)}/{name_of(obj)} ({uid_of(obj)})"
+        where = f"{namespace_of(owner)}/{name_of(owner)}"
+        if uid_of(fresh) != uid_of(owner):
+            raise CannotAdopt(f"{what}: original {where} is gone: got uid {uid_of(fresh)}, wanted {uid_of(owner)}")
+        if deleted := metadata(fresh).get("deletionTimestamp"):
+            raise CannotAdopt(f"{what}: {where} has just been deleted at {deleted}")
+        self._may_adopt = True
