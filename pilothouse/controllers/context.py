@@ -21,6 +21,7 @@ from pilothouse.client.workqueue.rate_limiters import (
 )
 from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
 from pilothouse.controllers.endpointslice.config import EndpointConfig
+from pilothouse.controllers.job.config import JobConfig
 from pilothouse.controllers.nodelifecycle.config import NodeLifecycleConfig
 from pilothouse.controllers.resourcequota.evaluator import Evaluators
 from pilothouse.machinery.dataclass import dataclass
@@ -51,6 +52,7 @@ class ControllerConfig:
     concurrent_namespace_syncs: int = 10
     namespace_deletion_grace_period: float = 5.0
     """How long other servers may need to see that a namespace is terminating, and to store what they had let in."""
+    concurrent_daemonset_syncs: int = 2
     concurrent_gc_syncs: int = 20
     concurrent_serviceaccount_token_syncs: int = 5
     concurrent_resource_quota_syncs: int = 5
@@ -68,12 +70,14 @@ class ControllerConfig:
     cluster_signing_key_file: Path | None = None
     """The CA that signs certificates. With none, nobody does."""
     cluster_signing_duration: float = 365 * 24 * 3600.0
+    concurrent_statefulset_syncs: int = 5
     terminated_pod_gc_threshold: int = 12500
     """How many pods that have ended are kept; with 0 or less, all."""
     pod_gc_check_period: float = 20.0
     pod_gc_quarantine: float = 40.0
     """How long a node must be missing before the pods on it are deleted."""
     concurrent_ttl_after_finished_syncs: int = 5
+    jobs: JobConfig = field(default_factory=JobConfig)
     concurrent_ephemeralvolume_syncs: int = 5
     pvclaimbinder_sync_period: float = 15.0
     """How often claims that have no volume are looked at again, and volumes that have no claim."""
@@ -88,6 +92,8 @@ class ControllerContext:
     """Where queues and controllers show their metrics."""
     config: ControllerConfig = field(default_factory=ControllerConfig)
     clock: Clock = REAL_CLOCK
+    informer_client: Client | None = None
+    """Reads for all controllers together, and so with the rights of the program; with none, `client` does."""
     _informers: dict[ObjectSelection, SharedInformerFactory] = field(default_factory=dict)
     """Shared by the contexts of all controllers."""
 
@@ -122,7 +128,7 @@ class ControllerContext:
 
     def _factory(self, selection: ObjectSelection) -> SharedInformerFactory:
         return SharedInformerFactory(
-            self.client,
+            self.informer_client or self.client,
             namespace=selection.namespace,
             field_selector=selection.field_selector,
             transform=_without_managed_fields,

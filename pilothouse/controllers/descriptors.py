@@ -12,12 +12,14 @@ from collections.abc import Iterator, Sequence
 
 from pilothouse.controllers.resources import (
     DEPLOYMENTS,
+    JOBS,
     NODES,
     PERSISTENT_VOLUME_CLAIMS,
     PERSISTENT_VOLUMES,
     PODS,
     REPLICA_SETS,
     REPLICATION_CONTROLLERS,
+    STATEFUL_SETS,
     VOLUME_ATTRIBUTES_CLASSES,
 )
 from pilothouse.machinery.dataclass import dataclass
@@ -122,6 +124,13 @@ CONTROLLERS = (
         service_account="generic-garbage-collector",
     ),
     ControllerDescriptor(
+        "job-controller",
+        "job.controller",
+        "job",
+        service_account="job-controller",
+        concerns=(JOBS, PODS),
+    ),
+    ControllerDescriptor(
         "legacy-serviceaccount-token-cleaner-controller",
         "serviceaccount.legacy_token_cleaner",
         "legacy-service-account-token-cleaner",
@@ -208,6 +217,13 @@ CONTROLLERS = (
         "serviceaccount-token-controller",
         "serviceaccount.tokens_controller",
         "serviceaccount-token",
+    ),
+    ControllerDescriptor(
+        "statefulset-controller",
+        "statefulset.controller",
+        "statefulset",
+        service_account="statefulset-controller",
+        concerns=(STATEFUL_SETS,),
     ),
     ControllerDescriptor(
         "taint-eviction-controller",

@@ -123,7 +123,7 @@ class ControllerManager:
         accounts = self._client.for_resource(SERVICE_ACCOUNTS, namespace=_NAMESPACE)
         with suppress(AlreadyExists):
             await accounts.create({"metadata": {"name": account}})
-        return replace(context, client=self._client_as(account))
+        return replace(context, client=self._client_as(account), informer_client=self._client)
 
 
 async def _first_object(resources: Sequence[GroupVersionResource], context: ControllerContext) -> None:

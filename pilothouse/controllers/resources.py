@@ -6,6 +6,8 @@ from pilothouse.machinery.names import GroupVersionResource
 
 CERTIFICATE_SIGNING_REQUESTS = GroupVersionResource("certificates.k8s.io", "v1", "certificatesigningrequests")
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
+CONTROLLER_REVISIONS = GroupVersionResource("apps", "v1", "controllerrevisions")
+DAEMON_SETS = GroupVersionResource("apps", "v1", "daemonsets")
 DEPLOYMENTS = GroupVersionResource("apps", "v1", "deployments")
 DEVICE_CLASSES = GroupVersionResource("resource.k8s.io", "v1", "deviceclasses")
 ENDPOINTS = GroupVersionResource("", "v1", "endpoints")
@@ -27,5 +29,6 @@ RESOURCE_CLAIM_TEMPLATES = GroupVersionResource("resource.k8s.io", "v1", "resour
 SECRETS = GroupVersionResource("", "v1", "secrets")
 SERVICES = GroupVersionResource("", "v1", "services")
 SERVICE_ACCOUNTS = GroupVersionResource("", "v1", "serviceaccounts")
+STATEFUL_SETS = GroupVersionResource("apps", "v1", "statefulsets")
 STORAGE_CLASSES = GroupVersionResource("storage.k8s.io", "v1", "storageclasses")
 VOLUME_ATTRIBUTES_CLASSES = GroupVersionResource("storage.k8s.io", "v1", "volumeattributesclasses")
