@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
@@ -92,10 +92,10 @@ class ControllerContext:
     """Where queues and controllers show their metrics."""
     config: ControllerConfig = field(default_factory=ControllerConfig)
     clock: Clock = REAL_CLOCK
-    informer_client: Client | None = None
-    """Reads for all controllers together, and so with the rights of the program; with none, `client` does."""
     _informers: dict[ObjectSelection, SharedInformerFactory] = field(default_factory=dict)
     """Shared by the contexts of all controllers."""
+    _reader: Client | None = None
+    """What informers read with, who serve controllers with different rights; with none, `client`."""
 
     def informer(self, resource: GroupVersionResource, selection: ObjectSelection = EVERYTHING) -> SharedIndexInformer:
         """The one informer of the resource, or of a part of it. It starts on the event loop's next turn: add handlers
@@ -123,12 +123,16 @@ class ControllerContext:
         )
         return RateLimitingQueue(name, rate_limiter=limiter, registry=self.registry, clock=self.clock)
 
+    def acting_through(self, client: Client) -> ControllerContext:
+        """The context of a controller with rights of its own. Informers are shared, and read as before."""
+        return replace(self, client=client, _reader=self._reader or self.client)
+
     async def close(self) -> None:
         await asyncio.gather(*(factory.shutdown() for factory in self._informers.values()))
 
     def _factory(self, selection: ObjectSelection) -> SharedInformerFactory:
         return SharedInformerFactory(
-            self.informer_client or self.client,
+            self._reader or self.client,
             namespace=selection.namespace,
             field_selector=selection.field_selector,
             transform=_without_managed_fields,
