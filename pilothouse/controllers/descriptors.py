@@ -13,10 +13,16 @@ from collections.abc import Iterator, Sequence
 from pilothouse.controllers.resources import (
     DEPLOYMENTS,
     JOBS,
+    NODES,
+    PERSISTENT_VOLUMES,
+    PERSISTENT_VOLUME_CLAIMS,
     PODS,
-    REPLICA_SETS,
     REPLICATION_CONTROLLERS,
+    REPLICA_SETS,
+    RESOURCE_CLAIMS,
+    RESOURCE_CLAIM_TEMPLATES,
     STATEFUL_SETS,
+    VOLUME_ATTRIBUTES_CLASSES,
 )
 from pilothouse.controllers.resources import DAEMON_SETS, STATEFUL_SETS
 from pilothouse.controllers.resources import CRON_JOBS, JOBS, PODS
@@ -122,6 +128,8 @@ CONTROLLERS = (
         "ephemeral-volume-controller",
         "volume.ephemeral",
         "ephemeral-volume",
+        service_account="ephemeral-volume-controller",
+        concerns=(PODS,),
     ),
     ControllerDescriptor(
         "garbage-collector-controller",
@@ -152,16 +160,22 @@ CONTROLLERS = (
         "node-lifecycle-controller",
         "nodelifecycle.controller",
         "nodelifecycle",
+        service_account="node-controller",
+        concerns=(NODES,),
     ),
     ControllerDescriptor(
         "persistentvolume-binder-controller",
         "volume.persistentvolume.controller",
         "persistentvolume-binder",
+        service_account="persistent-volume-binder",
+        concerns=(PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES),
     ),
     ControllerDescriptor(
         "persistentvolume-expander-controller",
         "volume.expand",
         "persistentvolume-expander",
+        service_account="expand-controller",
+        concerns=(PERSISTENT_VOLUME_CLAIMS,),
     ),
     ControllerDescriptor(
         "persistentvolume-protection-controller",
@@ -196,6 +210,13 @@ CONTROLLERS = (
         concerns=(REPLICATION_CONTROLLERS,),
     ),
     ControllerDescriptor(
+        "resourceclaim-controller",
+        "resourceclaim.controller",
+        "resource-claim-controller",
+        service_account="resource-claim-controller",
+        concerns=(RESOURCE_CLAIMS, RESOURCE_CLAIM_TEMPLATES),
+    ),
+    ControllerDescriptor(
         "resourcequota-controller",
         "resourcequota.controller",
         "resourcequota",
@@ -228,6 +249,8 @@ CONTROLLERS = (
     ControllerDescriptor(
         "taint-eviction-controller",
         "tainteviction.controller",
+        service_account="node-controller",
+        concerns=(NODES,),
     ),
     ControllerDescriptor(
         "token-cleaner-controller",
@@ -246,6 +269,8 @@ CONTROLLERS = (
         "ttl-controller",
         "ttl.controller",
         "ttl",
+        service_account="ttl-controller",
+        concerns=(NODES,),
     ),
     ControllerDescriptor(
         "validatingadmissionpolicy-status-controller",
@@ -255,6 +280,8 @@ CONTROLLERS = (
     ControllerDescriptor(
         "volumeattributesclass-protection-controller",
         "volume.vac_protection",
+        service_account="volumeattributesclass-protection-controller",
+        concerns=(VOLUME_ATTRIBUTES_CLASSES,),
     ),
 )
 """By name."""
