@@ -11,21 +11,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from pilothouse.controllers.resources import (
+    CRON_JOBS,
+    DAEMON_SETS,
     DEPLOYMENTS,
     JOBS,
     NODES,
-    PERSISTENT_VOLUMES,
     PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
     PODS,
-    REPLICATION_CONTROLLERS,
     REPLICA_SETS,
-    RESOURCE_CLAIMS,
+    REPLICATION_CONTROLLERS,
     RESOURCE_CLAIM_TEMPLATES,
+    RESOURCE_CLAIMS,
     STATEFUL_SETS,
     VOLUME_ATTRIBUTES_CLASSES,
 )
-from pilothouse.controllers.resources import DAEMON_SETS, STATEFUL_SETS
-from pilothouse.controllers.resources import CRON_JOBS, JOBS, PODS
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionResource
 
@@ -84,21 +84,25 @@ CONTROLLERS = (
         service_account="clusterrole-aggregation-controller",
     ),
     ControllerDescriptor(
-        "deployment-controller",
-        "deployment.controller",
-        "deployment",
-        service_account="deployment-controller",
-        concerns=(DEPLOYMENTS,),
-        "daemonset-controller",
-        "daemon.controller",
-        "daemonset",
-        service_account="daemon-set-controller",
-        concerns=(DAEMON_SETS,),
         "cronjob-controller",
         "cronjob.controller",
         "cronjob",
         service_account="cronjob-controller",
         concerns=(CRON_JOBS,),
+    ),
+    ControllerDescriptor(
+        "daemonset-controller",
+        "daemon.controller",
+        "daemonset",
+        service_account="daemon-set-controller",
+        concerns=(DAEMON_SETS,),
+    ),
+    ControllerDescriptor(
+        "deployment-controller",
+        "deployment.controller",
+        "deployment",
+        service_account="deployment-controller",
+        concerns=(DEPLOYMENTS,),
     ),
     ControllerDescriptor(
         "disruption-controller",
