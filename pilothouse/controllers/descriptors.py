@@ -45,6 +45,8 @@ class ControllerDescriptor:
     """Its account in kube-system, as which it acts; with none it acts as the program itself."""
     concerns: tuple[GroupVersionResource, ...] = ()
     """The resources whose first object starts it; with none it starts at once."""
+    package: str = "pilothouse.controllers"
+    """Where its module is."""
 
     @property
     def names(self) -> tuple[str, ...]:
