@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from datetime import UTC, datetime
+from pathlib import Path
 
-from pilothouse.client import Client, DeleteOptions, Json, ResourceClient, name_of
+from pilothouse.client import BlockingClient, Client, DeleteOptions, Json, ResourceClient, name_of
 from pilothouse.client.clock import cancelled
+from pilothouse.client.config.kubeconfig import load_kubeconfig
+from pilothouse.client.rest.connect import connect
 from pilothouse.errors import NotFound
 from pilothouse.machinery.times import format_time
 
@@ -23,6 +26,24 @@ async def pods_that_run(client: Client, *, namespace: str = "default") -> AsyncI
         yield
     finally:
         await cancelled(task)
+
+
+@contextmanager
+def pods_that_run_beside(kubeconfig: Path, namespace: str) -> Iterator[None]:
+    """The same in a thread, for tests that wait for commands."""
+    config, stack = load_kubeconfig(kubeconfig), AsyncExitStack()
+
+    async def start() -> None:
+        client = connect(config)
+        stack.push_async_callback(client.close)
+        await stack.enter_async_context(pods_that_run(client, namespace=namespace))
+
+    with BlockingClient(config) as beside:
+        beside.run(start())
+        try:
+            yield
+        finally:
+            beside.run(stack.aclose())
 
 
 async def make_ready(pods: ResourceClient, *names: str, since: datetime | None = None) -> None:
