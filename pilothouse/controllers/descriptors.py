@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from pilothouse.controllers.resources import (
+    CRON_JOBS,
+    DAEMON_SETS,
     DEPLOYMENTS,
     JOBS,
     NODES,
@@ -80,6 +82,20 @@ CONTROLLERS = (
         "clusterroleaggregation.controller",
         "clusterrole-aggregation",
         service_account="clusterrole-aggregation-controller",
+    ),
+    ControllerDescriptor(
+        "cronjob-controller",
+        "cronjob.controller",
+        "cronjob",
+        service_account="cronjob-controller",
+        concerns=(CRON_JOBS,),
+    ),
+    ControllerDescriptor(
+        "daemonset-controller",
+        "daemon.controller",
+        "daemonset",
+        service_account="daemon-set-controller",
+        concerns=(DAEMON_SETS,),
     ),
     ControllerDescriptor(
         "deployment-controller",

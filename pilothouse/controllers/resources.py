@@ -8,6 +8,7 @@ CERTIFICATE_SIGNING_REQUESTS = GroupVersionResource("certificates.k8s.io", "v1",
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
 CONTROLLER_REVISIONS = GroupVersionResource("apps", "v1", "controllerrevisions")
 DAEMON_SETS = GroupVersionResource("apps", "v1", "daemonsets")
+CRON_JOBS = GroupVersionResource("batch", "v1", "cronjobs")
 DEPLOYMENTS = GroupVersionResource("apps", "v1", "deployments")
 DEVICE_CLASSES = GroupVersionResource("resource.k8s.io", "v1", "deviceclasses")
 ENDPOINTS = GroupVersionResource("", "v1", "endpoints")

@@ -20,6 +20,7 @@ from pilothouse.controlplane.leader_election import install_leader_election
 from pilothouse.controlplane.loopback import Loopback
 from pilothouse.controlplane.options.serving import SecureServingOptions
 from pilothouse.controlplane.priorities import API_VERSION_PRIORITIES
+from pilothouse.controlplane.scheduler import install_scheduler
 from pilothouse.extensions.server import ExtensionsServer
 from pilothouse.kube.core.services.lister import ServiceLister
 from pilothouse.kube.server import KubeServer
@@ -47,6 +48,7 @@ def create_server_chain(config: Config) -> Aggregator:
     loopback.bind(aggregator.generic)
     install_leader_election(kube.generic, config, loopback.client)
     install_controllers(aggregator.generic, config.options, loopback)
+    install_scheduler(aggregator.generic, config.options, loopback)
     return aggregator
 
 
