@@ -84,9 +84,7 @@ class SchedulingCycle:
         return nodes if nodes < _ENOUGH else max(nodes * percentage // 100, _ENOUGH)
 
 
-def check_with_nominated(
-    pod: PodInfo, node: NodeInfo, filters: PodFilters, framework: Framework
-) -> Rejection | None:
+def check_with_nominated(pod: PodInfo, node: NodeInfo, filters: PodFilters, framework: Framework) -> Rejection | None:
     """Return the first rejection, with the pods of no less priority that are to come to the node counted as there.
 
     The node must do without them, too: they may never come, and affinity to them would be vain.

@@ -23,6 +23,9 @@ class ControllerOptions:
         "The controllers to run: '*' for those on by default, '-*' for none, 'foo' for foo, '-foo' for all that '*'"
         f" stands for but foo. There are: {', '.join(each.name for each in CONTROLLERS)}.",
     )
+    scheduler: bool = flag(
+        "scheduler", BOOL, True, "Find nodes for pods, as kube-scheduler does. It begins with the first node."
+    )
     cluster_signing_cert_file: str = flag(
         "cluster-signing-cert-file",
         STRING,

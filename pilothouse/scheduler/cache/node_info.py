@@ -131,5 +131,3 @@ def _tally(counts: dict[str, int], key: str, sign: int) -> None:
     counts[key] = counts.get(key, 0) + sign
     if not counts[key]:
         del counts[key]
-
-

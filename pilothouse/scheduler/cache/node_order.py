@@ -1,6 +1,6 @@
 """The order in which nodes are looked at: zone after zone, one node of each, so that a few nodes are of many zones.
 
-    zone a: a1 a2 a3, zone b: b1   → a1 b1 a2 a3
+zone a: a1 a2 a3, zone b: b1   → a1 b1 a2 a3
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""InterPodAffinity: pods that want to be, or not to be, in one place with others. A place is a value of a node label."""
+"""InterPodAffinity: pods that want to be, or not to be, at one place with others. A place is a node label's value."""
 
 from __future__ import annotations
 

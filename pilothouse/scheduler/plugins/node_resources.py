@@ -17,7 +17,7 @@ from pilothouse.scheduler.plugins.handle import Handle
 from pilothouse.scheduler.plugins.interface import Plugin, PreFiltered
 from pilothouse.scheduler.plugins.resource_scores import balanced_allocation, least_allocated
 
-_FITS = "fits"
+_FITS = Rejection("", ())
 
 
 class NodeResourcesFit(Plugin):
@@ -35,7 +35,7 @@ class NodeResourcesFit(Plugin):
         key = f"fit {pod.requests_key}"
 
         def check(node: NodeInfo) -> Rejection | None:
-            known = node.memo.get(key)
+            known: Rejection | None = node.memo.get(key)
             if known is None:
                 known = self._check(pod, node) or _FITS
                 node.remember(key, known)

@@ -44,4 +44,3 @@ def _evenness(requested: Amounts, capacity: Amounts) -> int:
     shares = [min(requested.get(name, 0) / capacity[name], 1.0) for name in _COMPARED if capacity.get(name)]
     deviation = abs(shares[0] - shares[1]) / 2 if len(shares) == 2 else 0.0
     return int((1 - deviation) * MAX_SCORE)
-

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from pilothouse.client.cache.indexer import NAMESPACE_INDEX
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.scheduling.node_affinity import RequiredNodeAffinity, node_affinity_of, required_node_affinity
@@ -68,7 +69,7 @@ def default_constraints(pod: PodInfo, listers: Listers) -> tuple[SpreadConstrain
 def workload_selector(pod: PodInfo, listers: Listers) -> Selector:
     """Return what the services of the pod, and its controller, select together; everything if it has none."""
     labels: dict[str, str] = {}
-    for service in listers.services.by_index("namespace", pod.namespace):
+    for service in listers.services.by_index(NAMESPACE_INDEX, pod.namespace):
         wanted = (service.get("spec") or {}).get("selector") or {}
         if wanted and wanted.items() <= pod.labels.items():
             labels |= wanted
@@ -116,5 +117,3 @@ def _read(constraint: Json, pod: PodInfo, selector: Selector) -> SpreadConstrain
 
 def has_all_labels(node: NodeInfo, constraints: Iterable[SpreadConstraint]) -> bool:
     return all(constraint.topology_key in node.labels for constraint in constraints)
-
-

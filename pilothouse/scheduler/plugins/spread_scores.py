@@ -37,7 +37,11 @@ def scores(
 
 
 def _add_scores(
-    sums: list[float], nodes: Sequence[NodeInfo], counted: Sequence[NodeInfo], constraint: SpreadConstraint, pod: PodInfo
+    sums: list[float],
+    nodes: Sequence[NodeInfo],
+    counted: Sequence[NodeInfo],
+    constraint: SpreadConstraint,
+    pod: PodInfo,
 ) -> None:
     """Places of which there are many count for more, so that those of which there are few do not drown them."""
     key, tolerance = constraint.topology_key, constraint.max_skew - 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pilothouse.scheduler.plugins.default_preemption import DefaultPreemption
 from pilothouse.scheduler.plugins.image_locality import ImageLocality
 from pilothouse.scheduler.plugins.inter_pod_affinity import InterPodAffinity
 from pilothouse.scheduler.plugins.interface import Plugin
@@ -14,7 +15,7 @@ from pilothouse.scheduler.plugins.pod_topology_spread import PodTopologySpread
 from pilothouse.scheduler.plugins.scheduling_gates import SchedulingGates
 from pilothouse.scheduler.plugins.taint_toleration import TaintToleration
 
-PRE_ENQUEUE: tuple[type[Plugin], ...] = (SchedulingGates,)
+PRE_ENQUEUE: tuple[type[Plugin], ...] = (SchedulingGates, DefaultPreemption)
 
 FILTER: tuple[type[Plugin], ...] = (
     NodeUnschedulable,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from pilothouse.client.rest.errors import ConnectionFailed
 from pilothouse.machinery.conditions import find_condition
@@ -20,13 +20,15 @@ from pilothouse.scheduler.cache.pod_info import PodInfo
 from pilothouse.scheduler.diagnosis import Diagnosis, FitError, Rejection
 from pilothouse.scheduler.events import SchedulerEvents
 from pilothouse.scheduler.framework import Framework
+from pilothouse.scheduler.plugins.default_preemption import DefaultPreemption
 from pilothouse.scheduler.pod_writer import DISRUPTION_TARGET, PREEMPTED, PodWriter
-from pilothouse.scheduler.preemption.victims import PLUGIN, Victims, find_victims
+from pilothouse.scheduler.preemption.victims import Victims, find_victims
+from pilothouse.scheduler.queue.scheduling_queue import SchedulingQueue
 
 logger = logging.getLogger(__name__)
 
 _LEAST_CANDIDATES, _PERCENTAGE = 100, 10
-_NOT_HELPFUL = Rejection(PLUGIN, ("Preemption is not helpful for scheduling",), is_final=True)
+_NOT_HELPFUL = Rejection(DefaultPreemption.name, ("Preemption is not helpful for scheduling",), is_final=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +39,12 @@ class Outcome:
 
 
 class Preemption:
-    def __init__(self, framework: Framework, writer: PodWriter, events: SchedulerEvents) -> None:
+    def __init__(
+        self, framework: Framework, queue: SchedulingQueue, writer: PodWriter, events: SchedulerEvents
+    ) -> None:
         self._framework, self._handle, self._writer, self._events = framework, framework.handle, writer, events
+        self._queue = queue
         self._waiting: asyncio.Queue[tuple[PodInfo, Victims]] = asyncio.Queue()
-        self._under_way: set[str] = set()
-        self.on_finished: Callable[[str], None] = lambda uid: None
-        """Is told of each pod whose victims have been deleted, or could not be."""
-
-    def is_under_way(self, uid: str) -> bool:
-        """Return whether pods are being deleted for this one, which must not be tried meanwhile."""
-        return uid in self._under_way
 
     def make_room(self, pod: PodInfo, diagnosis: Diagnosis) -> Outcome:
         """Find the pods that have to go, and have them deleted."""
@@ -58,7 +56,7 @@ class Preemption:
         if isinstance(found, FitError):
             return Outcome("", f"preemption: {found}")
         chosen = min(found, key=lambda victims: victims.cost)
-        self._under_way.add(pod.uid)
+        self._handle.preempting.add(pod.uid)
         self._waiting.put_nowait((pod, chosen))
         return Outcome(chosen.node_name)
 
@@ -101,15 +99,18 @@ class Preemption:
         return candidates
 
     async def _execute(self, pod: PodInfo, victims: Victims) -> None:
+        """The pod is tried again when the victims are gone; at once, if they could not be deleted."""
         try:
             await self._clear_nominations(pod, victims.node_name)
             going = [victim for victim in victims.pods if not victim.is_terminating]
             await asyncio.gather(*(self._delete(victim, pod, victims.node_name) for victim in going))
         except (StatusError, ConnectionFailed) as error:
             logger.warning("can not make room for pod %s on %s: %s", pod.key, victims.node_name, error)
-        finally:
-            self._under_way.discard(pod.uid)
-            self.on_finished(pod.uid)
+            self._handle.preempting.discard(pod.uid)
+            self._queue.activate(pod.uid)
+        else:
+            self._handle.preempting.discard(pod.uid)
+            self._queue.release(pod.uid)
 
     async def _delete(self, victim: PodInfo, pod: PodInfo, node_name: str) -> None:
         await self._writer.preempt(victim, pod.scheduler_name)

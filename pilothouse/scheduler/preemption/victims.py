@@ -13,11 +13,11 @@ from pilothouse.scheduler.cache.pod_info import PodInfo
 from pilothouse.scheduler.cycle import check_with_nominated
 from pilothouse.scheduler.diagnosis import Rejection
 from pilothouse.scheduler.framework import Framework, PodFilters
+from pilothouse.scheduler.plugins.default_preemption import DefaultPreemption
 from pilothouse.scheduler.preemption.budgets import split_by_budgets
 
 _LIFTED = 1 << 31
 """Added to priorities so that none is negative: or else many pods of negative priority would weigh less than few."""
-PLUGIN = "DefaultPreemption"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def find_victims(
     node, filters = node.copy(), filters.copy()
     candidates = sorted((each for each in node.pods.values() if each.priority < pod.priority), key=importance)
     if not candidates:
-        return Rejection(PLUGIN, ("No preemption victims found for incoming pod",), is_final=True)
+        return Rejection(DefaultPreemption.name, ("No preemption victims found for incoming pod",), is_final=True)
     for each in candidates:
         filters.remove_pod(each, node)
     if (rejection := check_with_nominated(pod, node, filters, framework)) is not None:

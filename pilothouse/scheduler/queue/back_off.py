@@ -23,5 +23,5 @@ class BackOff:
         times = queued.errors_in_a_row or queued.unschedulable_count
         if times == 0:
             return queued.since
-        duration = min(self.initial * 2 ** min(times - 1, 30), self.greatest)
+        duration = min(self.initial * float(1 << min(times - 1, 30)), self.greatest)
         return ceil((queued.since + duration) / _WINDOW) * _WINDOW

@@ -109,11 +109,15 @@ class SchedulingQueue:
 
     def activate(self, uid: str) -> None:
         """Let a pod be tried again at once."""
-        queued = (
-            self._unschedulable.pop(uid, None) or self._backing_off.remove(uid) or self._after_errors.remove(uid)
-        )
+        queued = self._unschedulable.pop(uid, None) or self._backing_off.remove(uid) or self._after_errors.remove(uid)
         if queued is not None:
             self._enqueue(queued)
+
+    def release(self, uid: str) -> None:
+        """Ask again whether a pod may be tried that was not let in."""
+        queued = self._unschedulable.get(uid)
+        if queued is not None and queued.gated_by:
+            self._requeue(queued)
 
     async def run(self) -> None:
         """Let those be tried again that have waited very long, until cancelled."""
