@@ -7,7 +7,7 @@ import asyncio
 from datetime import UTC, datetime
 
 from pilothouse.client.cache.keys import meta_namespace_key
-from pilothouse.client.controller.runner import Controller, Requeue
+from pilothouse.client.controller.runner import Controller, Requeue, TryAgain
 from pilothouse.client.events.event import WARNING, EventSource
 from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.client.wait import until
@@ -17,7 +17,7 @@ from pilothouse.controllers.daemon.node_fit import NodeFits
 from pilothouse.controllers.daemon.notifications import Notifications
 from pilothouse.controllers.daemon.placement import Plan, plan_placement
 from pilothouse.controllers.daemon.pods import DaemonPods
-from pilothouse.controllers.daemon.revisions import DaemonRevisions
+from pilothouse.controllers.daemon.revisions import DaemonRevisions, StaleCollisionCount
 from pilothouse.controllers.daemon.rolling_update import plan_update
 from pilothouse.controllers.daemon.status import count, write_status
 from pilothouse.controllers.daemon.strategy import is_rolling
@@ -27,7 +27,7 @@ from pilothouse.controllers.workloads.expectations import ControllerExpectations
 from pilothouse.controllers.workloads.owners import controlled_or_orphaned, index_by_controller
 from pilothouse.controllers.workloads.pod_control import PodControl
 from pilothouse.controllers.workloads.pod_state import is_deleted
-from pilothouse.controllers.workloads.ref_manager import ControllerRefManager
+from pilothouse.controllers.workloads.ref_manager import CannotAdopt, ControllerRefManager
 from pilothouse.controllers.workloads.template_hash import CONTROLLER_REVISION_HASH
 from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json, name_of, namespace_of, uid_of
@@ -83,7 +83,10 @@ class _DaemonSetController:
             return None
         if is_deleted(daemon_set):
             return None  # its revisions may be gone before its pods are, and it could not be said which are updated
-        return await self._update(daemon_set, key)
+        try:
+            return await self._update(daemon_set, key)
+        except (CannotAdopt, StaleCollisionCount) as error:
+            raise TryAgain(str(error)) from error
 
     async def _update(self, daemon_set: Json, key: str) -> Requeue | None:
         revisions, pods = DaemonRevisions(self._context.client, daemon_set), await self._claimed(PODS, daemon_set)

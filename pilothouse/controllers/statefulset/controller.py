@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 
 from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
 from pilothouse.client.cache.keys import last_known_state, meta_namespace_key
-from pilothouse.client.controller.runner import Controller, Requeue
+from pilothouse.client.controller.runner import Controller, Requeue, TryAgain
 from pilothouse.client.events.event import EventSource
 from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.history.history import History
 from pilothouse.controllers.resources import CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS
-from pilothouse.controllers.statefulset.claim_control import StatefulClaims
+from pilothouse.controllers.statefulset.claim_control import ClaimsFailed, StatefulClaims
 from pilothouse.controllers.statefulset.identity import is_member
 from pilothouse.controllers.statefulset.pods import StatefulPods
 from pilothouse.controllers.statefulset.update import StatefulSetUpdate
@@ -23,7 +23,7 @@ from pilothouse.controllers.statefulset.written_versions import WrittenVersions
 from pilothouse.controllers.workloads.owner_lookup import OwnerLookup
 from pilothouse.controllers.workloads.owners import controlled_or_orphaned, controller_of, index_by_controller
 from pilothouse.controllers.workloads.pod_state import is_deleted, is_ready
-from pilothouse.controllers.workloads.ref_manager import ControllerRefManager
+from pilothouse.controllers.workloads.ref_manager import CannotAdopt, ControllerRefManager
 from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json, name_of, namespace_of, resource_version_of
 from pilothouse.machinery.selectors.errors import InvalidSelector
@@ -107,6 +107,12 @@ class _StatefulSetController:
                 self._queue.add_after(meta_namespace_key(owner), seconds)
 
     async def _sync(self, key: str) -> Requeue | None:
+        try:
+            return await self._reconcile(key)
+        except (ClaimsFailed, CannotAdopt) as error:
+            raise TryAgain(str(error)) from error
+
+    async def _reconcile(self, key: str) -> Requeue | None:
         stateful_set = self._sets.indexer.get_by_key(key)
         if stateful_set is None:
             self._versions.forget(key)
