@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from pilothouse.controllers.resources import CRON_JOBS, JOBS, PODS
+from pilothouse.controllers.resources import CRON_JOBS, HORIZONTAL_POD_AUTOSCALERS, JOBS, PODS
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionResource
 
@@ -104,6 +104,13 @@ CONTROLLERS = (
         "garbagecollector.controller",
         "garbagecollector",
         service_account="generic-garbage-collector",
+    ),
+    ControllerDescriptor(
+        "horizontal-pod-autoscaler-controller",
+        "podautoscaler.controller",
+        "horizontalpodautoscaling",
+        service_account="horizontal-pod-autoscaler",
+        concerns=(HORIZONTAL_POD_AUTOSCALERS,),
     ),
     ControllerDescriptor(
         "job-controller",
