@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from functools import cache
 
 from pilothouse.client.cache.indexer import NAMESPACE_INDEX
 from pilothouse.client.cache.shared_informer import SharedIndexInformer
@@ -110,14 +111,14 @@ class MetricSources:
         self, metrics: Mapping[str, PodMetric], share: int, target: Target, resource: str, container: str
     ) -> tuple[int, Use]:
         pods = self.pods_of(target)
-        requests = requests_of(pods, resource, container)
+        requests = cache(lambda: requests_of(pods, resource, container))  # asked for when there is use to compare
         return self._replicas(
             metrics,
             pods,
             target,
             resource,
-            measure=lambda values: utilization(values, requests, share),
-            should_use=lambda name: requests[name] * max(100, share) // 100,
+            measure=lambda values: utilization(values, requests(), share),
+            should_use=lambda name: requests()[name] * max(100, share) // 100,
         )
 
     def _by_average(
