@@ -10,7 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from pilothouse.controllers.resources import CRON_JOBS, HORIZONTAL_POD_AUTOSCALERS, JOBS, PODS
+from pilothouse.controllers.resources import (
+    CRON_JOBS,
+    DAEMON_SETS,
+    DEPLOYMENTS,
+    HORIZONTAL_POD_AUTOSCALERS,
+    JOBS,
+    NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    PODS,
+    REPLICA_SETS,
+    REPLICATION_CONTROLLERS,
+    RESOURCE_CLAIM_TEMPLATES,
+    RESOURCE_CLAIMS,
+    STATEFUL_SETS,
+    VOLUME_ATTRIBUTES_CLASSES,
+)
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionResource
 
@@ -30,6 +46,8 @@ class ControllerDescriptor:
     """Its account in kube-system, as which it acts; with none it acts as the program itself."""
     concerns: tuple[GroupVersionResource, ...] = ()
     """The resources whose first object starts it; with none it starts at once."""
+    package: str = "pilothouse.controllers"
+    """Where its module is."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -76,6 +94,20 @@ CONTROLLERS = (
         concerns=(CRON_JOBS,),
     ),
     ControllerDescriptor(
+        "daemonset-controller",
+        "daemon.controller",
+        "daemonset",
+        service_account="daemon-set-controller",
+        concerns=(DAEMON_SETS,),
+    ),
+    ControllerDescriptor(
+        "deployment-controller",
+        "deployment.controller",
+        "deployment",
+        service_account="deployment-controller",
+        concerns=(DEPLOYMENTS,),
+    ),
+    ControllerDescriptor(
         "disruption-controller",
         "disruption.controller",
         "disruption",
@@ -100,6 +132,13 @@ CONTROLLERS = (
         service_account="endpointslicemirroring-controller",
     ),
     ControllerDescriptor(
+        "ephemeral-volume-controller",
+        "volume.ephemeral",
+        "ephemeral-volume",
+        service_account="ephemeral-volume-controller",
+        concerns=(PODS,),
+    ),
+    ControllerDescriptor(
         "garbage-collector-controller",
         "garbagecollector.controller",
         "garbagecollector",
@@ -117,7 +156,7 @@ CONTROLLERS = (
         "job.controller",
         "job",
         service_account="job-controller",
-        concerns=(JOBS, PODS),  # pods that deleted jobs have left are let go, too
+        concerns=(JOBS, PODS),
     ),
     ControllerDescriptor(
         "legacy-serviceaccount-token-cleaner-controller",
@@ -130,6 +169,27 @@ CONTROLLERS = (
         "namespace.controller",
         "namespace",
         service_account="namespace-controller",
+    ),
+    ControllerDescriptor(
+        "node-lifecycle-controller",
+        "nodelifecycle.controller",
+        "nodelifecycle",
+        service_account="node-controller",
+        concerns=(NODES,),
+    ),
+    ControllerDescriptor(
+        "persistentvolume-binder-controller",
+        "volume.persistentvolume.controller",
+        "persistentvolume-binder",
+        service_account="persistent-volume-binder",
+        concerns=(PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES),
+    ),
+    ControllerDescriptor(
+        "persistentvolume-expander-controller",
+        "volume.expand",
+        "persistentvolume-expander",
+        service_account="expand-controller",
+        concerns=(PERSISTENT_VOLUME_CLAIMS,),
     ),
     ControllerDescriptor(
         "persistentvolume-protection-controller",
@@ -148,6 +208,27 @@ CONTROLLERS = (
         "podgc.controller",
         "podgc",
         service_account="pod-garbage-collector",
+    ),
+    ControllerDescriptor(
+        "replicaset-controller",
+        "replicaset.controller",
+        "replicaset",
+        service_account="replicaset-controller",
+        concerns=(REPLICA_SETS,),
+    ),
+    ControllerDescriptor(
+        "replicationcontroller-controller",
+        "replication.controller",
+        "replicationcontroller",
+        service_account="replication-controller",
+        concerns=(REPLICATION_CONTROLLERS,),
+    ),
+    ControllerDescriptor(
+        "resourceclaim-controller",
+        "resourceclaim.controller",
+        "resource-claim-controller",
+        service_account="resource-claim-controller",
+        concerns=(RESOURCE_CLAIMS, RESOURCE_CLAIM_TEMPLATES),
     ),
     ControllerDescriptor(
         "resourcequota-controller",
@@ -173,6 +254,19 @@ CONTROLLERS = (
         "serviceaccount-token",
     ),
     ControllerDescriptor(
+        "statefulset-controller",
+        "statefulset.controller",
+        "statefulset",
+        service_account="statefulset-controller",
+        concerns=(STATEFUL_SETS,),
+    ),
+    ControllerDescriptor(
+        "taint-eviction-controller",
+        "tainteviction.controller",
+        service_account="node-controller",
+        concerns=(NODES,),
+    ),
+    ControllerDescriptor(
         "token-cleaner-controller",
         "bootstrap.token_cleaner",
         "tokencleaner",
@@ -186,9 +280,22 @@ CONTROLLERS = (
         service_account="ttl-after-finished-controller",
     ),
     ControllerDescriptor(
+        "ttl-controller",
+        "ttl.controller",
+        "ttl",
+        service_account="ttl-controller",
+        concerns=(NODES,),
+    ),
+    ControllerDescriptor(
         "validatingadmissionpolicy-status-controller",
         "validatingadmissionpolicystatus.controller",
         service_account="validatingadmissionpolicy-status-controller",
+    ),
+    ControllerDescriptor(
+        "volumeattributesclass-protection-controller",
+        "volume.vac_protection",
+        service_account="volumeattributesclass-protection-controller",
+        concerns=(VOLUME_ATTRIBUTES_CLASSES,),
     ),
 )
 """By name."""

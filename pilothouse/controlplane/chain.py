@@ -18,8 +18,10 @@ from pilothouse.controlplane.config import Config
 from pilothouse.controlplane.controllers import install_controllers
 from pilothouse.controlplane.leader_election import install_leader_election
 from pilothouse.controlplane.loopback import Loopback
+from pilothouse.controlplane.nodes import install_simulated_nodes
 from pilothouse.controlplane.options.serving import SecureServingOptions
 from pilothouse.controlplane.priorities import API_VERSION_PRIORITIES
+from pilothouse.controlplane.scheduler import install_scheduler
 from pilothouse.extensions.server import ExtensionsServer
 from pilothouse.kube.core.services.lister import ServiceLister
 from pilothouse.kube.server import KubeServer
@@ -47,6 +49,8 @@ def create_server_chain(config: Config) -> Aggregator:
     loopback.bind(aggregator.generic)
     install_leader_election(kube.generic, config, loopback.client)
     install_controllers(aggregator.generic, config.options, loopback)
+    install_scheduler(aggregator.generic, config.options, loopback)
+    install_simulated_nodes(aggregator.generic, config.options, loopback)
     return aggregator
 
 

@@ -23,6 +23,9 @@ class ControllerOptions:
         "The controllers to run: '*' for those on by default, '-*' for none, 'foo' for foo, '-foo' for all that '*'"
         f" stands for but foo. There are: {', '.join(each.name for each in CONTROLLERS)}.",
     )
+    scheduler: bool = flag(
+        "scheduler", BOOL, True, "Find nodes for pods, as kube-scheduler does. It begins with the first node."
+    )
     cluster_signing_cert_file: str = flag(
         "cluster-signing-cert-file",
         STRING,
@@ -32,6 +35,9 @@ class ControllerOptions:
     cluster_signing_key_file: str = flag("cluster-signing-key-file", STRING, "", "File with the key of that CA.")
     cluster_signing_duration: float = flag(
         "cluster-signing-duration", DURATION, 365 * 24 * 3600.0, "How long certificates that are signed live at most."
+    )
+    concurrent_daemonset_syncs: int = flag(
+        "concurrent-daemonset-syncs", INT, 2, "How many daemon sets are worked on at once."
     )
     concurrent_gc_syncs: int = flag(
         "concurrent-gc-syncs", INT, 20, "How many objects the garbage collector works on at once."
@@ -50,6 +56,9 @@ class ControllerOptions:
         INT,
         5,
         "How many token secrets of service accounts are filled at once.",
+    )
+    concurrent_statefulset_syncs: int = flag(
+        "concurrent-statefulset-syncs", INT, 5, "How many stateful sets are worked on at once."
     )
     concurrent_ttl_after_finished_syncs: int = flag(
         "concurrent-ttl-after-finished-syncs", INT, 5, "How many finished jobs are deleted at once."
@@ -98,10 +107,12 @@ class ControllerOptions:
             yield f'"{name}" is not in the list of known controllers'
         yield from self._validate_certificates_and_signing()
         for name, number in (
+            ("daemonset", self.concurrent_daemonset_syncs),
             ("gc", self.concurrent_gc_syncs),
             ("namespace", self.concurrent_namespace_syncs),
             ("resource-quota", self.concurrent_resource_quota_syncs),
             ("serviceaccount-token", self.concurrent_serviceaccount_token_syncs),
+            ("statefulset", self.concurrent_statefulset_syncs),
             ("ttl-after-finished", self.concurrent_ttl_after_finished_syncs),
         ):
             if number < 1:
