@@ -23,6 +23,7 @@ from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
 from pilothouse.controllers.endpointslice.config import EndpointConfig
 from pilothouse.controllers.job.config import JobConfig
 from pilothouse.controllers.nodelifecycle.config import NodeLifecycleConfig
+from pilothouse.controllers.podautoscaler.config import AutoscalerConfig
 from pilothouse.controllers.resourcequota.evaluator import Evaluators
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionResource
@@ -78,6 +79,7 @@ class ControllerConfig:
     """How long a node must be missing before the pods on it are deleted."""
     concurrent_ttl_after_finished_syncs: int = 5
     concurrent_cron_job_syncs: int = 5
+    autoscaler: AutoscalerConfig = field(default_factory=AutoscalerConfig)
     jobs: JobConfig = field(default_factory=JobConfig)
     concurrent_ephemeralvolume_syncs: int = 5
     pvclaimbinder_sync_period: float = 15.0

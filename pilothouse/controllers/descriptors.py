@@ -14,6 +14,7 @@ from pilothouse.controllers.resources import (
     CRON_JOBS,
     DAEMON_SETS,
     DEPLOYMENTS,
+    HORIZONTAL_POD_AUTOSCALERS,
     JOBS,
     NODES,
     PERSISTENT_VOLUME_CLAIMS,
@@ -142,6 +143,13 @@ CONTROLLERS = (
         "garbagecollector.controller",
         "garbagecollector",
         service_account="generic-garbage-collector",
+    ),
+    ControllerDescriptor(
+        "horizontal-pod-autoscaler-controller",
+        "podautoscaler.controller",
+        "horizontalpodautoscaling",
+        service_account="horizontal-pod-autoscaler",
+        concerns=(HORIZONTAL_POD_AUTOSCALERS,),
     ),
     ControllerDescriptor(
         "job-controller",

@@ -36,12 +36,16 @@ class ControllerOptions:
     cluster_signing_duration: float = flag(
         "cluster-signing-duration", DURATION, 365 * 24 * 3600.0, "How long certificates that are signed live at most."
     )
+    concurrent_cron_job_syncs: int = flag(
+        "concurrent-cron-job-syncs", INT, 5, "How many cron jobs are worked on at once."
+    )
     concurrent_daemonset_syncs: int = flag(
         "concurrent-daemonset-syncs", INT, 2, "How many daemon sets are worked on at once."
     )
     concurrent_gc_syncs: int = flag(
         "concurrent-gc-syncs", INT, 20, "How many objects the garbage collector works on at once."
     )
+    concurrent_job_syncs: int = flag("concurrent-job-syncs", INT, 5, "How many jobs are worked on at once.")
     concurrent_namespace_syncs: int = flag(
         "concurrent-namespace-syncs", INT, 10, "How many namespaces are emptied at once."
     )
@@ -108,7 +112,9 @@ class ControllerOptions:
         yield from self._validate_certificates_and_signing()
         for name, number in (
             ("daemonset", self.concurrent_daemonset_syncs),
+            ("cron-job", self.concurrent_cron_job_syncs),
             ("gc", self.concurrent_gc_syncs),
+            ("job", self.concurrent_job_syncs),
             ("namespace", self.concurrent_namespace_syncs),
             ("resource-quota", self.concurrent_resource_quota_syncs),
             ("serviceaccount-token", self.concurrent_serviceaccount_token_syncs),

@@ -16,6 +16,7 @@ from pilothouse.controlplane.options.api_enablement import APIEnablementOptions
 from pilothouse.controlplane.options.audit import AuditOptions
 from pilothouse.controlplane.options.authentication import AuthenticationOptions
 from pilothouse.controlplane.options.authorization import AuthorizationOptions
+from pilothouse.controlplane.options.autoscaler import AutoscalerOptions
 from pilothouse.controlplane.options.compatibility import CompatibilityOptions
 from pilothouse.controlplane.options.controllers import ControllerOptions
 from pilothouse.controlplane.options.coordinated_leadership import CoordinatedLeadershipOptions
@@ -66,6 +67,7 @@ SECTIONS: dict[str, type[Any]] = {
     "request_header": RequestHeaderOptions,
     "controllers": ControllerOptions,
     "endpoint_controllers": EndpointControllerOptions,
+    "autoscaler": AutoscalerOptions,
     "simulation": SimulationOptions,
     "pilothouse": PilothouseOptions,
 }
@@ -96,6 +98,7 @@ class Options:
     request_header: RequestHeaderOptions = field(default_factory=RequestHeaderOptions)
     controllers: ControllerOptions = field(default_factory=ControllerOptions)
     endpoint_controllers: EndpointControllerOptions = field(default_factory=EndpointControllerOptions)
+    autoscaler: AutoscalerOptions = field(default_factory=AutoscalerOptions)
     simulation: SimulationOptions = field(default_factory=SimulationOptions)
     pilothouse: PilothouseOptions = field(default_factory=PilothouseOptions)
     given: frozenset[str] = frozenset()
