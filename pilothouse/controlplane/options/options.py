@@ -26,6 +26,7 @@ from pilothouse.controlplane.options.features import FeatureOptions
 from pilothouse.controlplane.options.kubelet import KubeletOptions
 from pilothouse.controlplane.options.logs import LogsOptions
 from pilothouse.controlplane.options.misc import MiscOptions
+from pilothouse.controlplane.options.node_controllers import NodeControllerOptions
 from pilothouse.controlplane.options.oidc import OIDCOptions
 from pilothouse.controlplane.options.pilothouse import PilothouseOptions
 from pilothouse.controlplane.options.request_header import RequestHeaderOptions
@@ -66,6 +67,7 @@ SECTIONS: dict[str, type[Any]] = {
     "request_header": RequestHeaderOptions,
     "controllers": ControllerOptions,
     "endpoint_controllers": EndpointControllerOptions,
+    "node_controllers": NodeControllerOptions,
     "simulation": SimulationOptions,
     "pilothouse": PilothouseOptions,
 }
@@ -96,6 +98,7 @@ class Options:
     request_header: RequestHeaderOptions = field(default_factory=RequestHeaderOptions)
     controllers: ControllerOptions = field(default_factory=ControllerOptions)
     endpoint_controllers: EndpointControllerOptions = field(default_factory=EndpointControllerOptions)
+    node_controllers: NodeControllerOptions = field(default_factory=NodeControllerOptions)
     simulation: SimulationOptions = field(default_factory=SimulationOptions)
     pilothouse: PilothouseOptions = field(default_factory=PilothouseOptions)
     given: frozenset[str] = frozenset()
