@@ -87,7 +87,7 @@ def with_versions(version: Json, said: list[Json], now: datetime) -> Json:
         "reason": f"CommonEncodingVersion{word.capitalize()}",
         "message": f"Common encoding version {word}",
     }
-    before = next((each for each in old.get("conditions") or () if each["type"] == _EQUAL), {})
+    before: Json = next((each for each in old.get("conditions") or () if each["type"] == _EQUAL), {})
     switched = common and old.get("commonEncodingVersion") and common != old["commonEncodingVersion"]
     if before.get("status") == condition["status"] and not switched:
         condition["lastTransitionTime"] = before.get("lastTransitionTime")
