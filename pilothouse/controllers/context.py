@@ -84,6 +84,8 @@ class ControllerConfig:
     concurrent_ephemeralvolume_syncs: int = 5
     pvclaimbinder_sync_period: float = 15.0
     """How often claims that have no volume are looked at again, and volumes that have no claim."""
+    simulated_load_balancer_range: str = "192.0.2.0/24"
+    """The addresses that services of type LoadBalancer get. By default, those that are for documentation only."""
     node_lifecycle: NodeLifecycleConfig = field(default_factory=NodeLifecycleConfig)
 
 

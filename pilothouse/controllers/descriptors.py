@@ -15,6 +15,7 @@ from pilothouse.controllers.resources import (
     DAEMON_SETS,
     DEPLOYMENTS,
     HORIZONTAL_POD_AUTOSCALERS,
+    INGRESSES,
     JOBS,
     NODES,
     PERSISTENT_VOLUME_CLAIMS,
@@ -24,7 +25,10 @@ from pilothouse.controllers.resources import (
     REPLICATION_CONTROLLERS,
     RESOURCE_CLAIM_TEMPLATES,
     RESOURCE_CLAIMS,
+    SERVICE_CIDRS,
+    SERVICES,
     STATEFUL_SETS,
+    STORAGE_VERSIONS,
     VOLUME_ATTRIBUTES_CLASSES,
 )
 from pilothouse.machinery.dataclass import dataclass
@@ -243,6 +247,20 @@ CONTROLLERS = (
         service_account="root-ca-cert-publisher",
     ),
     ControllerDescriptor(
+        "service-cidr-controller",
+        "servicecidrs.controller",
+        service_account="service-cidrs-controller",
+        concerns=(SERVICE_CIDRS,),
+    ),
+    ControllerDescriptor(
+        "service-lb-controller",
+        "loadbalancer.services",
+        "service",
+        service_account="service-controller",
+        with_simulation=True,
+        concerns=(SERVICES,),
+    ),
+    ControllerDescriptor(
         "serviceaccount-controller",
         "serviceaccount.controller",
         "serviceaccount",
@@ -254,11 +272,26 @@ CONTROLLERS = (
         "serviceaccount-token",
     ),
     ControllerDescriptor(
+        "simulated-ingress-controller",
+        "loadbalancer.ingresses",
+        with_simulation=True,
+        has_every_right=True,
+        concerns=(INGRESSES,),
+    ),
+    ControllerDescriptor(
         "statefulset-controller",
         "statefulset.controller",
         "statefulset",
         service_account="statefulset-controller",
         concerns=(STATEFUL_SETS,),
+    ),
+    ControllerDescriptor(
+        "storageversion-garbage-collector-controller",
+        "storageversiongc.controller",
+        "storage-version-gc",
+        service_account="storage-version-garbage-collector",
+        features=("APIServerIdentity", "StorageVersionAPI"),
+        concerns=(STORAGE_VERSIONS,),
     ),
     ControllerDescriptor(
         "taint-eviction-controller",

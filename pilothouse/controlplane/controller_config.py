@@ -8,6 +8,7 @@ from pathlib import Path
 from pilothouse.controllers.context import ControllerConfig, SignToken
 from pilothouse.controllers.endpointslice.config import EndpointConfig
 from pilothouse.controllers.job.config import JobConfig
+from pilothouse.controllers.nodelifecycle.config import NodeLifecycleConfig
 from pilothouse.controllers.podautoscaler.config import AutoscalerConfig
 from pilothouse.controllers.serviceaccount.token_secrets import LEGACY_ISSUER
 from pilothouse.controlplane.certificates.paths import CertificatePaths
@@ -46,6 +47,10 @@ def controller_config(options: CompletedOptions) -> ControllerConfig:
         concurrent_cron_job_syncs=given.concurrent_cron_job_syncs,
         autoscaler=AutoscalerConfig(**asdict(options.autoscaler)),
         jobs=JobConfig(concurrent_syncs=given.concurrent_job_syncs),
+        concurrent_ephemeralvolume_syncs=given.concurrent_ephemeralvolume_syncs,
+        pvclaimbinder_sync_period=given.pvclaimbinder_sync_period,
+        node_lifecycle=NodeLifecycleConfig(**asdict(options.node_controllers)),
+        simulated_load_balancer_range=given.simulated_load_balancer_range,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from ipaddress import ip_network
 from typing import ClassVar
 
 from pilothouse.controllers.descriptors import ALL, CONTROLLERS, unknown
@@ -67,6 +68,22 @@ class ControllerOptions:
     concurrent_ttl_after_finished_syncs: int = flag(
         "concurrent-ttl-after-finished-syncs", INT, 5, "How many finished jobs are deleted at once."
     )
+    concurrent_ephemeralvolume_syncs: int = flag(
+        "concurrent-ephemeralvolume-syncs", INT, 5, "For how many pods claims of ephemeral volumes are made at once."
+    )
+    pvclaimbinder_sync_period: float = flag(
+        "pvclaimbinder-sync-period",
+        DURATION,
+        15.0,
+        "How often claims without a volume are looked at again, and volumes without a claim.",
+    )
+    simulated_load_balancer_range: str = flag(
+        "simulated-load-balancer-range",
+        STRING,
+        "192.0.2.0/24",
+        "The addresses that services of type LoadBalancer get where nodes are simulated. The last one is that of"
+        " ingresses of the class `simulated`.",
+    )
     terminated_pod_gc_threshold: int = flag(
         "terminated-pod-gc-threshold", INT, 12500, "How many pods that have ended are kept; with 0 or less, all."
     )
@@ -120,9 +137,14 @@ class ControllerOptions:
             ("serviceaccount-token", self.concurrent_serviceaccount_token_syncs),
             ("statefulset", self.concurrent_statefulset_syncs),
             ("ttl-after-finished", self.concurrent_ttl_after_finished_syncs),
+            ("ephemeralvolume", self.concurrent_ephemeralvolume_syncs),
         ):
             if number < 1:
                 yield f"concurrent-{name}-syncs must be greater than 0, but got {number}"
+        try:
+            ip_network(self.simulated_load_balancer_range)
+        except ValueError as error:
+            yield f"simulated-load-balancer-range: {error}"
         if self.legacy_service_account_token_clean_up_period <= 0:
             yield "legacy-service-account-token-clean-up-period must be greater than 0"
         if self.leader_elect:

@@ -27,6 +27,7 @@ from pilothouse.controlplane.options.features import FeatureOptions
 from pilothouse.controlplane.options.kubelet import KubeletOptions
 from pilothouse.controlplane.options.logs import LogsOptions
 from pilothouse.controlplane.options.misc import MiscOptions
+from pilothouse.controlplane.options.node_controllers import NodeControllerOptions
 from pilothouse.controlplane.options.oidc import OIDCOptions
 from pilothouse.controlplane.options.pilothouse import PilothouseOptions
 from pilothouse.controlplane.options.request_header import RequestHeaderOptions
@@ -68,6 +69,7 @@ SECTIONS: dict[str, type[Any]] = {
     "controllers": ControllerOptions,
     "endpoint_controllers": EndpointControllerOptions,
     "autoscaler": AutoscalerOptions,
+    "node_controllers": NodeControllerOptions,
     "simulation": SimulationOptions,
     "pilothouse": PilothouseOptions,
 }
@@ -99,6 +101,7 @@ class Options:
     controllers: ControllerOptions = field(default_factory=ControllerOptions)
     endpoint_controllers: EndpointControllerOptions = field(default_factory=EndpointControllerOptions)
     autoscaler: AutoscalerOptions = field(default_factory=AutoscalerOptions)
+    node_controllers: NodeControllerOptions = field(default_factory=NodeControllerOptions)
     simulation: SimulationOptions = field(default_factory=SimulationOptions)
     pilothouse: PilothouseOptions = field(default_factory=PilothouseOptions)
     given: frozenset[str] = frozenset()
