@@ -10,6 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from pilothouse.controllers.resources import (
+    DEPLOYMENTS,
+    JOBS,
+    PODS,
+    REPLICA_SETS,
+    REPLICATION_CONTROLLERS,
+    STATEFUL_SETS,
+)
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionResource
 
@@ -70,6 +78,13 @@ CONTROLLERS = (
         service_account="clusterrole-aggregation-controller",
     ),
     ControllerDescriptor(
+        "deployment-controller",
+        "deployment.controller",
+        "deployment",
+        service_account="deployment-controller",
+        concerns=(DEPLOYMENTS,),
+    ),
+    ControllerDescriptor(
         "disruption-controller",
         "disruption.controller",
         "disruption",
@@ -94,10 +109,22 @@ CONTROLLERS = (
         service_account="endpointslicemirroring-controller",
     ),
     ControllerDescriptor(
+        "ephemeral-volume-controller",
+        "volume.ephemeral",
+        "ephemeral-volume",
+    ),
+    ControllerDescriptor(
         "garbage-collector-controller",
         "garbagecollector.controller",
         "garbagecollector",
         service_account="generic-garbage-collector",
+    ),
+    ControllerDescriptor(
+        "job-controller",
+        "job.controller",
+        "job",
+        service_account="job-controller",
+        concerns=(JOBS, PODS),
     ),
     ControllerDescriptor(
         "legacy-serviceaccount-token-cleaner-controller",
@@ -110,6 +137,21 @@ CONTROLLERS = (
         "namespace.controller",
         "namespace",
         service_account="namespace-controller",
+    ),
+    ControllerDescriptor(
+        "node-lifecycle-controller",
+        "nodelifecycle.controller",
+        "nodelifecycle",
+    ),
+    ControllerDescriptor(
+        "persistentvolume-binder-controller",
+        "volume.persistentvolume.controller",
+        "persistentvolume-binder",
+    ),
+    ControllerDescriptor(
+        "persistentvolume-expander-controller",
+        "volume.expand",
+        "persistentvolume-expander",
     ),
     ControllerDescriptor(
         "persistentvolume-protection-controller",
@@ -128,6 +170,20 @@ CONTROLLERS = (
         "podgc.controller",
         "podgc",
         service_account="pod-garbage-collector",
+    ),
+    ControllerDescriptor(
+        "replicaset-controller",
+        "replicaset.controller",
+        "replicaset",
+        service_account="replicaset-controller",
+        concerns=(REPLICA_SETS,),
+    ),
+    ControllerDescriptor(
+        "replicationcontroller-controller",
+        "replication.controller",
+        "replicationcontroller",
+        service_account="replication-controller",
+        concerns=(REPLICATION_CONTROLLERS,),
     ),
     ControllerDescriptor(
         "resourcequota-controller",
@@ -153,6 +209,17 @@ CONTROLLERS = (
         "serviceaccount-token",
     ),
     ControllerDescriptor(
+        "statefulset-controller",
+        "statefulset.controller",
+        "statefulset",
+        service_account="statefulset-controller",
+        concerns=(STATEFUL_SETS,),
+    ),
+    ControllerDescriptor(
+        "taint-eviction-controller",
+        "tainteviction.controller",
+    ),
+    ControllerDescriptor(
         "token-cleaner-controller",
         "bootstrap.token_cleaner",
         "tokencleaner",
@@ -166,9 +233,18 @@ CONTROLLERS = (
         service_account="ttl-after-finished-controller",
     ),
     ControllerDescriptor(
+        "ttl-controller",
+        "ttl.controller",
+        "ttl",
+    ),
+    ControllerDescriptor(
         "validatingadmissionpolicy-status-controller",
         "validatingadmissionpolicystatus.controller",
         service_account="validatingadmissionpolicy-status-controller",
+    ),
+    ControllerDescriptor(
+        "volumeattributesclass-protection-controller",
+        "volume.vac_protection",
     ),
 )
 """By name."""

@@ -13,7 +13,7 @@ import importlib
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import field, replace
+from dataclasses import field
 from typing import TypeAlias
 
 from prometheus_client import CollectorRegistry
@@ -123,7 +123,7 @@ class ControllerManager:
         accounts = self._client.for_resource(SERVICE_ACCOUNTS, namespace=_NAMESPACE)
         with suppress(AlreadyExists):
             await accounts.create({"metadata": {"name": account}})
-        return replace(context, client=self._client_as(account))
+        return context.acting_through(self._client_as(account))
 
 
 async def _first_object(resources: Sequence[GroupVersionResource], context: ControllerContext) -> None:

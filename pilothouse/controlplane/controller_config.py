@@ -25,6 +25,7 @@ def controller_config(options: CompletedOptions) -> ControllerConfig:
     return ControllerConfig(
         concurrent_namespace_syncs=given.concurrent_namespace_syncs,
         namespace_deletion_grace_period=_SHARED_STORE_GRACE if options.etcd.servers else _OWN_STORE_GRACE,
+        concurrent_daemonset_syncs=given.concurrent_daemonset_syncs,
         concurrent_gc_syncs=given.concurrent_gc_syncs,
         concurrent_serviceaccount_token_syncs=given.concurrent_serviceaccount_token_syncs,
         concurrent_resource_quota_syncs=given.concurrent_resource_quota_syncs,
@@ -38,6 +39,7 @@ def controller_config(options: CompletedOptions) -> ControllerConfig:
         cluster_signing_key_file=Path(given.cluster_signing_key_file or own.ca_key),
         cluster_signing_duration=given.cluster_signing_duration,
         terminated_pod_gc_threshold=given.terminated_pod_gc_threshold,
+        concurrent_statefulset_syncs=given.concurrent_statefulset_syncs,
         concurrent_ttl_after_finished_syncs=given.concurrent_ttl_after_finished_syncs,
     )
 

@@ -13,7 +13,7 @@ _HEADER = (b"cache-control", b"no-cache, private")
 def with_cache_control(handler: Handler) -> Handler:
     async def control(request: Request) -> Response:
         response = await handler(request)
-        if not any(name == b"cache-control" for name, _ in response.headers):
+        if b"cache-control" not in dict(response.headers):
             response.headers.append(_HEADER)
         return response
 

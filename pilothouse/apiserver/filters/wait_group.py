@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-from pilothouse.apiserver.filters.long_running import is_long_running
 from pilothouse.apiserver.http import Filter, Handler, Request, Response
 from pilothouse.machinery.server_errors import ServiceUnavailable
 
@@ -53,7 +52,7 @@ class WaitGroup:
 def with_wait_group(group: WaitGroup) -> Filter:
     def wrap(handler: Handler) -> Handler:
         async def count(request: Request) -> Response:
-            if is_long_running(request.info):
+            if request.info.is_long_running:
                 return await handler(request)
             if not group.enter():
                 raise ServiceUnavailable("apiserver is shutting down", details={"retryAfterSeconds": 1})

@@ -36,6 +36,9 @@ class ControllerOptions:
     cluster_signing_duration: float = flag(
         "cluster-signing-duration", DURATION, 365 * 24 * 3600.0, "How long certificates that are signed live at most."
     )
+    concurrent_daemonset_syncs: int = flag(
+        "concurrent-daemonset-syncs", INT, 2, "How many daemon sets are worked on at once."
+    )
     concurrent_gc_syncs: int = flag(
         "concurrent-gc-syncs", INT, 20, "How many objects the garbage collector works on at once."
     )
@@ -53,6 +56,9 @@ class ControllerOptions:
         INT,
         5,
         "How many token secrets of service accounts are filled at once.",
+    )
+    concurrent_statefulset_syncs: int = flag(
+        "concurrent-statefulset-syncs", INT, 5, "How many stateful sets are worked on at once."
     )
     concurrent_ttl_after_finished_syncs: int = flag(
         "concurrent-ttl-after-finished-syncs", INT, 5, "How many finished jobs are deleted at once."
@@ -101,10 +107,12 @@ class ControllerOptions:
             yield f'"{name}" is not in the list of known controllers'
         yield from self._validate_certificates_and_signing()
         for name, number in (
+            ("daemonset", self.concurrent_daemonset_syncs),
             ("gc", self.concurrent_gc_syncs),
             ("namespace", self.concurrent_namespace_syncs),
             ("resource-quota", self.concurrent_resource_quota_syncs),
             ("serviceaccount-token", self.concurrent_serviceaccount_token_syncs),
+            ("statefulset", self.concurrent_statefulset_syncs),
             ("ttl-after-finished", self.concurrent_ttl_after_finished_syncs),
         ):
             if number < 1:

@@ -1,7 +1,7 @@
 """Cron schedules, read as robfig/cron's standard parser does: five fields, or a descriptor such as @every 1h30m.
 
-    check_schedule("*/5 9-17 * * MON-FRI")   → fine
-    check_schedule("61 * * * *")             → ScheduleError: end of range (61) above maximum (59): 61
+    parse_schedule("*/5 9-17 * * MON-FRI")   → a CronSchedule
+    parse_schedule("61 * * * *")             → ScheduleError: end of range (61) above maximum (59): 61
 
 A field is a list of ranges with commas between them; a range is `*`, `?`, `a` or `a-b`, each with an optional `/step`.
 """
@@ -10,13 +10,23 @@ from __future__ import annotations
 
 import re
 from dataclasses import field
+from datetime import tzinfo
 
-from pilothouse.kube.batch.time_zones import TimeZoneError, load_location
+from pilothouse.machinery.cron.schedule import CronSchedule, Every, Field, Schedule
+from pilothouse.machinery.cron.time_zones import TimeZoneError, load_location
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.durations import DurationError, parse_duration
 from pilothouse.machinery.gofmt import quote
 
-_DESCRIPTORS = frozenset({"@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"})
+_DESCRIPTORS = {
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+    "@monthly": "0 0 1 * *",
+    "@weekly": "0 0 * * 0",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@hourly": "0 * * * *",
+}
 _EVERY = "@every "
 _INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _SPACE = re.compile(r"[\t\n\v\f\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
@@ -53,48 +63,58 @@ FIELDS = (
 """Minute, hour, day of the month, month, day of the week."""
 
 
-def check_schedule(spec: str) -> None:
+def parse_schedule(spec: str) -> Schedule:
     """Raises ScheduleError."""
     if not spec:
         raise ScheduleError("empty spec string")
+    zone: tzinfo | None = None
     if spec.startswith(("TZ=", "CRON_TZ=")):
-        spec = _without_time_zone(spec)
-    if spec.startswith("@"):
-        _check_descriptor(spec)
-        return
+        name, spec = _time_zone(spec)
+        zone = _location(name)
+    if spec.startswith(_EVERY):
+        return _every(spec)
+    if spec.startswith("@") and spec not in _DESCRIPTORS:
+        raise ScheduleError(f"unrecognized descriptor: {spec}")
+    return _cron(_DESCRIPTORS.get(spec, spec), zone)
+
+
+def _cron(spec: str, zone: tzinfo | None) -> CronSchedule:
     words = [word for word in _SPACE.split(spec) if word]
     if len(words) != len(FIELDS):
         raise ScheduleError(f"expected exactly {len(FIELDS)} fields, found {len(words)}: [{' '.join(words)}]")
-    for word, bounds in zip(words, FIELDS, strict=True):
-        for expression in filter(None, word.split(",")):
-            _check_range(expression, bounds)
+    minutes, hours, days, months, weekdays = map(_field, words, FIELDS)
+    return CronSchedule(minutes=minutes, hours=hours, days=days, months=months, weekdays=weekdays, zone=zone)
 
 
-def _without_time_zone(spec: str) -> str:
+def _time_zone(spec: str) -> tuple[str, str]:
+    """Return the name of the zone, and the rest."""
     zone, space, rest = spec.partition(" ")
-    name = zone.partition("=")[2]
     if not space:
         # The parser cuts the name at a space that is not there, which Go reports so.
         raise ScheduleError("invalid schedule format: runtime error: slice bounds out of range [:-1]")
+    return zone.partition("=")[2], rest.strip()
+
+
+def _location(name: str) -> tzinfo | None:
     try:
-        load_location(name)
+        return load_location(name)
     except TimeZoneError as error:
         raise ScheduleError(f"provided bad location {name}: {error}") from None
-    return rest.strip()
 
 
-def _check_descriptor(descriptor: str) -> None:
-    if descriptor in _DESCRIPTORS:
-        return
-    if not descriptor.startswith(_EVERY):
-        raise ScheduleError(f"unrecognized descriptor: {descriptor}")
+def _every(descriptor: str) -> Every:
     try:
-        parse_duration(descriptor.removeprefix(_EVERY))
+        return Every(parse_duration(descriptor.removeprefix(_EVERY)) // 1_000_000_000)
     except DurationError as error:
         raise ScheduleError(f"failed to parse duration {descriptor}: {error}") from None
 
 
-def _check_range(expression: str, bounds: Bounds) -> None:
+def _field(word: str, bounds: Bounds) -> Field:
+    ranges = [_range(expression, bounds) for expression in filter(None, word.split(","))]
+    return Field(frozenset().union(*(each.values for each in ranges)), any(each.is_any for each in ranges))
+
+
+def _range(expression: str, bounds: Bounds) -> Field:
     limits, *steps = expression.split("/")
     found = _limits(expression, limits, bounds)
     if len(steps) > 1:
@@ -106,6 +126,8 @@ def _check_range(expression: str, bounds: Bounds) -> None:
     _check_limits(expression, found, bounds)
     if step == 0:
         raise ScheduleError(f"step of range should be a positive number: {expression}")
+    values = range(found.start, found.end + 1, step)
+    return Field(frozenset(values), is_any=limits.startswith(("*", "?")) and step == 1)
 
 
 def _check_limits(expression: str, found: _Range, bounds: Bounds) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, tzinfo
 from zoneinfo import ZoneInfo
 
 from pilothouse.machinery.bounded_cache import bounded_cache
@@ -15,14 +16,17 @@ class TimeZoneError(ValueError):
     """The message is Go's."""
 
 
-def load_location(name: str) -> None:
-    """Raises TimeZoneError for a name that stands for no time zone."""
-    if name in ("", "UTC", "Local"):
-        return
+def load_location(name: str) -> tzinfo | None:
+    """Return the zone; None for the machine's own. Raises TimeZoneError for a name that stands for no time zone."""
+    if name in ("", "UTC"):
+        return UTC
+    if name == "Local":
+        return None
     if ".." in name or name[0] in "/\\":
         raise TimeZoneError("time: invalid location name")
     if not _exists(name):
         raise TimeZoneError(f"unknown time zone {name}")
+    return ZoneInfo(name)
 
 
 def validate_time_zone(name: str | None, path: Path) -> Errors:
