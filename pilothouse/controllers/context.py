@@ -77,6 +77,7 @@ class ControllerConfig:
     pod_gc_quarantine: float = 40.0
     """How long a node must be missing before the pods on it are deleted."""
     concurrent_ttl_after_finished_syncs: int = 5
+    concurrent_cron_job_syncs: int = 5
     jobs: JobConfig = field(default_factory=JobConfig)
     concurrent_ephemeralvolume_syncs: int = 5
     pvclaimbinder_sync_period: float = 15.0

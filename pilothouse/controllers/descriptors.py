@@ -11,12 +11,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from pilothouse.controllers.resources import (
+    CRON_JOBS,
+    DAEMON_SETS,
     DEPLOYMENTS,
     JOBS,
+    NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
     PODS,
     REPLICA_SETS,
     REPLICATION_CONTROLLERS,
+    RESOURCE_CLAIM_TEMPLATES,
+    RESOURCE_CLAIMS,
     STATEFUL_SETS,
+    VOLUME_ATTRIBUTES_CLASSES,
 )
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionResource
@@ -78,6 +86,20 @@ CONTROLLERS = (
         service_account="clusterrole-aggregation-controller",
     ),
     ControllerDescriptor(
+        "cronjob-controller",
+        "cronjob.controller",
+        "cronjob",
+        service_account="cronjob-controller",
+        concerns=(CRON_JOBS,),
+    ),
+    ControllerDescriptor(
+        "daemonset-controller",
+        "daemon.controller",
+        "daemonset",
+        service_account="daemon-set-controller",
+        concerns=(DAEMON_SETS,),
+    ),
+    ControllerDescriptor(
         "deployment-controller",
         "deployment.controller",
         "deployment",
@@ -112,6 +134,8 @@ CONTROLLERS = (
         "ephemeral-volume-controller",
         "volume.ephemeral",
         "ephemeral-volume",
+        service_account="ephemeral-volume-controller",
+        concerns=(PODS,),
     ),
     ControllerDescriptor(
         "garbage-collector-controller",
@@ -142,16 +166,22 @@ CONTROLLERS = (
         "node-lifecycle-controller",
         "nodelifecycle.controller",
         "nodelifecycle",
+        service_account="node-controller",
+        concerns=(NODES,),
     ),
     ControllerDescriptor(
         "persistentvolume-binder-controller",
         "volume.persistentvolume.controller",
         "persistentvolume-binder",
+        service_account="persistent-volume-binder",
+        concerns=(PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES),
     ),
     ControllerDescriptor(
         "persistentvolume-expander-controller",
         "volume.expand",
         "persistentvolume-expander",
+        service_account="expand-controller",
+        concerns=(PERSISTENT_VOLUME_CLAIMS,),
     ),
     ControllerDescriptor(
         "persistentvolume-protection-controller",
@@ -186,6 +216,13 @@ CONTROLLERS = (
         concerns=(REPLICATION_CONTROLLERS,),
     ),
     ControllerDescriptor(
+        "resourceclaim-controller",
+        "resourceclaim.controller",
+        "resource-claim-controller",
+        service_account="resource-claim-controller",
+        concerns=(RESOURCE_CLAIMS, RESOURCE_CLAIM_TEMPLATES),
+    ),
+    ControllerDescriptor(
         "resourcequota-controller",
         "resourcequota.controller",
         "resourcequota",
@@ -218,6 +255,8 @@ CONTROLLERS = (
     ControllerDescriptor(
         "taint-eviction-controller",
         "tainteviction.controller",
+        service_account="node-controller",
+        concerns=(NODES,),
     ),
     ControllerDescriptor(
         "token-cleaner-controller",
@@ -236,6 +275,8 @@ CONTROLLERS = (
         "ttl-controller",
         "ttl.controller",
         "ttl",
+        service_account="ttl-controller",
+        concerns=(NODES,),
     ),
     ControllerDescriptor(
         "validatingadmissionpolicy-status-controller",
@@ -245,6 +286,8 @@ CONTROLLERS = (
     ControllerDescriptor(
         "volumeattributesclass-protection-controller",
         "volume.vac_protection",
+        service_account="volumeattributesclass-protection-controller",
+        concerns=(VOLUME_ATTRIBUTES_CLASSES,),
     ),
 )
 """By name."""

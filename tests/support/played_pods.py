@@ -25,11 +25,11 @@ def just_now() -> str:
     return format_time(datetime.now(UTC))
 
 
-async def run_pods(pods: ResourceClient, names: Iterable[str], *, since: str = NOW_OR_BEFORE) -> None:
-    """Put the pods on a node, if they are on none, and let them be ready there."""
+async def run_pods(pods: ResourceClient, names: Iterable[str], *, node: str = "n1", since: str = NOW_OR_BEFORE) -> None:
+    """Put the pods on the node, if they are on none, and let them be ready there."""
     for name in names:
         if not (await pods.get(name))["spec"].get("nodeName"):
-            binding = {"metadata": {"name": name}, "target": {"kind": "Node", "name": "somewhere"}}
+            binding = {"metadata": {"name": name}, "target": {"kind": "Node", "name": node}}
             await pods.create(binding, name=name, subresource="binding")
         await pods.patch(name, {"status": running(since=since)}, subresource="status")
 

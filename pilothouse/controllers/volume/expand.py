@@ -112,7 +112,5 @@ def grown_status(claim: Json) -> Json:
         status["allocatedResources"] = {**(status.get("allocatedResources") or {}), **size}
     if wants_other_class(claim):
         status["currentVolumeAttributesClassName"] = claim["spec"]["volumeAttributesClassName"]
-    conditions = [
-        each for each in status.pop("conditions", None) or () if each["type"] not in (*_RESIZING, *_MODIFYING)
-    ]
+    conditions = [each for each in status.pop("conditions", None) or () if each["type"] not in _UNDER_WAY]
     return status | ({"conditions": conditions} if conditions else {})

@@ -18,6 +18,9 @@ class Schedule(Protocol):
     def next_after(self, moment: datetime) -> datetime | None:
         """Return the first time after this one at which the schedule is due; None if it is not within years."""
 
+    def last_until(self, now: datetime, after: datetime) -> datetime | None:
+        """Return the last time at which it is due, up to now, if it begins after some time; None if there is none."""
+
 
 @dataclass(frozen=True, slots=True)
 class Field:
@@ -36,7 +39,15 @@ class Every:
     seconds: int
 
     def next_after(self, moment: datetime) -> datetime | None:
-        return moment.replace(microsecond=0) + timedelta(seconds=max(1, self.seconds))
+        return moment.replace(microsecond=0) + self._delay
+
+    def last_until(self, now: datetime, after: datetime) -> datetime | None:
+        first = after.replace(microsecond=0) + self._delay
+        return first + (now - first) // self._delay * self._delay if first <= now else None
+
+    @property
+    def _delay(self) -> timedelta:
+        return timedelta(seconds=max(1, self.seconds))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +79,21 @@ class CronSchedule:
             else:
                 return due
         return None
+
+    def last_until(self, now: datetime, after: datetime) -> datetime | None:
+        """It is found by halving the time in which it lies, however often the schedule is due in that."""
+        found = self.next_after(after)
+        if found is None or found > now:
+            return None
+        early, late = found, now
+        while late - early >= _SECOND:
+            middle = early + (late - early) / 2
+            due = self.next_after(middle)
+            if due is not None and due <= now:
+                early = found = due
+            else:
+                late = middle
+        return found
 
     def _is_on(self, day: datetime) -> bool:
         """Where both the day of the month and of the week are given, one is enough."""
