@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
 
 from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
 from pilothouse.client.cache.keys import deletion_handling_key, meta_namespace_key
 from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
-from pilothouse.client.rest.options import DeleteOptions, PatchType
+from pilothouse.client.rest.options import DeleteOptions
+from pilothouse.client.rest.resource import ResourceClient
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.resources import PODS
 from pilothouse.machinery.errors import Conflict, NotFound
@@ -22,7 +24,7 @@ from pilothouse.nodes.pods.happenings import mount_failed
 from pilothouse.nodes.pods.machine import advance
 from pilothouse.nodes.pods.phase import ENDED
 from pilothouse.nodes.pods.restore import restore
-from pilothouse.nodes.pods.status import Addresses, status_patch
+from pilothouse.nodes.pods.status import Addresses, new_status
 from pilothouse.nodes.pods.world import World
 from pilothouse.nodes.running.agenda import Agenda
 from pilothouse.nodes.running.events import NodeEvents
@@ -32,7 +34,7 @@ from pilothouse.nodes.running.record import Record
 
 logger = logging.getLogger(__name__)
 
-_AGAIN = 1.0
+_AGAIN, _SOON = 1.0, 0.01
 _LONGEST_MOUNT_RETRY = 5.0
 
 
@@ -148,8 +150,10 @@ class Pods:
         record.is_busy = True
         try:
             await self._go_on(key, record)
-        except (NotFound, Conflict):
+        except NotFound:
             self._forget(key)  # the informer brings another pod of this name, if there is one
+        except Conflict:
+            await self._read_again(key, record)
         except (StatusError, ConnectionFailed, InvalidResponse) as error:
             logger.warning("pod %s could not be written: %s", key, error)
             self._agenda.add(key, self._clock.wall() + _AGAIN)
@@ -158,6 +162,14 @@ class Pods:
         if record.heard - {record.written}:
             self._agenda.add(key)
         record.heard.clear()
+
+    async def _read_again(self, key: str, record: Record) -> None:
+        """Somebody else has written the pod, and the cache does not have that yet."""
+        with suppress(StatusError, ConnectionFailed, InvalidResponse):
+            pod = await self._pods_beside(record.pod).get(name_of(record.pod))
+            if uid_of(pod) == uid_of(record.pod):
+                record.take(pod)
+        self._agenda.add(key, self._clock.wall() + _SOON)
 
     async def _go_on(self, key: str, record: Record) -> None:
         await self._clear(key, record)
@@ -190,14 +202,16 @@ class Pods:
         return World(self._config, lambda name: self._behaviors.of_container(pod, name), uid_of(pod), record.obstacle)
 
     async def _write(self, record: Record) -> None:
+        """A whole status is written, not a patch: nobody else writes it at the same time, and it costs less."""
         pod = record.pod
-        patch = status_patch(pod, record.state, self._addresses_of(record), self._clock.wall())
-        if patch is None:
-            return
-        pods = self._client.for_resource(PODS, namespace=namespace_of(pod))
-        answer = await pods.patch(name_of(pod), patch, PatchType.STRATEGIC, subresource="status")
-        record.written = resource_version_of(answer)
-        record.take(answer)
+        status = new_status(pod, record.state, self._addresses_of(record), self._clock.wall())
+        if status is not None:
+            answer = await self._pods_beside(pod).update_status({**pod, "status": status})
+            record.written = resource_version_of(answer)
+            record.take(answer)
+
+    def _pods_beside(self, pod: Json) -> ResourceClient:
+        return self._client.for_resource(PODS, namespace=namespace_of(pod))
 
     def _addresses_of(self, record: Record) -> Addresses:
         host = address_of(self._fleet.nodes[record.node])
@@ -209,6 +223,6 @@ class Pods:
 
     async def _end(self, key: str, record: Record) -> None:
         if record.must_be_removed:
-            pods = self._client.for_resource(PODS, namespace=namespace_of(record.pod))
-            await pods.delete(name_of(record.pod), DeleteOptions(grace_period_seconds=0, uid=uid_of(record.pod)))
+            options = DeleteOptions(grace_period_seconds=0, uid=uid_of(record.pod))
+            await self._pods_beside(record.pod).delete(name_of(record.pod), options)
         self._forget(key)
