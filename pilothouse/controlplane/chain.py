@@ -18,6 +18,7 @@ from pilothouse.controlplane.config import Config
 from pilothouse.controlplane.controllers import install_controllers
 from pilothouse.controlplane.leader_election import install_leader_election
 from pilothouse.controlplane.loopback import Loopback
+from pilothouse.controlplane.nodes import install_simulated_nodes
 from pilothouse.controlplane.options.serving import SecureServingOptions
 from pilothouse.controlplane.priorities import API_VERSION_PRIORITIES
 from pilothouse.extensions.server import ExtensionsServer
@@ -47,6 +48,7 @@ def create_server_chain(config: Config) -> Aggregator:
     loopback.bind(aggregator.generic)
     install_leader_election(kube.generic, config, loopback.client)
     install_controllers(aggregator.generic, config.options, loopback)
+    install_simulated_nodes(aggregator.generic, config.options, loopback)
     return aggregator
 
 

@@ -15,7 +15,7 @@ class SimulationConfig:
     """The capacity of a node that does not say otherwise."""
     zones: int = 3
     """Over how many zones the nodes are spread."""
-    cluster_cidr: str = "10.244.0.0/16"
+    cluster_cidr: str = "10.128.0.0/10"
     node_cidr_mask_size: int = 24
     """The addresses of pods; each node gets a part of them."""
     node_address_cidr: str = "172.18.0.0/16"
@@ -30,6 +30,11 @@ class SimulationConfig:
     """How long the seconds of probes and back-offs are: 1 is as on real nodes."""
     kubelet_port: int = 10250
     """Where the kubelet of every node is said to listen."""
+
+    renew_interval: float = 10.0
+    """How often a node renews its lease. Where there are very many nodes, less often: see `leases.py`."""
+    writers: int = 16
+    """How many pods are written at once."""
 
     def scaled(self, seconds: float) -> float:
         return seconds * self.time_scale

@@ -30,6 +30,7 @@ from pilothouse.controlplane.options.oidc import OIDCOptions
 from pilothouse.controlplane.options.pilothouse import PilothouseOptions
 from pilothouse.controlplane.options.request_header import RequestHeaderOptions
 from pilothouse.controlplane.options.serving import InsecureServingOptions, SecureServingOptions
+from pilothouse.controlplane.options.simulation import SimulationOptions
 from pilothouse.controlplane.options.token_webhook import TokenWebhookOptions
 from pilothouse.controlplane.options.upstream_flags import (
     UNSUPPORTED,
@@ -65,6 +66,7 @@ SECTIONS: dict[str, type[Any]] = {
     "request_header": RequestHeaderOptions,
     "controllers": ControllerOptions,
     "endpoint_controllers": EndpointControllerOptions,
+    "simulation": SimulationOptions,
     "pilothouse": PilothouseOptions,
 }
 """By their name in Options, in the order of the help."""
@@ -94,6 +96,7 @@ class Options:
     request_header: RequestHeaderOptions = field(default_factory=RequestHeaderOptions)
     controllers: ControllerOptions = field(default_factory=ControllerOptions)
     endpoint_controllers: EndpointControllerOptions = field(default_factory=EndpointControllerOptions)
+    simulation: SimulationOptions = field(default_factory=SimulationOptions)
     pilothouse: PilothouseOptions = field(default_factory=PilothouseOptions)
     given: frozenset[str] = frozenset()
     """The names of the flags that the command line has."""

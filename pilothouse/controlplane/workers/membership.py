@@ -64,6 +64,7 @@ class Membership:
             secure_serving=replace(options.secure_serving, secure_port=port, permit_port_sharing=True),
             insecure_serving=options.insecure_serving if self.is_first else replace(options.insecure_serving, port=0),
             controllers=options.controllers if self.is_first else replace(options.controllers, controllers=("-*",)),
+            simulation=replace(options.simulation, runs_here=self.is_first),
         )
 
 

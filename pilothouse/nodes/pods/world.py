@@ -12,6 +12,8 @@ from pilothouse.nodes.config import SimulationConfig
 
 BehaviorOf: TypeAlias = Callable[[str], ContainerBehavior]
 
+_SHORTEST = 0.001
+
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
@@ -33,6 +35,6 @@ class World:
     @property
     def delay(self) -> float:
         """How long something takes that takes a moment: for one pod always the same, so that what its containers do
-        at the same time is told at the same time."""
+        at the same time is told at the same time. Never nothing: or else what ends and begins again would for ever."""
         share = zlib.crc32(f"{self.config.seed}/{self.uid}".encode()) / 0xFFFFFFFF
-        return self.config.delay * (1.0 + self.config.jitter * share)
+        return max(self.config.delay * (1.0 + self.config.jitter * share), _SHORTEST)
