@@ -27,12 +27,6 @@ from pilothouse.nodes.pods.world import World
 _CALM = 600.0
 """Whoever has run for so long begins anew with its back-offs."""
 
-<<<<<<< HEAD
-_AT_ONCE, _A_MOMENT = 5, 0.01
-"""How much happens to a container at the same time, and how long the rest waits: delays may all be 0."""
-
-=======
->>>>>>> wf
 
 class Moment:
     """The present: what is due by now happens, and the first thing that is not is remembered."""
@@ -54,20 +48,11 @@ class Moment:
 
 def step(moment: Moment, container: Container, state: ContainerState) -> ContainerState:
     """Return what has become of the container by now."""
-<<<<<<< HEAD
-    for _ in range(_AT_ONCE):
-=======
     while True:  # comes to an end, because no container that has ended is started again at the same moment
->>>>>>> wf
         after = _STEPS[state.stage](moment, container, state)
         if after is state:
             return state
         state = after
-<<<<<<< HEAD
-    moment.has_come(moment.now + _A_MOMENT)
-    return state
-=======
->>>>>>> wf
 
 
 def terminated(state: ContainerState, exit_code: int, reason: str, now: float) -> ContainerState:

@@ -12,11 +12,7 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, metadata, uid_of
 from pilothouse.nodes.pods.conditions import conditions_of
 from pilothouse.nodes.pods.containers import EPHEMERAL, INIT, MAIN, SIDECAR, Container, containers_of
-<<<<<<< HEAD
-from pilothouse.nodes.pods.phase import phase_of
-=======
 from pilothouse.nodes.pods.phase import ENDED, PENDING, phase_of
->>>>>>> wf
 from pilothouse.nodes.pods.state import RUNNING, WAITING, ContainerState, PodState, Termination
 
 _LISTS = {
@@ -68,15 +64,11 @@ def _status(pod: Json, state: PodState, addresses: Addresses) -> Json:
 
 
 def _phase(pod: Json, containers: Sequence[Container], state: PodState) -> str:
-<<<<<<< HEAD
-    return state.phase or phase_of(pod, containers, state.containers, terminal=False)
-=======
     """Return the phase; one that ends is not said while anything still runs."""
     if state.phase:
         return state.phase
     phase = phase_of(pod, containers, state.containers, terminal=False)
     return (pod.get("status") or {}).get("phase") or PENDING if phase in ENDED else phase
->>>>>>> wf
 
 
 def _changed_conditions(pod: Json, state: PodState, phase: str, now: float) -> Iterator[Json]:
