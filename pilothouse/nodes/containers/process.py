@@ -14,6 +14,10 @@ MAX_PIPED: Final = 16 * 1024 * 1024
 Sleep: TypeAlias = Callable[[float], Awaitable[None]]
 
 
+class NoRoom(Exception):
+    """A program took more memory than it is given."""
+
+
 class Input(Protocol):
     async def read(self) -> bytes:
         """Return what comes next; nothing at the end."""
@@ -41,14 +45,14 @@ class Given:
 
 
 class Kept:
-    """Output that somebody else reads later, as far as there is room."""
+    """Output that somebody else reads later. Raises NoRoom where it is too much."""
 
     def __init__(self) -> None:
         self.data = bytearray()
 
     async def write(self, data: bytes) -> None:
         if len(self.data) + len(data) > MAX_PIPED:
-            raise BrokenPipeError("no room")
+            raise NoRoom
         self.data += data
 
 
@@ -86,7 +90,7 @@ class Process:
         return 1
 
     async def read_all(self) -> bytes:
-        """Return the whole input. Raises OSError where it is too much."""
+        """Return the whole input. Raises NoRoom where it is too much."""
         found = Kept()
         while data := await self.stdin.read():
             await found.write(data)

@@ -14,7 +14,8 @@ from pilothouse.nodes.containers.words import BadSyntax, Sign, words
 
 SHELLS: Final = frozenset({"sh", "bash", "ash", "dash"})
 NOT_FOUND: Final = 127
-_REDIRECTIONS: Final = (">", ">>", "<", "2>")
+_REDIRECTIONS: Final = (">", "1>", ">>", "<", "2>")
+_TO_ERRORS: Final = (">&2", "1>&2")
 _ENDS: Final = (";", "\n", "&", "&&", "||")
 
 
@@ -70,6 +71,8 @@ class _Command:
     words: list[str] = field(default_factory=list)
     redirections: list[tuple[str, str]] = field(default_factory=list)
     merges_errors: bool = False
+    only_errors: bool = False
+    """All that it writes, it writes as errors."""
 
 
 class Shell:
@@ -113,6 +116,7 @@ class Shell:
 
     async def _run_redirected(self, command: _Command, stdin: Input, stdout: Output) -> int:
         stderr: Output = stdout if command.merges_errors else self._process.stderr
+        stdout = self._process.stderr if command.only_errors else stdout
         kept: list[tuple[str, str, Kept]] = []
         for sign, name in command.redirections:
             if sign == "<":
@@ -188,6 +192,8 @@ def _pipeline(tokens: Iterator[str | Sign]) -> tuple[list[_Command], str | None]
             return commands, token.text
         elif token.text == "2>&1":
             commands[-1].merges_errors = True
+        elif token.text in _TO_ERRORS:
+            commands[-1].only_errors = True
         elif token.text in _REDIRECTIONS:
             name = next(tokens, None)
             if not isinstance(name, str):

@@ -11,7 +11,7 @@ from pilothouse.machinery.dataclass import dataclass
 Lookup: TypeAlias = Callable[[str], str]
 """The value of a variable; nothing for one that is not set."""
 
-_SIGNS: Final = re.compile(r"&&|\|\||>>|2>&1|2>|[;|<>&\n]")
+_SIGNS: Final = re.compile(r"&&|\|\||>>|2>&1|1?>&2|2>|1>|[;|<>&\n]")
 _VARIABLE: Final = re.compile(r"\$(?:\{(\w+)\}|(\w+)|([?$#]))")
 _BLANK: Final = " \t\r"
 
@@ -57,8 +57,8 @@ class _Scanner:
         yield from self._finished()
 
     def _is_inside(self, sign: str) -> bool:
-        """Whether 2> stands within a word, such as x2>y."""
-        return sign.startswith("2") and self._word is not None
+        """Whether the number of a sign such as 2> stands at the end of a word, as in x2>y."""
+        return sign[0].isdigit() and self._word is not None
 
     def _finished(self) -> Iterator[str]:
         if self._word is not None:

@@ -13,7 +13,7 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.server_errors import InternalError
 from pilothouse.nodes.behavior.model import ExecAnswer
-from pilothouse.nodes.containers.process import Kept, NoInput, Process
+from pilothouse.nodes.containers.process import Kept, NoInput, NoRoom, Process
 from pilothouse.nodes.containers.shell import SHELLS, CommandNotFound, run_command
 from pilothouse.nodes.kubelet.host import Host, running_spec
 from pilothouse.nodes.kubelet.logs import LogOptions, log_of
@@ -24,6 +24,7 @@ from pilothouse.nodes.kubelet.websocket_sessions import websocket_session
 
 _PROMPT: Final = "/ # "
 _INTERRUPTED: Final = 130
+_KILLED: Final = 137
 _MISSING: Final = (
     "error executing command in container: failed to exec in container: OCI runtime exec failed: exec failed: unable "
     'to start container process: exec: "{}": executable file not found in $PATH: unknown'
@@ -59,6 +60,8 @@ class InContainer:
             return error_status(InternalError.of(_MISSING.format(missing)))
         except Interrupted:
             code = _INTERRUPTED
+        except NoRoom:
+            code = _KILLED
         return exit_status(code) if code else SUCCESS
 
     def _process(self, command: list[str], session: Session) -> Process:

@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Protocol
+from collections.abc import Callable
 
+from pilothouse.client.cache.shared_informer import SharedIndexInformer
 from pilothouse.machinery.objects import Json
 from pilothouse.nodes.behavior.model import ContainerBehavior
 from pilothouse.nodes.containers.container import Containers, spec_of
-
-
-class PodSource(Protocol):
-    """The pods as the simulation knows them. Nobody changes them."""
-
-    def get(self, namespace: str, name: str) -> Json | None: ...
-
-    def on_node(self, node: str) -> Iterable[Json]: ...
-
-    async def changed(self, namespace: str, name: str) -> None:
-        """Returns when the pod has changed, or is gone."""
+from pilothouse.nodes.kubelet.pods import KnownPods
 
 
 class Host:
-    def __init__(self, pods: PodSource, behavior: Callable[[Json, str], ContainerBehavior]) -> None:
-        """`behavior` is that of a container of the pod, by its name."""
-        self.pods = pods
-        self.behavior = behavior
+    """`pods` are those that an informer knows, `behavior` is that of a container of a pod, by its name."""
+
+    def __init__(self, pods: SharedIndexInformer, behavior: Callable[[Json, str], ContainerBehavior]) -> None:
         self.containers = Containers()
+        self.pods = KnownPods(pods, gone=self.containers.forget)
+        self.behavior = behavior
 
 
 def container_status(pod: Json, name: str) -> Json:

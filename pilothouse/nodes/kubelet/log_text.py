@@ -12,7 +12,7 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, name_of, namespace_of
 from pilothouse.nodes.containers.container import Container, environment_of, hostname_of
 from pilothouse.nodes.containers.files import Files, Space
-from pilothouse.nodes.containers.process import NoInput, Process
+from pilothouse.nodes.containers.process import NoInput, NoRoom, Process
 from pilothouse.nodes.containers.shell import CommandNotFound, run_command
 
 STDOUT, STDERR = "Stdout", "Stderr"
@@ -50,7 +50,7 @@ async def _written(pod: Json, spec: Json, words: list[str]) -> list[LogLine] | N
         await run_command(process)
     except CommandNotFound:
         return None
-    except OSError:
+    except NoRoom:
         pass
     return recorder.finished()
 
@@ -73,7 +73,7 @@ class _Recorder:
         *lines, self._open[stream] = (self._open[stream] + data).split(b"\n")
         self._lines += (LogLine(self._now, line, stream) for line in lines)
         if len(self._lines) > _MAX_LINES:
-            raise BrokenPipeError
+            raise NoRoom
 
     def finished(self) -> list[LogLine]:
         rest = (LogLine(self._now, text, stream) for stream, text in self._open.items() if text)

@@ -18,7 +18,7 @@ def _node(pod: Json) -> tuple[str, ...]:
     return ((pod.get("spec") or {}).get("nodeName") or "",)
 
 
-class InformerPods:
+class KnownPods:
     def __init__(self, informer: SharedIndexInformer, gone: Callable[[str], None]) -> None:
         """`gone` is called with the UID of each pod that is no more."""
         self._indexer = informer.indexer
