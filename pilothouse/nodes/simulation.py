@@ -14,7 +14,7 @@ from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.resources import PODS
 from pilothouse.machinery.conditions import is_true
 from pilothouse.machinery.errors import AlreadyExists
-from pilothouse.machinery.objects import name_of
+from pilothouse.machinery.objects import Json, name_of
 from pilothouse.nodes.behavior.behaviors import SIMULATED_BEHAVIORS, Behaviors
 from pilothouse.nodes.behavior.definition import DEFINITION
 from pilothouse.nodes.config import SimulationConfig
@@ -40,7 +40,7 @@ class Simulation:
         self.behaviors = Behaviors(lambda node: self.fleet.labels(node))
         self.fleet = Fleet(context, config, self.behaviors)
         self.pods = Pods(context, config, self.behaviors, self.fleet)
-        self.host = Host(context.informer(PODS), self.behaviors.of_container)
+        self.host = Host(context.informer(PODS), self.behaviors, self._nodes_alive)
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -50,6 +50,9 @@ class Simulation:
             tasks.create_task(self.fleet.run())
             tasks.create_task(self.pods.run())
             tasks.create_task(serve_kubelets(self.host, self._kubelet))
+
+    def _nodes_alive(self) -> list[Json]:
+        return [node for name, node in self.fleet.nodes.items() if self.fleet.is_alive(name)]
 
     async def _follow_behaviors(self) -> None:
         """Returns when all that is said so far is known: nobody shall be healthy who must not be."""

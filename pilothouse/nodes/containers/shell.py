@@ -155,7 +155,9 @@ class Shell:
             case ["cd", *rest]:
                 return await self._change_directory(process, rest[0] if rest else "/root")
             case ["export", *pairs]:
-                environment.update(each.split("=", 1) for each in pairs if "=" in each)
+                environment.update(
+                    {name: value for name, sign, value in (each.partition("=") for each in pairs) if sign}
+                )
                 return 0
             case [":" | "set" | "trap" | "wait", *_]:
                 return 0

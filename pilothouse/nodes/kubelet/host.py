@@ -6,18 +6,23 @@ from collections.abc import Callable
 
 from pilothouse.client.cache.shared_informer import SharedIndexInformer
 from pilothouse.machinery.objects import Json
+from pilothouse.nodes.behavior.behaviors import Behaviors
 from pilothouse.nodes.behavior.model import ContainerBehavior
 from pilothouse.nodes.containers.container import Containers, spec_of
 from pilothouse.nodes.kubelet.pods import KnownPods
 
 
 class Host:
-    """`pods` are those that an informer knows, `behavior` is that of a container of a pod, by its name."""
+    """`pods` are those that an informer knows, `nodes` those that are simulated and alive."""
 
-    def __init__(self, pods: SharedIndexInformer, behavior: Callable[[Json, str], ContainerBehavior]) -> None:
+    def __init__(self, pods: SharedIndexInformer, behaviors: Behaviors, nodes: Callable[[], list[Json]]) -> None:
         self.containers = Containers()
         self.pods = KnownPods(pods, gone=self.containers.forget)
-        self.behavior = behavior
+        self.nodes = nodes
+        self._behaviors = behaviors
+
+    def behavior(self, pod: Json, container: str) -> ContainerBehavior:
+        return self._behaviors.of_container(pod, container)
 
 
 def container_status(pod: Json, name: str) -> Json:

@@ -6,8 +6,9 @@ import asyncio
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
-from pilothouse.client.cache.keys import DeletedFinalStateUnknown
+from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
+from pilothouse.client.cache.indexer import NAMESPACE_INDEX
+from pilothouse.client.cache.keys import last_known_state
 from pilothouse.client.cache.shared_informer import SharedIndexInformer
 from pilothouse.machinery.objects import Json, name_of, namespace_of, uid_of
 
@@ -35,6 +36,10 @@ class KnownPods:
     def on_node(self, node: str) -> Iterable[Json]:
         return self._indexer.by_index(_NODE_INDEX, node)
 
+    def all_in(self, namespace: str) -> Iterable[Json]:
+        """Return the pods of a namespace; with none, all."""
+        return self._indexer.by_index(NAMESPACE_INDEX, namespace) if namespace else self._indexer.list()
+
     async def changed(self, namespace: str, name: str) -> None:
         """Returns when the pod has changed, or is gone."""
         told: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -52,7 +57,7 @@ class KnownPods:
             if not told.done():
                 told.set_result(None)
 
-    def _deleted(self, last: Json | DeletedFinalStateUnknown) -> None:
-        pod = last.obj if isinstance(last, DeletedFinalStateUnknown) else last
-        self._gone(uid_of(pod))
-        self._changed(pod)
+    def _deleted(self, deleted: Deleted) -> None:
+        if (pod := last_known_state(deleted)) is not None:
+            self._gone(uid_of(pod))
+            self._changed(pod)

@@ -29,12 +29,12 @@ def resource_metrics(host: Host, node: str) -> bytes:
             lines.append(f"container_cpu_usage_seconds_total{{{labels}}} {seconds:.6f} {int(now * 1000)}")
             memory.append(f"container_memory_working_set_bytes{{{labels}}} {int(usage.memory)} {int(now * 1000)}")
     whole = node_usage(pods, host.behavior)
-    return "\n".join([*lines, *memory, *_of_node(whole.memory, now), ""]).encode()
+    return "\n".join([*lines, *memory, *_of_node(int(whole.memory), now), ""]).encode()
 
 
-def _of_node(memory: float, now: float) -> list[str]:
+def _of_node(memory: int, now: float) -> list[str]:
     return [
         "# HELP node_memory_working_set_bytes [STABLE] Current working set of the node in bytes",
         "# TYPE node_memory_working_set_bytes gauge",
-        f"node_memory_working_set_bytes {int(memory)} {int(now * 1000)}",
+        f"node_memory_working_set_bytes {memory} {int(now * 1000)}",
     ]

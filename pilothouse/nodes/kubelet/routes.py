@@ -16,6 +16,7 @@ from pilothouse.nodes.kubelet.logs import container_log
 from pilothouse.nodes.kubelet.pod_page import pod_page
 from pilothouse.nodes.kubelet.port_forward import port_forward
 from pilothouse.nodes.kubelet.resource_metrics import resource_metrics
+from pilothouse.nodes.metrics.collecting import measure_nodes, measure_pod, measure_pods
 
 _JSON: Final = [(b"content-type", b"application/json")]
 _TEXT: Final = [(b"content-type", b"text/plain; charset=utf-8")]
@@ -56,6 +57,14 @@ class KubeletRoutes:
             case ["pods" | "runningpods"]:
                 pods = [*self._host.pods.on_node(node)]
                 return Response(200, orjson.dumps({"kind": "PodList", "apiVersion": "v1", "items": pods}), [*_JSON])
+            case ["usage", "nodes"]:
+                return Response(200, orjson.dumps(await measure_nodes(self._host)), [*_JSON])
+            case ["usage", "pods"]:
+                return Response(200, orjson.dumps(await measure_pods(self._host)), [*_JSON])
+            case ["usage", "pods", namespace]:
+                return Response(200, orjson.dumps(await measure_pods(self._host, namespace)), [*_JSON])
+            case ["usage", "pods", namespace, name]:
+                return Response(200, orjson.dumps(await measure_pod(self._host, namespace, name)), [*_JSON])
             case ["metrics", "resource"]:
                 return Response(200, resource_metrics(self._host, node), [*_TEXT])
         return Response(404, b"404 page not found\n", [*_TEXT])
