@@ -46,8 +46,14 @@ class ControllerDescriptor:
     alias: str = ""
     on_by_default: bool = True
     """Whether `*` stands for it, too."""
+    with_simulation: bool = False
+    """Whether `*` stands for it only where there are simulated nodes: it plays what a cloud does elsewhere."""
     service_account: str = ""
     """Its account in kube-system, as which it acts; with none it acts as the program itself."""
+    has_every_right: bool = False
+    """For one that Kubernetes has no role for."""
+    features: tuple[str, ...] = ()
+    """It runs only where all of these are on."""
     concerns: tuple[GroupVersionResource, ...] = ()
     """The resources whose first object starts it; with none it starts at once."""
     package: str = "pilothouse.controllers"
@@ -334,9 +340,12 @@ CONTROLLERS = (
 """By name."""
 
 
-def enabled(choice: Sequence[str]) -> list[ControllerDescriptor]:
-    """`*` stands for all that are on by default, `-*` for none, `foo` and `-foo` for one, which goes before those."""
-    return [each for each in CONTROLLERS if _is_enabled(each, choice)]
+def enabled(choice: Sequence[str], *, simulation: bool = False) -> list[ControllerDescriptor]:
+    """`*` stands for all that are on by default, `-*` for none, `foo` and `-foo` for one, which goes before those.
+
+    `simulation`: whether there are simulated nodes.
+    """
+    return [each for each in CONTROLLERS if _is_enabled(each, choice, simulation)]
 
 
 def unknown(choice: Sequence[str]) -> Iterator[str]:
@@ -348,9 +357,9 @@ def unknown(choice: Sequence[str]) -> Iterator[str]:
             yield name
 
 
-def _is_enabled(descriptor: ControllerDescriptor, choice: Sequence[str]) -> bool:
+def _is_enabled(descriptor: ControllerDescriptor, choice: Sequence[str], simulation: bool) -> bool:
     for entry in choice:
         if entry.removeprefix("-") in descriptor.names:
             return not entry.startswith("-")
     by_default = next((entry for entry in choice if entry in (ALL, NONE)), NONE)
-    return by_default == ALL and descriptor.on_by_default
+    return by_default == ALL and descriptor.on_by_default and (simulation or not descriptor.with_simulation)
