@@ -7,6 +7,9 @@ from pathlib import Path
 
 from pilothouse.controllers.context import ControllerConfig, SignToken
 from pilothouse.controllers.endpointslice.config import EndpointConfig
+from pilothouse.controllers.job.config import JobConfig
+from pilothouse.controllers.nodelifecycle.config import NodeLifecycleConfig
+from pilothouse.controllers.podautoscaler.config import AutoscalerConfig
 from pilothouse.controllers.serviceaccount.token_secrets import LEGACY_ISSUER
 from pilothouse.controlplane.certificates.paths import CertificatePaths
 from pilothouse.controlplane.options.completion import CompletedOptions
@@ -41,6 +44,13 @@ def controller_config(options: CompletedOptions) -> ControllerConfig:
         terminated_pod_gc_threshold=given.terminated_pod_gc_threshold,
         concurrent_statefulset_syncs=given.concurrent_statefulset_syncs,
         concurrent_ttl_after_finished_syncs=given.concurrent_ttl_after_finished_syncs,
+        concurrent_cron_job_syncs=given.concurrent_cron_job_syncs,
+        autoscaler=AutoscalerConfig(**asdict(options.autoscaler)),
+        jobs=JobConfig(concurrent_syncs=given.concurrent_job_syncs),
+        concurrent_ephemeralvolume_syncs=given.concurrent_ephemeralvolume_syncs,
+        pvclaimbinder_sync_period=given.pvclaimbinder_sync_period,
+        node_lifecycle=NodeLifecycleConfig(**asdict(options.node_controllers)),
+        simulated_load_balancer_range=given.simulated_load_balancer_range,
     )
 
 

@@ -1,0 +1,134 @@
+"""Who behaves how: the SimulatedBehavior objects that there are, and the annotations of pods and nodes.
+
+An annotation goes before any object; among objects the greater `spec.priority` goes first, then the name. Each says
+what it says field by field, so that one can give logs and another failing probes.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.names import GroupVersionResource
+from pilothouse.machinery.objects import Json, annotations_of, labels_of, name_of, namespace_of
+from pilothouse.machinery.selectors.errors import InvalidSelector
+from pilothouse.machinery.selectors.label_selector import from_label_selector
+from pilothouse.machinery.selectors.labels import Selector
+from pilothouse.nodes.behavior.model import HEALTHY, NOTHING_SPECIAL, ContainerBehavior, NodeBehavior, over
+from pilothouse.nodes.behavior.reading import (
+    InvalidBehavior,
+    annotated_container,
+    annotated_node,
+    container_behavior,
+    is_annotated,
+    node_behavior,
+)
+
+logger = logging.getLogger(__name__)
+
+SIMULATED_BEHAVIORS = GroupVersionResource("simulation.pilothouse.dev", "v1alpha1", "simulatedbehaviors")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A SimulatedBehavior as it was read. Nothing in a selector stands for everything."""
+
+    order: tuple[int, str]
+    namespaces: frozenset[str]
+    pods: Selector | None
+    containers: frozenset[str]
+    nodes: frozenset[str]
+    node_labels: Selector | None
+    container: ContainerBehavior | None
+    node: NodeBehavior | None
+
+    def concerns_node(self, name: str, labels: Mapping[str, str]) -> bool:
+        if self.nodes and name not in self.nodes:
+            return False
+        return self.node_labels is None or self.node_labels.matches(labels)
+
+    def concerns_pod(self, pod: Json) -> bool:
+        if self.namespaces and namespace_of(pod) not in self.namespaces:
+            return False
+        return self.pods is None or self.pods.matches(labels_of(pod))
+
+
+def rule_of(obj: Json) -> Rule:
+    """Raises InvalidBehavior, InvalidSelector."""
+    spec = obj.get("spec") or {}
+    selector = spec.get("selector") or {}
+    return Rule(
+        (-(spec.get("priority") or 0), name_of(obj)),
+        frozenset(selector.get("namespaces") or ()),
+        _selector(selector.get("podSelector")),
+        frozenset(selector.get("containers") or ()),
+        frozenset(selector.get("nodes") or ()),
+        _selector(selector.get("nodeSelector")),
+        container_behavior(spec["container"]) if spec.get("container") else None,
+        node_behavior(spec["node"]) if spec.get("node") else None,
+    )
+
+
+class Behaviors:
+    """`of_container` and `of_node` say what there is to say at the moment; `on_change` is called when that changes."""
+
+    def __init__(self, node_labels: Callable[[str], Mapping[str, str]]) -> None:
+        """`node_labels` are those of a node, by its name."""
+        self._node_labels = node_labels
+        self._rules: dict[str, Rule] = {}
+        self._in_order: tuple[Rule, ...] = ()
+        self.on_change: list[Callable[[], None]] = []
+
+    def set(self, obj: Json) -> None:
+        """An object that can not be understood is as good as none."""
+        try:
+            self._rules[name_of(obj)] = rule_of(obj)
+        except (InvalidBehavior, InvalidSelector) as error:
+            logger.warning("simulatedbehavior %s is ignored: %s", name_of(obj), error)
+            self._rules.pop(name_of(obj), None)
+        self._changed()
+
+    def remove(self, name: str) -> None:
+        self._rules.pop(name, None)
+        self._changed()
+
+    def of_container(self, pod: Json, container: str) -> ContainerBehavior:
+        behavior, annotations = NOTHING_SPECIAL, annotations_of(pod)
+        if is_annotated(annotations):
+            try:
+                behavior = annotated_container(annotations, container)
+            except InvalidBehavior as error:
+                logger.debug("annotations of pod %s/%s are ignored: %s", namespace_of(pod), name_of(pod), error)
+        for rule in self._rules_for(pod, container):
+            behavior = over(behavior, rule)
+        return behavior
+
+    def of_node(self, node: Json) -> NodeBehavior:
+        behavior, name, labels = HEALTHY, name_of(node), labels_of(node)
+        try:
+            behavior = annotated_node(annotations_of(node))
+        except InvalidBehavior as error:
+            logger.debug("an annotation of node %s is ignored: %s", name, error)
+        for rule in self._in_order:
+            if rule.node is not None and rule.concerns_node(name, labels):
+                behavior = over(behavior, rule.node)
+        return behavior
+
+    def _rules_for(self, pod: Json, container: str) -> Iterable[ContainerBehavior]:
+        node = (pod.get("spec") or {}).get("nodeName") or ""
+        labels = self._node_labels(node) if self._in_order else {}
+        for rule in self._in_order:
+            named = not rule.containers or container in rule.containers
+            concerned = named and rule.concerns_pod(pod) and rule.concerns_node(node, labels)
+            if rule.container is not None and concerned:
+                yield rule.container
+
+    def _changed(self) -> None:
+        self._in_order = tuple(sorted(self._rules.values(), key=lambda rule: rule.order))
+        for tell in self.on_change:
+            tell()
+
+
+def _selector(given: Json | None) -> Selector | None:
+    return None if given is None else from_label_selector(given)

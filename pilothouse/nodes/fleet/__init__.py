@@ -1,0 +1,1 @@
+"""The simulated nodes themselves: their objects, addresses and heartbeats."""

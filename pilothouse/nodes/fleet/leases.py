@@ -1,0 +1,86 @@
+"""The heartbeats of simulated nodes: leases that are renewed in turns, a few in each second.
+
+A real kubelet renews every ten seconds. Up to two hundred nodes do so here; more of them renew less often, so that
+no more than twenty leases are written in a second, but always well within the forty seconds that a lease lasts.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+
+from pilothouse.client.clock import Clock, micro_time
+from pilothouse.client.rest.client import Client
+from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
+from pilothouse.controllers.resources import LEASES
+from pilothouse.machinery.errors import AlreadyExists, NotFound
+from pilothouse.machinery.objects import Json, name_of, uid_of
+from pilothouse.machinery.status_error import StatusError
+
+logger = logging.getLogger(__name__)
+
+NAMESPACE = "kube-node-lease"
+LEASE_SECONDS = 40
+_LONGEST_INTERVAL = 30.0
+_PER_SECOND = 20.0
+
+
+def interval(nodes: int, usual: float) -> float:
+    """Return the seconds between two renewals of a lease."""
+    return max(usual, min(nodes / _PER_SECOND, _LONGEST_INTERVAL))
+
+
+class Leases:
+    def __init__(self, client: Client, clock: Clock, nodes: Callable[[], Iterable[Json]], usual: float) -> None:
+        """`nodes`: those that are alive."""
+        self._leases = client.for_resource(LEASES, namespace=NAMESPACE)
+        self._clock = clock
+        self._nodes = nodes
+        self._usual = usual
+        self._renewed: dict[str, float] = {}
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            await self.renew_some()
+            await self._clock.sleep(1.0)
+
+    async def renew_some(self) -> None:
+        """Renew those whose turn it is: the oldest first, and no more at once than it takes to be through in time."""
+        nodes, now = list(self._nodes()), self._clock.now()
+        every = interval(len(nodes), self._usual)
+        ages = {name_of(node): now - self._renewed.get(name_of(node), -1e9) for node in nodes}
+        new = [node for node in nodes if name_of(node) not in self._renewed]
+        due = sorted((node for node in nodes if ages[name_of(node)] >= every - 0.5), key=lambda n: -ages[name_of(n)])
+        for node in due[: max(int(len(nodes) / every) + 1, len(new))]:
+            await self.renew(node)
+        self._renewed = {name: at for name, at in self._renewed.items() if name in ages}
+
+    async def renew(self, node: Json) -> None:
+        """Creates the lease if there is none. A failure is for the next time."""
+        name = name_of(node)
+        try:
+            try:
+                patch = {"spec": {"renewTime": micro_time(self._clock.wall())}}
+                await self._leases.patch(name, patch)
+            except NotFound:
+                await self._leases.create(self._new_lease(node))
+            self._renewed[name] = self._clock.now()
+        except AlreadyExists:
+            pass
+        except (StatusError, ConnectionFailed, InvalidResponse) as error:
+            logger.warning("the lease of node %s was not renewed: %s", name, error)
+
+    def _new_lease(self, node: Json) -> Json:
+        name = name_of(node)
+        owner = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": uid_of(node)}
+        return {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"name": name, "namespace": NAMESPACE, "ownerReferences": [owner]},
+            "spec": {
+                "holderIdentity": name,
+                "leaseDurationSeconds": LEASE_SECONDS,
+                "renewTime": micro_time(self._clock.wall()),
+            },
+        }

@@ -1,0 +1,157 @@
+"""The objects of simulated nodes: as they are made, and what they say about themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import sha256
+
+from pilothouse.client.events.event import timestamp
+from pilothouse.machinery.conditions import Condition
+from pilothouse.machinery.objects import Json, annotations_of, labels_of, name_of
+from pilothouse.machinery.release import GIT_VERSION
+from pilothouse.nodes.behavior.model import NodeBehavior
+from pilothouse.nodes.behavior.reading import PREFIX, SIMULATED
+from pilothouse.nodes.config import SimulationConfig
+
+NOT_READY_TAINT = "node.kubernetes.io/not-ready"
+_RESOURCES = ("cpu", "memory", "pods", "ephemeral-storage")
+
+
+def node_name(number: int) -> str:
+    return f"node-{number}"
+
+
+def is_simulated(node: Json) -> bool:
+    return annotations_of(node).get(SIMULATED) == "true"
+
+
+def new_node(number: int, config: SimulationConfig) -> Json:
+    """Return the node of this number, the first being 1, without addresses."""
+    name = node_name(number)
+    labels = {
+        "topology.kubernetes.io/region": "simulated",
+        "topology.kubernetes.io/zone": f"zone-{(number - 1) % max(config.zones, 1) + 1}",
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": own_labels(name) | labels, "annotations": {SIMULATED: "true"}},
+        "spec": {},
+    }
+
+
+def own_labels(name: str) -> dict[str, str]:
+    return {
+        "kubernetes.io/hostname": name,
+        "kubernetes.io/os": "linux",
+        "kubernetes.io/arch": "amd64",
+        "beta.kubernetes.io/os": "linux",
+        "beta.kubernetes.io/arch": "amd64",
+    }
+
+
+def labels_to_add(node: Json) -> dict[str, str]:
+    """Return the labels that a kubelet would have given the node and that it does not have."""
+    own = labels_of(node)
+    return {name: value for name, value in own_labels(name_of(node)).items() if name not in own}
+
+
+def address_of(node: Json) -> str:
+    """Return the node's own address; empty if it has none yet."""
+    addresses = (node.get("status") or {}).get("addresses") or ()
+    found: str = next((each["address"] for each in addresses if each.get("type") == "InternalIP"), "")
+    return found
+
+
+def node_status(
+    node: Json, address: str, behavior: NodeBehavior, config: SimulationConfig, now: float, *, heartbeat: bool = False
+) -> Json:
+    """Return what the node says about itself. Capacity that the object says already stays, so that whoever creates
+    a node decides about it; annotations such as `pilothouse.dev/cpu: "8"` say it, too."""
+    stored: Json = node.get("status") or {}
+    capacity = {**_capacity(node, config), **(stored.get("capacity") or {})}
+    return {
+        "capacity": capacity,
+        "allocatable": {**capacity, **(stored.get("allocatable") or {})},
+        "addresses": [
+            {"type": "InternalIP", "address": address},
+            {"type": "Hostname", "address": labels_of(node).get("kubernetes.io/hostname") or name_of(node)},
+        ],
+        "daemonEndpoints": {"kubeletEndpoint": {"Port": config.kubelet_port}},
+        "nodeInfo": stored.get("nodeInfo") if (stored.get("nodeInfo") or {}).get("machineID") else _node_info(node),
+        "conditions": list(_conditions(stored, behavior, now, heartbeat=heartbeat)),
+    }
+
+
+def _capacity(node: Json, config: SimulationConfig) -> Json:
+    default = {"cpu": config.cpu, "memory": config.memory, "pods": str(config.pods), "ephemeral-storage": "1Ti"}
+    annotations = annotations_of(node)
+    return {name: annotations.get(f"{PREFIX}{name}") or default[name] for name in _RESOURCES}
+
+
+def _conditions(stored: Json, behavior: NodeBehavior, now: float, *, heartbeat: bool) -> Iterator[Json]:
+    old = {each["type"]: each for each in stored.get("conditions") or ()}
+    for condition in _wanted(behavior):
+        before = old.get(condition.type) or {}
+        same = condition.is_same_as(before)
+        yield {
+            "type": condition.type,
+            "status": condition.status,
+            "reason": condition.reason,
+            "message": condition.message,
+            "lastHeartbeatTime": timestamp(now) if heartbeat or not same else before.get("lastHeartbeatTime"),
+            "lastTransitionTime": before.get("lastTransitionTime")
+            if before.get("status") == condition.status
+            else timestamp(now),
+        }
+
+
+def _wanted(behavior: NodeBehavior) -> Iterator[Condition]:
+    said = (
+        ("MemoryPressure", behavior.memory_pressure, _MEMORY),
+        ("DiskPressure", behavior.disk_pressure, _DISK),
+        ("PIDPressure", behavior.pid_pressure, _PIDS),
+        ("NetworkUnavailable", behavior.network_unavailable, _NETWORK),
+        ("Ready", not behavior.not_ready, _READY),
+    )
+    for kind, holds, (if_so, if_not) in said:
+        yield Condition(kind, "True", *if_so) if holds else Condition(kind, "False", *if_not)
+
+
+_MEMORY = (
+    ("KubeletHasInsufficientMemory", "kubelet has insufficient memory available"),
+    ("KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+)
+_DISK = (
+    ("KubeletHasDiskPressure", "kubelet has disk pressure"),
+    ("KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+)
+_PIDS = (
+    ("KubeletHasInsufficientPID", "kubelet has insufficient PID available"),
+    ("KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+)
+_NETWORK = (
+    ("NoRouteCreated", "simulated: the network is not set up"),
+    ("RouteCreated", "simulated: the network is set up"),
+)
+_READY = (
+    ("KubeletReady", "kubelet is posting ready status"),
+    ("KubeletNotReady", "simulated: the node is not ready"),
+)
+"""Reasons and messages of conditions: if they hold, and if they do not."""
+
+
+def _node_info(node: Json) -> Json:
+    identity = sha256(name_of(node).encode()).hexdigest()
+    return {
+        "machineID": identity[:32],
+        "systemUUID": f"{identity[:8]}-{identity[8:12]}-{identity[12:16]}-{identity[16:20]}-{identity[20:32]}",
+        "bootID": f"{identity[32:40]}-{identity[40:44]}-{identity[44:48]}-{identity[48:52]}-{identity[52:64]}",
+        "kernelVersion": "6.12.0-simulated",
+        "osImage": "Simulated Linux",
+        "containerRuntimeVersion": "containerd://2.1.0",
+        "kubeletVersion": GIT_VERSION,
+        "kubeProxyVersion": "",
+        "operatingSystem": "linux",
+        "architecture": "amd64",
+    }

@@ -1,0 +1,181 @@
+"""What happens to a pod next, and when: a function of the pod, what has happened so far, and the time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.objects import Json, metadata
+from pilothouse.nodes.pods import happenings as told
+from pilothouse.nodes.pods.containers import EPHEMERAL, INIT, MAIN, SIDECAR, Container, containers_of
+from pilothouse.nodes.pods.ends import KILLED, SIGTERM, is_finite, reason_of
+from pilothouse.nodes.pods.happenings import Happening
+from pilothouse.nodes.pods.one_container import Moment, step, terminated
+from pilothouse.nodes.pods.phase import ENDED, FAILED, has_ended, has_failed, is_initialized, phase_of
+from pilothouse.nodes.pods.state import (
+    CONTAINER_CREATING,
+    POD_INITIALIZING,
+    RUNNING,
+    TERMINATED,
+    WAITING,
+    ContainerState,
+    Kill,
+    PodState,
+    Termination,
+)
+from pilothouse.nodes.pods.world import World
+
+DEADLINE = "DeadlineExceeded"
+_DEADLINE_MESSAGE = "Pod was active on the node longer than the specified deadline"
+_NOT_LOCATED = ("ContainerStatusUnknown", "The container could not be located when the pod was terminated")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    state: PodState
+    due: float | None
+    """When something happens next by itself."""
+    happenings: tuple[Happening, ...]
+
+    @property
+    def has_ended(self) -> bool:
+        return self.state.phase in ENDED
+
+
+def begin(pod: Json, now: float) -> PodState:
+    """Return the state of a pod that its node has just seen for the first time."""
+    reason = POD_INITIALIZING if (pod.get("spec") or {}).get("initContainers") else CONTAINER_CREATING
+    return PodState(start_time=now, containers={c.name: ContainerState(reason=reason) for c in containers_of(pod)})
+
+
+def advance(pod: Json, state: PodState, world: World, now: float) -> Step:
+    """Return what has become of the pod by now. Doing it again at once changes nothing."""
+    if state.phase in ENDED:
+        return Step(state, None, ())
+    return _Turn(pod, state, world, now).run()
+
+
+class _Turn:
+    def __init__(self, pod: Json, state: PodState, world: World, now: float) -> None:
+        self._pod, self._state, self._world, self._now = pod, state, world, now
+        self._containers = list(containers_of(pod))
+        waiting = ContainerState(reason=CONTAINER_CREATING)
+        self._states = {each.name: state.containers.get(each.name, waiting) for each in self._containers}
+        self._kill = state.kill
+        self._moment = Moment(pod, world, now)
+
+    def run(self) -> Step:
+        self._see_whether_to_kill()
+        if self._kill is None:
+            self._go_on()
+        if self._kill is not None:
+            self._stop_all(self._kill)
+        elif self._is_winding_down():
+            self._stop_sidecars()
+        return self._step()
+
+    def _see_whether_to_kill(self) -> None:
+        if self._kill is not None:
+            return
+        if metadata(self._pod).get("deletionTimestamp"):
+            self._kill = Kill(self._now)
+        elif (limit := (self._pod.get("spec") or {}).get("activeDeadlineSeconds")) is not None:
+            at = self._state.start_time + limit
+            if self._moment.has_come(at):
+                self._kill = Kill(self._now, DEADLINE, _DEADLINE_MESSAGE)
+                self._moment.tell(told.deadline_exceeded(_DEADLINE_MESSAGE))
+
+    def _go_on(self) -> None:
+        """Containers may follow each other at the same moment, if nothing takes any time."""
+        for container in self._containers:
+            state = self._states[container.name]
+            if state.stage == WAITING and not state.since:
+                if not self._may_start(container):
+                    continue
+                state = replace(state, since=self._now)
+            self._states[container.name] = step(self._moment, container, state)
+
+    def _may_start(self, container: Container) -> bool:
+        if container.kind == EPHEMERAL:
+            return self._state.has_sandbox
+        obstacle = self._world.obstacle
+        if obstacle is not None and not obstacle.container:
+            return False
+        if container.kind == MAIN and any(self._states[each.name].since for each in self._of(MAIN)):
+            return True  # those that have been started are not held up by sidecars that are being restarted
+        earlier = self._containers[: self._containers.index(container)]
+        return all(is_initialized(each, self._states[each.name]) for each in earlier if each.kind in (INIT, SIDECAR))
+
+    def _is_winding_down(self) -> bool:
+        if any(has_failed(each, self._pod, self._states) for each in self._of(INIT)):
+            return True
+        return all(has_ended(each, self._pod, self._states) for each in self._of(MAIN))
+
+    def _stop_sidecars(self) -> None:
+        finished = max((s.ended.finished for s in self._states.values() if s.ended is not None), default=self._now)
+        running = [each for each in self._of(SIDECAR) if self._states[each.name].runs]
+        if running and self._moment.has_come(finished + self._world.delay):
+            self._stop(running, lambda container: 0)
+
+    def _stop_all(self, kill: Kill) -> None:
+        running = [each for each in self._containers if self._states[each.name].runs]
+        if self._state.kill is None:
+            for container in running:
+                self._moment.tell(told.killing(container))
+        if running and not self._moment.has_come(kill.since + self._time_to_stop(running)):
+            return
+        self._stop(running, self._exit_code_when_killed)
+        for container in self._containers:
+            self._states[container.name] = self._as_not_started(container)
+
+    def _time_to_stop(self, running: Iterable[Container]) -> float:
+        """A hook that sleeps makes it longer, but never longer than the grace period."""
+        sleeps = (((c.spec.get("lifecycle") or {}).get("preStop") or {}).get("sleep") or {} for c in running)
+        longest = self._world.config.scaled(max((each.get("seconds") or 0 for each in sleeps), default=0))
+        grace = metadata(self._pod).get("deletionGracePeriodSeconds")
+        whole = self._world.delay + longest
+        return whole if grace is None else min(whole, float(grace))
+
+    def _exit_code_when_killed(self, container: Container) -> int:
+        """Servers end well when they are told to; what has work to do has not done it."""
+        if self._kill is not None and self._kill.reason:
+            return KILLED
+        return SIGTERM if is_finite(container, self._pod) else 0
+
+    def _stop(self, running: Iterable[Container], exit_code: Callable[[Container], int]) -> None:
+        for container in running:
+            code = exit_code(container)
+            state = self._states[container.name]
+            self._states[container.name] = terminated(state, code, reason_of(code), self._now)
+
+    def _as_not_started(self, container: Container) -> ContainerState:
+        """Return the end of a container that waits for what will not come."""
+        state = self._states[container.name]
+        if state.stage != WAITING or (container.kind != MAIN and not state.since):
+            return state
+        if not any(self._states[each.name].since for each in self._of(MAIN)) and container.kind == MAIN:
+            return state
+        unknown = Termination(KILLED, *_NOT_LOCATED, 0.0, 0.0, state.restarts)
+        return replace(state, stage=TERMINATED, reason="", message="", since=self._now, ended=state.last or unknown)
+
+    def _step(self) -> Step:
+        stopped = self._kill is not None and not any(state.runs for state in self._states.values())
+        phase = phase_of(self._pod, self._containers, self._states, terminal=stopped)
+        if stopped and (phase not in ENDED or (self._kill is not None and self._kill.reason)):
+            phase = FAILED
+        sidecar_runs = any(self._states[each.name].runs for each in self._of(SIDECAR))
+        ended = phase in ENDED and not sidecar_runs
+        obstacle = self._world.obstacle
+        state = PodState(
+            start_time=self._state.start_time,
+            containers=self._states,
+            kill=self._kill,
+            phase=phase if ended else "",
+            has_sandbox=self._state.has_sandbox or any(each.stage == RUNNING for each in self._states.values()),
+            blocked=obstacle.message if obstacle is not None and not obstacle.container else "",
+        )
+        return Step(state, None if ended else self._moment.due, tuple(self._moment.happenings))
+
+    def _of(self, kind: str) -> list[Container]:
+        return [each for each in self._containers if each.kind == kind]

@@ -1,0 +1,169 @@
+"""What happens to one container of a pod whose turn has come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from pilothouse.machinery.objects import Json
+from pilothouse.nodes.behavior.model import READINESS
+from pilothouse.nodes.pods import happenings as told
+from pilothouse.nodes.pods.containers import INIT, Container, restarts_after
+from pilothouse.nodes.pods.ends import crash_back_off, next_end, ready_at, started_at
+from pilothouse.nodes.pods.happenings import Happening
+from pilothouse.nodes.pods.state import (
+    CRASH_LOOP_BACK_OFF,
+    CREATE_CONTAINER_CONFIG_ERROR,
+    ERR_IMAGE_PULL,
+    IMAGE_PULL_BACK_OFF,
+    RUNNING,
+    TERMINATED,
+    WAITING,
+    ContainerState,
+    Termination,
+)
+from pilothouse.nodes.pods.world import World
+
+_CALM = 600.0
+"""Whoever has run for so long begins anew with its back-offs."""
+
+
+class Moment:
+    """The present: what is due by now happens, and the first thing that is not is remembered."""
+
+    def __init__(self, pod: Json, world: World, now: float) -> None:
+        self.pod, self.world, self.now = pod, world, now
+        self.due: float | None = None
+        self.happenings: list[Happening] = []
+
+    def has_come(self, at: float) -> bool:
+        if at <= self.now:
+            return True
+        self.due = at if self.due is None else min(self.due, at)
+        return False
+
+    def tell(self, happenings: Iterable[Happening]) -> None:
+        self.happenings.extend(happenings)
+
+
+def step(moment: Moment, container: Container, state: ContainerState) -> ContainerState:
+    """Return what has become of the container by now."""
+    while True:  # comes to an end, because no container that has ended is started again at the same moment
+        after = _STEPS[state.stage](moment, container, state)
+        if after is state:
+            return state
+        state = after
+
+
+def terminated(state: ContainerState, exit_code: int, reason: str, now: float) -> ContainerState:
+    ended = Termination(exit_code, reason, "", state.since, now, state.restarts)
+    return ContainerState(
+        stage=TERMINATED,
+        since=now,
+        restarts=state.restarts,
+        crashes=state.crashes,
+        ended=ended,
+        last=state.last,
+    )
+
+
+def _wait(moment: Moment, container: Container, state: ContainerState) -> ContainerState:
+    world = moment.world
+    if state.reason == CRASH_LOOP_BACK_OFF:
+        return _restart(moment, container, state) if _back_off_is_over(moment, state) else state
+    if state.reason == ERR_IMAGE_PULL:
+        return _back_off_pulling(moment, container, state) if moment.has_come(state.since + world.delay) else state
+    if state.reason == IMAGE_PULL_BACK_OFF:
+        wait = world.config.scaled(min(10.0 * 2 ** min(state.pulls - 1, 10), 300.0))
+        return _create(moment, container, state) if moment.has_come(state.since + wait) else state
+    if state.reason == CREATE_CONTAINER_CONFIG_ERROR:
+        return state if _is_blocked(moment, container) else _create(moment, container, state)
+    start_after = world.behavior(container.name).start_after
+    takes = world.delay if start_after is None else start_after
+    return _create(moment, container, state) if moment.has_come(state.since + takes) else state
+
+
+def _create(moment: Moment, container: Container, state: ContainerState) -> ContainerState:
+    error = moment.world.behavior(container.name).image_pull_error
+    if error:
+        moment.tell(told.pull_failed(container, error))
+        pulls = state.pulls + 1
+        return replace(state, reason=ERR_IMAGE_PULL, message=error, since=moment.now, pulls=pulls)
+    moment.tell(told.pulled(container))
+    obstacle = moment.world.obstacle
+    if obstacle is not None and _is_blocked(moment, container):
+        moment.tell(told.config_failed(container, obstacle.message))
+        return replace(state, reason=CREATE_CONTAINER_CONFIG_ERROR, message=obstacle.message, since=moment.now)
+    return _start(moment, container, state)
+
+
+def _is_blocked(moment: Moment, container: Container) -> bool:
+    obstacle = moment.world.obstacle
+    return obstacle is not None and obstacle.container == container.name
+
+
+def _back_off_pulling(moment: Moment, container: Container, state: ContainerState) -> ContainerState:
+    moment.tell(told.pull_backs_off(container))
+    message = f'Back-off pulling image "{container.image}": {ERR_IMAGE_PULL}: {state.message}'
+    return replace(state, reason=IMAGE_PULL_BACK_OFF, message=message, since=moment.now)
+
+
+def _start(moment: Moment, container: Container, state: ContainerState) -> ContainerState:
+    moment.tell(told.started(container))
+    last, restarts, crashes = state.last, state.restarts, state.crashes
+    return ContainerState(stage=RUNNING, since=moment.now, restarts=restarts, crashes=crashes, last=last)
+
+
+def _restart(moment: Moment, container: Container, state: ContainerState) -> ContainerState:
+    moment.tell(told.pulled(container))
+    return _start(moment, container, replace(state, restarts=state.restarts + 1, last=state.ended or state.last))
+
+
+def _run(moment: Moment, container: Container, state: ContainerState) -> ContainerState:
+    end = next_end(container, state, moment.pod, moment.world)
+    if end is not None and moment.has_come(end.at):
+        if end.failed_probe:
+            moment.tell(told.probe_failed(container, end.failed_probe))
+        ran_well = moment.now - state.since >= moment.world.config.scaled(_CALM)
+        after = terminated(state, end.exit_code, end.reason, moment.now)
+        return replace(after, crashes=1 if ran_well else state.crashes + 1)
+    started, ready = _health(moment, container, state)
+    if (started, ready) == (state.started, state.ready):
+        return state
+    if state.ready and not ready:
+        moment.tell(told.probe_failed(container, READINESS))
+    return replace(state, started=started, ready=ready)
+
+
+def _health(moment: Moment, container: Container, state: ContainerState) -> tuple[bool, bool]:
+    behavior = moment.world.behavior(container.name)
+    at = started_at(container, state, behavior, moment.world)
+    started = state.started or (at is not None and moment.has_come(at))
+    if not started or container.kind == INIT:
+        return started, False
+    at = ready_at(container, state, behavior, moment.world)
+    return started, at is not None and moment.has_come(at)
+
+
+def _end(moment: Moment, container: Container, state: ContainerState) -> ContainerState:
+    ended = state.ended
+    assert ended is not None
+    if not restarts_after(container, moment.pod, ended.exit_code):
+        return state
+    if not moment.has_come(ended.finished + moment.world.delay):
+        return state
+    if state.crashes <= 1:
+        return _restart(moment, container, state)
+    moment.tell(told.restart_backs_off(container, moment.pod))
+    message = told.back_off_message(container, moment.pod, state.crashes)
+    return replace(
+        state, stage=WAITING, reason=CRASH_LOOP_BACK_OFF, message=message, since=moment.now, ended=None, last=ended
+    )
+
+
+def _back_off_is_over(moment: Moment, state: ContainerState) -> bool:
+    finished = state.last.finished if state.last is not None else state.since
+    return moment.has_come(finished + crash_back_off(state.crashes, moment.world))
+
+
+_STEPS = {WAITING: _wait, RUNNING: _run, TERMINATED: _end}

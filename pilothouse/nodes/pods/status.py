@@ -1,0 +1,163 @@
+"""The status of a pod in the words of the API."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from typing import Any
+
+from pilothouse.client.events.event import timestamp
+from pilothouse.machinery.conditions import Condition
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.objects import Json, metadata, uid_of
+from pilothouse.nodes.pods.conditions import conditions_of
+from pilothouse.nodes.pods.containers import EPHEMERAL, INIT, MAIN, SIDECAR, Container, containers_of
+from pilothouse.nodes.pods.phase import ENDED, PENDING, phase_of
+from pilothouse.nodes.pods.state import RUNNING, WAITING, ContainerState, PodState, Termination
+
+_LISTS = {
+    "initContainerStatuses": (INIT, SIDECAR),
+    "containerStatuses": (MAIN,),
+    "ephemeralContainerStatuses": (EPHEMERAL,),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """Where a pod is: of its node, and its own."""
+
+    hosts: tuple[str, ...]
+    pods: tuple[str, ...]
+
+
+def new_status(pod: Json, state: PodState, addresses: Addresses, now: float) -> Json | None:
+    """Return the status that the pod should have; None if it has it. What others say in it stays as it is."""
+    stored: Json = pod.get("status") or {}
+    wanted = _status(pod, state, addresses)
+    wanted["conditions"] = list(_conditions(pod, state, wanted["phase"], now))
+    return None if all(stored.get(name) == value for name, value in wanted.items()) else {**stored, **wanted}
+
+
+def container_id(pod: Json, name: str, restarts: int) -> str:
+    """Return an id that is the same whenever it is asked for."""
+    return f"containerd://{sha256(f'{uid_of(pod)}/{name}/{restarts}'.encode()).hexdigest()}"
+
+
+def _status(pod: Json, state: PodState, addresses: Addresses) -> Json:
+    containers = list(containers_of(pod))
+    status: Json = {"phase": _phase(pod, containers, state), "startTime": timestamp(state.start_time)}
+    if generation := metadata(pod).get("generation"):
+        status["observedGeneration"] = generation
+    if addresses.hosts:
+        status |= {"hostIP": addresses.hosts[0], "hostIPs": [{"ip": each} for each in addresses.hosts]}
+    if addresses.pods and state.has_sandbox:
+        status |= {"podIP": addresses.pods[0], "podIPs": [{"ip": each} for each in addresses.pods]}
+    if state.kill is not None and state.kill.reason:
+        status |= {"reason": state.kill.reason, "message": state.kill.message}
+    for name, kinds in _LISTS.items():
+        if shown := [_container_status(pod, each, state) for each in containers if each.kind in kinds]:
+            status[name] = shown
+    return status
+
+
+def _phase(pod: Json, containers: Sequence[Container], state: PodState) -> str:
+    """Return the phase; one that ends is not said while anything still runs."""
+    if state.phase:
+        return state.phase
+    phase = phase_of(pod, containers, state.containers, terminal=False)
+    return (pod.get("status") or {}).get("phase") or PENDING if phase in ENDED else phase
+
+
+def _conditions(pod: Json, state: PodState, phase: str, now: float) -> Iterator[Json]:
+    """Yield all: those of others, too, and each where it stood before."""
+    stored = {each["type"]: each for each in (pod.get("status") or {}).get("conditions") or ()}
+    generation = metadata(pod).get("generation")
+    own = {each.type: each for each in conditions_of(pod, list(containers_of(pod)), state, phase)}
+    for kind in (*stored, *(kind for kind in own if kind not in stored)):
+        old = stored.get(kind)
+        if kind not in own or (old is not None and _says(old, own[kind], generation)):
+            yield stored[kind]
+        else:
+            yield _condition(own[kind], old, generation, now)
+
+
+def _says(stored: Json, condition: Condition, generation: Any) -> bool:
+    return condition.is_same_as(stored) and stored.get("observedGeneration") == generation
+
+
+def _condition(condition: Condition, old: Json | None, generation: Any, now: float) -> Json:
+    kept = old is not None and old.get("status") == condition.status and old.get("lastTransitionTime")
+    written: Json = {
+        "type": condition.type,
+        "status": condition.status,
+        "lastProbeTime": None,
+        "lastTransitionTime": kept or timestamp(now),
+    }
+    said = (("observedGeneration", generation), ("reason", condition.reason), ("message", condition.message))
+    return written | {name: value for name, value in said if value}
+
+
+def _container_status(pod: Json, container: Container, state: PodState) -> Json:
+    known = state.containers[container.name]
+    status: Json = {
+        "name": container.name,
+        "state": {known.stage: _shown_state(pod, container, known)},
+        "lastState": {"terminated": _terminated(pod, container, known.last)} if known.last else {},
+        "ready": known.ready or (container.kind == INIT and known.ended is not None and known.ended.exit_code == 0),
+        "restartCount": known.restarts,
+        "image": container.image,
+        "imageID": "",
+        "started": known.started and known.runs,
+    }
+    if known.stage != WAITING or known.last is not None:
+        status["imageID"] = _image_id(container.image)
+        status["containerID"] = container_id(pod, container.name, known.restarts)
+    if container.kind != EPHEMERAL:
+        status |= _resources(container.spec)
+    if mounts := [_mount(each) for each in container.spec.get("volumeMounts") or ()]:
+        status["volumeMounts"] = mounts
+    return status
+
+
+def _shown_state(pod: Json, container: Container, state: ContainerState) -> Json:
+    if state.stage == RUNNING:
+        return {"startedAt": timestamp(state.since)}
+    if state.ended is not None:
+        return _terminated(pod, container, state.ended)
+    return {"reason": state.reason} | ({"message": state.message} if state.message else {})
+
+
+def _terminated(pod: Json, container: Container, ended: Termination) -> Json:
+    shown: Json = {
+        "exitCode": ended.exit_code,
+        "reason": ended.reason,
+        "startedAt": timestamp(ended.started) if ended.started else None,
+        "finishedAt": timestamp(ended.finished) if ended.finished else None,
+    }
+    if ended.message:
+        shown["message"] = ended.message
+    if ended.started:
+        shown["containerID"] = container_id(pod, container.name, ended.restarts)
+    return shown
+
+
+def _resources(spec: Json) -> Json:
+    resources: Json = spec.get("resources") or {}
+    shown: Json = {"resources": {name: value for name, value in resources.items() if name != "claims" and value}}
+    if requests := resources.get("requests"):
+        shown["allocatedResources"] = requests
+    return shown
+
+
+def _mount(mount: Json) -> Json:
+    shown: Json = {"name": mount["name"], "mountPath": mount["mountPath"]}
+    if mount.get("readOnly"):
+        shown |= {"readOnly": True, "recursiveReadOnly": "Disabled"}
+    return shown
+
+
+def _image_id(image: str) -> str:
+    name, _, digest = image.partition("@")
+    head, colon, tag = name.rpartition(":")
+    repository = head if colon and "/" not in tag else name
+    return f"{repository}@{digest or 'sha256:' + sha256(image.encode()).hexdigest()}"

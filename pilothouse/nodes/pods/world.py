@@ -1,0 +1,40 @@
+"""All that the life of a pod depends on besides the pod itself."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from typing import TypeAlias
+
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.nodes.behavior.model import ContainerBehavior
+from pilothouse.nodes.config import SimulationConfig
+
+BehaviorOf: TypeAlias = Callable[[str], ContainerBehavior]
+
+_SHORTEST = 0.001
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """Why a pod, or one of its containers, can not start yet."""
+
+    container: str
+    """Which container; empty for all."""
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    config: SimulationConfig
+    behavior: BehaviorOf
+    """What a container of the pod does, by its name."""
+    uid: str
+    obstacle: Obstacle | None = None
+
+    @property
+    def delay(self) -> float:
+        """How long something takes that takes a moment: for one pod always the same, so that what its containers do
+        at the same time is told at the same time. Never nothing: or else what ends and begins again would for ever."""
+        share = zlib.crc32(f"{self.config.seed}/{self.uid}".encode()) / 0xFFFFFFFF
+        return max(self.config.delay * (1.0 + self.config.jitter * share), _SHORTEST)

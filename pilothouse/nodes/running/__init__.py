@@ -1,0 +1,1 @@
+"""Pods on simulated nodes, followed and written: what connects `pods/` with the API."""

@@ -1,0 +1,72 @@
+"""What is to be done when: one timer for all pods, and what is due in the order in which it is."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import itertools
+
+from pilothouse.client.clock import Clock, Timer
+
+_TICK = 0.005
+"""What is due within so many seconds is done together."""
+
+
+class Agenda:
+    """A key is due once: the earliest time that was said since it was last taken is the one that counts."""
+
+    _due: dict[str, float]  # every key has an entry in the heap with this time; other entries of it are void
+    _heap: list[tuple[float, int, str]]
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._due, self._heap = {}, []
+        self._order = itertools.count()
+        self._ready: asyncio.Queue[str] = asyncio.Queue()
+        self._waiting: set[str] = set()  # in the queue, and not yet taken
+        self._timer: Timer | None = None
+        self._timer_at = 0.0
+
+    def add(self, key: str, at: float | None = None) -> None:
+        """`at`: seconds of the wall clock; with none, now."""
+        now = self._clock.wall()
+        if at is None or at <= now:
+            self._due.pop(key, None)
+            self._put(key)
+        elif at < self._due.get(key, float("inf")) and key not in self._waiting:
+            self._due[key] = at
+            heapq.heappush(self._heap, (at, next(self._order), key))
+            self._set_timer(at, now)
+
+    def forget(self, key: str) -> None:
+        self._due.pop(key, None)
+
+    async def take(self) -> str:
+        """Return the next key that is due."""
+        key = await self._ready.get()
+        self._waiting.discard(key)
+        return key
+
+    def _put(self, key: str) -> None:
+        if key not in self._waiting:
+            self._waiting.add(key)
+            self._ready.put_nowait(key)
+
+    def _set_timer(self, at: float, now: float) -> None:
+        if self._timer is not None:
+            if self._timer_at <= at:
+                return
+            self._timer.cancel()
+        self._timer_at = at
+        self._timer = self._clock.call_later(max(at - now, _TICK), self._wake)
+
+    def _wake(self) -> None:
+        self._timer = None
+        now = self._clock.wall()
+        while self._heap and self._heap[0][0] <= now + _TICK / 2:
+            at, _, key = heapq.heappop(self._heap)
+            if self._due.get(key) == at:
+                del self._due[key]
+                self._put(key)
+        if self._heap:
+            self._set_timer(self._heap[0][0], now)

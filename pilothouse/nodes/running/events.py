@@ -1,0 +1,78 @@
+"""The events of simulated nodes: one writer for all of them, so that they never get in the way of pods.
+
+Events are written one after the other while pods are written many at a time. When there is more to tell than that
+allows, what is normal is left out first: a real kubelet leaves out events, too, when there are too many.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import NoReturn
+
+from pilothouse.client.clock import Clock
+from pilothouse.client.events.correlator import Correlated, EventCorrelator
+from pilothouse.client.events.event import WARNING, EventSource, new_event
+from pilothouse.client.rest.client import Client
+from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
+from pilothouse.client.rest.options import PatchType
+from pilothouse.machinery.errors import NotFound
+from pilothouse.machinery.objects import Json, name_of, namespace_of, resource_version_of, uid_of
+from pilothouse.machinery.status_error import StatusError
+from pilothouse.nodes.pods.happenings import Happening
+
+logger = logging.getLogger(__name__)
+
+_MAX_NORMAL, _MAX_QUEUED = 1000, 2000
+
+
+class NodeEvents:
+    def __init__(self, client: Client, clock: Clock) -> None:
+        self._events = client.resource("v1", "events")
+        self._clock = clock
+        self._correlator = EventCorrelator(clock)
+        self._queue: asyncio.Queue[Json] = asyncio.Queue(_MAX_QUEUED)
+
+    def tell(self, pod: Json, node: str, happening: Happening) -> None:
+        """Never waits and never fails."""
+        if self._queue.qsize() >= (_MAX_QUEUED if happening.type == WARNING else _MAX_NORMAL):
+            return
+        source = EventSource("kubelet", node)
+        regarding = _reference(pod, happening.field_path)
+        now, reason, message = self._clock.wall(), happening.reason, happening.message
+        self._queue.put_nowait(
+            new_event(regarding, source, type_=happening.type, reason=reason, message=message, now=now)
+        )
+
+    async def run(self) -> NoReturn:
+        """Until cancelled."""
+        while True:
+            event = await self._queue.get()
+            correlated = self._correlator.correlate(event)
+            if correlated is not None:
+                try:
+                    self._correlator.written(await self._write(correlated))
+                except (StatusError, ConnectionFailed, InvalidResponse) as error:
+                    logger.debug("event %s was not written: %s", event["reason"], error)
+
+    async def _write(self, correlated: Correlated) -> Json:
+        event = correlated.event
+        events = self._events.namespace(event["metadata"]["namespace"])
+        if correlated.patch is not None:
+            try:
+                return await events.patch(event["metadata"]["name"], correlated.patch, PatchType.STRATEGIC)
+            except NotFound:
+                logger.debug("event %s is gone, creating it again", event["metadata"]["name"])
+        return await events.create(event)
+
+
+def _reference(pod: Json, field_path: str) -> Json:
+    reference: Json = {
+        "kind": "Pod",
+        "apiVersion": "v1",
+        "namespace": namespace_of(pod),
+        "name": name_of(pod),
+        "uid": uid_of(pod),
+        "resourceVersion": resource_version_of(pod),
+    }
+    return reference | ({"fieldPath": field_path} if field_path else {})

@@ -1,0 +1,116 @@
+"""What a pod can not start without: the secrets, config maps and claims of its volumes and variables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pilothouse.client.clock import Clock
+from pilothouse.client.rest.client import Client
+from pilothouse.controllers.resources import CONFIG_MAPS, PERSISTENT_VOLUME_CLAIMS, SECRETS
+from pilothouse.machinery.bounded_cache import BoundedCache
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.errors import NotFound
+from pilothouse.machinery.names import GroupVersionResource
+from pilothouse.machinery.objects import Json, namespace_of
+from pilothouse.machinery.pod_references import claim_name
+from pilothouse.nodes.pods.containers import containers_of
+from pilothouse.nodes.pods.world import Obstacle
+
+_REMEMBERED = 5.0
+"""How many seconds an object that was there is taken to be there still."""
+_WORDS = {CONFIG_MAPS: ("configmap", "ConfigMap"), SECRETS: ("secret", "Secret")}
+
+
+@dataclass(frozen=True, slots=True)
+class _Need:
+    resource: GroupVersionResource
+    name: str
+    container: str = ""
+    volume: str = ""
+    key: str = ""
+
+
+class Prerequisites:
+    def __init__(self, client: Client, clock: Clock) -> None:
+        self._client = client
+        self._found: BoundedCache[tuple[str, str, str], frozenset[str]] = BoundedCache(
+            entries=4096, total_bytes=1 << 20, now=clock.now
+        )
+
+    async def obstacle(self, pod: Json) -> Obstacle | None:
+        """Return what keeps the pod, or one of its containers, from starting. Raises StatusError, ConnectionFailed."""
+        namespace = namespace_of(pod)
+        for need in needs_of(pod):
+            if (message := await self._missing(need, namespace)) is not None:
+                return Obstacle(need.container, message)
+        return None
+
+    async def _missing(self, need: _Need, namespace: str) -> str | None:
+        if need.resource == PERSISTENT_VOLUME_CLAIMS:
+            return await self._unbound(need, namespace)
+        word, kind = _WORDS[need.resource]
+        keys = await self._keys(need, namespace)
+        before = f'MountVolume.SetUp failed for volume "{need.volume}" : ' if need.volume else ""
+        if keys is None:
+            return f'{before}{word} "{need.name}" not found'
+        if need.key and need.key not in keys:
+            return f"couldn't find key {need.key} in {kind} {namespace}/{need.name}"
+        return None
+
+    async def _keys(self, need: _Need, namespace: str) -> frozenset[str] | None:
+        """Return the keys of a secret or config map; None if there is no such object."""
+        key = (need.resource.resource, namespace, need.name)
+        found = self._found.get(key)
+        if found is not None and (not need.key or need.key in found):
+            return found
+        try:
+            obj = await self._client.for_resource(need.resource, namespace=namespace).get(need.name)
+        except NotFound:
+            return None
+        keys = frozenset({*(obj.get("data") or ()), *(obj.get("binaryData") or ())})
+        self._found.put(key, keys, size=sum(map(len, keys)) + sum(map(len, key)), ttl=_REMEMBERED)
+        return keys
+
+    async def _unbound(self, need: _Need, namespace: str) -> str | None:
+        before = (
+            f"Unable to attach or mount volumes: unmounted volumes=[{need.volume}], unattached volumes=[],"
+            f" failed to process volumes=[{need.volume}]: error processing PVC {namespace}/{need.name}:"
+        )
+        try:
+            claim = await self._client.for_resource(need.resource, namespace=namespace).get(need.name)
+        except NotFound:
+            return f'{before} failed to fetch PVC from API server: persistentvolumeclaims "{need.name}" not found'
+        bound = (claim.get("status") or {}).get("phase") == "Bound"
+        return None if bound else f"{before} PVC is not bound"
+
+
+def needs_of(pod: Json) -> Iterator[_Need]:
+    """Yield what volumes need, which no container starts without, and then what variables of containers need."""
+    for volume in (pod.get("spec") or {}).get("volumes") or ():
+        yield from _needs_of_volume(pod, volume)
+    for container in containers_of(pod):
+        yield from _needs_of_variables(container.name, container.spec)
+
+
+def _needs_of_volume(pod: Json, volume: Json) -> Iterator[_Need]:
+    name = volume.get("name") or ""
+    if claim := claim_name(pod, volume):
+        yield _Need(PERSISTENT_VOLUME_CLAIMS, claim, volume=name)
+    for source in (volume, *((volume.get("projected") or {}).get("sources") or ())):
+        secret, config_map = source.get("secret"), source.get("configMap")
+        if secret is not None and not secret.get("optional"):
+            yield _Need(SECRETS, secret.get("secretName") or secret.get("name") or "", volume=name)
+        if config_map is not None and not config_map.get("optional"):
+            yield _Need(CONFIG_MAPS, config_map.get("name") or "", volume=name)
+
+
+def _needs_of_variables(container: str, spec: Json) -> Iterator[_Need]:
+    for source in spec.get("envFrom") or ():
+        for resource, field in ((CONFIG_MAPS, "configMapRef"), (SECRETS, "secretRef")):
+            if (ref := source.get(field)) is not None and not ref.get("optional"):
+                yield _Need(resource, ref.get("name") or "", container)
+    for variable in spec.get("env") or ():
+        source = variable.get("valueFrom") or {}
+        for resource, field in ((CONFIG_MAPS, "configMapKeyRef"), (SECRETS, "secretKeyRef")):
+            if (ref := source.get(field)) is not None and not ref.get("optional"):
+                yield _Need(resource, ref.get("name") or "", container, key=ref.get("key") or "")

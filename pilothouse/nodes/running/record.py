@@ -1,0 +1,49 @@
+"""A pod that is being followed."""
+
+from __future__ import annotations
+
+from dataclasses import field
+
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.objects import Json, metadata, resource_version_of
+from pilothouse.nodes.pods.state import PodState
+from pilothouse.nodes.pods.world import Obstacle
+
+
+@dataclass(slots=True)
+class Record:
+    pod: Json
+    """The newest that is known; it belongs to the cache and is never changed."""
+    node: str
+    state: PodState
+    address: str = ""
+    """The pod's own address out of its node's range; empty for one that has its node's, or none yet."""
+    is_cleared: bool = False
+    """Whether all is there that the pod can not start without."""
+    obstacle: Obstacle | None = None
+    tries: int = 0
+    """How often it was looked whether all is there."""
+    is_busy: bool = False
+    heard: set[str] = field(default_factory=set)
+    """The versions that others told of while it was busy."""
+    written: str = ""
+    """The version of the last write."""
+
+    @property
+    def is_deleting(self) -> bool:
+        return bool(metadata(self.pod).get("deletionTimestamp"))
+
+    @property
+    def must_be_removed(self) -> bool:
+        """Whether the object waits for its node to say that nothing is left of the pod."""
+        meta = metadata(self.pod)
+        return bool(meta.get("deletionTimestamp")) and meta.get("deletionGracePeriodSeconds") != 0
+
+    def take(self, pod: Json) -> None:
+        """A pod is replaced only by a newer one."""
+        if _version(pod) >= _version(self.pod):
+            self.pod = pod
+
+
+def _version(pod: Json) -> int:
+    return int(resource_version_of(pod) or 0)
