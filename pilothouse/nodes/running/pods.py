@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import suppress
+from functools import partial
 
 from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
 from pilothouse.client.cache.keys import deletion_handling_key, meta_namespace_key
@@ -198,8 +199,10 @@ class Pods:
             self._agenda.add(key, self._clock.wall() + wait)
 
     def _world(self, record: Record) -> World:
-        pod = record.pod
-        return World(self._config, lambda name: self._behaviors.of_container(pod, name), uid_of(pod), record.obstacle)
+        pod, status = record.pod, self._fleet.nodes[record.node].get("status") or {}
+        allocatable = status.get("allocatable") or {}
+        behavior = partial(self._behaviors.of_container, pod)
+        return World(self._config, behavior, uid_of(pod), record.obstacle, allocatable)
 
     async def _write(self, record: Record) -> None:
         """A whole status is written, not a patch: nobody else writes it at the same time, and it costs less."""
