@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
@@ -16,13 +17,14 @@ from pilothouse.nodes.behavior.model import HEALTHY
 from pilothouse.nodes.fleet.node_object import wanted_conditions
 from pilothouse.nodes.stages.pipeline import Functions
 
+_VERBS = re.compile(r"%[sdvq]")
+
 
 class Surroundings(Protocol):
     """What templates ask about."""
 
-    @property
-    def node(self) -> str:
-        """The node whose template is being filled."""
+    node: str
+    """The node whose template is being filled."""
 
     def now(self) -> float: ...
 
@@ -98,6 +100,8 @@ def _dict(*pairs: Any) -> Json:
 
 
 def _printf(form: str, *arguments: Any) -> str:
+    if _VERBS.sub("", form).replace("%%", "").count("%"):
+        raise ValueError(f"{form!r} has more than %s, %d, %v and %q")
     return form.replace("%v", "%s").replace("%q", '"%s"') % arguments
 
 

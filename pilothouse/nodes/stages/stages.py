@@ -111,6 +111,7 @@ class Stages:
             await objects.delete(name, DeleteOptions(grace_period_seconds=0))
             return obj
         for patch in stage.patches:
+            self._around.node = name if stage.kind == "Node" else ""
             body = patch.body(obj)
             obj = await objects.patch(name, body, _TYPES[patch.type], subresource=patch.subresource)
         return obj
