@@ -1,8 +1,8 @@
 """Workloads on simulated nodes: how fast they come, are replaced and go, and what that costs.
 
     python benchmarks/workloads.py                     a server of our own, with simulated nodes
-    python benchmarks/workloads.py --kubeconfig FILE   another cluster: its nodes are made here, and nobody runs the pods,
-                                                       so that only pods that were created and bound are counted
+    python benchmarks/workloads.py --kubeconfig FILE   another cluster: its nodes are made here, nobody runs the pods, and
+                                                       what counts is pods that were created and bound
     --replicas 1000 --nodes 50 --jobs 100 --pods-a-job 20 --idle-nodes 1000 --large 5000:500
 
 Wall time and processor time of the server's process; the longest wait is that of another client, which asks /livez all
@@ -22,7 +22,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent / "tests/support")]
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests/support"))
+sys.path.insert(0, str(Path(__file__).parent))
 
 from livez_client import livez_client
 from servers.local import local_pilothouse
@@ -183,8 +184,10 @@ async def workloads(cluster: Cluster, args: argparse.Namespace, *, bound_only: b
 
 async def idle(cluster: Cluster, nodes: int) -> None:
     listed = cluster.client.resource("v1", "nodes")
-    while len((await listed.list(ListOptions(limit=nodes)))["items"]) < nodes:
-        await asyncio.sleep(0.5)
+    async with await listed.watch(ListOptions(resource_version="0")) as watch:
+        seen: set[str] = set()
+        while len(seen) < nodes:
+            seen.add((await anext(watch)).object["metadata"]["name"])
     await asyncio.sleep(20)
     spent = cluster.processor_seconds
     await asyncio.sleep(30)
@@ -210,11 +213,14 @@ def others(target: Target) -> Iterator[None]:
 
 
 async def on_a_server_of_ours(nodes: int, work: Callable[[Cluster], Awaitable[None]]) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        with local_pilothouse(Path(folder), f"--simulated-nodes={nodes}") as (target, _), others(target):
-            config = replace(load_kubeconfig(Path(folder, "data/admin.kubeconfig")), qps=0)
-            async with connect(config) as client:
-                await work(Cluster(client, target.pid, Pods(client)))
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        local_pilothouse(Path(folder), f"--simulated-nodes={nodes}") as (target, _),
+        others(target),
+    ):
+        config = replace(load_kubeconfig(Path(folder, "data/admin.kubeconfig")), qps=0)
+        async with connect(config) as client:
+            await work(Cluster(client, target.pid, Pods(client)))
 
 
 async def main() -> None:
