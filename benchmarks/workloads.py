@@ -1,7 +1,7 @@
 """Workloads on simulated nodes: how fast they come, are replaced and go, and what that costs.
 
     python benchmarks/workloads.py                     a server of our own, with simulated nodes
-    python benchmarks/workloads.py --kubeconfig FILE   another cluster: its nodes are made here, nobody runs the pods, and
+    python benchmarks/workloads.py --kubeconfig FILE   another cluster: its nodes are made here, nobody runs pods, and
                                                        what counts is pods that were created and bound
     --replicas 1000 --nodes 50 --jobs 100 --pods-a-job 20 --idle-nodes 1000 --large 5000:500
 
