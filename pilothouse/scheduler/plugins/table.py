@@ -14,6 +14,10 @@ from pilothouse.scheduler.plugins.node_unschedulable import NodeUnschedulable
 from pilothouse.scheduler.plugins.pod_topology_spread import PodTopologySpread
 from pilothouse.scheduler.plugins.scheduling_gates import SchedulingGates
 from pilothouse.scheduler.plugins.taint_toleration import TaintToleration
+from pilothouse.scheduler.plugins.volumes.node_volume_limits import NodeVolumeLimits
+from pilothouse.scheduler.plugins.volumes.volume_binding import VolumeBinding
+from pilothouse.scheduler.plugins.volumes.volume_restrictions import VolumeRestrictions
+from pilothouse.scheduler.plugins.volumes.volume_zone import VolumeZone
 
 PRE_ENQUEUE: tuple[type[Plugin], ...] = (SchedulingGates, DefaultPreemption)
 
@@ -24,6 +28,10 @@ FILTER: tuple[type[Plugin], ...] = (
     NodeAffinity,
     NodePorts,
     NodeResourcesFit,
+    VolumeRestrictions,
+    NodeVolumeLimits,
+    VolumeBinding,
+    VolumeZone,
     PodTopologySpread,
     InterPodAffinity,
 )
@@ -39,6 +47,6 @@ SCORE: tuple[tuple[type[Plugin], int], ...] = (
     (ImageLocality, 1),
 )
 
-RESERVE: tuple[type[Plugin], ...] = ()
+RESERVE: tuple[type[Plugin], ...] = (VolumeBinding,)
 
-PRE_BIND: tuple[type[Plugin], ...] = ()
+PRE_BIND: tuple[type[Plugin], ...] = (VolumeBinding,)
