@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 
 async def run(context: ControllerContext) -> None:
-    await ReplicaSetController(context, REPLICA_SET, workers=5).run()
+    await ReplicaSetController(context, REPLICA_SET, workers=context.config.concurrent_replicaset_syncs).run()
 
 
 class ReplicaSetController:
