@@ -37,6 +37,7 @@ class Life:
     behaviors: Mapping[str, ContainerBehavior] = field(default_factory=dict)
     config: SimulationConfig = field(default_factory=SimulationConfig)
     obstacle: Obstacle | None = None
+    allocatable: Mapping[str, str] = field(default_factory=dict)
     now: float = START
     writes: int = 0
     happenings: list[Happening] = field(default_factory=list)
@@ -53,7 +54,7 @@ class Life:
 
     def step(self) -> None:
         """Whatever is due at the moment happens, and is written."""
-        world = World(self.config, lambda name: self.behaviors.get(name, NOTHING_SPECIAL), "u", self.obstacle)
+        world = World(self.config, self._behavior, "u", self.obstacle, self.allocatable)
         step = advance(self.pod, self.state, world, self.now)
         self.state, self.due = step.state, step.due
         self.happenings += step.happenings
@@ -62,6 +63,9 @@ class Life:
             self.pod["status"] = status
             self.writes += 1
             self.phases.append(status["phase"])
+
+    def _behavior(self, name: str) -> ContainerBehavior:
+        return self.behaviors.get(name, NOTHING_SPECIAL)
 
     def pass_time(self, seconds: float = 3600.0) -> None:
         """Until there is nothing left to do, or so much time has passed."""

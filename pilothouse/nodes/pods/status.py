@@ -13,6 +13,8 @@ from pilothouse.machinery.objects import Json, metadata, uid_of
 from pilothouse.nodes.pods.conditions import conditions_of
 from pilothouse.nodes.pods.containers import EPHEMERAL, INIT, MAIN, SIDECAR, Container, containers_of
 from pilothouse.nodes.pods.phase import ENDED, PENDING, phase_of
+from pilothouse.nodes.pods.resize import PENDING as RESIZE_PENDING
+from pilothouse.nodes.pods.resize import shown_resources
 from pilothouse.nodes.pods.state import RUNNING, WAITING, ContainerState, PodState, Termination
 
 _LISTS = {
@@ -75,6 +77,8 @@ def _conditions(pod: Json, state: PodState, phase: str, now: float) -> Iterator[
     own = {each.type: each for each in conditions_of(pod, list(containers_of(pod)), state, phase)}
     for kind in (*stored, *(kind for kind in own if kind not in stored)):
         old = stored.get(kind)
+        if kind == RESIZE_PENDING and kind not in own:
+            continue
         if kind not in own or (old is not None and _says(old, own[kind], generation)):
             yield stored[kind]
         else:
@@ -113,7 +117,7 @@ def _container_status(pod: Json, container: Container, state: PodState) -> Json:
         status["imageID"] = _image_id(container.image)
         status["containerID"] = container_id(pod, container.name, known.restarts)
     if container.kind != EPHEMERAL:
-        status |= _resources(container.spec)
+        status |= _resources(pod, container, state)
     if mounts := [_mount(each) for each in container.spec.get("volumeMounts") or ()]:
         status["volumeMounts"] = mounts
     return status
@@ -141,12 +145,19 @@ def _terminated(pod: Json, container: Container, ended: Termination) -> Json:
     return shown
 
 
-def _resources(spec: Json) -> Json:
-    resources: Json = spec.get("resources") or {}
-    shown: Json = {"resources": {name: value for name, value in resources.items() if name != "claims" and value}}
-    if requests := resources.get("requests"):
+def _resources(pod: Json, container: Container, state: PodState) -> Json:
+    """A container keeps what it has while it can not have what it asks for."""
+    if state.resize_problem and (stored := _stored_status(pod, container.name)) is not None:
+        return {name: stored[name] for name in ("resources", "allocatedResources") if name in stored}
+    shown: Json = {"resources": shown_resources(container.spec)}
+    if requests := (container.spec.get("resources") or {}).get("requests"):
         shown["allocatedResources"] = requests
     return shown
+
+
+def _stored_status(pod: Json, name: str) -> Json | None:
+    status: Json = pod.get("status") or {}
+    return next((each for kind in _LISTS for each in status.get(kind) or () if each["name"] == name), None)
 
 
 def _mount(mount: Json) -> Json:
