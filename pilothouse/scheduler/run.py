@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from random import Random
+from typing import TypeAlias
 
 from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
-from pilothouse.client.cache.shared_informer import Registration, wait_for_cache_sync
+from pilothouse.client.cache.informer_factory import SharedInformerFactory
+from pilothouse.client.cache.shared_informer import Registration, SharedIndexInformer, wait_for_cache_sync
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.resources import (
     NAMESPACES,
@@ -23,11 +25,14 @@ from pilothouse.scheduler.events import SchedulerEvents
 from pilothouse.scheduler.framework import Framework
 from pilothouse.scheduler.informers import ClusterState
 from pilothouse.scheduler.plugins.handle import Handle, Listers
+from pilothouse.scheduler.pod_view import NOT_ENDED, reduced
 from pilothouse.scheduler.pod_writer import PodWriter
 from pilothouse.scheduler.preemption.preemption import Preemption
 from pilothouse.scheduler.queue.hints import QueueingHints
 from pilothouse.scheduler.queue.scheduling_queue import SchedulingQueue
 from pilothouse.scheduler.scheduler import Scheduler
+
+Informers: TypeAlias = dict[str, SharedIndexInformer]
 
 _STORAGE = "storage.k8s.io"
 _LISTED = {
@@ -44,7 +49,6 @@ _LISTED = {
     "csi_drivers": GroupVersionResource(_STORAGE, "v1", "csidrivers"),
     "csi_storage_capacities": GroupVersionResource(_STORAGE, "v1", "csistoragecapacities"),
     "volume_attachments": GroupVersionResource(_STORAGE, "v1", "volumeattachments"),
-    "pods": PODS,
 }
 _SUBJECTS = {
     "claims": Subject.PERSISTENT_VOLUME_CLAIM,
@@ -59,16 +63,22 @@ _SUBJECTS = {
 
 async def run(context: ControllerContext, *, seed: int | None = None) -> None:
     """Schedule pods until cancelled. With a seed, which of several equal nodes is chosen is always the same."""
+    pods = SharedInformerFactory(context.client, field_selector=NOT_ENDED, transform=reduced, clock=context.clock)
     informers = {name: context.informer(resource) for name, resource in _LISTED.items()}
+    informers["pods"] = pods.for_resource(PODS)
     listers = Listers(**{name: informer.indexer for name, informer in informers.items()})
     handle = Handle(listers=listers, client=context.client, clock=context.clock, random=Random(seed))
+    async with pods:
+        await _scheduler(context, handle, informers)
+
+
+async def _scheduler(context: ControllerContext, handle: Handle, informers: Informers) -> None:
     framework = Framework(handle)
     queue = SchedulingQueue(framework.pre_enqueue, QueueingHints(framework.event_hints()), context.clock)
     state = ClusterState(handle, queue)
     writer, events = PodWriter(context.client), SchedulerEvents(context.client, context.clock)
     preemption = Preemption(framework, queue, writer, events)
-    nodes = context.informer(NODES).add_event_handler(state.nodes())
-    seen: list[Registration] = [nodes]
+    seen: list[Registration] = [context.informer(NODES).add_event_handler(state.nodes())]
     for name, informer in informers.items():
         if (handler := _handler(state, name)) is not None:
             seen.append(informer.add_event_handler(handler))
