@@ -14,6 +14,8 @@ from pilothouse.controllers.resources import (
     CRON_JOBS,
     DAEMON_SETS,
     DEPLOYMENTS,
+    HORIZONTAL_POD_AUTOSCALERS,
+    INGRESSES,
     JOBS,
     NODES,
     PERSISTENT_VOLUME_CLAIMS,
@@ -23,7 +25,10 @@ from pilothouse.controllers.resources import (
     REPLICATION_CONTROLLERS,
     RESOURCE_CLAIM_TEMPLATES,
     RESOURCE_CLAIMS,
+    SERVICE_CIDRS,
+    SERVICES,
     STATEFUL_SETS,
+    STORAGE_VERSIONS,
     VOLUME_ATTRIBUTES_CLASSES,
 )
 from pilothouse.machinery.dataclass import dataclass
@@ -41,8 +46,14 @@ class ControllerDescriptor:
     alias: str = ""
     on_by_default: bool = True
     """Whether `*` stands for it, too."""
+    with_simulation: bool = False
+    """Whether `*` stands for it only where there are simulated nodes: it plays what a cloud does elsewhere."""
     service_account: str = ""
     """Its account in kube-system, as which it acts; with none it acts as the program itself."""
+    has_every_right: bool = False
+    """For one that Kubernetes has no role for."""
+    features: tuple[str, ...] = ()
+    """It runs only where all of these are on."""
     concerns: tuple[GroupVersionResource, ...] = ()
     """The resources whose first object starts it; with none it starts at once."""
     package: str = "pilothouse.controllers"
@@ -144,6 +155,13 @@ CONTROLLERS = (
         service_account="generic-garbage-collector",
     ),
     ControllerDescriptor(
+        "horizontal-pod-autoscaler-controller",
+        "podautoscaler.controller",
+        "horizontalpodautoscaling",
+        service_account="horizontal-pod-autoscaler",
+        concerns=(HORIZONTAL_POD_AUTOSCALERS,),
+    ),
+    ControllerDescriptor(
         "job-controller",
         "job.controller",
         "job",
@@ -161,6 +179,13 @@ CONTROLLERS = (
         "namespace.controller",
         "namespace",
         service_account="namespace-controller",
+    ),
+    ControllerDescriptor(
+        "node-ipam-controller",
+        "nodeipam.controller",
+        "nodeipam",
+        service_account="node-controller",
+        concerns=(NODES,),
     ),
     ControllerDescriptor(
         "node-lifecycle-controller",
@@ -235,6 +260,20 @@ CONTROLLERS = (
         service_account="root-ca-cert-publisher",
     ),
     ControllerDescriptor(
+        "service-cidr-controller",
+        "servicecidrs.controller",
+        service_account="service-cidrs-controller",
+        concerns=(SERVICE_CIDRS,),
+    ),
+    ControllerDescriptor(
+        "service-lb-controller",
+        "loadbalancer.services",
+        "service",
+        service_account="service-controller",
+        with_simulation=True,
+        concerns=(SERVICES,),
+    ),
+    ControllerDescriptor(
         "serviceaccount-controller",
         "serviceaccount.controller",
         "serviceaccount",
@@ -246,11 +285,26 @@ CONTROLLERS = (
         "serviceaccount-token",
     ),
     ControllerDescriptor(
+        "simulated-ingress-controller",
+        "loadbalancer.ingresses",
+        with_simulation=True,
+        has_every_right=True,
+        concerns=(INGRESSES,),
+    ),
+    ControllerDescriptor(
         "statefulset-controller",
         "statefulset.controller",
         "statefulset",
         service_account="statefulset-controller",
         concerns=(STATEFUL_SETS,),
+    ),
+    ControllerDescriptor(
+        "storageversion-garbage-collector-controller",
+        "storageversiongc.controller",
+        "storage-version-gc",
+        service_account="storage-version-garbage-collector",
+        features=("APIServerIdentity", "StorageVersionAPI"),
+        concerns=(STORAGE_VERSIONS,),
     ),
     ControllerDescriptor(
         "taint-eviction-controller",
@@ -293,9 +347,12 @@ CONTROLLERS = (
 """By name."""
 
 
-def enabled(choice: Sequence[str]) -> list[ControllerDescriptor]:
-    """`*` stands for all that are on by default, `-*` for none, `foo` and `-foo` for one, which goes before those."""
-    return [each for each in CONTROLLERS if _is_enabled(each, choice)]
+def enabled(choice: Sequence[str], *, simulation: bool = False) -> list[ControllerDescriptor]:
+    """`*` stands for all that are on by default, `-*` for none, `foo` and `-foo` for one, which goes before those.
+
+    `simulation`: whether there are simulated nodes.
+    """
+    return [each for each in CONTROLLERS if _is_enabled(each, choice, simulation)]
 
 
 def unknown(choice: Sequence[str]) -> Iterator[str]:
@@ -307,9 +364,9 @@ def unknown(choice: Sequence[str]) -> Iterator[str]:
             yield name
 
 
-def _is_enabled(descriptor: ControllerDescriptor, choice: Sequence[str]) -> bool:
+def _is_enabled(descriptor: ControllerDescriptor, choice: Sequence[str], simulation: bool) -> bool:
     for entry in choice:
         if entry.removeprefix("-") in descriptor.names:
             return not entry.startswith("-")
     by_default = next((entry for entry in choice if entry in (ALL, NONE)), NONE)
-    return by_default == ALL and descriptor.on_by_default
+    return by_default == ALL and descriptor.on_by_default and (simulation or not descriptor.with_simulation)

@@ -27,7 +27,7 @@ _NAMESPACE = "kube-system"
 
 def install_controllers(server: GenericAPIServer, options: CompletedOptions, loopback: Loopback) -> None:
     """Add the hooks that run the controllers; none to a server that runs no controller."""
-    if enabled(options.controllers.controllers):
+    if enabled(options.controllers.controllers, simulation=options.simulation.nodes > 0):
         run_beside(server, "controllers", _Controllers(options, loopback).run)
 
 
@@ -38,7 +38,7 @@ class _Controllers:
 
     async def run(self) -> None:
         """Until cancelled."""
-        chosen = enabled(self._options.controllers)
+        chosen = enabled(self._options.controllers, simulation=self._all_options.simulation.nodes > 0)
         config = await asyncio.to_thread(_load, chosen, self._all_options)
         from pilothouse.controllers.manager import ControllerManager
 
@@ -50,6 +50,7 @@ class _Controllers:
             config=config,
             election=election(self._options, self._options.lease_name),
             client_as=self._client_as if own_accounts else None,
+            privileged=self._loopback.client_named(PROGRAM),
         )
         await manager.run()
 

@@ -6,6 +6,7 @@ import asyncio
 import importlib
 import logging
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pilothouse.apiserver.metrics import REGISTRY
@@ -13,6 +14,7 @@ from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.apiserver.server.server import GenericAPIServer
 from pilothouse.client.clock import REAL_CLOCK, cancelled
 from pilothouse.client.wait import Backoff
+from pilothouse.controlplane.certificates.simulated_kubelet import ensure_kubelet_certificates
 from pilothouse.controlplane.loopback import Loopback
 from pilothouse.controlplane.options.completion import CompletedOptions
 
@@ -74,12 +76,13 @@ class _SimulatedNodes:
 
     async def _simulate(self) -> None:
         await asyncio.to_thread(importlib.import_module, "pilothouse.nodes.simulation")  # requests do not wait for it
+        kubelet = await asyncio.to_thread(ensure_kubelet_certificates, Path(self._options.pilothouse.data_dir))
         from pilothouse.controllers.context import ControllerContext
         from pilothouse.nodes import simulation
 
         context = ControllerContext(self._client, REGISTRY)
         try:
-            await simulation.run(context, _config(self._options))
+            await simulation.run(context, _config(self._options), kubelet)
         finally:
             await context.close()
 

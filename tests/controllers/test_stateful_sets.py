@@ -178,6 +178,8 @@ async def test_a_template_that_was_there_before_gets_the_newest_number(server: C
     newest = max(found, key=lambda each: each["revision"])
     assert name_of(newest) == f"web-{newest['metadata']['labels']['controller.kubernetes.io/hash']}"
     assert newest["data"]["spec"]["template"]["$patch"] == "replace"
+    patched = await revisions(server).patch(name_of(newest), {"metadata": {"ownerReferences": None}})
+    assert patched["data"] == newest["data"], "others can change what is not the data"
     assert newest["metadata"]["labels"]["app"] == "web"
 
 

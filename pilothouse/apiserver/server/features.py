@@ -36,7 +36,8 @@ _HONOURED = """
     RestartAllContainersOnContainerExits SELinuxMount
     ServiceAccountNodeAudienceRestriction StorageVersionMigrator StrictIPCIDRValidation
     TaintTolerationComparisonOperators
-    TopologyAwareWorkloadScheduling TranslateStreamCloseWebsocketRequests UserNamespacesHostNetworkSupport VolumeLimitScaling WatchList
+    TopologyAwareWorkloadScheduling TranslateStreamCloseWebsocketRequests UserNamespacesHostNetworkSupport
+    VolumeLimitScaling WatchList
     WorkloadAwarePreemption WorkloadWithJob
 """
 

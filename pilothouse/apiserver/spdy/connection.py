@@ -179,7 +179,10 @@ class SpdyConnection:
         if self._is_closed:
             return
         self._is_closed = True
-        leave = [*(RstStream(number, ResetStatus.CANCEL) for number in self._streams), GoAway(self._theirs, status)]
+        leave: list[Frame] = [
+            *(RstStream(number, ResetStatus.CANCEL) for number in self._streams),
+            GoAway(self._theirs, status),
+        ]
         self._writer.writelines([encode(frame, self._compressor) for frame in leave])
         self._writer.close()
         # Who does not read what is left for it does not keep the connection open.

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from pilothouse.client.rest.client import Client
-from pilothouse.controllers.history.revisions import holds_template_of, number_of, template_patch
+from pilothouse.controllers.history.revisions import holds_template_of, named_revision, number_of
 from pilothouse.controllers.resources import CONTROLLER_REVISIONS, DAEMON_SETS, PODS
-from pilothouse.controllers.workloads.owners import controller_ref
 from pilothouse.controllers.workloads.template_hash import CONTROLLER_REVISION_HASH, template_hash
 from pilothouse.machinery.errors import AlreadyExists
-from pilothouse.machinery.objects import Json, annotations_of, labels_of, metadata, name_of, namespace_of
+from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, namespace_of
 from pilothouse.machinery.status_error import PilothouseError
 
 
@@ -88,22 +87,10 @@ class DaemonRevisions:
             raise
 
     def _new(self, number: int) -> Json:
-        daemon_set, template = self._daemon_set, self._daemon_set["spec"]["template"]
-        digest = template_hash(template, (daemon_set.get("status") or {}).get("collisionCount"))
-        meta = {
-            "name": f"{name_of(daemon_set)}-{digest}",
-            "namespace": namespace_of(daemon_set),
-            "labels": {**labels_of(template), CONTROLLER_REVISION_HASH: digest},
-            "annotations": dict(annotations_of(daemon_set)),
-            "ownerReferences": [controller_ref(daemon_set)],
-        }
-        return {
-            "apiVersion": "apps/v1",
-            "kind": "ControllerRevision",
-            "metadata": meta,
-            "data": template_patch(daemon_set),
-            "revision": number,
-        }
+        collisions = (self._daemon_set.get("status") or {}).get("collisionCount")
+        digest = template_hash(self._daemon_set["spec"]["template"], collisions)
+        name = f"{name_of(self._daemon_set)}-{digest}"
+        return named_revision(self._daemon_set, number, name, {CONTROLLER_REVISION_HASH: digest})
 
     async def _count_collision(self) -> None:
         """Make the next hash another one. Raises StaleCollisionCount."""

@@ -40,23 +40,25 @@ def holds_template_of(revision: Json, owner: Json) -> bool:
 
 
 def new_revision(owner: Json, number: int, collisions: int) -> Json:
-    """Return a revision of the owner's present template, with the template's labels and the owner's annotations."""
-    data = template_patch(owner)
-    digest = data_hash(data, collisions)
+    """Return a revision of the owner's present template, whose name has the hash of its data."""
+    digest = data_hash(template_patch(owner), collisions)
+    return named_revision(owner, number, revision_name(name_of(owner), digest), {HASH_LABEL: digest})
+
+
+def named_revision(owner: Json, number: int, name: str, labels: dict[str, str]) -> Json:
+    """Return a revision of the owner's present template; beside these it has the template's labels.
+
+    The keys of its data are sorted: a patch of anything else in it would sort them, and they may never change.
+    """
     meta: Json = {
-        "name": revision_name(name_of(owner), digest),
+        "name": name,
         "namespace": namespace_of(owner),
-        "labels": {**labels_of(owner["spec"]["template"]), HASH_LABEL: digest},
+        "labels": {**labels_of(owner["spec"]["template"]), **labels},
         "annotations": dict(annotations_of(owner)),
         "ownerReferences": [controller_ref(owner)],
     }
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "ControllerRevision",
-        "metadata": meta,
-        "data": data,
-        "revision": number,
-    }
+    data = orjson.loads(_canonical(template_patch(owner)))
+    return {"apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": meta, "data": data, "revision": number}
 
 
 def revision_name(prefix: str, digest: str) -> str:
@@ -66,7 +68,7 @@ def revision_name(prefix: str, digest: str) -> str:
 
 def data_hash(data: Any, collisions: int) -> str:
     """Return the hash of a revision's data that upstream finds, for this count of collisions with other names."""
-    text = escape_html(orjson.dumps(data, option=orjson.OPT_SORT_KEYS).decode()) + str(collisions)
+    text = escape_html(_canonical(data).decode()) + str(collisions)
     digest = _FNV_OFFSET
     for byte in text.encode():
         digest = digest * _FNV_PRIME & 0xFFFFFFFF ^ byte
@@ -87,3 +89,7 @@ def oldest_first(revisions: Iterable[Json]) -> list[Json]:
 def next_number(ordered: Sequence[Json]) -> int:
     """Return the number of a revision that comes after these, which are ordered."""
     return number_of(ordered[-1]) + 1 if ordered else 1
+
+
+def _canonical(data: Any) -> bytes:
+    return orjson.dumps(data, option=orjson.OPT_SORT_KEYS)

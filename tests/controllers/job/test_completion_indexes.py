@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pilothouse.controllers.job.indexes import indexes_of, parse_indexes
 
 NUMBERS = st.sets(st.integers(0, 40))
+ANY_MACHINE = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @pytest.mark.parametrize(
@@ -33,6 +34,7 @@ def test_what_is_no_index_below_ten_is_passed_over(text: str, kept: str) -> None
     assert str(parse_indexes(text, 10)) == kept
 
 
+@ANY_MACHINE
 @given(NUMBERS, NUMBERS, st.integers(0, 45))
 def test_they_are_sets(one: set[int], other: set[int], limit: int) -> None:
     a, b = indexes_of(one), indexes_of(other)
@@ -43,6 +45,7 @@ def test_they_are_sets(one: set[int], other: set[int], limit: int) -> None:
     assert [*a.missing(limit)] == [number for number in range(limit) if number not in one]
 
 
+@ANY_MACHINE
 @given(NUMBERS)
 def test_what_is_written_can_be_read(numbers: set[int]) -> None:
     indexes = indexes_of(numbers)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pilothouse.machinery.cron.parser import FIELDS, Bounds, parse_schedule
@@ -66,7 +66,7 @@ def matches(fields: tuple[str, ...], moment: datetime) -> bool:
     return minute and hour and month and (day and weekday if either else day or weekday)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.tuples(*map(lists, FIELDS)), st.datetimes(datetime(2024, 1, 1), datetime(2024, 12, 31)))
 def test_nothing_between_a_time_and_the_next_is_due(fields: tuple[str, ...], naive: datetime) -> None:
     moment = naive.replace(tzinfo=UTC, second=0, microsecond=0)

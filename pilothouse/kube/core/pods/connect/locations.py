@@ -73,18 +73,18 @@ class PodLocations:
         if asked is None:
             raise BadRequest(f"invalid pod request {quote(identity)}")
         pod = await self.pod(ctx, asked.name)
-        address = proxyable_address(first_address(pod))
         number = port_number(asked.port) if asked.port else _first_port(pod)
+        if (simulated := await self._kubelets.simulated_pod(pod, number)) is not None:
+            return simulated
+        address = proxyable_address(first_address(pod))
         tls = self._kubelets.config.unverified_tls if asked.scheme == "https" else None
         return Target(address, number, "", tls=tls)
 
     def _target(
         self, kubelet: KubeletAddress, path: str, parameters: Iterable[tuple[str, str]], *, verify: bool = True
     ) -> Target:
-        config = self._kubelets.config
-        tls = config.tls if verify else config.unverified_tls
         query = urlencode(sorted(parameters, key=lambda pair: pair[0]))
-        return Target(kubelet.host, kubelet.port, path, query, tls, config.timeout)
+        return self._kubelets.target(kubelet, path, query, verify=verify)
 
 
 def choose_container(pod: Json, name: str) -> str:

@@ -110,7 +110,7 @@ async def proxied(request: Request, target: Target) -> Response:
 
 
 def _at(target: Target, path: str, request: Request) -> Target:
-    return replace(target, path=escaped_path(path) or "/", query=request.query_string)
+    return replace(target, path=target.path + (escaped_path(path) or "/"), query=request.query_string)
 
 
 def split_path(request: Request) -> tuple[str, str]:
