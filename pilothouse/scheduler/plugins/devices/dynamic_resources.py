@@ -128,10 +128,7 @@ class DynamicResources(Plugin):
     def _taken(self) -> set[tuple[str, str, str]]:
         """Return the devices that are allocated, or about to be."""
         written = [allocation_of(each) for each in self.handle.listers.resource_claims.list()]
-        shown = {
-            key for key in self._written if allocation_of(claims.get_by_key(key) or {"status": {"allocation": {}}})
-        }
-        self._written = {key: each for key, each in self._written.items() if key not in shown}
+        self._written = {key: each for key, each in self._written.items() if self._is_not_shown(key)}
         coming = [allocation for reserved in self._reserved.values() for _, allocation in reserved]
         return {
             (each["driver"], each["pool"], each["device"])
