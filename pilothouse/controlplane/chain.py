@@ -21,6 +21,8 @@ from pilothouse.controlplane.loopback import Loopback
 from pilothouse.controlplane.nodes import install_simulated_nodes
 from pilothouse.controlplane.options.serving import SecureServingOptions
 from pilothouse.controlplane.priorities import API_VERSION_PRIORITIES
+from pilothouse.controlplane.scheduler import install_scheduler
+from pilothouse.controlplane.simulated_metrics import with_simulated_metrics
 from pilothouse.extensions.server import ExtensionsServer
 from pilothouse.kube.core.services.lister import ServiceLister
 from pilothouse.kube.server import KubeServer
@@ -31,7 +33,8 @@ def create_server_chain(config: Config) -> Aggregator:
     loopback = Loopback(config.chain, host=_own_host(config.options.secure_serving))
     nobody = not_found(config.generic.lifecycle.mux_and_discovery_complete)
     extensions = ExtensionsServer(config.generic, delegate=nobody)
-    kube = KubeServer(config.kube, delegate=extensions.generic, client=loopback.client)
+    delegate = with_simulated_metrics(config, extensions.generic)
+    kube = KubeServer(config.kube, delegate=delegate, client=loopback.client)
     # Admission is the same for custom resources; what it asks about is stored by the kube server.
     extensions.admission.plugins = kube.admission.plugins
     aggregator_config = AggregatorConfig(
@@ -48,6 +51,7 @@ def create_server_chain(config: Config) -> Aggregator:
     loopback.bind(aggregator.generic)
     install_leader_election(kube.generic, config, loopback.client)
     install_controllers(aggregator.generic, config.options, loopback)
+    install_scheduler(aggregator.generic, config.options, loopback)
     install_simulated_nodes(aggregator.generic, config.options, loopback)
     return aggregator
 

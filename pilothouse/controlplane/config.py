@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import field, replace
 from ipaddress import ip_address
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pilothouse.apiserver.authn.request_header import STANDARD
@@ -21,6 +22,7 @@ from pilothouse.apiserver.storage.interface import Store
 from pilothouse.apiserver.webhook.service_resolver import ServiceResolver
 from pilothouse.controlplane.authentication.setup import Authentication, set_up_authentication
 from pilothouse.controlplane.authorization.setup import Authorization, set_up_authorization
+from pilothouse.controlplane.certificates.simulated_kubelet import simulated_kubelet
 from pilothouse.controlplane.front_proxy import FrontProxy, front_proxy
 from pilothouse.controlplane.options.completion import CompletedOptions, host_address
 from pilothouse.controlplane.service_accounts import service_account_config
@@ -149,7 +151,7 @@ def _kube(parts: _Parts, generic: GenericConfig) -> KubeConfig:
         endpoints=options.misc.endpoints,
         allow_privileged=options.misc.allow_privileged,
         serves_log_files=options.misc.enable_logs_handler,
-        kubelet=options.kubelet.config,
+        kubelet=replace(options.kubelet.config, simulated=simulated_kubelet(Path(options.pilothouse.data_dir))),
         address=parts.address,
         trust=_trust(options, parts.front_proxy),
         policy=parts.authorization.policy,

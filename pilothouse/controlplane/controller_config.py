@@ -7,6 +7,9 @@ from pathlib import Path
 
 from pilothouse.controllers.context import ControllerConfig, SignToken
 from pilothouse.controllers.endpointslice.config import EndpointConfig
+from pilothouse.controllers.job.config import JobConfig
+from pilothouse.controllers.nodelifecycle.config import NodeLifecycleConfig
+from pilothouse.controllers.podautoscaler.config import AutoscalerConfig
 from pilothouse.controllers.serviceaccount.token_secrets import LEGACY_ISSUER
 from pilothouse.controlplane.certificates.paths import CertificatePaths
 from pilothouse.controlplane.options.completion import CompletedOptions
@@ -25,6 +28,7 @@ def controller_config(options: CompletedOptions) -> ControllerConfig:
     return ControllerConfig(
         concurrent_namespace_syncs=given.concurrent_namespace_syncs,
         namespace_deletion_grace_period=_SHARED_STORE_GRACE if options.etcd.servers else _OWN_STORE_GRACE,
+        concurrent_daemonset_syncs=given.concurrent_daemonset_syncs,
         concurrent_gc_syncs=given.concurrent_gc_syncs,
         concurrent_serviceaccount_token_syncs=given.concurrent_serviceaccount_token_syncs,
         concurrent_resource_quota_syncs=given.concurrent_resource_quota_syncs,
@@ -38,7 +42,15 @@ def controller_config(options: CompletedOptions) -> ControllerConfig:
         cluster_signing_key_file=Path(given.cluster_signing_key_file or own.ca_key),
         cluster_signing_duration=given.cluster_signing_duration,
         terminated_pod_gc_threshold=given.terminated_pod_gc_threshold,
+        concurrent_statefulset_syncs=given.concurrent_statefulset_syncs,
         concurrent_ttl_after_finished_syncs=given.concurrent_ttl_after_finished_syncs,
+        concurrent_cron_job_syncs=given.concurrent_cron_job_syncs,
+        autoscaler=AutoscalerConfig(**asdict(options.autoscaler)),
+        jobs=JobConfig(concurrent_syncs=given.concurrent_job_syncs),
+        concurrent_ephemeralvolume_syncs=given.concurrent_ephemeralvolume_syncs,
+        pvclaimbinder_sync_period=given.pvclaimbinder_sync_period,
+        node_lifecycle=NodeLifecycleConfig(**asdict(options.node_controllers)),
+        simulated_load_balancer_range=given.simulated_load_balancer_range,
     )
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
+from pilothouse.apiserver.simulated_kubelet import SimulatedKubelet
 from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
 from pilothouse.client.cache.keys import last_known_state
 from pilothouse.client.clock import Clock
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.options import ListOptions
 from pilothouse.controllers.context import ControllerContext
+from pilothouse.controllers.resources import PODS
 from pilothouse.machinery.conditions import is_true
 from pilothouse.machinery.errors import AlreadyExists
 from pilothouse.machinery.names import GroupVersionResource
@@ -19,6 +21,8 @@ from pilothouse.nodes.behavior import definition as behavior
 from pilothouse.nodes.behavior.behaviors import SIMULATED_BEHAVIORS, Behaviors
 from pilothouse.nodes.config import SimulationConfig
 from pilothouse.nodes.fleet.fleet import Fleet
+from pilothouse.nodes.kubelet.endpoint import serve_kubelets
+from pilothouse.nodes.kubelet.host import Host
 from pilothouse.nodes.pods.happenings import Happening
 from pilothouse.nodes.running.events import NodeEvents
 from pilothouse.nodes.running.pods import Pods
@@ -27,24 +31,26 @@ from pilothouse.nodes.stages.stage import STAGES
 from pilothouse.nodes.stages.stages import Stages
 
 
-async def run(context: ControllerContext, config: SimulationConfig) -> None:
+async def run(context: ControllerContext, config: SimulationConfig, kubelet: SimulatedKubelet) -> None:
     """Until cancelled."""
     for definition in (behavior.DEFINITION, stage.DEFINITION):
         await install(definition, context.client)
-    await Simulation(context, config).run()
+    await Simulation(context, config, kubelet).run()
 
 
 class Simulation:
     """`behaviors` says what each container does; `fleet` has the nodes."""
 
-    def __init__(self, context: ControllerContext, config: SimulationConfig) -> None:
+    def __init__(self, context: ControllerContext, config: SimulationConfig, kubelet: SimulatedKubelet) -> None:
         self._context = context
+        self._kubelet = kubelet
         self.config = config
         self.events = NodeEvents(context.client, context.clock)
         self.behaviors = Behaviors(lambda node: self.fleet.labels(node))
         self.stages = Stages(_Surroundings(self, context.clock), config.seed, self._tell)
         self.fleet = Fleet(context, config, self.behaviors, self.stages)
         self.pods = Pods(context, config, self.behaviors, self.fleet, self.stages, self.events)
+        self.host = Host(context.informer(PODS), self.behaviors, self._nodes_alive)
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -52,8 +58,12 @@ class Simulation:
         await self._follow(STAGES, self.stages)
         await self.fleet.start()
         async with asyncio.TaskGroup() as tasks:
-            for running in (self.fleet.run(), self.pods.run(), self.events.run()):
+            kubelets = serve_kubelets(self.host, self._kubelet)
+            for running in (self.fleet.run(), self.pods.run(), self.events.run(), kubelets):
                 tasks.create_task(running)
+
+    def _nodes_alive(self) -> list[Json]:
+        return [node for name, node in self.fleet.nodes.items() if self.fleet.is_alive(name)]
 
     async def _follow(self, resource: GroupVersionResource, told: Behaviors | Stages) -> None:
         """Returns when all that is said so far is known: nobody shall be healthy who must not be."""

@@ -22,7 +22,8 @@ from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.registry.interface import Watcher
 from pilothouse.apiserver.registry.options import ListOptions
-from pilothouse.apiserver.serving.websocket import BINARY, TEXT, accepted, is_websocket_request, refusal
+from pilothouse.apiserver.serving.websocket import accepted, is_websocket_request, refusal
+from pilothouse.apiserver.serving.websocket_frames import BINARY, TEXT
 from pilothouse.apiserver.storage.cacher.events import WatchEvent
 from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
 from pilothouse.apiserver.storage.errors import Undecodable

@@ -16,27 +16,59 @@ from pilothouse.machinery.status_error import StatusError
 
 _CHUNK = 64 * 1024
 _MAX_HEAD = 64 * 1024
-_SWITCHING = 101
+SWITCHING = 101
 _NOT_FORWARDED = frozenset({b"authorization", b"content-length", b"transfer-encoding"})
 """The client's credentials are for this server; the rest describes the hop that the request came by."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
+class Upgraded:
+    """The answer to a request for an upgrade, and the connection on which it came: what follows it is not read yet."""
+
     status: int
     headers: Headers
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+    @property
+    def is_switched(self) -> bool:
+        return self.status == SWITCHING
+
+    def header(self, name: bytes) -> str:
+        return next((value.decode("latin-1") for each, value in self.headers if each == name), "")
+
+    async def beginning(self) -> bytes:
+        """Return the body of a refusal, as far as anybody wants to read it, and close the connection."""
+        length = self.header(b"content-length")
+        try:
+            if length.isascii() and length.isdigit():
+                return await self.reader.readexactly(min(int(length), _CHUNK))
+            return await self.reader.read(_CHUNK)
+        except asyncio.IncompleteReadError as error:
+            return error.partial
+        finally:
+            self.writer.close()
 
 
 async def forward_upgrade(request: Request, target: Target, headers: Headers | None = None) -> Response:
     """Sends the request's headers, or those given. Raises StatusError when nothing answers, or nothing can be asked.
     A refusal of the other side is answered as it came."""
-    head = _head(request, target, _forwarded(request) if headers is None else headers)
+    sent = forwarded_headers(request) if headers is None else headers
+    answer = await ask_for_upgrade(request.method, target, sent)
+    if answer.is_switched:
+        return Response(SWITCHING, headers=answer.headers, upgrade=_Tunnel(answer.reader, answer.writer).run)
+    return await refusal_of(answer)
+
+
+async def ask_for_upgrade(method: str, target: Target, headers: Headers) -> Upgraded:
+    """Return what the target answers. Raises StatusError when nothing answers, or nothing can be asked."""
+    head = _head(method, target, headers)
     reader, writer = await _dial(target)
     try:
         writer.write(head)
         async with asyncio.timeout(target.timeout):
             await writer.drain()
-            answer = await _read_answer(reader)
+            return await _read_answer(reader, writer)
     except TimeoutError:
         writer.close()
         raise StatusError("error sending request: timeout awaiting response headers") from None
@@ -46,9 +78,6 @@ async def forward_upgrade(request: Request, target: Target, headers: Headers | N
     except BaseException:
         writer.close()
         raise
-    if answer.status == _SWITCHING:
-        return Response(_SWITCHING, headers=answer.headers, upgrade=_Tunnel(reader, writer).run)
-    return await _refusal(answer, reader, writer)
 
 
 async def _dial(target: Target) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -65,7 +94,7 @@ async def _open(place: Target) -> tuple[asyncio.StreamReader, asyncio.StreamWrit
     )
 
 
-def _forwarded(request: Request) -> Headers:
+def forwarded_headers(request: Request) -> Headers:
     kept = [(name, value) for name, value in request.headers if name not in _NOT_FORWARDED]
     if request.client is not None:
         earlier = [value for name, value in kept if name == b"x-forwarded-for"]
@@ -74,17 +103,17 @@ def _forwarded(request: Request) -> Headers:
     return kept
 
 
-def _head(request: Request, target: Target, headers: Headers) -> bytes:
+def _head(method: str, target: Target, headers: Headers) -> bytes:
     """Raises StatusError."""
-    method, resource = request.method.encode(), target.resource.encode()
+    verb, resource = method.encode(), target.resource.encode()
     try:
-        check_request(method, resource, headers)
+        check_request(verb, resource, headers)
     except InvalidHead as error:
         raise StatusError(f"error sending request: {error}") from None
-    return b"\r\n".join([b"%b %b HTTP/1.1" % (method, resource), *(b"%b: %b" % pair for pair in headers), b"", b""])
+    return b"\r\n".join([b"%b %b HTTP/1.1" % (verb, resource), *(b"%b: %b" % pair for pair in headers), b"", b""])
 
 
-async def _read_answer(reader: asyncio.StreamReader) -> _Answer:
+async def _read_answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Upgraded:
     head = await reader.readuntil(b"\r\n\r\n")
     status_line, *lines = head[:-4].split(b"\r\n")
     pairs = (line.partition(b":") for line in lines)
@@ -92,21 +121,16 @@ async def _read_answer(reader: asyncio.StreamReader) -> _Answer:
     words = status_line.split(b" ", 2)
     if len(words) < 2 or not words[1].isdigit():
         raise OSError(f"malformed HTTP response {status_line.decode('latin-1')!r}")
-    return _Answer(int(words[1]), headers)
+    return Upgraded(int(words[1]), headers, reader, writer)
 
 
-async def _refusal(answer: _Answer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Response:
+async def refusal_of(answer: Upgraded) -> Response:
+    """Return the refusal as it came. Raises StatusError for an answer that is neither."""
     if answer.status < 400:
-        writer.close()
+        answer.writer.close()
         raise StatusError(f"invalid upgrade response: status code {answer.status}")
-    length = next((int(value) for name, value in answer.headers if name == b"content-length"), None)
-    try:
-        body = await reader.read(_CHUNK) if length is None else await reader.readexactly(min(length, _CHUNK))
-    except asyncio.IncompleteReadError as error:
-        body = error.partial
-    writer.close()
     kept = [(name, value) for name, value in answer.headers if name == b"content-type"]
-    return Response(answer.status, body, kept)
+    return Response(answer.status, await answer.beginning(), kept)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,38 +13,54 @@ from contextlib import suppress
 from hashlib import sha1
 from urllib.parse import urlsplit
 
-from pilothouse.apiserver.http import Request, Response
+from pilothouse.apiserver.http import Request, Response, Upgrade
 from pilothouse.apiserver.serving.upgrade import is_upgrade, raw_connection, until_one_ends
+from pilothouse.apiserver.serving.websocket_frames import (
+    CLOSE,
+    NORMAL,
+    PING,
+    PONG,
+    PROTOCOL_ERROR,
+    WebSocketError,
+    close_frame,
+    frame,
+    read_head,
+    unmasked,
+)
 from pilothouse.machinery.dataclass import dataclass
 
 _GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 _VERSION = b"13"
-TEXT, BINARY, _CLOSE, _PING, _PONG = 0x1, 0x2, 0x8, 0x9, 0xA
-_FINAL, _MASKED = 0x80, 0x80
-_SHORT, _SIXTEEN_BITS = 125, 126
-_NORMAL, _PROTOCOL_ERROR = 1000, 1002
 _CHUNK = 64 * 1024
-_CONTROL_PAYLOAD = 125
-
-
-class _NotMasked(Exception):
-    """The client broke the rule that hides what it sends from proxies."""
 
 
 def is_websocket_request(request: Request) -> bool:
     return is_upgrade(request) and request.header(b"upgrade").lower() == "websocket"
 
 
+def subprotocols(request: Request) -> list[str]:
+    """Return what the client would speak over the WebSocket, as it likes it best first."""
+    asked = request.header(b"sec-websocket-protocol").split(",")
+    return [name.strip() for name in asked if name.strip()]
+
+
 def refusal(request: Request) -> Response | None:
+    """Return the answer to a handshake that is none, or none of a page's that says where it came from."""
+    if refused := handshake_refusal(request):
+        return refused
+    if not _is_uri(request.header(b"origin")):
+        return _refused(403)
+    return _refused(400) if "," in request.header(b"sec-websocket-protocol") else None
+
+
+def handshake_refusal(request: Request) -> Response | None:
     """Return the answer to a handshake that is none, in the words of golang.org/x/net/websocket."""
     if not request.header(b"sec-websocket-key"):
         return _refused(400, b"mismatch challenge/response")
     if request.header(b"sec-websocket-version").encode() != _VERSION:
         answer = _refused(400, b"missing or bad WebSocket Version")
         return answer.with_header(b"sec-websocket-version", _VERSION)
-    if not _is_uri(request.header(b"origin")):
-        return _refused(403)
-    return _refused(400) if "," in request.header(b"sec-websocket-protocol") else None
+    return None
 
 
 def _refused(status: int, body: bytes = b"") -> Response:
@@ -60,15 +76,20 @@ def _is_uri(origin: str) -> bool:
 
 def accepted(request: Request, opcode: int, messages: AsyncIterator[Sequence[bytes]]) -> Response:
     """Return the answer after which the messages are sent, those of one item at once."""
+    return switched(request, request.header(b"sec-websocket-protocol").strip(), _Speaker(opcode, messages).run)
+
+
+def switched(request: Request, protocol: str, upgrade: Upgrade) -> Response:
+    """Return the answer after which the connection is a WebSocket, and is given to `upgrade`."""
     key = request.header(b"sec-websocket-key").encode("latin-1")
     headers = [
         (b"upgrade", b"websocket"),
         (b"connection", b"Upgrade"),
         (b"sec-websocket-accept", b64encode(sha1(key + _GUID, usedforsecurity=False).digest())),
     ]
-    if protocol := request.header(b"sec-websocket-protocol").strip():
+    if protocol:
         headers.append((b"sec-websocket-protocol", protocol.encode("latin-1")))
-    return Response(101, headers=headers, upgrade=_Speaker(opcode, messages).run)
+    return Response(101, headers=headers, upgrade=upgrade)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +104,7 @@ class _Speaker:
             received_frames = _drop_received(connection.reader, connection.writer)
             await until_one_ends(self._speak(connection.writer), received_frames)
         finally:
-            connection.writer.write(_close_frame(_NORMAL))
+            connection.writer.write(close_frame(NORMAL))
             connection.writer.close()
 
     async def _speak(self, writer: asyncio.StreamWriter) -> None:
@@ -95,44 +116,22 @@ class _Speaker:
 async def _drop_received(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Returns when the client has closed."""
     try:
-        while (opcode := await _drop_frame(reader, writer)) != _CLOSE:
-            if opcode == _PING:
+        while (opcode := await _drop_frame(reader, writer)) != CLOSE:
+            if opcode == PING:
                 await writer.drain()
-    except _NotMasked:
-        writer.write(_close_frame(_PROTOCOL_ERROR))
+    except WebSocketError:
+        writer.write(close_frame(PROTOCOL_ERROR))
     except (OSError, EOFError):
         pass
 
 
 async def _drop_frame(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> int:
     """Return the frame's opcode. However long it says it is, little of it is held."""
-    first, second = await reader.readexactly(2)
-    opcode, length = first & 0x0F, second & 0x7F
-    if length > _SHORT:
-        length = int.from_bytes(await reader.readexactly(2 if length == _SIXTEEN_BITS else 8), "big")
-    if not second & _MASKED:
-        raise _NotMasked
-    mask = await reader.readexactly(4)
-    if opcode == _PING:
-        masked = await reader.readexactly(min(length, _CONTROL_PAYLOAD))
-        length -= len(masked)
-        writer.write(frame(_PONG, bytes(byte ^ mask[index % 4] for index, byte in enumerate(masked))))
+    head = await read_head(reader)
+    if head.opcode == PING:
+        writer.write(frame(PONG, unmasked(await reader.readexactly(head.length), head.mask)))
+        return PING
+    length = head.length
     while length and (dropped := await reader.read(min(length, _CHUNK))):
         length -= len(dropped)
-    return opcode
-
-
-def frame(opcode: int, payload: bytes) -> bytes:
-    """Return a message that is one frame."""
-    size = len(payload)
-    if size <= _SHORT:
-        head = bytes((_FINAL | opcode, size))
-    elif size < 1 << 16:
-        head = bytes((_FINAL | opcode, _SIXTEEN_BITS)) + size.to_bytes(2, "big")
-    else:
-        head = bytes((_FINAL | opcode, _SIXTEEN_BITS + 1)) + size.to_bytes(8, "big")
-    return head + payload
-
-
-def _close_frame(status: int) -> bytes:
-    return frame(_CLOSE, status.to_bytes(2, "big"))
+    return head.opcode

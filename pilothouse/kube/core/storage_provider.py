@@ -76,7 +76,7 @@ class LegacyRESTStorageProvider:
 
     def open(self, registries: Registries) -> LegacyRESTStorage:
         namespaces = NamespaceStorage(registries.open(NAMESPACES))
-        services = ServiceStorage.open(registries, self.network)
+        services = ServiceStorage.open(registries, self.network, self.connections.kubelet)
         resources = [
             served(registries.open(CONFIG_MAPS)),
             served(registries.open(SECRETS)),

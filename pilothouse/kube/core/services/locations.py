@@ -27,6 +27,8 @@ class Location:
     scheme: str
     host: str
     port: int
+    pod: Json
+    """The pod that is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +47,9 @@ class ServiceLocations:
         if not subsets:
             raise ServiceUnavailable(no_endpoints(asked.name))
         for candidate in _candidates(subsets, port_name):
-            if await self._is_pod(ctx, candidate.address):
-                return Location(asked.scheme or "http", as_read(candidate.address.get("ip") or ""), candidate.port)
+            if (pod := await self._pod(ctx, candidate.address)) is not None:
+                host = as_read(candidate.address.get("ip") or "")
+                return Location(asked.scheme or "http", host, candidate.port, pod)
         raise ServiceUnavailable(no_endpoints(identity))
 
     async def _port_name(self, ctx: RequestContext, asked: SchemeNamePort) -> str:
@@ -61,15 +64,17 @@ class ServiceLocations:
         why = f"no service port {number} found for service {quote(asked.name)}"
         raise ServiceUnavailable(why)
 
-    async def _is_pod(self, ctx: RequestContext, address: Json) -> bool:
+    async def _pod(self, ctx: RequestContext, address: Json) -> Json | None:
+        """Return the pod that has the address, if it is one of the namespace."""
         target = address.get("targetRef") or {}
         if target.get("namespace") != ctx.namespace or not target.get("name"):
-            return False
+            return None
         try:
             pod = await _get(self.pods, ctx, target["name"])
         except NotFound:
-            return False
-        return any(each.get("ip") == address.get("ip") for each in (pod.get("status") or {}).get("podIPs") or ())
+            return None
+        own = (pod.get("status") or {}).get("podIPs") or ()
+        return pod if any(each.get("ip") == address.get("ip") for each in own) else None
 
 
 @dataclass(frozen=True, slots=True)

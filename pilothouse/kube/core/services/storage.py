@@ -8,6 +8,9 @@ from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.subresource import StatusStore
 from pilothouse.apiserver.server.hooks import PostStartHook
 from pilothouse.kube.core.endpoints import ENDPOINTS
+from pilothouse.kube.core.nodes.resource import NODES
+from pilothouse.kube.core.pods.connect.kubelet import Kubelets
+from pilothouse.kube.core.pods.connect.kubelet_config import KubeletConfig
 from pilothouse.kube.core.pods.resource import PODS
 from pilothouse.kube.core.services.allocation.hooks import AllocationHooks, ReleaseHooks
 from pilothouse.kube.core.services.allocation.ip_families import ClusterFamilies
@@ -39,7 +42,9 @@ class ServiceStorage:
     """Returns when the default ServiceCIDR exists, and so addresses can be given out."""
 
     @classmethod
-    def open(cls, registries: Registries, network: ServiceNetwork) -> ServiceStorage:
+    def open(
+        cls, registries: Registries, network: ServiceNetwork, kubelet: KubeletConfig | None = None
+    ) -> ServiceStorage:
         services, endpoints = registries.open(SERVICES), registries.open(ENDPOINTS)
         cidrs, addresses = registries.open(SERVICE_CIDRS), registries.open(IP_ADDRESSES)
         families = ClusterFamilies.of(network.cluster_ip_ranges)
@@ -57,10 +62,11 @@ class ServiceStorage:
             "start-kubernetes-service-cidr-controller": default_cidr.start,
             "start-service-ip-repair-controllers": repair.start,
         }
+        kubelets = Kubelets(registries.open(NODES), kubelet or KubeletConfig())
         return cls(
             services,
             status=StatusStore(releasing, ServiceStatusStrategy()),
-            proxy=ServiceProxy(ServiceLocations(services, endpoints, registries.open(PODS))),
+            proxy=ServiceProxy(ServiceLocations(services, endpoints, registries.open(PODS)), kubelets),
             endpoints=endpoints,
             post_start_hooks=hooks,
             ranges_known=default_cidr.known.wait,

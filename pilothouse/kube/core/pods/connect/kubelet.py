@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.apiserver.registry.errors import translated
 from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.apiserver.simulated_kubelet import HOST, SERVER_NAME, SIMULATED, SimulatedKubelet
 from pilothouse.kube.core.pods.connect.kubelet_config import KubeletConfig
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, annotations_of, name_of, namespace_of
 from pilothouse.machinery.status_error import StatusError
 
 
@@ -17,6 +19,8 @@ class KubeletAddress:
     port: int
     features: tuple[str, ...] = ()
     """The features that the node says its kubelet has."""
+    simulated_as: str = ""
+    """The name of a node that is simulated."""
 
 
 class Kubelets:
@@ -33,13 +37,40 @@ class Kubelets:
             found = await self._nodes.newest("", node_name)
         if found is None:
             raise NotFound.of(resource, node_name)
-        status = found.parse().get("status") or {}
+        node = found.parse()
+        status = node.get("status") or {}
         endpoint = (status.get("daemonEndpoints") or {}).get("kubeletEndpoint") or {}
         return KubeletAddress(
             host=self._address(status.get("addresses") or []),
             port=endpoint.get("Port") or self.config.port,
             features=tuple(status.get("declaredFeatures") or ()),
+            simulated_as=node_name if self._is_simulated(node) else "",
         )
+
+    def _is_simulated(self, node: Json) -> bool:
+        """Whether the node is one of this server's own simulation: what it says of itself is not enough."""
+        is_said = annotations_of(node).get(SIMULATED) == "true"
+        return is_said and self.config.simulated is not None and bool(self.config.simulated.port)
+
+    def target(self, kubelet: KubeletAddress, path: str, query: str = "", *, verify: bool = True) -> Target:
+        """Return the place of the path at the kubelet."""
+        if kubelet.simulated_as and (simulated := self.config.simulated) is not None:
+            return _simulated_target(kubelet, simulated, path, query)
+        tls = self.config.tls if verify else self.config.unverified_tls
+        return Target(kubelet.host, kubelet.port, path, query, tls, self.config.timeout)
+
+    async def simulated_pod(self, pod: Json, port: int) -> Target | None:
+        """Return where the port of a pod is that runs on a simulated node; None for all other pods.
+
+        The addresses of simulated pods are none that a connection can be made to.
+        """
+        node = (pod.get("spec") or {}).get("nodeName") or ""
+        if self.config.simulated is None or not node:
+            return None
+        kubelet = await self.locate(node)
+        if not kubelet.simulated_as:
+            return None
+        return self.target(kubelet, f"/podPorts/{namespace_of(pod)}/{name_of(pod)}/{port}")
 
     def _address(self, addresses: list[Json]) -> str:
         for kind in self.config.preferred_address_types:
@@ -48,3 +79,16 @@ class Kubelets:
                     return str(each.get("address") or "")
         known = " ".join(f"{{{each.get('type')} {each.get('address')}}}" for each in addresses)
         raise StatusError(f"no preferred addresses found; known addresses: [{known}]")
+
+
+def _simulated_target(kubelet: KubeletAddress, simulated: SimulatedKubelet, path: str, query: str) -> Target:
+    """All simulated nodes are served in one place, where the path begins with the node's name."""
+    return Target(
+        kubelet.host,
+        simulated.port,
+        f"/nodes/{kubelet.simulated_as}{path}",
+        query,
+        tls=simulated.tls,
+        server_name=SERVER_NAME,
+        address=HOST,
+    )

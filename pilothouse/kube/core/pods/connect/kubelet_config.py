@@ -6,6 +6,7 @@ import ssl
 from functools import cached_property
 
 from pilothouse.apiserver.outbound.tls import unverified_context, verifying_context
+from pilothouse.apiserver.simulated_kubelet import SimulatedKubelet
 from pilothouse.machinery.dataclass import dataclass
 
 DEFAULT_PORT = 10250
@@ -24,6 +25,8 @@ class KubeletConfig:
     port: int = DEFAULT_PORT
     timeout: float = DEFAULT_TIMEOUT
     """Seconds until a connection must stand."""
+    simulated: SimulatedKubelet | None = None
+    """Where the kubelets of simulated nodes are, on a server that has such."""
 
     @cached_property
     def tls(self) -> ssl.SSLContext:

@@ -12,10 +12,22 @@ from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.kube.core.pods.connect.addresses import port_number, proxyable_address
 from pilothouse.kube.core.pods.connect.kubelet import KubeletAddress, Kubelets
 from pilothouse.kube.core.pods.containers import all_containers
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json, name_of, namespace_of
 from pilothouse.machinery.scheme_name_port import split_scheme_name_port
+
+_WEBSOCKETS = "ExtendWebSocketsToKubelet"
+
+
+@dataclass(frozen=True, slots=True)
+class StreamLocation:
+    """Where a kubelet serves a session or ports."""
+
+    target: Target
+    speaks_websockets: bool
+    """Whether the kubelet says that it can do itself what this server would translate."""
 
 
 class PodLocations:
@@ -38,18 +50,22 @@ class PodLocations:
         path = f"/containerLogs/{namespace_of(pod)}/{name_of(pod)}/{container}"
         return self._target(kubelet, path, parameters, verify=verify)
 
-    async def stream(self, pod: Json, action: str, container: str, parameters: Iterable[tuple[str, str]]) -> Target:
+    async def stream(
+        self, pod: Json, action: str, container: str, parameters: Iterable[tuple[str, str]]
+    ) -> StreamLocation:
         """Return where exec or attach is served. Raises BadRequest for a pod without a node."""
         container = choose_container(pod, container)
-        kubelet = await self._kubelets.locate(_assigned_node(pod))
         path = f"/{action}/{namespace_of(pod)}/{name_of(pod)}/{container}"
-        return self._target(kubelet, path, parameters)
+        return await self._stream_location(pod, path, parameters)
 
-    async def port_forward(self, pod: Json, ports: Iterable[int]) -> Target:
-        kubelet = await self._kubelets.locate(_assigned_node(pod))
+    async def port_forward(self, pod: Json, ports: Iterable[int]) -> StreamLocation:
         joined = ",".join(map(str, ports))
         path = f"/portForward/{namespace_of(pod)}/{name_of(pod)}"
-        return self._target(kubelet, path, [("port", joined)] if joined else [])
+        return await self._stream_location(pod, path, [("port", joined)] if joined else [])
+
+    async def _stream_location(self, pod: Json, path: str, parameters: Iterable[tuple[str, str]]) -> StreamLocation:
+        kubelet = await self._kubelets.locate(_assigned_node(pod))
+        return StreamLocation(self._target(kubelet, path, parameters), _WEBSOCKETS in kubelet.features)
 
     async def proxy(self, ctx: RequestContext, identity: str) -> Target:
         """`identity` is the pod's name, or name:port, or scheme:name:port. Its port is the first one it declares."""
@@ -57,18 +73,18 @@ class PodLocations:
         if asked is None:
             raise BadRequest(f"invalid pod request {quote(identity)}")
         pod = await self.pod(ctx, asked.name)
-        address = proxyable_address(first_address(pod))
         number = port_number(asked.port) if asked.port else _first_port(pod)
+        if (simulated := await self._kubelets.simulated_pod(pod, number)) is not None:
+            return simulated
+        address = proxyable_address(first_address(pod))
         tls = self._kubelets.config.unverified_tls if asked.scheme == "https" else None
         return Target(address, number, "", tls=tls)
 
     def _target(
         self, kubelet: KubeletAddress, path: str, parameters: Iterable[tuple[str, str]], *, verify: bool = True
     ) -> Target:
-        config = self._kubelets.config
-        tls = config.tls if verify else config.unverified_tls
         query = urlencode(sorted(parameters, key=lambda pair: pair[0]))
-        return Target(kubelet.host, kubelet.port, path, query, tls, config.timeout)
+        return self._kubelets.target(kubelet, path, query, verify=verify)
 
 
 def choose_container(pod: Json, name: str) -> str:

@@ -27,8 +27,10 @@ class NodeProxy:
         if asked is None:
             raise BadRequest(f"invalid node request {quote(name)}")
         kubelet = await self.kubelets.locate(asked.name)
-        address = await proxyable_address_of(kubelet.host)
         port = port_number(asked.port) if asked.port else kubelet.port
+        if kubelet.simulated_as and port == kubelet.port:
+            return await proxied(request, self.kubelets.target(kubelet, ""))
+        address = await proxyable_address_of(kubelet.host)
         config = self.kubelets.config
         if port == kubelet.port:
             target = Target(kubelet.host, port, "", tls=config.tls, timeout=config.timeout, address=address)

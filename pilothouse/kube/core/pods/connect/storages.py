@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from pilothouse.apiserver.authz.interface import Authorizer, Decision, attributes_of
 from pilothouse.apiserver.endpoints.query import boolean
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.outbound.targets import Target, escaped_path
+from pilothouse.apiserver.proxy.metrics import WEBSOCKETS
 from pilothouse.apiserver.proxy.upgrades import forward_upgrade
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.server.features import enabled
 from pilothouse.apiserver.serving.upgrade import is_upgrade
-from pilothouse.kube.core.pods.connect.locations import PodLocations
+from pilothouse.kube.core.pods.connect.locations import PodLocations, StreamLocation
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest, Forbidden
 from pilothouse.machinery.integers import parse_int64
@@ -37,14 +38,20 @@ class StreamStorage:
     async def connect(self, ctx: RequestContext, name: str, request: Request) -> Response:
         await ensure_may_create(request, self.authorizer)
         pod = await self.locations.pod(ctx, name)
-        parameters = list(self._parameters(request))
-        target = await self.locations.stream(pod, self.action, request.param("container"), parameters)
-        return await upgraded(request, target)
+        wanted = {each: bool(boolean(request, each)) for each in _STREAMS}
+        parameters = list(self._parameters(request, wanted))
+        location = await self.locations.stream(pod, self.action, request.param("container"), parameters)
+        if _handled_here("TranslateStreamCloseWebsocketRequests", self.action, location):
+            # What translates costs too much to be there before somebody needs it.
+            from pilothouse.apiserver.proxy.remote_command import SessionStreams
+            from pilothouse.apiserver.proxy.stream_translator import is_translatable, translated
 
-    def _parameters(self, request: Request) -> Iterator[tuple[str, str]]:
-        for name, parameter in _STREAMS.items():
-            if boolean(request, name):
-                yield parameter, "1"
+            if is_translatable(request):
+                return translated(request, location.target, SessionStreams(**wanted))
+        return await upgraded(request, location.target)
+
+    def _parameters(self, request: Request, wanted: Mapping[str, bool]) -> Iterator[tuple[str, str]]:
+        yield from ((parameter, "1") for name, parameter in _STREAMS.items() if wanted[name])
         if self.action == "exec":
             yield from (("command", word) for word in request.query.get("command") or ())
 
@@ -58,7 +65,22 @@ class PortForwardStorage:
     async def connect(self, ctx: RequestContext, name: str, request: Request) -> Response:
         await ensure_may_create(request, self.authorizer)
         pod = await self.locations.pod(ctx, name)
-        return await upgraded(request, await self.locations.port_forward(pod, _ports(request)))
+        location = await self.locations.port_forward(pod, _ports(request))
+        if _handled_here("PortForwardWebsockets", "portforward", location):
+            from pilothouse.apiserver.proxy.stream_tunnel import tunneled, tunneled_protocols
+
+            if tunneled_protocols(request):
+                return await tunneled(request, location.target)
+        return await upgraded(request, location.target)
+
+
+def _handled_here(feature: str, subresource: str, location: StreamLocation) -> bool:
+    """Whether WebSockets are translated by this server: not where their kubelet does it."""
+    if not enabled(feature):
+        return False
+    is_passed_on = enabled("ExtendWebSocketsToKubelet") and location.speaks_websockets
+    WEBSOCKETS.inc((subresource, "proxied_to_kubelet" if is_passed_on else "translated_at_apiserver"))
+    return not is_passed_on
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +110,7 @@ async def proxied(request: Request, target: Target) -> Response:
 
 
 def _at(target: Target, path: str, request: Request) -> Target:
-    return replace(target, path=escaped_path(path) or "/", query=request.query_string)
+    return replace(target, path=target.path + (escaped_path(path) or "/"), query=request.query_string)
 
 
 def split_path(request: Request) -> tuple[str, str]:

@@ -1,0 +1,105 @@
+"""Sessions over a WebSocket for kubelets that speak SPDY: each channel of the one becomes a stream of the other."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import Final
+
+import orjson
+
+from pilothouse.apiserver.http import Request, Response
+from pilothouse.apiserver.outbound.targets import Target
+from pilothouse.apiserver.proxy.metrics import TRANSLATED
+from pilothouse.apiserver.proxy.remote_command import RemoteCommand, SessionStreams, error_status
+from pilothouse.apiserver.serving.upgrade import raw_connection, until_one_ends
+from pilothouse.apiserver.serving.websocket import handshake_refusal, is_websocket_request, subprotocols, switched
+from pilothouse.apiserver.serving.websocket_channels import ERROR, RESIZE, STDERR, STDIN, STDOUT, V5, Channels
+from pilothouse.apiserver.serving.websocket_duplex import DuplexWebSocket
+from pilothouse.apiserver.spdy.stream import SpdyStream
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.server_errors import InternalError
+from pilothouse.machinery.status_error import StatusError
+
+_STATUS_SECONDS: Final = 10.0
+
+
+def is_translatable(request: Request) -> bool:
+    """Whether a WebSocket is asked for in the version in which channels can be closed."""
+    return is_websocket_request(request) and V5 in subprotocols(request)
+
+
+def translated(request: Request, target: Target, streams: SessionStreams) -> Response:
+    """Answer a request that `is_translatable`. The client hears on the channel for errors what goes wrong behind."""
+    if refused := handshake_refusal(request):
+        TRANSLATED.inc(("400",))
+        return refused
+    return switched(request, V5, _Translation(target, streams).run)
+
+
+@dataclass(slots=True)
+class _Translation:
+    target: Target
+    wanted: SessionStreams
+    status: Json | None = None
+    """How the session ended; None as long as it has not."""
+
+    async def run(self, transport: asyncio.Transport, received: bytes) -> None:
+        """Ends with the session, or when the client goes."""
+        channels = Channels(DuplexWebSocket(raw_connection(transport, received)), V5)
+        try:
+            await channels.send(self._first_channel(), b"")  # tells the client that the connection stands
+            await self._translate(channels)
+            async with asyncio.timeout(_STATUS_SECONDS):
+                await self._tell_status(channels)
+        except (OSError, TimeoutError):
+            pass
+        finally:
+            channels.close()
+
+    def _first_channel(self) -> int:
+        if self.wanted.stdout:
+            return STDOUT
+        return STDERR if self.wanted.stderr else ERROR
+
+    async def _translate(self, channels: Channels) -> None:
+        try:
+            async with RemoteCommand(self.target, self.wanted) as session:
+                await until_one_ends(_take(channels, session), self._give(channels, session))
+        except InternalError as error:
+            self.status = error_status(error)
+        except StatusError as error:
+            self.status = error_status(InternalError.of(error.message))
+
+    async def _give(self, channels: Channels, session: RemoteCommand) -> None:
+        """Ends with the session, when all that it wrote is sent."""
+        outputs = ((session.stdout, STDOUT), (session.stderr, STDERR))
+        with suppress(ConnectionError):
+            await asyncio.gather(*(_copy(stream, channels, number) for stream, number in outputs if stream))
+            self.status = await session.status()
+
+    async def _tell_status(self, channels: Channels) -> None:
+        if self.status is not None:
+            code = 200 if self.status["status"] == "Success" else self.status.get("code") or 200
+            TRANSLATED.inc((str(code),))
+            await channels.send(ERROR, orjson.dumps(self.status))
+
+
+async def _copy(stream: SpdyStream, channels: Channels, number: int) -> None:
+    while data := await stream.read():
+        await channels.send(number, data)
+
+
+async def _take(channels: Channels, session: RemoteCommand) -> None:
+    """Ends when the client has gone. What comes for a stream that is closed, or that nobody asked for, is dropped."""
+    streams = {STDIN: session.stdin, RESIZE: session.resize}
+    while (received := await channels.receive()) is not None:
+        stream = streams.get(received.channel)
+        if stream is None or stream.is_closed:
+            continue
+        if received.data is None:
+            await stream.close()
+        else:
+            with suppress(BrokenPipeError):
+                await stream.write(received.data)

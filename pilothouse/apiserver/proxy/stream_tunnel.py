@@ -1,0 +1,84 @@
+"""SPDY within a WebSocket, for who can speak only that: each message carries bytes of the SPDY connection behind it."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import Final
+
+from pilothouse.apiserver.http import Headers, Request, Response
+from pilothouse.apiserver.outbound.targets import Target
+from pilothouse.apiserver.proxy.metrics import TUNNELED
+from pilothouse.apiserver.proxy.upgrades import Upgraded, ask_for_upgrade, forwarded_headers, refusal_of
+from pilothouse.apiserver.serving.upgrade import raw_connection, until_one_ends
+from pilothouse.apiserver.serving.websocket import handshake_refusal, is_websocket_request, subprotocols, switched
+from pilothouse.apiserver.serving.websocket_duplex import DuplexWebSocket
+from pilothouse.apiserver.serving.websocket_frames import BINARY
+from pilothouse.machinery.dataclass import dataclass
+
+SPDY: Final = "SPDY/3.1"
+PREFIX: Final = f"{SPDY}+"
+_SUFFIX: Final = ".k8s.io"
+_CHUNK: Final = 32 * 1024
+_OWN: Final = frozenset({b"upgrade", b"x-stream-protocol-version"})
+
+
+def tunneled_protocols(request: Request) -> list[str]:
+    """Return the protocols of SPDY that a WebSocket is asked to carry."""
+    if not is_websocket_request(request):
+        return []
+    asked = subprotocols(request)
+    return [each.removeprefix(PREFIX) for each in asked if each.startswith(PREFIX) and each.endswith(_SUFFIX)]
+
+
+async def tunneled(request: Request, target: Target) -> Response:
+    """Answer a request that `tunneled_protocols` knows. Raises StatusError where the target cannot be asked."""
+    answer = handshake_refusal(request) or await _asked(request, target)
+    TUNNELED.inc((str(answer.status),))
+    return answer
+
+
+async def _asked(request: Request, target: Target) -> Response:
+    answer = await ask_for_upgrade("POST", target, _spdy_headers(request))
+    if not answer.is_switched:
+        return await refusal_of(answer)
+    if SPDY.lower() not in answer.header(b"upgrade").lower():
+        answer.writer.close()
+        return Response(500, b"unable to upgrade: missing upgrade headers in response\n")
+    chosen = answer.header(b"x-stream-protocol-version")
+    return switched(request, f"{PREFIX}{chosen}" if chosen else "", _Tunnel(answer).run)
+
+
+def _spdy_headers(request: Request) -> Headers:
+    kept = [
+        (name, value)
+        for name, value in forwarded_headers(request)
+        if name not in _OWN and not name.startswith(b"sec-websocket-")
+    ]
+    protocols = [(b"x-stream-protocol-version", each.encode()) for each in tunneled_protocols(request)]
+    return [*kept, (b"upgrade", SPDY.encode()), *protocols, (b"content-length", b"0")]
+
+
+@dataclass(frozen=True, slots=True)
+class _Tunnel:
+    behind: Upgraded
+
+    async def run(self, transport: asyncio.Transport, received: bytes) -> None:
+        """Ends when either side does, and closes the other."""
+        socket = DuplexWebSocket(raw_connection(transport, received))
+        try:
+            await until_one_ends(self._inwards(socket), self._outwards(socket))
+        finally:
+            self.behind.writer.close()
+            socket.close()
+
+    async def _inwards(self, socket: DuplexWebSocket) -> None:
+        with suppress(OSError):
+            while (piece := await socket.receive()) is not None:
+                self.behind.writer.write(piece.data)
+                await self.behind.writer.drain()
+
+    async def _outwards(self, socket: DuplexWebSocket) -> None:
+        with suppress(OSError):
+            while data := await self.behind.reader.read(_CHUNK):
+                await socket.send(BINARY, data)

@@ -1,0 +1,194 @@
+"""One end of a SPDY connection: its streams, pings, and how it ends.
+
+There are no windows in what Kubernetes speaks. Where a stream is not read, the connection is not read either, and so
+the other end is held up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final, TypeAlias
+
+from pilothouse.apiserver.spdy.frames import (
+    Data,
+    Frame,
+    GoAway,
+    GoAwayStatus,
+    Ping,
+    ResetStatus,
+    RstStream,
+    SpdyError,
+    SynReply,
+    SynStream,
+    encode,
+)
+from pilothouse.apiserver.spdy.header_block import HeaderCompressor, StreamHeaders
+from pilothouse.apiserver.spdy.reading import FrameReader
+from pilothouse.apiserver.spdy.stream import SpdyStream
+
+MAX_STREAMS: Final = 1024
+"""That are open at a time on one connection."""
+IDLE_SECONDS: Final = 4 * 60 * 60.0
+_ANSWER_SECONDS: Final = 30.0
+_LEAVE_SECONDS: Final = 10.0
+
+
+class StreamRefused(Exception):
+    """Whoever is offered a stream does not take it."""
+
+
+Accept: TypeAlias = Callable[[SpdyStream], None]
+"""Takes a stream that the other end began, or raises StreamRefused."""
+
+
+class SpdyConnection:
+    """`run` must run for anything to be received. The end that serves has even numbers for its streams and pings."""
+
+    def __init__(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        *,
+        serves: bool,
+        accept: Accept | None = None,
+    ) -> None:
+        self._frames = FrameReader(reader)
+        self._writer = writer
+        self._compressor = HeaderCompressor()
+        self._accept = accept
+        self._streams: dict[int, SpdyStream] = {}
+        self._next_stream = self._next_ping = 2 if serves else 1
+        self._theirs = 0  # the last stream that the other end began
+        self._parity = 1 if serves else 0  # of the other end's streams
+        self._is_closed = False
+        self._used = asyncio.get_running_loop().time()
+        self._idle_timer: asyncio.TimerHandle | None = None
+
+    @property
+    def is_closed(self) -> bool:
+        return self._is_closed
+
+    async def run(self, *, idle_seconds: float = IDLE_SECONDS) -> None:
+        """Receives until the other end goes, breaks the protocol, or neither end has sent anything for long."""
+        self._close_when_idle(idle_seconds)
+        failed = GoAwayStatus.OK
+        try:
+            while (frame := await self._frames.read()) is not None and not isinstance(frame, GoAway):
+                self._used = asyncio.get_running_loop().time()
+                await self._handle(frame)
+        except SpdyError:
+            failed = GoAwayStatus.PROTOCOL_ERROR
+        except OSError:
+            pass
+        finally:
+            self._end(failed)
+
+    def _close_when_idle(self, seconds: float) -> None:
+        loop = asyncio.get_running_loop()
+        left = self._used + seconds - loop.time()
+        if left <= 0:
+            self.close()
+        else:
+            self._idle_timer = loop.call_later(left, self._close_when_idle, seconds)
+
+    async def _handle(self, frame: Frame) -> None:
+        match frame:
+            case Data(stream, data, fin):
+                if known := self._streams.get(stream):
+                    await known.feed(data, fin=fin)
+                    self.forget_when_over(known)
+            case SynStream():
+                await self._offered(frame)
+            case SynReply(stream, _, fin):
+                if known := self._streams.get(stream):
+                    known.answered.set()
+                    await known.feed(b"", fin=fin)
+            case RstStream(stream, _):
+                if known := self._streams.pop(stream, None):
+                    known.end()
+            case Ping(number) if number % 2 == self._parity:
+                await self.send(frame)
+            case _:
+                pass  # an answer to a ping; settings and windows mean nothing here, headers that come later neither
+
+    async def _offered(self, frame: SynStream) -> None:
+        number = frame.stream
+        if number % 2 != self._parity or number <= self._theirs:
+            await self.send(RstStream(number, ResetStatus.PROTOCOL_ERROR))
+            return
+        self._theirs = number
+        stream = SpdyStream(self, number, frame.headers)
+        if not self._takes(stream):
+            await self.send(RstStream(number, ResetStatus.REFUSED_STREAM))
+            return
+        self._streams[number] = stream
+        await self.send(SynReply(number, {}))
+        await stream.feed(b"", fin=frame.fin)
+
+    def _takes(self, stream: SpdyStream) -> bool:
+        if self._accept is None or len(self._streams) >= MAX_STREAMS:
+            return False
+        with suppress(StreamRefused):
+            self._accept(stream)
+            return True
+        return False
+
+    async def create_stream(self, headers: StreamHeaders) -> SpdyStream:
+        """Return a stream that the other end has taken.
+
+        Raises ConnectionError where it does not, TimeoutError where it does not say so in time.
+        """
+        if self._is_closed:
+            raise ConnectionResetError("the connection is closed")
+        stream = SpdyStream(self, self._next_stream, headers)
+        self._next_stream += 2
+        self._streams[stream.id] = stream
+        await self.send(SynStream(stream.id, headers))
+        async with asyncio.timeout(_ANSWER_SECONDS):
+            await stream.answered.wait()
+        if stream.is_closed:
+            raise ConnectionResetError("the stream was refused")
+        return stream
+
+    async def ping_every(self, seconds: float) -> None:
+        """Pings until the connection is closed, so that nobody between the ends takes it for dead."""
+        while not self._is_closed:
+            await asyncio.sleep(seconds)
+            await self.send(Ping(self._next_ping))
+            self._next_ping = (self._next_ping + 2) % 2**31 or 2
+
+    async def send(self, frame: Frame) -> None:
+        """Returns when the other end takes more. What is sent on a closed connection goes nowhere."""
+        if not self._is_closed:
+            self._used = asyncio.get_running_loop().time()
+            self._writer.write(encode(frame, self._compressor))
+            with suppress(ConnectionError):
+                await self._writer.drain()
+
+    def forget_when_over(self, stream: SpdyStream) -> None:
+        if stream.is_over:
+            self._streams.pop(stream.id, None)
+
+    def close(self) -> None:
+        """Resets the streams that are open, and takes leave. What was written before is still sent."""
+        self._end(GoAwayStatus.OK)
+
+    def _end(self, status: GoAwayStatus) -> None:
+        if self._is_closed:
+            return
+        self._is_closed = True
+        leave: list[Frame] = [
+            *(RstStream(number, ResetStatus.CANCEL) for number in self._streams),
+            GoAway(self._theirs, status),
+        ]
+        self._writer.writelines([encode(frame, self._compressor) for frame in leave])
+        self._writer.close()
+        # Who does not read what is left for it does not keep the connection open.
+        asyncio.get_running_loop().call_later(_LEAVE_SECONDS, self._writer.transport.abort)
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
+        for stream in self._streams.values():
+            stream.end()
+        self._streams.clear()

@@ -1,0 +1,61 @@
+"""Frames from a connection. Control frames are read whole, data in pieces: nobody says how much is held here."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from pilothouse.apiserver.spdy.frames import (
+    CONTROL,
+    FIN,
+    FRAME_HEADER,
+    MAX_CONTROL_PAYLOAD,
+    MAX_DATA,
+    Data,
+    Frame,
+    SpdyError,
+    decode_control,
+)
+from pilothouse.apiserver.spdy.header_block import HeaderDecompressor
+
+_PIECE: Final = 64 * 1024
+
+
+class FrameReader:
+    def __init__(self, reader: asyncio.StreamReader) -> None:
+        self._reader = reader
+        self._decompressor = HeaderDecompressor()
+        self._stream = 0
+        self._left = 0  # bytes of the data frame of `_stream` that were not returned yet
+        self._fin = False
+
+    async def read(self) -> Frame | None:
+        """Return the next frame, or a piece of one of data, the last of which has its flags; None at the end.
+
+        Raises SpdyError, or OSError where the connection breaks.
+        """
+        if self._left:
+            return await self._piece()
+        try:
+            word, rest = FRAME_HEADER.unpack(await self._reader.readexactly(FRAME_HEADER.size))
+            flags, length = rest >> 24, rest & MAX_DATA
+            if word & CONTROL:
+                return await self._control(word, flags, length)
+        except asyncio.IncompleteReadError:
+            return None
+        if not word:
+            raise SpdyError("stream id zero is disallowed")
+        self._stream, self._left, self._fin = word, length, bool(flags & FIN)
+        return await self._piece() if length else Data(word, b"", self._fin)
+
+    async def _control(self, word: int, flags: int, length: int) -> Frame:
+        if length > MAX_CONTROL_PAYLOAD:
+            raise SpdyError(f"control frame of {length} bytes")
+        return decode_control(word, flags, await self._reader.readexactly(length), self._decompressor)
+
+    async def _piece(self) -> Data | None:
+        data = await self._reader.read(min(self._left, _PIECE))
+        if not data:
+            return None
+        self._left -= len(data)
+        return Data(self._stream, data, self._fin and not self._left)

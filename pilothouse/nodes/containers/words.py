@@ -1,0 +1,112 @@
+"""The words of a shell command line: quotes, escapes, variables, and the signs between commands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Final, TypeAlias
+
+from pilothouse.machinery.dataclass import dataclass
+
+Lookup: TypeAlias = Callable[[str], str]
+"""The value of a variable; nothing for one that is not set."""
+
+_SIGNS: Final = re.compile(r"&&|\|\||>>|2>&1|1?>&2|2>|1>|[;|<>&\n]")
+_VARIABLE: Final = re.compile(r"\$(?:\{(\w+)\}|(\w+)|([?$#]))")
+_BLANK: Final = " \t\r"
+
+
+class BadSyntax(Exception):
+    """A command line that is not one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    text: str
+
+
+def words(line: str, lookup: Lookup) -> Iterator[str | Sign]:
+    """Yield the words of the line and the signs between them; variables have the value that they have by then.
+
+    Raises BadSyntax.
+    """
+    return _Scanner(line, lookup).run()
+
+
+class _Scanner:
+    def __init__(self, line: str, lookup: Lookup) -> None:
+        self._line, self._lookup = line, lookup
+        self._at = 0
+        self._word: list[str] | None = None  # parts of the word that is being read
+
+    def run(self) -> Iterator[str | Sign]:
+        while self._at < len(self._line):
+            char = self._line[self._at]
+            if char in _BLANK:
+                self._at += 1
+                yield from self._finished()
+            elif char == "#" and self._word is None:
+                end = self._line.find("\n", self._at)
+                self._at = len(self._line) if end < 0 else end
+            elif (sign := _SIGNS.match(self._line, self._at)) and not self._is_inside(sign[0]):
+                yield from self._finished()
+                self._at = sign.end()
+                yield Sign(sign[0])
+            else:
+                self._part(char)
+        yield from self._finished()
+
+    def _is_inside(self, sign: str) -> bool:
+        """Whether the number of a sign such as 2> stands at the end of a word, as in x2>y."""
+        return sign[0].isdigit() and self._word is not None
+
+    def _finished(self) -> Iterator[str]:
+        if self._word is not None:
+            yield "".join(self._word)
+            self._word = None
+
+    def _part(self, char: str) -> None:
+        self._word = self._word if self._word is not None else []
+        if char == "'":
+            self._word.append(self._until("'"))
+        elif char == '"':
+            self._quoted()
+        elif char == "\\":
+            self._word.append(self._line[self._at + 1 : self._at + 2].replace("\n", ""))
+            self._at += 2
+        elif char == "$":
+            self._word.append(self._variable())
+        else:
+            self._word.append(char)
+            self._at += 1
+
+    def _until(self, quote: str) -> str:
+        end = self._line.find(quote, self._at + 1)
+        if end < 0:
+            raise BadSyntax("unterminated quoted string")
+        text, self._at = self._line[self._at + 1 : end], end + 1
+        return text
+
+    def _quoted(self) -> None:
+        assert self._word is not None
+        self._at += 1
+        while self._at < len(self._line) and (char := self._line[self._at]) != '"':
+            if char == "$":
+                self._word.append(self._variable())
+            elif char == "\\" and self._line[self._at + 1 : self._at + 2] in tuple('"\\$`'):
+                self._word.append(self._line[self._at + 1])
+                self._at += 2
+            else:
+                self._word.append(char)
+                self._at += 1
+        if self._at >= len(self._line):
+            raise BadSyntax("unterminated quoted string")
+        self._at += 1
+
+    def _variable(self) -> str:
+        found = _VARIABLE.match(self._line, self._at)
+        if found is None:
+            self._at += 1
+            return "$"
+        self._at = found.end()
+        return self._lookup(found[1] or found[2] or found[3])

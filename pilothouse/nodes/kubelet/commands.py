@@ -1,0 +1,120 @@
+"""/exec, /attach and /run: commands in containers that run."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from pilothouse.apiserver.http import Request, Response
+from pilothouse.apiserver.proxy.remote_command import SUCCESS, error_status, exit_status
+from pilothouse.apiserver.serving.upgrade import is_upgrade
+from pilothouse.apiserver.serving.websocket import is_websocket_request
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.server_errors import InternalError
+from pilothouse.nodes.behavior.model import ExecAnswer
+from pilothouse.nodes.containers.process import Kept, NoInput, NoRoom, Process
+from pilothouse.nodes.containers.shell import SHELLS, CommandNotFound, run_command
+from pilothouse.nodes.kubelet.host import Host, running_spec
+from pilothouse.nodes.kubelet.logs import LogOptions, log_of
+from pilothouse.nodes.kubelet.session import Session, wanted_streams
+from pilothouse.nodes.kubelet.spdy_sessions import spdy_session
+from pilothouse.nodes.kubelet.terminal import Interrupted, Terminal
+from pilothouse.nodes.kubelet.websocket_sessions import websocket_session
+
+_PROMPT: Final = "/ # "
+_INTERRUPTED: Final = 130
+_KILLED: Final = 137
+_MISSING: Final = (
+    "error executing command in container: failed to exec in container: OCI runtime exec failed: exec failed: unable "
+    'to start container process: exec: "{}": executable file not found in $PATH: unknown'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class InContainer:
+    """A container that runs."""
+
+    host: Host
+    pod: Json
+    spec: Json
+
+    @classmethod
+    def find(cls, host: Host, namespace: str, name: str, container: str) -> InContainer | Response:
+        """Return the container, or the refusal where it does not run."""
+        pod = host.pods.get(namespace, name)
+        if pod is None:
+            return Response(404, b"pod does not exist")
+        spec = running_spec(pod, container)
+        if spec is None:
+            return Response(500, f'container not found ("{container}")'.encode())
+        return cls(host, pod, spec)
+
+    async def execute(self, command: list[str], session: Session) -> Json:
+        """Runs the command, or answers it as the container's behaviour says."""
+        if answer := self.host.behavior(self.pod, self.spec["name"]).answer_to(command):
+            return await _given(answer, session)
+        try:
+            code = await run_command(self._process(command, session))
+        except CommandNotFound as missing:
+            return error_status(InternalError.of(_MISSING.format(missing)))
+        except Interrupted:
+            code = _INTERRUPTED
+        except NoRoom:
+            code = _KILLED
+        return exit_status(code) if code else SUCCESS
+
+    def _process(self, command: list[str], session: Session) -> Process:
+        container = self.host.containers.enter(self.pod, self.spec)
+        if not session.tty:
+            return Process(command, container, session.stdin, session.stdout, session.stderr, asyncio.sleep)
+        terminal = Terminal(session.stdin, session.stdout)
+        return Process(command, container, terminal, terminal, terminal, asyncio.sleep, _PROMPT)
+
+    async def attach(self, session: Session) -> Json:
+        """Shows the log as it is written, until the container ends. A shell that waits for somebody gets one."""
+        words = [*(self.spec.get("command") or ()), *(self.spec.get("args") or ())]
+        if self.spec.get("stdin") and words[:1] and words[0].rsplit("/", 1)[-1] in SHELLS and len(words) == 1:
+            return await self.execute(words, session)
+        log = await log_of(self.host, self.pod, self.spec, LogOptions(follow=True))
+        if not isinstance(log, str):
+            async for piece in log:
+                await session.stdout.write(piece.replace(b"\n", b"\r\n") if session.tty else piece)
+        return SUCCESS
+
+
+async def _given(answer: ExecAnswer, session: Session) -> Json:
+    await session.stdout.write(answer.stdout.encode())
+    await session.stderr.write(answer.stderr.encode())
+    return exit_status(answer.exit_code) if answer.exit_code else SUCCESS
+
+
+async def exec_or_attach(host: Host, request: Request, action: str, place: list[str]) -> Response:
+    """`place` is the pod's namespace and name, its UID if it is given, and the container."""
+    wanted = wanted_streams(request)
+    if wanted is None:
+        return Response(400, b"you must specify at least 1 of stdin, stdout, stderr")
+    found = InContainer.find(host, place[0], place[1], place[-1])
+    if isinstance(found, Response):
+        return found
+    if not is_upgrade(request):
+        return Response(400, b"Upgrade request required")
+    command = request.query.get("command") or []
+    if action == "exec" and not command:
+        return Response(400, b"you must specify a command")
+
+    async def work(session: Session) -> Json:
+        return await (found.attach(session) if action == "attach" else found.execute(command, session))
+
+    start = websocket_session if is_websocket_request(request) else spdy_session
+    return start(request, wanted, work)
+
+
+async def run_once(host: Host, request: Request, place: list[str]) -> Response:
+    """Answer with all that a command writes."""
+    found = InContainer.find(host, place[0], place[1], place[-1])
+    if isinstance(found, Response):
+        return found
+    written = Kept()
+    status = await found.execute(request.param("cmd").split(" "), Session(NoInput(), written, written, tty=False))
+    return Response(200 if status["status"] == "Success" else 500, bytes(written.data))

@@ -1,0 +1,42 @@
+"""The pods that the simulated kubelets answer for, and what their containers do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pilothouse.client.cache.shared_informer import SharedIndexInformer
+from pilothouse.machinery.objects import Json
+from pilothouse.nodes.behavior.behaviors import Behaviors
+from pilothouse.nodes.behavior.model import ContainerBehavior
+from pilothouse.nodes.containers.container import Containers, spec_of
+from pilothouse.nodes.kubelet.pods import KnownPods
+
+
+class Host:
+    """`pods` are those that an informer knows, `nodes` those that are simulated and alive."""
+
+    def __init__(self, pods: SharedIndexInformer, behaviors: Behaviors, nodes: Callable[[], list[Json]]) -> None:
+        self.containers = Containers()
+        self.pods = KnownPods(pods, gone=self.containers.forget)
+        self.nodes = nodes
+        self._behaviors = behaviors
+
+    def behavior(self, pod: Json, container: str) -> ContainerBehavior:
+        return self._behaviors.of_container(pod, container)
+
+
+def container_status(pod: Json, name: str) -> Json:
+    """Return the status of the container; nothing for one that has none yet."""
+    status = pod.get("status") or {}
+    for kind in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"):
+        for each in status.get(kind) or ():
+            if each.get("name") == name:
+                found: Json = each
+                return found
+    return {}
+
+
+def running_spec(pod: Json, name: str) -> Json | None:
+    """Return the spec of a container that runs now; None for one that does not."""
+    state = container_status(pod, name).get("state") or {}
+    return spec_of(pod, name) if "running" in state else None

@@ -1,0 +1,78 @@
+"""What the simulated kubelets are asked, by its path."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+from typing import Final
+
+import orjson
+
+from pilothouse.apiserver.http import Request, Response
+from pilothouse.apiserver.serving.client_certificate import client_certificate
+from pilothouse.apiserver.simulated_kubelet import CLIENT_NAME
+from pilothouse.nodes.kubelet.commands import exec_or_attach, run_once
+from pilothouse.nodes.kubelet.host import Host
+from pilothouse.nodes.kubelet.logs import container_log
+from pilothouse.nodes.kubelet.pod_page import pod_page
+from pilothouse.nodes.kubelet.port_forward import port_forward
+from pilothouse.nodes.kubelet.resource_metrics import resource_metrics
+from pilothouse.nodes.metrics.collecting import measure_nodes, measure_pod, measure_pods
+
+_JSON: Final = [(b"content-type", b"application/json")]
+_TEXT: Final = [(b"content-type", b"text/plain; charset=utf-8")]
+_NODES: Final = "nodes"
+
+
+class KubeletRoutes:
+    def __init__(self, host: Host) -> None:
+        self._host = host
+
+    async def __call__(self, request: Request) -> Response:
+        """Answer a request. All nodes are served here: which one is meant stands before the kubelet's own path."""
+        words = PurePosixPath(request.path).parts[1:]
+        if words == ("healthz",):
+            return Response(200, b"ok", [*_TEXT])
+        certificate = client_certificate(request.transport)
+        if certificate is None or not certificate.verified or certificate.common_name != CLIENT_NAME:
+            return Response(401, b"Unauthorized")
+        node = ""
+        if words[:1] == (_NODES,) and len(words) > 1:
+            node, words = words[1], words[2:]
+        return await self._route(request, node, list(words))
+
+    async def _route(self, request: Request, node: str, words: list[str]) -> Response:
+        match words:
+            case ["healthz"]:
+                return Response(200, b"ok", [*_TEXT])
+            case ["containerLogs", namespace, name, container]:
+                return await container_log(self._host, request, namespace, name, container)
+            case ["exec" | "attach" as action, *place] if len(place) in (3, 4):
+                return await exec_or_attach(self._host, request, action, place)
+            case ["run", *place] if len(place) in (3, 4):
+                return await run_once(self._host, request, place)
+            case ["portForward", namespace, name, *_]:
+                return port_forward(self._host, request, namespace, name)
+            case ["podPorts", namespace, name, port, *rest] if port.isdecimal():
+                return self._pod_port(request, namespace, name, int(port), "/".join(rest))
+            case ["pods" | "runningpods"]:
+                pods = [*self._host.pods.on_node(node)]
+                return Response(200, orjson.dumps({"kind": "PodList", "apiVersion": "v1", "items": pods}), [*_JSON])
+            case ["usage", "nodes"]:
+                return Response(200, orjson.dumps(await measure_nodes(self._host)), [*_JSON])
+            case ["usage", "pods"]:
+                return Response(200, orjson.dumps(await measure_pods(self._host)), [*_JSON])
+            case ["usage", "pods", namespace]:
+                return Response(200, orjson.dumps(await measure_pods(self._host, namespace)), [*_JSON])
+            case ["usage", "pods", namespace, name]:
+                return Response(200, orjson.dumps(await measure_pod(self._host, namespace, name)), [*_JSON])
+            case ["metrics", "resource"]:
+                return Response(200, resource_metrics(self._host, node), [*_TEXT])
+        return Response(404, b"404 page not found\n", [*_TEXT])
+
+    def _pod_port(self, request: Request, namespace: str, name: str, port: int, rest: str) -> Response:
+        """Answer as the pod does on the port: its address is one that no connection can be made to."""
+        pod = self._host.pods.get(namespace, name)
+        if pod is None:
+            return Response(503, b"connection refused")
+        query = f"?{request.query_string}" if request.query_string else ""
+        return Response(200, pod_page(pod, port, request.method, f"/{rest}{query}"), [*_TEXT])

@@ -1,0 +1,104 @@
+"""Sessions over a WebSocket: a channel for each of stdin, stdout and stderr, one for resizes, one for the end."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import Final
+
+from pilothouse.apiserver.http import Request, Response
+from pilothouse.apiserver.proxy.remote_command import SessionStreams
+from pilothouse.apiserver.serving.upgrade import raw_connection, until_one_ends
+from pilothouse.apiserver.serving.websocket import handshake_refusal, subprotocols, switched
+from pilothouse.apiserver.serving.websocket_channels import (
+    ERROR,
+    STDERR,
+    STDIN,
+    STDOUT,
+    V1,
+    V1_BASE64,
+    V4,
+    V4_BASE64,
+    V5,
+    Channels,
+)
+from pilothouse.apiserver.serving.websocket_duplex import DuplexWebSocket
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.nodes.kubelet.session import Nowhere, Session, Work, status_bytes
+
+_PROTOCOLS: Final = ("", V1, V1_BASE64, V4, V4_BASE64, V5)
+_WITH_STATUS: Final = (V4, V4_BASE64, V5)
+
+
+def websocket_session(request: Request, wanted: SessionStreams, work: Work) -> Response:
+    if refused := handshake_refusal(request):
+        return refused
+    chosen = next((each for each in subprotocols(request) or [""] if each in _PROTOCOLS), None)
+    if chosen is None:
+        return Response(403)
+    return switched(request, chosen, _WebSocketSession(wanted, work, chosen).run)
+
+
+@dataclass(frozen=True, slots=True)
+class _WebSocketSession:
+    wanted: SessionStreams
+    work: Work
+    protocol: str
+
+    async def run(self, transport: asyncio.Transport, received: bytes) -> None:
+        """Ends with the work, or when the client goes."""
+        channels = Channels(DuplexWebSocket(raw_connection(transport, received)), self.protocol)
+        stdin = _Received()
+        try:
+            await until_one_ends(_take(channels, stdin, wanted=self.wanted.stdin), self._session(channels, stdin))
+        finally:
+            channels.close()
+
+    async def _session(self, channels: Channels, stdin: _Received) -> None:
+        wanted = self.wanted
+        first = STDOUT if wanted.stdout else STDERR if wanted.stderr else ERROR
+        stdout = _Sent(channels, STDOUT) if wanted.stdout else Nowhere()
+        stderr = _Sent(channels, STDERR) if wanted.stderr else stdout
+        with suppress(OSError):
+            await channels.send(first, b"")  # tells the client that the connection stands
+            status = await self.work(Session(stdin, stdout, stderr, wanted.tty))
+            if told := status_bytes(status, as_json=self.protocol in _WITH_STATUS):
+                await channels.send(ERROR, told)
+
+
+class _Received:
+    """Input that comes by a channel. One piece waits to be read, and the client is held up meanwhile."""
+
+    def __init__(self) -> None:
+        self._pieces: asyncio.Queue[bytes] = asyncio.Queue(1)
+        self._is_over = False
+
+    async def put(self, data: bytes) -> None:
+        await self._pieces.put(data)
+
+    async def read(self) -> bytes:
+        if self._is_over:
+            return b""
+        data = await self._pieces.get()
+        self._is_over = not data
+        return data
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    channels: Channels
+    number: int
+
+    async def write(self, data: bytes) -> None:
+        await self.channels.send(self.number, data)
+
+
+async def _take(channels: Channels, stdin: _Received, *, wanted: bool) -> None:
+    """Ends when the client has gone."""
+    if not wanted:
+        await stdin.put(b"")
+    is_open = wanted
+    while (received := await channels.receive()) is not None:
+        if received.channel == STDIN and is_open and received.data != b"":
+            is_open = received.data is not None
+            await stdin.put(received.data or b"")

@@ -1,0 +1,52 @@
+"""The metrics of all nodes, or of the pods of one namespace or of all: made when they are asked for."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Protocol
+
+from pilothouse.controllers.in_turns import in_turns
+from pilothouse.machinery.objects import Json, name_of
+from pilothouse.nodes.behavior.model import ContainerBehavior
+from pilothouse.nodes.kubelet.pods import KnownPods
+from pilothouse.nodes.metrics.objects import node_metrics, pod_metrics
+from pilothouse.nodes.metrics.usage import node_usage
+
+
+class Measured(Protocol):
+    """Those whose use is known."""
+
+    pods: KnownPods
+
+    def nodes(self) -> list[Json]: ...
+
+    def behavior(self, pod: Json, container: str) -> ContainerBehavior: ...
+
+
+async def measure_nodes(of: Measured) -> list[Json]:
+    now, made = _now(), list[Json]()
+    for node in of.nodes():
+        made.append(node_metrics(node, node_usage(of.pods.on_node(name_of(node)), of.behavior), now))
+        await asyncio.sleep(0)  # a node may have many pods
+    return made
+
+
+async def measure_pods(of: Measured, namespace: str = "") -> list[Json]:
+    """Return the metrics of the pods on simulated nodes in which something runs."""
+    now = _now()
+    nodes = {name_of(node) for node in of.nodes()}
+    pods = (pod for pod in of.pods.all_in(namespace) if (pod.get("spec") or {}).get("nodeName") in nodes)
+    made = [pod_metrics(pod, of.behavior, now) async for pod in in_turns(pods)]
+    return [each for each in made if each is not None]
+
+
+async def measure_pod(of: Measured, namespace: str, name: str) -> list[Json]:
+    """Return the metrics of one pod; nothing where there are none."""
+    pod = of.pods.get(namespace, name)
+    made = None if pod is None else pod_metrics(pod, of.behavior, _now())
+    return [] if made is None else [made]
+
+
+def _now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())

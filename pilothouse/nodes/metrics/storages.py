@@ -1,0 +1,115 @@
+"""The resources of metrics.k8s.io. Nothing is stored: the simulation is asked each time, wherever it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import orjson
+
+from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion, ServedResource
+from pilothouse.apiserver.endpoints.options import metadata_fields_only
+from pilothouse.apiserver.endpoints.serializers.registry import TEXT
+from pilothouse.apiserver.endpoints.unstructured import UnstructuredDecoder
+from pilothouse.apiserver.outbound.targets import Target
+from pilothouse.apiserver.registry.context import RequestContext
+from pilothouse.apiserver.registry.interface import ListResult, Result
+from pilothouse.apiserver.registry.listing import predicate
+from pilothouse.apiserver.registry.options import GetOptions, ListOptions
+from pilothouse.apiserver.registry.resource import Names, metadata_fields
+from pilothouse.apiserver.registry.table import NAME, Column
+from pilothouse.apiserver.simulated_kubelet import HOST, SERVER_NAME, SimulatedKubelet
+from pilothouse.apiserver.storage.interface import Entry
+from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
+from pilothouse.machinery.errors import NotFound
+from pilothouse.machinery.names import GroupResource, GroupVersionKind
+from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
+from pilothouse.machinery.quantity import Quantity, parse_quantity
+from pilothouse.machinery.server_errors import ServiceUnavailable
+from pilothouse.nodes.metrics.objects import GROUP_VERSION, NODE_METRICS, POD_METRICS
+
+_MAX_ANSWER: Final = 64 * 1024 * 1024
+_RESOURCES: Final = ("cpu", "memory")
+
+
+class MeasuredObjects:
+    """`get` and `list` of one kind, from what the simulated kubelets tell."""
+
+    def __init__(self, kubelet: SimulatedKubelet, kind: GroupVersionKind, path: str) -> None:
+        self._kubelet = kubelet
+        self._kind, self._path = kind, path
+        self._codec = ObjectCodec(kind.kind, kind.api_version, metadata_fields)
+
+    async def get(self, ctx: RequestContext, name: str, options: GetOptions) -> Result:
+        path = f"{self._path}/{ctx.namespace}/{name}" if ctx.namespace else self._path
+        for each in await self._ask(path):
+            if name_of(each) == name:
+                return each
+        resource = GroupResource(self._kind.group, self._kind.kind.lower())
+        raise NotFound.of(resource, f"{ctx.namespace}/{name}" if ctx.namespace else name)
+
+    async def list(self, ctx: RequestContext, options: ListOptions) -> ListResult:
+        path = f"{self._path}/{ctx.namespace}" if ctx.namespace else self._path
+        found = sorted(await self._ask(path), key=lambda each: (namespace_of(each), name_of(each)))
+        matches = predicate(options)
+        objects = [StoredObject(Entry("", self._codec.encode(each), 0, 0), self._codec) for each in found]
+        return ListResult([each for each in objects if matches is None or matches(each)], revision=0)
+
+    async def _ask(self, path: str) -> list[Json]:
+        """Raises ServiceUnavailable while nobody simulates."""
+        # All that speaks to other servers waits for its first use.
+        from pilothouse.apiserver.outbound.failures import BackendFailed
+        from pilothouse.apiserver.outbound.request import OutboundRequest, ask
+
+        if not (port := self._kubelet.port):
+            raise ServiceUnavailable("the simulation does not run yet")
+        target = Target(HOST, port, path, tls=self._kubelet.tls, server_name=SERVER_NAME)
+        try:
+            answer = await ask(OutboundRequest("GET", target), limit=_MAX_ANSWER)
+        except BackendFailed as error:
+            raise ServiceUnavailable(f"the simulation does not answer: {error}") from None
+        found: list[Json] = orjson.loads(answer.body)
+        return found
+
+
+def metrics_group(kubelet: SimulatedKubelet) -> APIGroup:
+    """Return metrics.k8s.io as metrics-server serves it."""
+    nodes = _served("nodes", NODE_METRICS, kubelet, namespaced=False)
+    pods = _served("pods", POD_METRICS, kubelet, namespaced=True)
+    return APIGroup(GROUP_VERSION.group, [APIVersion(GROUP_VERSION, [nodes, pods])])
+
+
+def _served(plural: str, kind: GroupVersionKind, kubelet: SimulatedKubelet, *, namespaced: bool) -> ServedResource:
+    return ServedResource(
+        names=Names(plural, kind.kind),
+        namespaced=namespaced,
+        storage=MeasuredObjects(kubelet, kind, f"/usage/{plural}"),
+        kind=kind,
+        decoder=UnstructuredDecoder(kind),
+        from_stored=_without_version,
+        convert_field=metadata_fields_only,
+        columns=[
+            NAME,
+            *(Column(name, _total(name), format="quantity") for name in _RESOURCES),
+            Column("Window", lambda obj: obj.get("window") or "", format="duration"),
+        ],
+        serializers=TEXT,
+    )
+
+
+def _without_version(obj: Json) -> Json:
+    metadata(obj).pop("resourceVersion", None)
+    return obj
+
+
+def _total(name: str) -> Callable[[Json], str]:
+    def cell(obj: Json) -> str:
+        first, *others = [*_amounts(obj, name)] or [Quantity(0)]
+        return str(sum(others, first)) if others else str(first)
+
+    return cell
+
+
+def _amounts(obj: Json, name: str) -> Iterator[Quantity]:
+    parts = [obj] if "usage" in obj else obj.get("containers") or ()
+    return (parse_quantity(part["usage"][name]) for part in parts)

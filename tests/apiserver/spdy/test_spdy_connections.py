@@ -1,0 +1,149 @@
+"""Two ends of a SPDY connection over a real socket."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from pilothouse.apiserver.spdy.connection import MAX_STREAMS, SpdyConnection, StreamRefused
+from pilothouse.apiserver.spdy.stream import SpdyStream
+
+PATIENCE = 5.0
+
+
+@asynccontextmanager
+async def two_ends(**running: float) -> AsyncIterator[tuple[SpdyConnection, asyncio.Queue[SpdyStream]]]:
+    """A client, and the streams that its server has taken."""
+    taken: asyncio.Queue[SpdyStream] = asyncio.Queue()
+
+    def take(stream: SpdyStream) -> None:
+        if stream.header("streamtype") == "unwanted":
+            raise StreamRefused
+        taken.put_nowait(stream)
+
+    here, there = socket.socketpair()
+    client = SpdyConnection(*await asyncio.open_connection(sock=here), serves=False)
+    server = SpdyConnection(*await asyncio.open_connection(sock=there), serves=True, accept=take)
+    tasks = [asyncio.create_task(client.run()), asyncio.create_task(server.run(**running))]
+    try:
+        async with asyncio.timeout(PATIENCE):
+            yield client, taken
+    finally:
+        client.close()
+        server.close()
+        await asyncio.gather(*tasks)
+
+
+def named(name: str) -> dict[str, tuple[str, ...]]:
+    return {"streamtype": (name,)}
+
+
+async def read_all(stream: SpdyStream) -> bytes:
+    found = bytearray()
+    while data := await stream.read():
+        found += data
+    return bytes(found)
+
+
+async def test_each_direction_of_a_stream_ends_on_its_own() -> None:
+    async with two_ends() as (client, taken):
+        stream = await client.create_stream(named("data"))
+        other = await taken.get()
+        assert (other.id, other.header("streamtype")) == (1, "data")
+        await stream.write(b"question")
+        await stream.close()
+        assert await read_all(other) == b"question"
+        await other.write(b"answer")
+        await other.close()
+        assert await read_all(stream) == b"answer"
+        with pytest.raises(BrokenPipeError):
+            await stream.write(b"more")
+
+
+async def test_streams_do_not_mix() -> None:
+    async with two_ends() as (client, taken):
+        streams = [await client.create_stream(named(str(number))) for number in range(5)]
+        for number, stream in enumerate(streams):
+            await stream.write(bytes((number,)) * 1000)
+            await stream.close()
+        for number in range(5):
+            other = await taken.get()
+            assert (other.header("streamtype"), await read_all(other)) == (str(number), bytes((number,)) * 1000)
+
+
+async def test_a_stream_that_nobody_wants_is_refused_and_the_others_go_on() -> None:
+    async with two_ends() as (client, taken):
+        with pytest.raises(ConnectionResetError):
+            await client.create_stream(named("unwanted"))
+        await client.create_stream(named("data"))
+        assert (await taken.get()).id == 3
+
+
+async def test_a_reset_ends_both_directions() -> None:
+    async with two_ends() as (client, taken):
+        stream = await client.create_stream(named("data"))
+        await stream.write(b"before")
+        await stream.reset()
+        other = await taken.get()
+        assert await read_all(other) == b"before"
+        with pytest.raises(BrokenPipeError):
+            await other.write(b"x")
+
+
+async def test_who_does_not_read_holds_up_who_writes() -> None:
+    async with two_ends() as (client, taken):
+        stream = await client.create_stream(named("data"))
+        written = 0
+
+        async def write() -> None:
+            nonlocal written
+            for _ in range(256):
+                await stream.write(b"x" * 65536)
+                written += 65536
+            await stream.close()
+
+        writing = asyncio.create_task(write())
+        other = await taken.get()
+        await asyncio.wait((writing,), timeout=0.2)
+        assert written < 8 * 1024 * 1024
+        assert len(await read_all(other)) == 256 * 65536
+        await writing
+
+
+async def test_no_more_streams_are_open_at_a_time_than_there_may_be() -> None:
+    async with two_ends() as (client, _):
+        for _ in range(MAX_STREAMS):
+            await client.create_stream(named("data"))
+        with pytest.raises(ConnectionResetError):
+            await client.create_stream(named("data"))
+
+
+async def test_streams_end_when_the_other_end_closes_after_what_it_has_written() -> None:
+    async with two_ends() as (client, taken):
+        stream = await client.create_stream(named("data"))
+        other = await taken.get()
+        await other.write(b"x" * 300_000)
+        other._connection.close()
+        assert len(await read_all(stream)) == 300_000
+        with pytest.raises(ConnectionResetError):
+            await client.create_stream(named("late"))
+
+
+async def test_an_idle_connection_is_closed() -> None:
+    async with two_ends(idle_seconds=0.05) as (client, _):
+        stream = await client.create_stream(named("data"))
+        assert await stream.read() == b""
+
+
+async def test_pings_are_answered_and_keep_a_connection_alive() -> None:
+    async with two_ends(idle_seconds=0.1) as (client, taken):
+        pinging = asyncio.create_task(client.ping_every(0.02))
+        stream = await client.create_stream(named("data"))
+        await asyncio.wait((pinging,), timeout=0.3)
+        await stream.write(b"x")
+        assert await (await taken.get()).read() == b"x"
+        pinging.cancel()
