@@ -22,6 +22,7 @@ from pilothouse.client.workqueue.rate_limiters import (
 from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
 from pilothouse.controllers.endpointslice.config import EndpointConfig
 from pilothouse.controllers.job.config import JobConfig
+from pilothouse.controllers.nodeipam.config import NodeIPAMConfig
 from pilothouse.controllers.nodelifecycle.config import NodeLifecycleConfig
 from pilothouse.controllers.podautoscaler.config import AutoscalerConfig
 from pilothouse.controllers.resourcequota.evaluator import Evaluators
@@ -84,6 +85,7 @@ class ControllerConfig:
     concurrent_ephemeralvolume_syncs: int = 5
     pvclaimbinder_sync_period: float = 15.0
     """How often claims that have no volume are looked at again, and volumes that have no claim."""
+    node_ipam: NodeIPAMConfig = field(default_factory=NodeIPAMConfig)
     simulated_load_balancer_range: str = "192.0.2.0/24"
     """The addresses that services of type LoadBalancer get. By default, those that are for documentation only."""
     node_lifecycle: NodeLifecycleConfig = field(default_factory=NodeLifecycleConfig)

@@ -181,6 +181,13 @@ CONTROLLERS = (
         service_account="namespace-controller",
     ),
     ControllerDescriptor(
+        "node-ipam-controller",
+        "nodeipam.controller",
+        "nodeipam",
+        service_account="node-controller",
+        concerns=(NODES,),
+    ),
+    ControllerDescriptor(
         "node-lifecycle-controller",
         "nodelifecycle.controller",
         "nodelifecycle",

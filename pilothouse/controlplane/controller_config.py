@@ -8,11 +8,13 @@ from pathlib import Path
 from pilothouse.controllers.context import ControllerConfig, SignToken
 from pilothouse.controllers.endpointslice.config import EndpointConfig
 from pilothouse.controllers.job.config import JobConfig
+from pilothouse.controllers.nodeipam.config import NodeIPAMConfig
 from pilothouse.controllers.nodelifecycle.config import NodeLifecycleConfig
 from pilothouse.controllers.podautoscaler.config import AutoscalerConfig
 from pilothouse.controllers.serviceaccount.token_secrets import LEGACY_ISSUER
 from pilothouse.controlplane.certificates.paths import CertificatePaths
 from pilothouse.controlplane.options.completion import CompletedOptions
+from pilothouse.controlplane.options.node_controllers import NodeControllerOptions
 from pilothouse.controlplane.service_accounts import service_account_config
 from pilothouse.kube.admission.quota.registry import evaluator_of
 from pilothouse.kube.serviceaccount.issuer import TokenIssuer
@@ -49,8 +51,31 @@ def controller_config(options: CompletedOptions) -> ControllerConfig:
         jobs=JobConfig(concurrent_syncs=given.concurrent_job_syncs),
         concurrent_ephemeralvolume_syncs=given.concurrent_ephemeralvolume_syncs,
         pvclaimbinder_sync_period=given.pvclaimbinder_sync_period,
-        node_lifecycle=NodeLifecycleConfig(**asdict(options.node_controllers)),
+        node_lifecycle=node_lifecycle_config(options.node_controllers),
+        node_ipam=node_ipam_config(options.node_controllers, options.misc.service_network.cluster_ip_ranges),
         simulated_load_balancer_range=given.simulated_load_balancer_range,
+    )
+
+
+def node_lifecycle_config(given: NodeControllerOptions) -> NodeLifecycleConfig:
+    return NodeLifecycleConfig(
+        node_monitor_period=given.node_monitor_period,
+        node_startup_grace_period=given.node_startup_grace_period,
+        node_monitor_grace_period=given.node_monitor_grace_period,
+        node_eviction_rate=given.node_eviction_rate,
+        secondary_node_eviction_rate=given.secondary_node_eviction_rate,
+        large_cluster_size_threshold=given.large_cluster_size_threshold,
+        unhealthy_zone_threshold=given.unhealthy_zone_threshold,
+    )
+
+
+def node_ipam_config(given: NodeControllerOptions, service_cidrs: tuple[str, ...] = ()) -> NodeIPAMConfig:
+    return NodeIPAMConfig(
+        allocate_node_cidrs=given.allocate_node_cidrs,
+        cluster_cidrs=tuple(filter(None, given.cluster_cidr.split(","))),
+        node_cidr_mask_size_ipv4=given.node_cidr_mask_size_ipv4,
+        node_cidr_mask_size_ipv6=given.node_cidr_mask_size_ipv6,
+        service_cidrs=service_cidrs,
     )
 
 

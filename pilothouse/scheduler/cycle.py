@@ -12,6 +12,7 @@ from pilothouse.scheduler.cache.node_info import NodeInfo
 from pilothouse.scheduler.cache.pod_info import PodInfo
 from pilothouse.scheduler.diagnosis import Diagnosis, FitError, NoNodesAvailable, Rejection
 from pilothouse.scheduler.framework import Framework, PodFilters
+from pilothouse.scheduler.plugins.interface import NodeFilter
 
 _ENOUGH, _LEAST_PERCENT = 100, 5
 
@@ -63,13 +64,9 @@ class SchedulingCycle:
             diagnosis.plugins.update(filters.narrowed_by)
         start = self._start % len(nodes) if nodes else 0
         enough, fitting = self._enough(len(nodes)), []
-        nominated, check = self._handle.nominator, filters.check
+        check = self._check_of(pod, filters)
         for node in (*nodes[start:], *nodes[:start]):
-            if nominated:
-                rejection = check_with_nominated(pod, node, filters, self._framework)
-            else:
-                rejection = check(node)
-            if rejection is not None:
+            if (rejection := check(node)) is not None:
                 diagnosis.reject(node.name, rejection)
             else:
                 fitting.append(node)
@@ -77,6 +74,12 @@ class SchedulingCycle:
                     break
         self._start = (self._start + len(fitting) + len(diagnosis.nodes)) % len(self._handle.cache.nodes)
         return fitting
+
+    def _check_of(self, pod: PodInfo, filters: PodFilters) -> NodeFilter:
+        """Return how to check a node, in the way that costs the least."""
+        if self._handle.nominator:
+            return lambda node: check_with_nominated(pod, node, filters, self._framework)
+        return filters.checks[0] if len(filters.checks) == 1 else filters.check
 
     def _enough(self, nodes: int) -> int:
         """Return how many nodes that fit are enough to choose from."""

@@ -29,7 +29,7 @@ class SchedulerEvents:
 
     def preempted(self, victim: PodInfo, preemptor: PodInfo, node_name: str) -> None:
         note = f"Preempted by pod {preemptor.uid} on node {node_name}"
-        self._recorder.event(_typed(victim), NORMAL, "Preempted", "Preempting", note, related=_typed(preemptor))
+        self._recorder.event(_typed(victim), NORMAL, "Preempted", "Preempting", note)
 
 
 def _typed(pod: PodInfo) -> Json:

@@ -126,9 +126,16 @@ class Scheduler:
         self._fail(queued, SCHEDULER_ERROR, str(error), nominated="")
 
     def _preempt(self, queued: QueuedPod, error: FitError) -> None:
-        outcome = self._preemption.make_room(queued.pod, error.diagnosis)
-        error.diagnosis.post_filter_message = outcome.message
-        self._fail(queued, UNSCHEDULABLE, str(error), nominated=outcome.nominated, rejected_by=error.diagnosis.plugins)
+        found = error.diagnosis
+        if found.pre_filter_message:
+            # Upstream's plugin for claims of devices has not seen the pod, fails for that, and nobody else is asked.
+            found.post_filter_message, nominated = "not found", None
+        else:
+            outcome = self._preemption.make_room(queued.pod, found)
+            nominated = outcome.nominated
+            if outcome.message:
+                found.post_filter_message = f"no new claims to deallocate, {outcome.message}"
+        self._fail(queued, UNSCHEDULABLE, str(error), nominated=nominated, rejected_by=found.plugins)
 
     def _fail(
         self,

@@ -23,7 +23,9 @@ ANTI = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{
 
 def made(number: int, on: str, cpu: str, port: bool, apart: bool) -> Json:
     fields: dict[str, Any] = {"requests": {"cpu": cpu}, "ports": [{"hostPort": 80}] if port else []}
-    obj = pod(f"p{number}", on=on, **fields, **({"affinity": ANTI} if apart else {}))
+    if apart:
+        fields["affinity"] = ANTI
+    obj = pod(f"p{number}", on=on, **fields)
     obj["metadata"]["uid"] = str(number)
     return obj
 

@@ -83,8 +83,8 @@ async def test_a_pod_that_fits_nowhere_is_told_why_and_gets_the_node_that_comes_
     assert scheduled(pod)["status"] == "False"
     assert scheduled(pod)["reason"] == "Unschedulable"
     message = (
-        "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint(s). preemption: 0/2 nodes are"
-        " available: 2 Preemption is not helpful for scheduling."
+        "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint(s). no new claims to deallocate,"
+        " preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."
     )
     assert scheduled(pod)["message"] == message
     assert (await event_about(client, "big", "FailedScheduling"))["message"]

@@ -18,6 +18,12 @@ from pilothouse.machinery.conditions import is_true
 from pilothouse.machinery.times import format_time
 
 GROUPS = {"metrics.k8s.io": "v1beta1", "custom.metrics.k8s.io": "v1beta2", "external.metrics.k8s.io": "v1beta1"}
+KINDS = {
+    "metrics.k8s.io": "PodMetricsList",
+    "custom.metrics.k8s.io": "MetricValueList",
+    "external.metrics.k8s.io": "ExternalMetricValueList",
+}
+_FAILURE = {"kind": "Status", "apiVersion": "v1", "status": "Failure"}
 _SERVICE = {"name": "metrics", "namespace": "default"}
 
 
@@ -36,27 +42,32 @@ class MetricsAPIs:
             return _answer(_discovery(group, version, whole=len(parts) < 4))
         self.asked.append(f"{request.path}?{request.query_string}")
         if rest not in self.items:
-            return _answer({"kind": "Status", "code": 404, "reason": "NotFound", "message": "no such metric"}, 404)
-        return _answer({"kind": "List", "apiVersion": f"{group}/{version}", "items": self.items[rest]})
+            return _answer({**_FAILURE, "code": 404, "reason": "NotFound", "message": "no such metric"}, 404)
+        return _answer({"kind": KINDS[group], "apiVersion": f"{group}/{version}", "items": self.items[rest]})
 
     def use(self, namespace: str, resource: str = "cpu", **amounts: str) -> None:
         """Say what pods use."""
         usage = [(name.replace("_", "-"), {resource: amount}) for name, amount in amounts.items()]
         self.items[f"namespaces/{namespace}/pods"] = [
-            {"metadata": {"name": name}, "containers": [{"name": "c", "usage": used}], **_measured()}
+            {"metadata": {"name": name}, "containers": [{"name": "c", "usage": used}], "window": "15s", **_measured()}
             for name, used in usage
         ]
 
     def say(self, path: str, *values: str) -> None:
         """Say a custom or an external metric. Custom ones are of the objects p0, p1 …"""
         self.items[path] = [
-            {"describedObject": {"kind": "Pod", "name": f"p{number}"}, "value": value, **_measured()}
+            {
+                "describedObject": {"kind": "Pod", "name": f"p{number}"},
+                "metric": {"name": path.rpartition("/")[2], "selector": None},
+                "value": value,
+                **_measured(),
+            }
             for number, value in enumerate(values)
         ]
 
 
 def _measured() -> Json:
-    return {"timestamp": format_time(datetime.now(UTC)), "window": "15s", "windowSeconds": 15}
+    return {"timestamp": format_time(datetime.now(UTC)), "windowSeconds": 15}
 
 
 def _discovery(group: str, version: str, *, whole: bool) -> Json:

@@ -7,7 +7,7 @@ import asyncio
 from datetime import UTC, datetime
 
 from pilothouse.client.cache.keys import meta_namespace_key
-from pilothouse.client.controller.runner import Controller, Requeue
+from pilothouse.client.controller.runner import Controller, Requeue, TryAgain
 from pilothouse.client.events.event import WARNING, EventSource
 from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.client.wait import until
@@ -17,7 +17,7 @@ from pilothouse.controllers.daemon.node_fit import NodeFits
 from pilothouse.controllers.daemon.notifications import Notifications
 from pilothouse.controllers.daemon.placement import Plan, plan_placement
 from pilothouse.controllers.daemon.pods import DaemonPods
-from pilothouse.controllers.daemon.revisions import DaemonRevisions
+from pilothouse.controllers.daemon.revisions import DaemonRevisions, StaleCollisionCount
 from pilothouse.controllers.daemon.rolling_update import plan_update
 from pilothouse.controllers.daemon.status import count, write_status
 from pilothouse.controllers.daemon.strategy import is_rolling
@@ -25,9 +25,10 @@ from pilothouse.controllers.daemon.view import DaemonView, by_node
 from pilothouse.controllers.resources import CONTROLLER_REVISIONS, DAEMON_SETS, NODES, PODS
 from pilothouse.controllers.workloads.expectations import ControllerExpectations
 from pilothouse.controllers.workloads.owners import controlled_or_orphaned, index_by_controller
+from pilothouse.controllers.workloads.pacing import Pacing
 from pilothouse.controllers.workloads.pod_control import PodControl
 from pilothouse.controllers.workloads.pod_state import is_deleted
-from pilothouse.controllers.workloads.ref_manager import ControllerRefManager
+from pilothouse.controllers.workloads.ref_manager import CannotAdopt, ControllerRefManager
 from pilothouse.controllers.workloads.template_hash import CONTROLLER_REVISION_HASH
 from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json, name_of, namespace_of, uid_of
@@ -47,6 +48,7 @@ class _DaemonSetController:
         self._sets, self._pods = context.informer(DAEMON_SETS), context.informer(PODS)
         self._nodes, self._revisions = context.informer(NODES), context.informer(CONTROLLER_REVISIONS)
         self._queue = context.queue("daemonset", str)
+        self._pacing = Pacing(self._queue, context.clock)
         self._fits = NodeFits()
         self._backoff = FailedPodsBackoff(context.clock)
         self._expectations = ControllerExpectations(context.clock)
@@ -56,7 +58,7 @@ class _DaemonSetController:
             index_by_controller(informer)
 
     async def run(self) -> None:
-        Notifications(self._queue, self._expectations, self._fits).follow(
+        Notifications(self._queue, self._pacing, self._expectations, self._fits).follow(
             sets=self._sets, pods=self._pods, nodes=self._nodes, revisions=self._revisions
         )
         controller = Controller(
@@ -83,11 +85,15 @@ class _DaemonSetController:
             return None
         if is_deleted(daemon_set):
             return None  # its revisions may be gone before its pods are, and it could not be said which are updated
-        return await self._update(daemon_set, key)
+        try:
+            return await self._update(daemon_set, key)
+        except (CannotAdopt, StaleCollisionCount) as error:
+            raise TryAgain(str(error)) from error
 
     async def _update(self, daemon_set: Json, key: str) -> Requeue | None:
         revisions, pods = DaemonRevisions(self._context.client, daemon_set), await self._claimed(PODS, daemon_set)
         known = await self._claimed(CONTROLLER_REVISIONS, daemon_set)
+        self._pacing.looked(key, max(len(pods), len(self._nodes.indexer)))
         current, old = await revisions.current_and_old(known, pods)
         view, failure = self._view(daemon_set, current, pods), None
         is_ready = self._expectations.are_met(key)

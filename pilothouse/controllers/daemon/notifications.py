@@ -10,6 +10,7 @@ from pilothouse.controllers.daemon.node_fit import NodeFits
 from pilothouse.controllers.workloads.expectations import ControllerExpectations
 from pilothouse.controllers.workloads.owner_lookup import OwnerLookup
 from pilothouse.controllers.workloads.owners import controller_of
+from pilothouse.controllers.workloads.pacing import Pacing
 from pilothouse.controllers.workloads.pod_state import is_deleted, is_ready, node_name
 from pilothouse.machinery.objects import Json, labels_of, name_of, resource_version_of, uid_of
 
@@ -21,8 +22,11 @@ _SKEW = 1.0
 
 
 class Notifications:
-    def __init__(self, queue: RateLimitingQueue[str], expectations: ControllerExpectations, fits: NodeFits) -> None:
+    def __init__(
+        self, queue: RateLimitingQueue[str], pacing: Pacing, expectations: ControllerExpectations, fits: NodeFits
+    ) -> None:
         self._queue = queue
+        self._pacing = pacing
         self._expectations = expectations
         self._fits = fits
 
@@ -53,7 +57,7 @@ class Notifications:
 
     def _enqueue(self, *daemon_sets: Json) -> None:
         for each in daemon_sets:
-            self._queue.add(meta_namespace_key(each))
+            self._pacing.add(meta_namespace_key(each))
 
     def _set_updated(self, old: Json, new: Json) -> None:
         if uid_of(old) != uid_of(new):
@@ -63,6 +67,7 @@ class Notifications:
     def _set_deleted(self, deleted: Deleted) -> None:
         if (last := last_known_state(deleted)) is not None:
             self._expectations.forget(meta_namespace_key(last))
+            self._pacing.forget(meta_namespace_key(last))
             self._fits.forget(last)
             self._enqueue(last)
 

@@ -8,9 +8,8 @@ from typing import TypeAlias
 
 from pilothouse.client.events.event import NORMAL, WARNING
 from pilothouse.controllers.daemon.node_fit import Fit
-from pilothouse.controllers.daemon.strategy import allows_surge
 from pilothouse.controllers.daemon.view import DaemonView, oldest_first
-from pilothouse.controllers.workloads.pod_state import is_deleted, is_ready, node_name
+from pilothouse.controllers.workloads.pod_state import has_ended, is_deleted, is_ready, node_name
 from pilothouse.controllers.workloads.template_hash import CONTROLLER_REVISION_HASH
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, labels_of, name_of, namespace_of
@@ -50,29 +49,30 @@ def plan_placement(view: DaemonView, may_replace: MayReplace) -> Plan:
 def _still_running(node: str, pods: Iterable[Json], plan: Plan, may_replace: MayReplace) -> Iterator[Json]:
     """Yield the pods that are neither going nor ended; those that ended must go."""
     for pod in pods:
-        phase, where = (pod.get("status") or {}).get("phase"), f"{namespace_of(pod)}/{name_of(pod)} on node {node}"
         if is_deleted(pod):
             continue
-        if phase == "Failed":
-            if may_replace(node):
-                told = f"Found failed daemon pod {where}, will try to kill it"
-                plan.told.append((WARNING, "FailedDaemonPod", told))
-                plan.pods.append(pod)
-        elif phase == "Succeeded":
-            told = f"Found succeeded daemon pod {where}, will try to delete it"
+        if not has_ended(pod):
+            yield pod
+        elif pod["status"]["phase"] == "Succeeded":
+            told = f"Found succeeded daemon pod {_where(pod, node)}, will try to delete it"
             plan.told.append((NORMAL, "SucceededDaemonPod", told))
             plan.pods.append(pod)
-        else:
-            yield pod
+        elif may_replace(node):
+            told = f"Found failed daemon pod {_where(pod, node)}, will try to kill it"
+            plan.told.append((WARNING, "FailedDaemonPod", told))
+            plan.pods.append(pod)
+
+
+def _where(pod: Json, node: str) -> str:
+    return f"{namespace_of(pod)}/{name_of(pod)} on node {node}"
 
 
 def _prune(view: DaemonView, node: str, fit: Fit, running: Sequence[Json], plan: Plan) -> None:
     """One pod may stay; with a surge, an old and a new one, until the new one is available or the old one is not."""
-    surges = allows_surge(view.daemon_set)
     if len(running) > 1:
         ordered = oldest_first(running)
-        plan.pods += _excess_in_surge(view, ordered) if surges else ordered[1:]
-    elif not running and surges and fit.should_run:
+        plan.pods += _excess_in_surge(view, ordered) if view.allows_surge else ordered[1:]
+    elif not running and view.allows_surge and fit.should_run:
         plan.nodes.append(node)
 
 

@@ -30,6 +30,9 @@ class _Pair:
 
 
 def plan_update(view: DaemonView) -> Plan:
+    """Return the nodes that get a new pod, and the old pods that go."""
+    if all(view.is_updated(pod) for pods in view.pods.values() for pod in pods):
+        return Plan()
     surge = max_surge(view.daemon_set, view.desired)
     return _surging(view, surge) if surge else _replacing(view, max_unavailable(view.daemon_set, view.desired))
 
@@ -41,9 +44,11 @@ def _pairs(view: DaemonView) -> dict[str, _Pair]:
 
 
 def _pair(view: DaemonView, pods: Sequence[Json]) -> _Pair:
-    staying = [pod for pod in pods if not is_deleted(pod)]
-    new = [pod for pod in staying if view.is_updated(pod)]
-    old = [pod for pod in staying if not view.is_updated(pod)]
+    new: list[Json] = []
+    old: list[Json] = []
+    for pod in pods:
+        if not is_deleted(pod):
+            (new if view.is_updated(pod) else old).append(pod)
     if len(new) > 1 or len(old) > 1:
         return _Pair(is_confused=True)
     return _Pair(new[0] if new else None, old[0] if old else None)

@@ -31,8 +31,9 @@ def count(view: DaemonView) -> dict[str, int]:
         elif pods:
             pod = pods[0] if len(pods) == 1 else oldest_first(pods)[0]
             counts["currentNumberScheduled"] += 1
-            counts["numberReady"] += is_ready(pod)
-            counts["numberAvailable"] += view.is_available(pod)
+            if is_ready(pod):
+                counts["numberReady"] += 1
+                counts["numberAvailable"] += not view.min_ready_seconds or view.is_available(pod)
             counts["updatedNumberScheduled"] += view.is_updated(pod)
     counts["numberUnavailable"] = counts["desiredNumberScheduled"] - counts["numberAvailable"]
     return counts

@@ -20,10 +20,6 @@ def max_unavailable(daemon_set: Json, desired: int) -> int:
     return 1 if desired > 0 and allowed == 0 and max_surge(daemon_set, desired) == 0 else allowed
 
 
-def allows_surge(daemon_set: Json) -> bool:
-    return max_surge(daemon_set, 1) > 0
-
-
 def _scaled(daemon_set: Json, limit: str, total: int) -> int:
     if not is_rolling(daemon_set):
         return 0

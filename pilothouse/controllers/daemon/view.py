@@ -8,6 +8,7 @@ from datetime import datetime
 
 from pilothouse.controllers.daemon.node_fit import Fit
 from pilothouse.controllers.daemon.pod_template import is_updated, target_node, template_generation
+from pilothouse.controllers.daemon.strategy import max_surge
 from pilothouse.controllers.workloads.pod_state import has_ended, is_available, is_deleted, node_name
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, metadata, name_of
@@ -24,10 +25,13 @@ class DaemonView:
     """By the name of the node that they were made for, which may be gone."""
     now: datetime
     min_ready_seconds: int = field(init=False)
+    allows_surge: bool = field(init=False)
+    """Whether a node may have an old and a new pod at once."""
     _generation: int | None = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "min_ready_seconds", int(self.daemon_set["spec"].get("minReadySeconds") or 0))
+        object.__setattr__(self, "allows_surge", max_surge(self.daemon_set, 1) > 0)
         object.__setattr__(self, "_generation", template_generation(self.daemon_set))
 
     @property

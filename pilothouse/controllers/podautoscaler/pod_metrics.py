@@ -12,9 +12,11 @@ from urllib.parse import quote
 
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
+from pilothouse.client.rest.response_errors import has_no_status
 from pilothouse.client.rest_mapper import NoMatch, RESTMapper
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.durations import parse_duration
+from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.names import GroupKind, GroupVersion
 from pilothouse.machinery.objects import Json, name_of
 from pilothouse.machinery.quantity import parse_quantity
@@ -23,6 +25,7 @@ from pilothouse.machinery.status_error import PilothouseError, StatusError
 from pilothouse.machinery.times import parse_time
 
 _DEFAULT_WINDOW = 60.0
+_CUSTOM = "custom.metrics.k8s.io"
 _CUSTOM_VERSIONS = ("v1beta2", "v1beta1")
 _FAILURES = (StatusError, ConnectionFailed, InvalidResponse, NoMatch)
 
@@ -49,7 +52,7 @@ class MetricsClient:
     ) -> dict[str, PodMetric]:
         """Return what each pod uses of a resource, or one container of it. Raises MetricsUnavailable."""
         path = f"/apis/metrics.k8s.io/v1beta1/namespaces/{namespace}/pods"
-        items = await self._items("resource", path, labelSelector=str(selector))
+        items = await self._items("resource", "pods.metrics.k8s.io", path, labelSelector=str(selector))
         found = ((name_of(item), _usage(item, resource, container)) for item in items)
         return {name: metric for name, metric in found if metric is not None}
 
@@ -58,13 +61,17 @@ class MetricsClient:
     ) -> dict[str, PodMetric]:
         """Return a metric of each pod. Raises MetricsUnavailable."""
         path = await self._custom_path(f"namespaces/{namespace}/pods/*/{quote(metric)}")
-        items = await self._items("custom", path, labelSelector=str(selector), metricLabelSelector=str(metric_selector))
+        selectors = {"labelSelector": str(selector), "metricLabelSelector": str(metric_selector)}
+        items = await self._items("custom", f"pods.{_CUSTOM} *", path, **selectors)
         return {item["describedObject"]["name"]: _custom(item) for item in items}
 
     async def of_object(self, metric: str, namespace: str, reference: Json, metric_selector: Selector) -> int:
         """Return a metric of one object. Raises MetricsUnavailable."""
-        path = await self._custom_path(await self._object_path(metric, namespace, reference))
-        items = await self._items("custom", path, metricLabelSelector=str(metric_selector))
+        rest = await self._object_path(metric, namespace, reference)
+        what = f"{rest.split('/')[2]}.{_CUSTOM} {reference['name']}"
+        items = await self._items(
+            "custom", what, await self._custom_path(rest), metricLabelSelector=str(metric_selector)
+        )
         if len(items) != 1:
             told = f"the custom metrics API server returned {len(items)} results when we asked for exactly one"
             raise _unfetched("custom", told)
@@ -73,7 +80,9 @@ class MetricsClient:
     async def external(self, metric: str, namespace: str, selector: Selector) -> list[int]:
         """Return all values of a metric of nothing in the cluster. Raises MetricsUnavailable."""
         path = f"/apis/external.metrics.k8s.io/v1beta1/namespaces/{namespace}/{quote(metric)}"
-        return [_milli(item["value"]) for item in await self._items("external", path, labelSelector=str(selector))]
+        what = f"{metric}.external.metrics.k8s.io"
+        items = await self._items("external", what, path, labelSelector=str(selector))
+        return [_milli(item["value"]) for item in items]
 
     async def _object_path(self, metric: str, namespace: str, reference: Json) -> str:
         group, kind = GroupVersion.parse(reference.get("apiVersion") or "v1").group, reference["kind"]
@@ -87,19 +96,26 @@ class MetricsClient:
 
     async def _custom_path(self, rest: str) -> str:
         """In the version that the server prefers, if it is known here."""
-        group = "/apis/custom.metrics.k8s.io"
         try:
-            served = await self._client.get_json(group)
+            served = await self._client.get_json(f"/apis/{_CUSTOM}")
+        except NotFound:
+            raise _unfetched("custom", f"no custom metrics API ({_CUSTOM}) registered") from None
         except _FAILURES as error:
             raise _unfetched("custom", error) from None
         versions = [served.get("preferredVersion") or {}, *(served.get("versions") or ())]
-        known = (each.get("version") for each in versions if each.get("version") in _CUSTOM_VERSIONS)
-        return f"{group}/{next(known, _CUSTOM_VERSIONS[0])}/{rest}"
+        known = [each["version"] for each in versions if each.get("version") in _CUSTOM_VERSIONS]
+        if not known:
+            raise _unfetched("custom", "no known available metric versions found")
+        return f"/apis/{_CUSTOM}/{known[0]}/{rest}"
 
-    async def _items(self, api: str, path: str, **params: str) -> list[Json]:
+    async def _items(self, api: str, what: str, path: str, **params: str) -> list[Json]:
+        """`what`: the words in which a server that does not serve it is told of."""
         given = {name: value for name, value in params.items() if value}
         try:
             items: list[Json] = (await self._client.get_json(path, given)).get("items") or []
+        except NotFound as error:
+            unserved = f"the server could not find the requested resource (get {what})"
+            raise _unfetched(api, unserved if has_no_status(error) else error) from None
         except _FAILURES as error:
             raise _unfetched(api, error) from None
         if not items:

@@ -127,8 +127,7 @@ class Proposals:
             return
         same = [each for each, selector in others.items() if any(selector.matches(labels_of(pod)) for pod in pods)]
         if len(same) > 1:
-            shown = " ".join(f"{{{each.removeprefix(namespace)} {target.namespace}}}" for each in sorted(same))
-            told = f"pods by selector {scale.selector} are controlled by multiple HPAs: [{shown}]"
+            told = f"pods by selector {scale.selector} are controlled by multiple HPAs: [{' '.join(sorted(same))}]"
             raise self._refuse(autoscaler, "AmbiguousSelector", "AmbiguousSelector", told, told)
 
     def _refuse(self, autoscaler: Json, event: str, reason: str, why: str, message: str) -> NoProposal:

@@ -32,11 +32,11 @@ def _claim(stateful_set: Json, template: Json, ordinal: int) -> Json:
 
 def storage_matches(stateful_set: Json, pod: Json) -> bool:
     """Whether the pod has a volume for each claim of the set's templates."""
-    ordinal = ordinal_of(pod)
-    if ordinal < 0:
-        return False
+    templates, ordinal = claim_templates(stateful_set), ordinal_of(pod)
+    if not templates or ordinal < 0:
+        return ordinal >= 0
     volumes = {volume.get("name"): volume for volume in pod["spec"].get("volumes") or ()}
-    for template in claim_templates(stateful_set):
+    for template in templates:
         source = (volumes.get(name_of(template)) or {}).get("persistentVolumeClaim") or {}
         if source.get("claimName") != claim_name(stateful_set, template, ordinal):
             return False

@@ -9,21 +9,22 @@ from datetime import UTC, datetime
 
 from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
 from pilothouse.client.cache.keys import last_known_state, meta_namespace_key
-from pilothouse.client.controller.runner import Controller, Requeue
+from pilothouse.client.controller.runner import Controller, Requeue, TryAgain
 from pilothouse.client.events.event import EventSource
 from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.history.history import History
 from pilothouse.controllers.resources import CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS
-from pilothouse.controllers.statefulset.claim_control import StatefulClaims
+from pilothouse.controllers.statefulset.claim_control import ClaimsFailed, StatefulClaims
 from pilothouse.controllers.statefulset.identity import is_member
 from pilothouse.controllers.statefulset.pods import StatefulPods
 from pilothouse.controllers.statefulset.update import StatefulSetUpdate
 from pilothouse.controllers.statefulset.written_versions import WrittenVersions
 from pilothouse.controllers.workloads.owner_lookup import OwnerLookup
 from pilothouse.controllers.workloads.owners import controlled_or_orphaned, controller_of, index_by_controller
+from pilothouse.controllers.workloads.pacing import Pacing
 from pilothouse.controllers.workloads.pod_state import is_deleted, is_ready
-from pilothouse.controllers.workloads.ref_manager import ControllerRefManager
+from pilothouse.controllers.workloads.ref_manager import CannotAdopt, ControllerRefManager
 from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json, name_of, namespace_of, resource_version_of
 from pilothouse.machinery.selectors.errors import InvalidSelector
@@ -48,6 +49,7 @@ class _StatefulSetController:
         )
         self._owners = OwnerLookup(self._sets, "StatefulSet")
         self._queue = context.queue("statefulset", str)
+        self._pacing = Pacing(self._queue, context.clock)
         self._recorder = EventRecorder(context.client, EventSource("statefulset-controller"), clock=context.clock)
         watched = {STATEFUL_SETS: self._sets, PODS: self._pods, PERSISTENT_VOLUME_CLAIMS: self._claims}
         self._versions = WrittenVersions(watched, context.clock)
@@ -88,28 +90,35 @@ class _StatefulSetController:
     def _pod_added(self, pod: Json) -> None:
         self._versions.saw(PODS, pod)
         for owner in self._owners.concerned_by_addition(pod):
-            self._queue.add(meta_namespace_key(owner))
+            self._pacing.add(meta_namespace_key(owner))
 
     def _pod_deleted(self, deleted: Deleted) -> None:
         if (pod := last_known_state(deleted)) is None:
             return
         self._versions.saw(PODS, pod)
         if (owner := self._owners.owner_of(pod)) is not None:
-            self._queue.add(meta_namespace_key(owner))
+            self._pacing.add(meta_namespace_key(owner))
 
     def _pod_updated(self, old: Json, new: Json) -> None:
         if resource_version_of(old) == resource_version_of(new):
             return
         self._versions.saw(PODS, new)
         for owner in self._owners.concerned_by_change(old, new):
-            self._queue.add(meta_namespace_key(owner))
+            self._pacing.add(meta_namespace_key(owner))
             if is_ready(new) and not is_ready(old) and (seconds := owner["spec"].get("minReadySeconds")):
                 self._queue.add_after(meta_namespace_key(owner), seconds)
 
     async def _sync(self, key: str) -> Requeue | None:
+        try:
+            return await self._reconcile(key)
+        except (ClaimsFailed, CannotAdopt) as error:
+            raise TryAgain(str(error)) from error
+
+    async def _reconcile(self, key: str) -> Requeue | None:
         stateful_set = self._sets.indexer.get_by_key(key)
         if stateful_set is None:
             self._versions.forget(key)
+            self._pacing.forget(key)
             return None
         if not self._versions.are_seen(key):
             return Requeue(_UNTIL_SEEN)
@@ -120,6 +129,7 @@ class _StatefulSetController:
         await self._adopt_revisions(stateful_set, selector)
         known, refs = controlled_or_orphaned(self._pods, stateful_set), self._refs(PODS, stateful_set, selector)
         pods = await refs.claim(known, lambda pod: is_member(stateful_set, pod))
+        self._pacing.looked(key, len(pods))
         now = datetime.fromtimestamp(self._context.clock.wall(), UTC)
         return await self._update.run(stateful_set, self._history.of(stateful_set, selector), pods, now)
 

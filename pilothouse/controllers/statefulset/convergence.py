@@ -27,6 +27,7 @@ class Convergence:
         self._versions = versions
         self._set = versions.stateful_set
         self._members = members
+        self._has_claims = bool(claim_templates(self._set))
         self._in_order = self._set["spec"].get("podManagementPolicy") != "Parallel"
 
     async def run(self) -> int:
@@ -56,8 +57,8 @@ class Convergence:
 
     def _needs_care(self, pod: Json) -> bool:
         phase = phase_of(pod)
-        lacks_claims = phase == "Pending" and bool(claim_templates(self._set))
-        return not phase or has_ended(pod) or lacks_claims or not self._is_right(pod)
+        may_lack_claims = phase == "Pending" and self._has_claims
+        return not phase or has_ended(pod) or may_lack_claims or not self._is_right(pod)
 
     async def _keep(self, pod: Json) -> bool:
         """Create the pod, replace it if it has ended, mend it; return whether those after it must wait."""
@@ -78,11 +79,11 @@ class Convergence:
         return False
 
     def _is_right(self, pod: Json) -> bool:
-        return (
-            identity_matches(self._set, pod)
-            and storage_matches(self._set, pod)
-            and self._pods.claims.are_owned(self._versions.update_set, pod)
-        )
+        if not identity_matches(self._set, pod):
+            return False
+        if not self._has_claims:
+            return True
+        return storage_matches(self._set, pod) and self._pods.claims.are_owned(self._versions.update_set, pod)
 
     async def _own_claims(self, pod: Json) -> bool:
         if not self._pods.claims.are_owned(self._versions.update_set, pod):

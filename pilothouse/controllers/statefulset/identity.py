@@ -5,24 +5,23 @@ web-3   → ordinal 3 of the set "web", the host web-3 in the domain of its serv
 
 from __future__ import annotations
 
-import re
-
 from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, namespace_of
 
 POD_NAME_LABEL = "statefulset.kubernetes.io/pod-name"
 POD_INDEX_LABEL = "apps.kubernetes.io/pod-index"
 
-_POD_NAME = re.compile(r"(.*)-([0-9]+)", re.ASCII | re.DOTALL)
 _MAX_ORDINAL = 2**31 - 1
+_MAX_DIGITS = 253
+"""Of a name. Python refuses to read thousands."""
 
 
 def parent_and_ordinal(pod: Json) -> tuple[str, int]:
     """Return the name of the set that the pod's name speaks of, and its ordinal; "" and -1 if it speaks of none."""
-    match = _POD_NAME.fullmatch(name_of(pod))
-    if match is None:
+    parent, dash, digits = name_of(pod).rpartition("-")
+    if not dash or not digits.isascii() or not digits.isdecimal():
         return "", -1
-    ordinal = int(match[2]) if len(match[2].lstrip("0")) <= 10 else _MAX_ORDINAL + 1
-    return match[1], ordinal if ordinal <= _MAX_ORDINAL else -1
+    ordinal = int(digits) if len(digits) <= _MAX_DIGITS else _MAX_ORDINAL + 1
+    return parent, ordinal if ordinal <= _MAX_ORDINAL else -1
 
 
 def ordinal_of(pod: Json) -> int:
@@ -52,13 +51,10 @@ def pod_name(stateful_set: Json, ordinal: int) -> str:
 def identity_matches(stateful_set: Json, pod: Json) -> bool:
     """Whether the pod has the name, namespace and label of a member of the set."""
     parent, ordinal = parent_and_ordinal(pod)
-    return (
-        ordinal >= 0
-        and parent == name_of(stateful_set)
-        and name_of(pod) == pod_name(stateful_set, ordinal)
-        and namespace_of(pod) == namespace_of(stateful_set)
-        and labels_of(pod).get(POD_NAME_LABEL) == name_of(pod)
-    )
+    if ordinal < 0 or parent != name_of(stateful_set) or namespace_of(pod) != namespace_of(stateful_set):
+        return False
+    name = name_of(pod)
+    return labels_of(pod).get(POD_NAME_LABEL) == name and name == f"{parent}-{ordinal}"
 
 
 def set_identity(stateful_set: Json, pod: Json, ordinal: int) -> None:

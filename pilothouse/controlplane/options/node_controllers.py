@@ -1,4 +1,4 @@
-"""Controllers of nodes: kube-controller-manager's flags for when a node that is not heard is given up."""
+"""Controllers of nodes: kube-controller-manager's flags for when a silent node is given up, and for ranges of pods."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.flags.declare import flag
-from pilothouse.machinery.flags.values import DURATION, FLOAT, INT
+from pilothouse.machinery.flags.values import BOOL, DURATION, FLOAT, INT, STRING
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,19 @@ class NodeControllerOptions:
         "unhealthy-zone-threshold", FLOAT, 0.55, "The share of nodes that are not ready at which a zone is unhealthy."
     )
 
+    allocate_node_cidrs: bool = flag(
+        "allocate-node-cidrs", BOOL, False, "Give each node a range of addresses for its pods."
+    )
+    cluster_cidr: str = flag(
+        "cluster-cidr", STRING, "", "The addresses of pods, of which each node gets a part; one range for each family."
+    )
+    node_cidr_mask_size_ipv4: int = flag(
+        "node-cidr-mask-size-ipv4", INT, 24, "How many bits the mask of a node's range of IPv4 addresses has."
+    )
+    node_cidr_mask_size_ipv6: int = flag(
+        "node-cidr-mask-size-ipv6", INT, 64, "How many bits the mask of a node's range of IPv6 addresses has."
+    )
+
     def validate(self) -> Iterator[str]:
         if self.node_monitor_period <= 0:
             yield "node-monitor-period must be greater than 0"
@@ -46,3 +59,16 @@ class NodeControllerOptions:
             yield "node-monitor-grace-period must be greater than node-monitor-period"
         if self.node_eviction_rate < 0 or self.secondary_node_eviction_rate < 0:
             yield "node-eviction-rate and secondary-node-eviction-rate must not be negative"
+        if self.allocate_node_cidrs and not self.cluster_cidr:
+            yield "--cluster-cidr must be set with --allocate-node-cidrs"
+        if self.cluster_cidr:
+            yield from self._validate_cluster_cidr()
+
+    def _validate_cluster_cidr(self) -> Iterator[str]:
+        from pilothouse.controllers.nodeipam.cidr_set import cidr_sets
+        from pilothouse.controlplane.controller_config import node_ipam_config
+
+        try:
+            cidr_sets(node_ipam_config(self))
+        except ValueError as error:
+            yield f"cluster-cidr: {error}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import Final, TypeAlias
 
 import orjson
 
@@ -31,6 +31,8 @@ from pilothouse.nodes.metrics.objects import GROUP_VERSION, NODE_METRICS, POD_ME
 _MAX_ANSWER: Final = 64 * 1024 * 1024
 _RESOURCES: Final = ("cpu", "memory")
 
+Objects: TypeAlias = list[Json]
+
 
 class MeasuredObjects:
     """`get` and `list` of one kind, from what the simulated kubelets tell."""
@@ -55,7 +57,7 @@ class MeasuredObjects:
         objects = [StoredObject(Entry("", self._codec.encode(each), 0, 0), self._codec) for each in found]
         return ListResult([each for each in objects if matches is None or matches(each)], revision=0)
 
-    async def _ask(self, path: str) -> list[Json]:
+    async def _ask(self, path: str) -> Objects:
         """Raises ServiceUnavailable while nobody simulates."""
         # All that speaks to other servers waits for its first use.
         from pilothouse.apiserver.outbound.failures import BackendFailed
@@ -68,7 +70,7 @@ class MeasuredObjects:
             answer = await ask(OutboundRequest("GET", target), limit=_MAX_ANSWER)
         except BackendFailed as error:
             raise ServiceUnavailable(f"the simulation does not answer: {error}") from None
-        found: list[Json] = orjson.loads(answer.body)
+        found: Objects = orjson.loads(answer.body)
         return found
 
 

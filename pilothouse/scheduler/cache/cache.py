@@ -10,12 +10,14 @@ bound. There is no snapshot, as upstream has one: a cycle never awaits, so nothi
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
-from pilothouse.machinery.objects import Json, name_of
+from pilothouse.machinery.objects import Json, labels_of, name_of
 from pilothouse.scheduler.cache.node_info import NodeInfo
 from pilothouse.scheduler.cache.node_order import in_turns_of_zones
 from pilothouse.scheduler.cache.pod_info import PodInfo
+from pilothouse.scheduler.cache.tallies import Contribution, Tallies, Tally
 
 
 class Cache:
@@ -27,7 +29,8 @@ class Cache:
 
     def __init__(self) -> None:
         self._nodes, self._pods, self._assumed = {}, {}, set()
-        self._order = []
+        self._order, self._tallies = [], Tallies()
+        self._places: dict[str, dict[str, int]] = {}
         self.image_nodes = {}
         self.with_affinity: dict[str, NodeInfo] = {}
         self.with_required_anti_affinity: dict[str, NodeInfo] = {}
@@ -40,6 +43,20 @@ class Cache:
         if self._order is None:
             self._order = in_turns_of_zones(each for each in self._nodes.values() if each.node is not None)
         return self._order
+
+    def tally(self, key: str, contribution: Contribution, nodes: Iterable[NodeInfo] | None = None) -> Tally:
+        """Return a sum over all nodes, by place, or over these, if no others have anything to contribute now.
+
+        Equal keys stand for equal contributions.
+        """
+        return self._tallies.get(key, contribution, self.nodes if nodes is None else nodes)
+
+    def places(self, label: str) -> dict[str, int]:
+        """Return how many nodes there are at each place that the label names."""
+        if label not in self._places:
+            values = (node.labels[label] for node in self.nodes if label in node.labels)
+            self._places[label] = dict(Counter(values))
+        return self._places[label]
 
     def node(self, name: str) -> NodeInfo | None:
         """None if the node is not known."""
@@ -58,8 +75,8 @@ class Cache:
     def set_node(self, node: Json) -> NodeInfo:
         """Add the node, or bring it up to date."""
         info = self._info(name_of(node))
-        if info.node is None or info.labels != (node["metadata"].get("labels") or {}):
-            self._order = None
+        if info.node is None or info.labels != labels_of(node):
+            self._set_layout_changed()
         self._count_images(info.images, -1)
         info.set_node(node)
         self._count_images(info.images, 1)
@@ -70,6 +87,7 @@ class Cache:
 
     def forget_answers(self) -> None:
         """Something changed that answers kept with the nodes may depend on."""
+        self._set_layout_changed()
         for info in self._nodes.values():
             info.memo = {}
 
@@ -80,7 +98,7 @@ class Cache:
         self._count_images(info.images, -1)
         info.images = {}
         info.remove_node()
-        self._order = None
+        self._set_layout_changed()
         _keep(self.tainted, info, False)
         _keep(self.unschedulable, info, False)
         self._note(info)
@@ -108,8 +126,9 @@ class Cache:
         else:
             self._pods[pod.uid] = pod
             info = self._nodes[pod.node_name]
-            info.replace_pod(pod)
-            self._note(info)
+            if info.replace_pod(pod):
+                self._tallies.invalidate(info)
+                self._note(info)
 
     def remove_pod(self, uid: str) -> None:
         if uid in self._pods:
@@ -119,12 +138,14 @@ class Cache:
         info = self._info(pod.node_name)
         info.add_pod(pod)
         self._pods[pod.uid] = pod
+        self._tallies.invalidate(info)
         self._note(info)
 
     def _remove(self, uid: str) -> None:
         self._assumed.discard(uid)
         info = self._nodes[self._pods.pop(uid).node_name]
         info.remove_pod(uid)
+        self._tallies.invalidate(info)
         self._note(info)
         self._drop_if_empty(info)
 
@@ -136,6 +157,11 @@ class Cache:
     def _drop_if_empty(self, info: NodeInfo) -> None:
         if info.node is None and not info.pods:
             del self._nodes[info.name]
+
+    def _set_layout_changed(self) -> None:
+        self._order = None
+        self._tallies.clear()
+        self._places = {}
 
     def _note(self, info: NodeInfo) -> None:
         _keep(self.with_affinity, info, info.node is not None and bool(info.with_affinity))

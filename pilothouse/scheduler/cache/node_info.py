@@ -91,15 +91,16 @@ class NodeInfo:
         self._count(pod, -1)
         return pod
 
-    def replace_pod(self, pod: PodInfo) -> None:
-        """Put a newer state of the pod in the place of the old one; answers are forgotten only if it matters."""
-        if pod.is_same_on_its_node(self.pods[pod.uid]):
-            for group in (self.pods, self.with_affinity, self.with_required_anti_affinity):
-                if pod.uid in group:
-                    group[pod.uid] = pod
-        else:
+    def replace_pod(self, pod: PodInfo) -> bool:
+        """Put a newer state of the pod in the place of the old one, and return whether that matters to others."""
+        if not pod.is_same_on_its_node(self.pods[pod.uid]):
             self.remove_pod(pod.uid)
             self.add_pod(pod)
+            return True
+        for group in (self.pods, self.with_affinity, self.with_required_anti_affinity):
+            if pod.uid in group:
+                group[pod.uid] = pod
+        return False
 
     def remember(self, key: str, answer: Any) -> None:
         if len(self.memo) >= _MOST_REMEMBERED:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from copy import copy
 from functools import cached_property
 
 from pilothouse.client.cache.keys import meta_namespace_key
@@ -93,13 +92,18 @@ class PodInfo:
 
     def refreshed(self, pod: Json) -> PodInfo:
         """Return the same with a newer state of the pod, of which nothing else has changed."""
-        newer = copy(self)
+        newer = self._copy()
         newer.pod = pod
         return newer
 
+    def _copy(self) -> PodInfo:
+        other = object.__new__(PodInfo)
+        other.__dict__ |= self.__dict__
+        return other
+
     def on_node(self, node_name: str) -> PodInfo:
         """Return the pod as it will be once it is bound to the node."""
-        placed = copy(self)
+        placed = self._copy()
         placed.spec = {**self.spec, "nodeName": node_name}
         placed.pod = {**self.pod, "spec": placed.spec}
         return placed

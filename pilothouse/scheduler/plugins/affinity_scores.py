@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from pilothouse.scheduler.cache.node_info import NodeInfo
 from pilothouse.scheduler.cache.pod_info import PodInfo
+from pilothouse.scheduler.cache.tallies import Tally
 from pilothouse.scheduler.plugins.handle import Handle
 from pilothouse.scheduler.plugins.interface import MAX_SCORE
 from pilothouse.scheduler.plugins.matching_pods import count_matching_all, matches
@@ -17,34 +18,40 @@ HARD_POD_AFFINITY_WEIGHT = 1
 
 def scores(pod: PodInfo, nodes: Sequence[NodeInfo], handle: Handle) -> list[int] | None:
     """Return the scores of the nodes, the least 0 and the greatest 100; None if nobody prefers anything."""
-    liking = Places()
-    if pod.affinity.has_preferences:
-        for node in handle.cache.nodes:
-            _add_preferences_of_pod(liking, pod, node, handle)
-    for node in handle.cache.with_affinity.values():
-        for topology_key, weight in _preferences_on_node(pod, node, handle):
-            liking.add(topology_key, node, weight)
+    tallies = [_liked_by_pod(pod, handle)] if pod.affinity.has_preferences else []
+    if handle.cache.with_affinity:
+        tallies.append(_liking_pod(pod, handle))
+    liking = Places(*tallies)
     if not liking:
         return None
-    sums = [liking.sum_at(node) for node in nodes]
+    sums = liking.sums_at(nodes)
     least, span = min(sums), max(sums) - min(sums)
     return [int(MAX_SCORE * ((each - least) / span)) if span else 0 for each in sums]
 
 
-def _add_preferences_of_pod(liking: Places, pod: PodInfo, node: NodeInfo, handle: Handle) -> None:
-    for sign, terms in ((1, pod.affinity.preferred), (-1, pod.affinity.preferred_anti)):
-        for term in terms:
+def _liked_by_pod(pod: PodInfo, handle: Handle) -> Tally:
+    signed = [(1, term) for term in pod.affinity.preferred] + [(-1, term) for term in pod.affinity.preferred_anti]
+
+    def contribution(node: NodeInfo) -> dict[str, int]:
+        sums: dict[str, int] = {}
+        for sign, term in signed:
             if number := count_matching_all((term,), node, handle):
-                liking.add(term.topology_key, node, sign * term.weight * number)
+                sums[term.topology_key] = sums.get(term.topology_key, 0) + sign * term.weight * number
+        return sums
+
+    key = "; ".join(f"{sign * term.weight} for {term.key} at {term.topology_key}" for sign, term in signed)
+    return handle.cache.tally(key, contribution)
 
 
-def _preferences_on_node(pod: PodInfo, node: NodeInfo, handle: Handle) -> list[tuple[str, int]]:
-    key = f"preferences {pod.labels_key}"
-    found: list[tuple[str, int]] | None = node.memo.get(key)
-    if found is None:
-        found = [each for other in node.with_affinity.values() for each in _preferences_of(other, pod, handle)]
-        node.remember(key, found)
-    return found
+def _liking_pod(pod: PodInfo, handle: Handle) -> Tally:
+    def contribution(node: NodeInfo) -> dict[str, int]:
+        sums: dict[str, int] = {}
+        for other in node.with_affinity.values():
+            for topology_key, weight in _preferences_of(other, pod, handle):
+                sums[topology_key] = sums.get(topology_key, 0) + weight
+        return sums
+
+    return handle.cache.tally(f"liking {pod.labels_key}", contribution, handle.cache.with_affinity.values())
 
 
 def _preferences_of(other: PodInfo, pod: PodInfo, handle: Handle) -> Iterator[tuple[str, int]]:

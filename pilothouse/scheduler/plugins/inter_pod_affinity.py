@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from pilothouse.machinery.objects import Json
@@ -9,6 +10,7 @@ from pilothouse.machinery.selectors.errors import InvalidSelector
 from pilothouse.scheduler.cache.affinity_terms import AffinityTerm
 from pilothouse.scheduler.cache.node_info import NodeInfo
 from pilothouse.scheduler.cache.pod_info import PodInfo
+from pilothouse.scheduler.cache.tallies import Tally
 from pilothouse.scheduler.cluster_events import Action, EventHint, Subject
 from pilothouse.scheduler.diagnosis import Rejection
 from pilothouse.scheduler.plugins.affinity_scores import scores
@@ -59,14 +61,10 @@ class _AffinityFilter:
     def __init__(self, plugin: InterPodAffinity, pod: PodInfo) -> None:
         self._plugin, self._handle, self._pod = plugin, plugin.handle, pod
         self._wanted, self._unwanted = pod.affinity.required, pod.affinity.required_anti
-        self._near, self._not_near, self._unwelcome = Places(), Places(), Places()
-        cache = plugin.handle.cache
-        for node in cache.with_required_anti_affinity.values():
-            for topology_key in _objections(pod, node, self._handle):
-                self._unwelcome.add(topology_key, node, 1)
-        if self._wanted or self._unwanted:
-            for node in cache.nodes:
-                self._count_node(node)
+        self._near = Places(self._tally_of(self._wanted)) if self._wanted else Places()
+        self._not_near = Places(*(self._tally_of((term,)) for term in self._unwanted))
+        reluctant = plugin.handle.cache.with_required_anti_affinity
+        self._unwelcome = Places(self._tally_of_objections(reluctant.values())) if reluctant else Places()
 
     @property
     def has_something_to_check(self) -> bool:
@@ -98,12 +96,28 @@ class _AffinityFilter:
             if matches(term, pod, self._handle):
                 self._not_near.add(term.topology_key, node, sign)
 
-    def _count_node(self, node: NodeInfo) -> None:
-        if number := count_matching_all(self._wanted, node, self._handle):
-            self._add(self._near, self._wanted, node, number)
-        for term in self._unwanted:
-            if number := count_matching_all((term,), node, self._handle):
-                self._not_near.add(term.topology_key, node, number)
+    def _tally_of(self, terms: Sequence[AffinityTerm]) -> Tally:
+        """Return how many pods match all the terms, at the places of each."""
+
+        def contribution(node: NodeInfo) -> dict[str, int]:
+            number = count_matching_all(terms, node, self._handle)
+            return {term.topology_key: number for term in terms} if number else {}
+
+        key = "; ".join(f"{term.key} at {term.topology_key}" for term in terms)
+        return self._handle.cache.tally(key, contribution)
+
+    def _tally_of_objections(self, nodes: Iterable[NodeInfo]) -> Tally:
+        """Return by how many terms other pods do not want to be with such a pod."""
+
+        def contribution(node: NodeInfo) -> Counter[str]:
+            return Counter(
+                term.topology_key
+                for other in node.with_required_anti_affinity.values()
+                for term in other.affinity.required_anti
+                if matches(term, self._pod, self._handle)
+            )
+
+        return self._handle.cache.tally(f"objections {self._pod.labels_key}", contribution, nodes)
 
     def _is_near(self, node: NodeInfo) -> bool:
         """Return whether each term has a pod in the node's place. The first pod of many that want to be together may
@@ -118,18 +132,3 @@ class _AffinityFilter:
     def _add(self, places: Places, terms: Iterable[AffinityTerm], node: NodeInfo, number: int) -> None:
         for term in terms:
             places.add(term.topology_key, node, number)
-
-
-def _objections(pod: PodInfo, node: NodeInfo, handle: Handle) -> list[str]:
-    """Return the topology keys of the terms by which pods on the node do not want to be with such a pod."""
-    key = f"objections {pod.labels_key}"
-    found: list[str] | None = node.memo.get(key)
-    if found is None:
-        found = [
-            term.topology_key
-            for other in node.with_required_anti_affinity.values()
-            for term in other.affinity.required_anti
-            if matches(term, pod, handle)
-        ]
-        node.remember(key, found)
-    return found

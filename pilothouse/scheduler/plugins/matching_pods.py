@@ -22,29 +22,18 @@ def matches_all(terms: Sequence[AffinityTerm], pod: PodInfo, handle: Handle) -> 
 
 def count_matching_all(terms: Sequence[AffinityTerm], node: NodeInfo, handle: Handle) -> int:
     """Return how many pods on the node match every one of the terms."""
-    if not terms or not node.pods:
-        return 0
-    key = "; ".join(term.key for term in terms)
-    found: int | None = node.memo.get(key)
-    if found is None:
-        found = sum(1 for pod in node.pods.values() if matches_all(terms, pod, handle))
-        node.remember(key, found)
-    return found
+    return sum(1 for pod in node.pods.values() if matches_all(terms, pod, handle)) if terms else 0
 
 
-def count_selected(namespace: str, selector: Selector, key: str, node: NodeInfo) -> int:
+def count_selected(namespace: str, selector: Selector, node: NodeInfo) -> int:
     """Return how many pods of the namespace the selector selects, without those that are going.
 
-    A selector that selects everything counts nothing, as upstream has it. Equal keys stand for equal selectors.
+    A selector that selects everything counts nothing, as upstream has it.
     """
-    if selector.empty or not node.pods:
+    if selector.empty:
         return 0
-    found: int | None = node.memo.get(key)
-    if found is None:
-        found = sum(
-            1
-            for pod in node.pods.values()
-            if pod.namespace == namespace and not pod.is_terminating and selector.matches(pod.labels)
-        )
-        node.remember(key, found)
-    return found
+    return sum(
+        1
+        for pod in node.pods.values()
+        if pod.namespace == namespace and not pod.is_terminating and selector.matches(pod.labels)
+    )

@@ -17,7 +17,7 @@ from pilothouse.scheduler.plugins.handle import Handle
 from pilothouse.scheduler.plugins.interface import Plugin, PreFiltered
 from pilothouse.scheduler.plugins.resource_scores import balanced_allocation, least_allocated
 
-_FITS = Rejection("", ())
+_FITS, _UNKNOWN = Rejection("", ()), -1
 
 
 class NodeResourcesFit(Plugin):
@@ -69,13 +69,12 @@ def _scores(
     name: str, compute: Callable[[PodInfo, NodeInfo], int], pod: PodInfo, nodes: Sequence[NodeInfo]
 ) -> list[int]:
     key = f"{name} {pod.requests_key}"
-    scores = []
-    for node in nodes:
-        score = node.memo.get(key)
-        if score is None:
-            score = compute(pod, node)
-            node.remember(key, score)
-        scores.append(score)
+    scores: list[int] = [node.memo.get(key, _UNKNOWN) for node in nodes]
+    if _UNKNOWN in scores:
+        for position, node in enumerate(nodes):
+            if scores[position] == _UNKNOWN:
+                scores[position] = compute(pod, node)
+                node.remember(key, scores[position])
     return scores
 
 

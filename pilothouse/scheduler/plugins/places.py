@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from pilothouse.scheduler.cache.node_info import NodeInfo
+from pilothouse.scheduler.cache.tallies import Tally
 
 
 class Places:
-    _counts: dict[str, dict[str, int]]  # topology key → value → number; none is 0 or empty
+    _counts: dict[str, dict[str, int]]  # topology key → value → number; none is 0
 
-    def __init__(self) -> None:
-        self._counts = {}
+    def __init__(self, *tallies: Tally) -> None:
+        """Those of the tallies together. They are not changed: whoever adds, adds to a copy."""
+        self._counts = dict(tallies[0].places) if tallies else {}
+        for tally in tallies[1:]:
+            for topology_key, values in tally.places.items():
+                self._counts[topology_key] = _sum(self._counts.get(topology_key), values)
 
     def __bool__(self) -> bool:
-        return bool(self._counts)
+        return any(self._counts.values())
 
     def add(self, topology_key: str, node: NodeInfo, number: int) -> None:
         """A node without the label is at no place."""
@@ -23,8 +30,6 @@ class Places:
         values[value] = values.get(value, 0) + number
         if not values[value]:
             del values[value]
-        if not values:
-            del self._counts[topology_key]
 
     def count_at(self, topology_key: str, node: NodeInfo) -> int:
         value = node.labels.get(topology_key)
@@ -36,10 +41,21 @@ class Places:
                 return True
         return False
 
-    def sum_at(self, node: NodeInfo) -> int:
-        return sum(values.get(node.labels.get(key, ""), 0) for key, values in self._counts.items())
+    def sums_at(self, nodes: Iterable[NodeInfo]) -> list[int]:
+        """Return for each node the sum over all places that it is at."""
+        nodes = list(nodes)
+        sums = [0] * len(nodes)
+        for key, values in self._counts.items():
+            sums = [before + values.get(node.labels.get(key, ""), 0) for before, node in zip(sums, nodes, strict=True)]
+        return sums
 
     def copy(self) -> Places:
         other = Places()
         other._counts = {key: dict(values) for key, values in self._counts.items()}
         return other
+
+
+def _sum(one: dict[str, int] | None, other: dict[str, int]) -> dict[str, int]:
+    if not one:
+        return other
+    return {value: one.get(value, 0) + other.get(value, 0) for value in one.keys() | other.keys()}

@@ -65,10 +65,7 @@ class _SpreadFilter:
         self._plugin, self._pod, self._constraints = plugin, pod, constraints
         self._required = required_affinity(pod)
         self._own = [int(each.selector.matches(pod.labels)) for each in constraints]
-        self._counts: list[dict[str, int]] = [{} for _ in constraints]
-        for node in plugin.handle.cache.nodes:
-            if has_all_labels(node, constraints):
-                self._count_node(node)
+        self._counts = self._count_all() if self._all_nodes_count() else self._count_each()
         self._find_emptiest()
 
     def __call__(self, node: NodeInfo, /) -> Rejection | None:
@@ -96,11 +93,33 @@ class _SpreadFilter:
                 counts[place] = counts.get(place, 0) + sign
         self._find_emptiest()
 
-    def _count_node(self, node: NodeInfo) -> None:
-        for position, constraint in enumerate(self._constraints):
-            if constraint.includes(node, self._pod, self._required):
-                place, counts = node.labels[constraint.topology_key], self._counts[position]
-                counts[place] = counts.get(place, 0) + constraint.count_on(node)
+    def _all_nodes_count(self) -> bool:
+        cache = self._plugin.handle.cache
+        return all(
+            each.includes_all(cache, self._required)
+            and sum(cache.places(each.topology_key).values()) == len(cache.nodes)
+            for each in self._constraints
+        )
+
+    def _count_all(self) -> list[dict[str, int]]:
+        """Return how many pods there are at each place; also where there are none."""
+        cache = self._plugin.handle.cache
+        return [
+            dict.fromkeys(cache.places(each.topology_key), 0) | each.tally(cache).places.get(each.topology_key, {})
+            for each in self._constraints
+        ]
+
+    def _count_each(self) -> list[dict[str, int]]:
+        """Return the same, without nodes that lack a label, or that a constraint leaves out."""
+        cache, all_counts = self._plugin.handle.cache, []
+        nodes = [node for node in cache.nodes if has_all_labels(node, self._constraints)]
+        for constraint in self._constraints:
+            key, tally, counts = constraint.topology_key, constraint.tally(cache), dict[str, int]()
+            for node in nodes:
+                if constraint.includes(node, self._pod, self._required):
+                    counts[node.labels[key]] = counts.get(node.labels[key], 0) + tally.on(node).get(key, 0)
+            all_counts.append(counts)
+        return all_counts
 
     def _find_emptiest(self) -> None:
         """While there are fewer places than the constraint wants at least, the emptiest is one that is yet to come."""

@@ -11,9 +11,11 @@ from pilothouse.machinery.scheduling.node_affinity import RequiredNodeAffinity, 
 from pilothouse.machinery.scheduling.tolerations import first_untolerated
 from pilothouse.machinery.selectors.label_selector import from_label_selector
 from pilothouse.machinery.selectors.labels import EVERYTHING, Selector, from_set
+from pilothouse.scheduler.cache.cache import Cache
 from pilothouse.scheduler.cache.node_info import NodeInfo
 from pilothouse.scheduler.cache.node_order import HOSTNAME, ZONE
 from pilothouse.scheduler.cache.pod_info import PodInfo
+from pilothouse.scheduler.cache.tallies import Tally
 from pilothouse.scheduler.plugins.handle import Listers
 from pilothouse.scheduler.plugins.matching_pods import count_selected
 
@@ -35,7 +37,7 @@ class SpreadConstraint:
     honors_taints: bool
     namespace: str
     key: str
-    """Constraints that select the same pods have the same."""
+    """Constraints that select the same pods for the same places have the same."""
 
     def includes(self, node: NodeInfo, pod: PodInfo, required: RequiredNodeAffinity | None) -> bool:
         """Return whether the node's pods count at all, for a pod that could go to it or not."""
@@ -44,8 +46,19 @@ class SpreadConstraint:
         tolerations = pod.spec.get("tolerations") or ()
         return not (self.honors_taints and node.taints and first_untolerated(node.taints, tolerations))
 
-    def count_on(self, node: NodeInfo) -> int:
-        return count_selected(self.namespace, self.selector, self.key, node)
+    def tally(self, cache: Cache) -> Tally:
+        """Return how many pods are selected, at the places of the constraint."""
+
+        def contribution(node: NodeInfo) -> dict[str, int]:
+            number = count_selected(self.namespace, self.selector, node)
+            return {self.topology_key: number} if number else {}
+
+        return cache.tally(self.key, contribution)
+
+    def includes_all(self, cache: Cache, required: RequiredNodeAffinity | None) -> bool:
+        """Return whether all nodes count, so that nobody need ask for each."""
+        anywhere = not self.honors_affinity or required is None
+        return anywhere and not (self.honors_taints and cache.tainted)
 
 
 def required_affinity(pod: PodInfo) -> RequiredNodeAffinity | None:
@@ -111,7 +124,7 @@ def _read(constraint: Json, pod: PodInfo, selector: Selector) -> SpreadConstrain
         honors_affinity=(constraint.get("nodeAffinityPolicy") or _HONOR) == _HONOR,
         honors_taints=(constraint.get("nodeTaintsPolicy") or _IGNORE) == _HONOR,
         namespace=pod.namespace,
-        key=f"spread {pod.namespace} {selector if selector.selectable else '-'}",
+        key=f"{constraint['topologyKey']} of {pod.namespace} {selector if selector.selectable else '-'}",
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import floor, log
 
 from pilothouse.scheduler.cache.node_info import NodeInfo
@@ -28,40 +28,54 @@ def scores(
     chosen = [node for node, takes_part in zip(nodes, taking_part, strict=True) if takes_part]
     sums = [0.0] * len(chosen)
     for constraint in constraints:
-        counted = handle.cache.nodes
-        if all_labels_required:
-            counted = [node for node in counted if has_all_labels(node, constraints)]
-        _add_scores(sums, chosen, counted, constraint, pod)
+        totals = _totals(pod, chosen, constraint, handle, constraints if all_labels_required else ())
+        # Places of which there are many count for more, so that those of which there are few do not drown them.
+        number = len(chosen) if constraint.topology_key == HOSTNAME else len(totals)
+        sums = _added(sums, chosen, constraint, totals, log(number + 2))
     rounded = iter(_normalized([floor(each + 0.5) for each in sums]))
     return [next(rounded) if takes_part else 0 for takes_part in taking_part]
 
 
-def _add_scores(
-    sums: list[float],
+def _added(
+    sums: Sequence[float],
     nodes: Sequence[NodeInfo],
-    counted: Sequence[NodeInfo],
     constraint: SpreadConstraint,
-    pod: PodInfo,
-) -> None:
-    """Places of which there are many count for more, so that those of which there are few do not drown them."""
+    totals: Mapping[str, int],
+    weight: float,
+) -> list[float]:
+    """Return the sums with what the constraint adds to each. A node that is at no place gets nothing."""
     key, tolerance = constraint.topology_key, constraint.max_skew - 1
+    scores = {place: total * weight + tolerance for place, total in totals.items()}
+    return [
+        before + scores.get(node.labels[key], tolerance) if key in node.labels else before
+        for before, node in zip(sums, nodes, strict=True)
+    ]
+
+
+def _totals(
+    pod: PodInfo,
+    nodes: Sequence[NodeInfo],
+    constraint: SpreadConstraint,
+    handle: Handle,
+    all_of: Sequence[SpreadConstraint],
+) -> Mapping[str, int]:
+    """Return how many pods there are at each place where one of the nodes is.
+
+    Counted are the nodes that the constraint includes, and that have the labels of all these; on single nodes, all.
+    """
+    key, required, cache = constraint.topology_key, required_affinity(pod), handle.cache
+    tally = constraint.tally(cache)
+    known = tally.places.get(key, {})
     if key == HOSTNAME:
-        weight = log(len(nodes) + 2)
-        for position, node in enumerate(nodes):
-            if key in node.labels:
-                sums[position] += constraint.count_on(node) * weight + tolerance
-        return
-    totals = dict.fromkeys((node.labels.get(key, "") for node in nodes), 0)
-    if len(totals) == 1 and "" in totals and not any(key in node.labels for node in nodes):
-        return
-    weight, required = log(len(totals) + 2), required_affinity(pod)
-    for node in counted:
+        return known
+    totals = dict.fromkeys([node.labels.get(key, "") for node in nodes], 0)
+    if constraint.includes_all(cache, required) and len(all_of) <= 1:
+        return {place: known.get(place, 0) for place in totals}
+    for node in cache.nodes:
         place = node.labels.get(key, "")
-        if place in totals and constraint.includes(node, pod, required):
-            totals[place] += constraint.count_on(node)
-    for position, node in enumerate(nodes):
-        if key in node.labels:
-            sums[position] += totals[node.labels[key]] * weight + tolerance
+        if place in totals and has_all_labels(node, all_of) and constraint.includes(node, pod, required):
+            totals[place] += tally.on(node).get(key, 0)
+    return totals
 
 
 def _normalized(sums: Sequence[int]) -> list[int]:

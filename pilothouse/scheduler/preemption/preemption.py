@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Sequence
 
 from pilothouse.client.rest.errors import ConnectionFailed
@@ -28,6 +29,8 @@ from pilothouse.scheduler.queue.scheduling_queue import SchedulingQueue
 logger = logging.getLogger(__name__)
 
 _LEAST_CANDIDATES, _PERCENTAGE = 100, 10
+_LONGEST_SEARCH = 0.025
+"""After so many seconds, what has been found is enough: others wait for the event loop."""
 _NOT_HELPFUL = Rejection(DefaultPreemption.name, ("Preemption is not helpful for scheduling",), is_final=True)
 
 
@@ -80,7 +83,7 @@ class Preemption:
         return candidates or FitError(why_not, len(self._handle.cache.nodes))
 
     def _dry_run(self, pod: PodInfo, nodes: Sequence[NodeInfo], why_not: Diagnosis) -> list[Victims]:
-        """Look at as many nodes as it takes to find enough candidates, of which one breaks no budget."""
+        """Look at as many nodes as it takes, or there is time for, to find enough candidates that break no budget."""
         filters = self._framework.pre_filter(pod)
         if isinstance(filters, Rejection):
             return []
@@ -88,13 +91,15 @@ class Preemption:
         enough = min(max(len(nodes) * _PERCENTAGE // 100, _LEAST_CANDIDATES), len(nodes))
         offset = self._handle.random.randrange(len(nodes))
         candidates: list[Victims] = []
+        end = time.monotonic() + _LONGEST_SEARCH
         for node in (*nodes[offset:], *nodes[:offset]):
             found = find_victims(pod, node, filters, self._framework, budgets)
             if isinstance(found, Rejection):
                 why_not.reject(node.name, found)
             elif found.pods:
                 candidates.append(found)
-                if len(candidates) >= enough and any(not each.broken_budgets for each in candidates):
+                is_enough = len(candidates) >= enough or time.monotonic() > end
+                if is_enough and any(not each.broken_budgets for each in candidates):
                     break
         return candidates
 

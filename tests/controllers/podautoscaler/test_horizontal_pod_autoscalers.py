@@ -239,5 +239,5 @@ async def test_two_autoscalers_of_the_same_pods_do_nothing(there: Autoscaled) ->
     await there.autoscaler({"type": "Resource", "resource": CPU})
     await there.autoscaler({"type": "Resource", "resource": CPU}, name="b")
     active = await there.until_condition("ScalingActive", "AmbiguousSelector")
-    shown = f"[{{a {there.namespace}}} {{b {there.namespace}}}]"
+    shown = f"[{there.namespace}/a {there.namespace}/b]"
     assert active["message"] == f"pods by selector app=web are controlled by multiple HPAs: {shown}"

@@ -66,7 +66,8 @@ def test_use_against_an_amount_for_each(used: dict[str, int], groups: PodGroups,
 
 def test_use_against_a_share_of_requests() -> None:
     use = utilization(values(300, 500, 700), dict.fromkeys(values(0, 0, 0), 1000), 30)
-    assert (use.percent, use.average, use.ratio) == (50, 500, pytest.approx(50 / 30))
+    assert (use.percent, use.average) == (50, 500)
+    assert use.ratio == pytest.approx(50 / 30)
     assert utilization({"p0": 100, "other": 1}, {"p0": 200, "p1": 200}, 50).percent == 50
     with pytest.raises(MetricsUnavailable, match="no metrics returned matched known pods"):
         utilization({"other": 1}, {"p0": 200}, 50)

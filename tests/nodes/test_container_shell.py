@@ -1,0 +1,136 @@
+"""The shell and the programs of simulated containers."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import tarfile
+
+import pytest
+
+from pilothouse.client import Json
+from pilothouse.nodes.containers.container import Containers
+from pilothouse.nodes.containers.files import CONTAINER_SPACE, FileProblem
+from pilothouse.nodes.containers.process import Given, Kept, NoRoom, Process
+from pilothouse.nodes.containers.shell import CommandNotFound, run_command
+
+SPEC: Json = {
+    "name": "app",
+    "env": [
+        {"name": "COLOR", "value": "blue"},
+        {"name": "SKY", "value": "is $(COLOR)"},
+        {"name": "ME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
+    ],
+}
+POD: Json = {"metadata": {"name": "web", "namespace": "default", "uid": "u"}, "spec": {"containers": [SPEC]}}
+
+
+class Box:
+    """A container, and what was written in it last."""
+
+    def __init__(self) -> None:
+        self.containers = Containers()
+        self.slept = 0.0
+
+    async def run(self, *words: str, stdin: bytes = b"") -> tuple[int, str, str]:
+        out, errors = Kept(), Kept()
+        container = self.containers.enter(POD, SPEC)
+        code = await run_command(Process([*words], container, Given(stdin), out, errors, self._sleep))
+        return code, out.data.decode(), errors.data.decode()
+
+    async def _sleep(self, seconds: float) -> None:
+        self.slept += seconds
+
+
+SCRIPTS = [
+    ("echo hi $COLOR '$COLOR' \"$COLOR ${ME}\"", (0, "hi blue $COLOR blue web\n", "")),
+    ("echo -n a; echo -e 'b\\tc'", (0, "ab\tc\n", "")),
+    ("X=1; export Y=2; echo $X$Y", (0, "12\n", "")),
+    ("false && echo no || echo yes", (0, "yes\n", "")),
+    ("true || echo no && echo yes", (0, "yes\n", "")),
+    ("false; echo $?; exit 3; echo never", (3, "1\n", "")),
+    ("echo out; echo bad >&2", (0, "out\n", "bad\n")),
+    ("nope; nope 2>&1", (127, "sh: nope: not found\n", "sh: nope: not found\n")),
+    ("printf 'a\\nb\\nc\\n' | tail -n 2 | head -1", (0, "b\n", "")),
+    ("echo one > /tmp/f; echo two >> /tmp/f; cat /tmp/f; wc -l < /tmp/f", (0, "one\ntwo\n2\n", "")),
+    ("mkdir -p /a/b && cd /a && pwd && ls && test -d b && [ ! -e c ] && echo ok", (0, "/a\nb\nok\n", "")),
+    ("touch /tmp/x; rm /tmp/x; ls /tmp; cat /tmp/x", (1, "", "cat: /tmp/x: No such file or directory\n")),
+    ("echo hidden > /dev/null # a comment", (0, "", "")),
+    ("hostname; whoami; echo $SKY; cat /etc/hostname", (0, "web\nroot\nis blue\nweb\n", "")),
+    ("cat", (0, "typed", "")),
+    ("echo 'open", (2, "", "sh: syntax error: unterminated quoted string\n")),
+    ("echo a >", (2, "", "sh: syntax error: expected a file name\n")),
+    ("echo x > /no/where", (1, "", "sh: can't create /no/where: No such file or directory\n")),
+]
+
+
+@pytest.mark.parametrize(("script", "expected"), SCRIPTS, ids=[script for script, _ in SCRIPTS])
+async def test_scripts(script: str, expected: tuple[int, str, str]) -> None:
+    assert await Box().run("sh", "-c", script, stdin=b"typed") == expected
+
+
+async def test_lines_are_run_as_they_come_until_exit() -> None:
+    assert await Box().run("sh", stdin=b"cd /etc\npwd\nexit 4\necho never\n") == (4, "/etc\n", "")
+
+
+async def test_programs_that_are_not_there_are_not_found() -> None:
+    with pytest.raises(CommandNotFound):
+        await Box().run("nginx", "-g", "daemon off;")
+
+
+async def test_time_passes_as_the_caller_wants() -> None:
+    box = Box()
+    assert await box.run("sh", "-c", "sleep 1m; sleep 0.5") == (0, "", "")
+    assert box.slept == 60.5
+
+
+async def test_what_one_writes_the_next_one_reads_until_the_pod_is_gone() -> None:
+    box = Box()
+    await box.run("sh", "-c", "echo kept > /tmp/f")
+    assert (await box.run("cat", "/tmp/f"))[1] == "kept\n"
+    box.containers.forget("u")
+    assert (await box.run("cat", "/tmp/f"))[0] == 1
+
+
+def archive(**files: bytes) -> bytes:
+    target = io.BytesIO()
+    with tarfile.open(fileobj=target, mode="w") as made:
+        for name, contents in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(contents)
+            made.addfile(member, io.BytesIO(contents))
+    return target.getvalue()
+
+
+async def test_archives_are_unpacked_and_made_as_kubectl_cp_asks() -> None:
+    box = Box()
+    assert await box.run("tar", "-xmf", "-", "-C", "/tmp/new", stdin=archive(a=b"1", b=b"22")) == (0, "", "")
+    assert (await box.run("ls", "/tmp/new"))[1] == "a\nb\n"
+    out = Kept()
+    process = Process(
+        ["tar", "cf", "-", "/tmp/new"], box.containers.enter(POD, SPEC), Given(b""), out, out, asyncio.sleep
+    )
+    assert await run_command(process) == 0
+    with tarfile.open(fileobj=io.BytesIO(out.data)) as made:
+        assert made.getnames() == ["tmp/new", "tmp/new/a", "tmp/new/b"]
+
+
+async def test_archives_do_not_leave_the_container_and_bad_ones_are_refused() -> None:
+    box = Box()
+    await box.run("tar", "xf", "-", "-C", "/tmp", stdin=archive(**{"../../etc/evil": b"x"}))
+    assert (await box.run("cat", "/etc/evil"))[1] == "x"
+    code, _, problem = await box.run("tar", "xf", "-", stdin=b"no archive")
+    assert code == 1
+    assert problem.startswith("tar: corrupted archive")
+
+
+async def test_space_is_bounded_and_given_back() -> None:
+    box = Box()
+    files = box.containers.enter(POD, SPEC).files
+    files.write("/tmp/large", b"x" * (CONTAINER_SPACE // 2))
+    with pytest.raises(FileProblem, match="No space left on device"):
+        files.write("/tmp/larger", b"x" * (CONTAINER_SPACE // 2))
+    files.remove("/tmp/large")
+    files.write("/tmp/larger", b"x" * (CONTAINER_SPACE // 2))
+    with pytest.raises(NoRoom):
+        await box.run("sh", "-c", "cat /tmp/larger /tmp/larger /tmp/larger | wc -c")

@@ -1,0 +1,217 @@
+"""Logs, sessions, ports and metrics of pods on a simulated node, through a whole server."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import aiohttp
+import orjson
+import pytest
+import pytest_asyncio
+from awaiting import until, until_gone
+from whole_server import whole_server
+
+from pilothouse.client import Client, DeleteOptions, Json
+from pilothouse.testing import API
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+POD = "/api/v1/namespaces/default/pods/web"
+V4, V5 = "v4.channel.k8s.io", "v5.channel.k8s.io"
+BEHAVIOR = {
+    "containers": {
+        "told": {
+            "logs": "first\nsecond\nthird",
+            "exec": [{"command": ["status"], "stdout": "fine\n", "stderr": "almost\n", "exitCode": 7}],
+            "cpu": "250m",
+            "memory": "10%",
+        }
+    }
+}
+CONTAINERS: list[Json] = [
+    {"name": "app", "image": "nginx", "command": ["sh", "-c", "echo hello; sleep 3600; echo later"]},
+    {"name": "told", "image": "nginx", "resources": {"requests": {"cpu": "2", "memory": "100Mi"}}},
+]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def api() -> AsyncIterator[API]:
+    """A server on which the pod web runs."""
+    async with whole_server(simulated_nodes=1, simulation_delay="10ms") as api:
+        annotations = {"pilothouse.dev/behavior": orjson.dumps(BEHAVIOR).decode()}
+        pods = client(api).resource("v1", "pods", namespace="default")
+        spec = {"nodeName": "node-1", "containers": CONTAINERS}
+        await pods.create({"metadata": {"name": "web", "annotations": annotations}, "spec": spec})
+        await until(pods, "web", is_ready)
+        yield api
+
+
+def client(api: API) -> Client:
+    return api.client(in_process=True)
+
+
+def is_ready(pod: Json) -> bool:
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+
+
+async def log(api: API, query: str = "container=told") -> str:
+    answer = await api.request("GET", f"{POD}/log?{query}")
+    assert answer.status == 200, answer.body
+    return answer.body.decode()
+
+
+@asynccontextmanager
+async def session(api: API, target: str, *protocols: str) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
+    trust = aiohttp.TCPConnector(ssl=ssl.create_default_context(cafile=api.ca))
+    headers = {"Authorization": f"Bearer {api.token}"}
+    async with (
+        aiohttp.ClientSession(api.url, connector=trust, headers=headers) as opened,
+        opened.ws_connect(f"{POD}/{target}", protocols=protocols) as socket,
+    ):
+        yield socket
+
+
+async def heard(socket: aiohttp.ClientWebSocketResponse) -> dict[int, bytes]:
+    """What comes on each channel until the end."""
+    channels: dict[int, bytes] = {}
+    async with asyncio.timeout(10):
+        async for message in socket:
+            channels[message.data[0]] = channels.get(message.data[0], b"") + message.data[1:]
+    return channels
+
+
+async def test_logs_are_cut_as_asked(api: API) -> None:
+    assert await log(api, "container=app") == "hello\n"
+    assert await log(api) == "first\nsecond\nthird\n"
+    assert await log(api, "container=told&tailLines=1") == "third\n"
+    assert await log(api, "container=told&limitBytes=9") == "first\nsec"
+    assert await log(api, "container=told&sinceTime=2999-01-01T00:00:00Z") == ""
+    assert re.match(r"\d{4}-.*Z first\n", await log(api, "container=told&timestamps=true"))
+
+
+async def test_a_container_that_ran_once_has_no_previous_log(api: API) -> None:
+    answer = await api.request("GET", f"{POD}/log?container=told&previous=true")
+    assert answer.status == 400
+    assert answer.json["message"] == 'previous terminated container "told" in pod "web" not found'
+
+
+async def test_a_session_in_version_five_is_translated(api: API) -> None:
+    query = "exec?container=app&stdin=1&stdout=1&stderr=1&command=sh&command=-c&command="
+    async with session(api, query + quote("cat; echo no >&2; exit 5"), V5) as socket:
+        assert socket.protocol == V5
+        await socket.send_bytes(b"\0typed")
+        await socket.send_bytes(b"\0 more")
+        await socket.send_bytes(b"\xff\0")  # nothing more to type
+        channels = await heard(socket)
+    assert (channels[1], channels[2]) == (b"typed more", b"no\n")
+    status = orjson.loads(channels[3])
+    assert (status["reason"], status["details"]["causes"][0]["message"]) == ("NonZeroExitCode", "5")
+
+
+async def test_much_output_comes_whole_though_the_client_is_slow(api: API) -> None:
+    async with session(api, "exec?container=app&stdin=1&stdout=1&command=cat", V5) as socket:
+        piece = b"\0" + b"x" * 65536
+
+        async def write() -> None:
+            for _ in range(64):
+                await socket.send_bytes(piece)
+            await socket.send_bytes(b"\xff\0")
+
+        writing = asyncio.create_task(write())
+        await asyncio.sleep(0.1)
+        channels = await heard(socket)
+        await writing
+    assert len(channels[1]) == 64 * 65536
+    assert orjson.loads(channels[3])["status"] == "Success"
+
+
+async def test_older_versions_are_passed_on_to_the_kubelet(api: API) -> None:
+    async with session(api, "exec?container=app&stdout=1&command=hostname", V4) as socket:
+        channels = await heard(socket)
+    assert (channels[1], orjson.loads(channels[3])["status"]) == (b"web\n", "Success")
+    async with session(api, "exec?container=app&stdout=1&command=hostname", "base64.channel.k8s.io") as socket:
+        texts = [message.data async for message in socket]
+    assert texts == ["1", "1d2ViCg=="]
+
+
+async def test_a_kubelet_that_speaks_version_five_is_left_to_it(api: API) -> None:
+    nodes = client(api).resource("v1", "nodes")
+    patch = {"status": {"declaredFeatures": ["ExtendWebSocketsToKubelet"]}}
+    await nodes.patch("node-1", patch, subresource="status")
+    async with session(api, "exec?container=app&stdin=1&stdout=1&command=cat", V5) as socket:
+        await socket.send_bytes(b"\0typed")
+        await socket.send_bytes(b"\xff\0")
+        channels = await heard(socket)
+    assert (channels[1], orjson.loads(channels[3])["status"]) == (b"typed", "Success")
+    await nodes.patch("node-1", {"status": {"declaredFeatures": None}}, subresource="status")
+
+
+async def test_commands_are_answered_as_the_behavior_says(api: API) -> None:
+    query = "exec?container=told&stdout=1&stderr=1&command=status&command=--all"
+    async with session(api, query, V5) as socket:
+        channels = await heard(socket)
+    assert (channels[1], channels[2]) == (b"fine\n", b"almost\n")
+    assert orjson.loads(channels[3])["details"]["causes"][0]["message"] == "7"
+
+
+async def test_what_goes_wrong_behind_comes_on_the_channel_for_errors(api: API) -> None:
+    async with session(api, "exec?container=app&command=true", V5) as socket:
+        channels = await heard(socket)
+    expected = (
+        "Internal error occurred: unable to upgrade connection: you must specify at least 1 of stdin, stdout, stderr"
+    )
+    assert orjson.loads(channels[3])["message"] == expected
+
+
+async def test_a_terminal_shows_what_is_typed(api: API) -> None:
+    async with session(api, "exec?container=app&stdin=1&stdout=1&tty=1&command=sh", V5) as socket:
+        await socket.send_bytes(b"\4" + orjson.dumps({"Width": 80, "Height": 24}))
+        await socket.send_bytes(b"\0echo hx\x7fi\r")
+        await socket.send_bytes(b"\0exit\r")
+        channels = await heard(socket)
+    assert channels[1] == b"/ # echo hx\b \bi\r\nhi\r\n/ # exit\r\n"
+
+
+async def test_who_does_not_show_the_right_certificate_is_refused(api: API) -> None:
+    answer = await api.request("GET", "/api/v1/nodes/node-1/proxy/healthz")
+    assert (answer.status, answer.body) == (200, b"ok")
+    pki = Path(api.ca).parent
+    port = (pki / "simulated-kubelet.port").read_text()
+    trust = ssl.create_default_context(cafile=api.ca)
+    trust.load_cert_chain(pki / "admin.crt", pki / "admin.key")
+    async with (
+        aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=trust)) as stranger,
+        stranger.get(f"https://localhost:{port}/nodes/node-1/pods") as refused,
+    ):
+        assert refused.status == 401
+
+
+async def test_metrics_are_those_of_the_behavior_or_half_of_what_is_requested(api: API) -> None:
+    answer = await api.request("GET", "/apis/metrics.k8s.io/v1beta1/namespaces/default/pods/web")
+    used = {each["name"]: each["usage"] for each in answer.json["containers"]}
+    assert used == {"app": {"cpu": "1m", "memory": "8Mi"}, "told": {"cpu": "250m", "memory": "10Mi"}}
+    listed = await api.request("GET", "/apis/metrics.k8s.io/v1beta1/pods?labelSelector=app=none")
+    assert (listed.json["kind"], listed.json["items"]) == ("PodMetricsList", [])
+    missing = await api.request("GET", "/apis/metrics.k8s.io/v1beta1/nodes/none")
+    assert missing.json["message"] == 'nodemetrics.metrics.k8s.io "none" not found'
+
+
+async def test_sessions_and_logs_end_with_the_pod(api: API) -> None:
+    following = asyncio.create_task(log(api, "container=told&follow=true"))
+    async with session(api, "attach?container=told&stdout=1", V5) as socket:
+        first: Any = await socket.receive()
+        assert first.data == b"\x01"
+        pods = client(api).resource("v1", "pods", namespace="default")
+        await pods.delete("web", DeleteOptions(grace_period_seconds=0))
+        await until_gone(pods, "web")
+        channels = await heard(socket)
+    assert channels[1] == b"first\nsecond\nthird\n"
+    assert await following == "first\nsecond\nthird\n"
