@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from pathlib import Path
@@ -22,6 +23,12 @@ ALLOWED_SKIPS = {
     "this machine has only a loopback address": "a machine's network is its own",
 }
 """Reasons that tests give, and why a run without them is still a run."""
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays to the end: looking through it for garbage at every turn is a good part of a run."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

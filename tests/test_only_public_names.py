@@ -43,6 +43,7 @@ OF_LAYER = {
     "support/kms_plugin.py": "apiserver",
     "support/kubelet_double.py": "controlplane",
     "support/live_server.py": "client",
+    "support/modelled_cluster.py": "scheduler",
     "support/openapi_groups.py": "apiserver",
     "support/patch_schemas.py": "machinery",
     "support/rbac_store.py": "kube",

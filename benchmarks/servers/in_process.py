@@ -19,7 +19,7 @@ from pilothouse.controlplane.config import new_config
 from pilothouse.controlplane.options.admission import DEFAULT_ON
 from pilothouse.controlplane.options.completion import CompletedOptions, complete
 from pilothouse.controlplane.options.options import Options
-from pilothouse.controlplane.run import prepare
+from pilothouse.controlplane.run import collect_garbage_from_now_on, prepare
 from pilothouse.controlplane.serving import Certificates
 from pilothouse.controlplane.storage import open_store
 
@@ -85,6 +85,7 @@ async def in_process(folder: Path, *flags: str) -> AsyncIterator[InProcess]:
         await ready.wait()
         server = InProcess(handler_chain(prepared.server.handler, config.chain))
         await _bind(server)
+        collect_garbage_from_now_on()
         yield server
     finally:
         stop.set()

@@ -112,6 +112,7 @@ class Request:
     _annotations: Annotations | None = None
     _query: dict[str, list[str]] | None = None
     _headers: dict[bytes, bytes] | None = field(default=None, repr=False)
+    _header_names: bytes | None = field(default=None, repr=False)
 
     @property
     def query(self) -> dict[str, list[str]]:
@@ -144,6 +145,16 @@ class Request:
         """The first value of a query parameter."""
         values = self.query.get(name)
         return values[0] if values else default
+
+    @property
+    def header_names(self) -> bytes:
+        """The names of all headers, each behind a zero byte: to see at once that there is none of some kind."""
+        if self._header_names is None:
+            self._header_names = b"\0".join([b"", *[name for name, _ in self.headers]])
+        return self._header_names
+
+    def set_headers(self, headers: Headers) -> None:
+        self.headers, self._headers, self._header_names = headers, None, None
 
     def header(self, name: bytes, default: str = "") -> str:
         """The first value of a header, whose name is given in lower case."""

@@ -7,7 +7,7 @@ GET /healthz                              → verb get, no resource
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import field, replace
 
 from pilothouse.apiserver.endpoints.query import boolean
 from pilothouse.apiserver.http import Request
@@ -23,6 +23,8 @@ _SPECIAL_VERBS = {"proxy", "watch"}
 _NAMESPACE_SUBRESOURCES = {"status", "finalize"}
 _VERBS = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _VERBS_WITH_SELECTORS = {"list", "watch", "deletecollection"}
+_LASTING_VERBS = {"watch", "proxy"}
+_LASTING_SUBRESOURCES = {"attach", "exec", "proxy", "log", "portforward"}
 _LONGEST_WITH_NAME = 4096
 """A longer selector names no object: nobody knows yet whose it is, so it is not worth reading."""
 
@@ -50,9 +52,18 @@ class RequestInfo:
     field_selector: str = ""
     label_selector: str = ""
 
-    @property
-    def group_resource(self) -> GroupResource:
-        return GroupResource(self.group, self.resource)
+    group_resource: GroupResource = field(init=False, compare=False, repr=False)
+    is_long_running: bool = field(init=False, compare=False, repr=False)
+    """Whether it may last, as watches and connections that were taken over do: timeouts and limits leave it alone."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "group_resource", GroupResource(self.group, self.resource))
+        object.__setattr__(self, "is_long_running", self._may_last())
+
+    def _may_last(self) -> bool:
+        if self.is_resource:
+            return self.verb in _LASTING_VERBS or self.subresource in _LASTING_SUBRESOURCES
+        return self.path.startswith("/debug/pprof/")
 
 
 def request_info(request: Request) -> RequestInfo:

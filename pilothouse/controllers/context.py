@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
@@ -21,6 +21,10 @@ from pilothouse.client.workqueue.rate_limiters import (
 )
 from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
 from pilothouse.controllers.endpointslice.config import EndpointConfig
+from pilothouse.controllers.job.config import JobConfig
+from pilothouse.controllers.nodeipam.config import NodeIPAMConfig
+from pilothouse.controllers.nodelifecycle.config import NodeLifecycleConfig
+from pilothouse.controllers.podautoscaler.config import AutoscalerConfig
 from pilothouse.controllers.resourcequota.evaluator import Evaluators
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionResource
@@ -50,6 +54,7 @@ class ControllerConfig:
     concurrent_namespace_syncs: int = 10
     namespace_deletion_grace_period: float = 5.0
     """How long other servers may need to see that a namespace is terminating, and to store what they had let in."""
+    concurrent_daemonset_syncs: int = 2
     concurrent_gc_syncs: int = 20
     concurrent_serviceaccount_token_syncs: int = 5
     concurrent_resource_quota_syncs: int = 5
@@ -67,12 +72,23 @@ class ControllerConfig:
     cluster_signing_key_file: Path | None = None
     """The CA that signs certificates. With none, nobody does."""
     cluster_signing_duration: float = 365 * 24 * 3600.0
+    concurrent_statefulset_syncs: int = 5
     terminated_pod_gc_threshold: int = 12500
     """How many pods that have ended are kept; with 0 or less, all."""
     pod_gc_check_period: float = 20.0
     pod_gc_quarantine: float = 40.0
     """How long a node must be missing before the pods on it are deleted."""
     concurrent_ttl_after_finished_syncs: int = 5
+    concurrent_cron_job_syncs: int = 5
+    autoscaler: AutoscalerConfig = field(default_factory=AutoscalerConfig)
+    jobs: JobConfig = field(default_factory=JobConfig)
+    concurrent_ephemeralvolume_syncs: int = 5
+    pvclaimbinder_sync_period: float = 15.0
+    """How often claims that have no volume are looked at again, and volumes that have no claim."""
+    node_ipam: NodeIPAMConfig = field(default_factory=NodeIPAMConfig)
+    simulated_load_balancer_range: str = "192.0.2.0/24"
+    """The addresses that services of type LoadBalancer get. By default, those that are for documentation only."""
+    node_lifecycle: NodeLifecycleConfig = field(default_factory=NodeLifecycleConfig)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +101,8 @@ class ControllerContext:
     clock: Clock = REAL_CLOCK
     _informers: dict[ObjectSelection, SharedInformerFactory] = field(default_factory=dict)
     """Shared by the contexts of all controllers."""
+    _reader: Client | None = None
+    """What informers read with, who serve controllers with different rights; with none, `client`."""
 
     def informer(self, resource: GroupVersionResource, selection: ObjectSelection = EVERYTHING) -> SharedIndexInformer:
         """The one informer of the resource, or of a part of it. It starts on the event loop's next turn: add handlers
@@ -112,12 +130,16 @@ class ControllerContext:
         )
         return RateLimitingQueue(name, rate_limiter=limiter, registry=self.registry, clock=self.clock)
 
+    def acting_through(self, client: Client) -> ControllerContext:
+        """The context of a controller with rights of its own. Informers are shared, and read as before."""
+        return replace(self, client=client, _reader=self._reader or self.client)
+
     async def close(self) -> None:
         await asyncio.gather(*(factory.shutdown() for factory in self._informers.values()))
 
     def _factory(self, selection: ObjectSelection) -> SharedInformerFactory:
         return SharedInformerFactory(
-            self.client,
+            self._reader or self.client,
             namespace=selection.namespace,
             field_selector=selection.field_selector,
             transform=_without_managed_fields,

@@ -13,11 +13,12 @@ import importlib
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import field, replace
+from dataclasses import field
 from typing import TypeAlias
 
 from prometheus_client import CollectorRegistry
 
+from pilothouse.apiserver.server.features import enabled as is_on
 from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
 from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.leaderelection.elector import ElectionTimes, LeaderElector
@@ -61,11 +62,13 @@ class ControllerManager:
         config: ControllerConfig | None = None,
         election: Election | None = None,
         client_as: ClientAs | None = None,
+        privileged: Client | None = None,
         clock: Clock = REAL_CLOCK,
     ) -> None:
-        """Without `client_as` all act through the one client."""
+        """Without `client_as` all act through the one client. Those that need every right act through `privileged`."""
         self._client = client
         self._client_as = client_as
+        self._privileged = privileged
         self._controllers = controllers
         self._registry = registry
         self._config = config or ControllerConfig()
@@ -109,12 +112,18 @@ class ControllerManager:
 
     async def _run_controller(self, descriptor: ControllerDescriptor, context: ControllerContext) -> None:
         """Until cancelled, even if the controller finds that there is nothing for it to do and returns."""
-        await _first_object(descriptor.concerns, context)
-        logger.debug("starting controller %s", descriptor.name)
-        run = await _loaded(descriptor)
-        await run(await self._acting_as(descriptor.service_account, context))
+        if all(map(is_on, descriptor.features)):
+            await _first_object(descriptor.concerns, context)
+            logger.debug("starting controller %s", descriptor.name)
+            run = await _loaded(descriptor)
+            await run(await self._context_of(descriptor, context))
         logger.debug("controller %s has nothing to do", descriptor.name)
         await asyncio.get_running_loop().create_future()
+
+    async def _context_of(self, descriptor: ControllerDescriptor, context: ControllerContext) -> ControllerContext:
+        if descriptor.has_every_right and self._privileged is not None:
+            return context.acting_through(self._privileged)
+        return await self._acting_as(descriptor.service_account, context)
 
     async def _acting_as(self, account: str, context: ControllerContext) -> ControllerContext:
         """The context of a controller; the account is made if it is not there."""
@@ -123,7 +132,7 @@ class ControllerManager:
         accounts = self._client.for_resource(SERVICE_ACCOUNTS, namespace=_NAMESPACE)
         with suppress(AlreadyExists):
             await accounts.create({"metadata": {"name": account}})
-        return replace(context, client=self._client_as(account))
+        return context.acting_through(self._client_as(account))
 
 
 async def _first_object(resources: Sequence[GroupVersionResource], context: ControllerContext) -> None:
@@ -145,6 +154,6 @@ async def _loaded(descriptor: ControllerDescriptor) -> Run:
 
 def load(descriptor: ControllerDescriptor) -> Run:
     """Import the controller's module, and return its `run`."""
-    module = importlib.import_module(f"pilothouse.controllers.{descriptor.module}")
+    module = importlib.import_module(f"{descriptor.package}.{descriptor.module}")
     run: Run = module.run
     return run

@@ -21,6 +21,7 @@ from pilothouse.controlplane.loopback import Loopback
 from pilothouse.controlplane.nodes import install_simulated_nodes
 from pilothouse.controlplane.options.serving import SecureServingOptions
 from pilothouse.controlplane.priorities import API_VERSION_PRIORITIES
+from pilothouse.controlplane.scheduler import install_scheduler
 from pilothouse.controlplane.simulated_metrics import with_simulated_metrics
 from pilothouse.extensions.server import ExtensionsServer
 from pilothouse.kube.core.services.lister import ServiceLister
@@ -50,6 +51,7 @@ def create_server_chain(config: Config) -> Aggregator:
     loopback.bind(aggregator.generic)
     install_leader_election(kube.generic, config, loopback.client)
     install_controllers(aggregator.generic, config.options, loopback)
+    install_scheduler(aggregator.generic, config.options, loopback)
     install_simulated_nodes(aggregator.generic, config.options, loopback)
     return aggregator
 

@@ -7,9 +7,14 @@ from pathlib import Path
 
 from pilothouse.controllers.context import ControllerConfig, SignToken
 from pilothouse.controllers.endpointslice.config import EndpointConfig
+from pilothouse.controllers.job.config import JobConfig
+from pilothouse.controllers.nodeipam.config import NodeIPAMConfig
+from pilothouse.controllers.nodelifecycle.config import NodeLifecycleConfig
+from pilothouse.controllers.podautoscaler.config import AutoscalerConfig
 from pilothouse.controllers.serviceaccount.token_secrets import LEGACY_ISSUER
 from pilothouse.controlplane.certificates.paths import CertificatePaths
 from pilothouse.controlplane.options.completion import CompletedOptions
+from pilothouse.controlplane.options.node_controllers import NodeControllerOptions
 from pilothouse.controlplane.service_accounts import service_account_config
 from pilothouse.kube.admission.quota.registry import evaluator_of
 from pilothouse.kube.serviceaccount.issuer import TokenIssuer
@@ -25,6 +30,7 @@ def controller_config(options: CompletedOptions) -> ControllerConfig:
     return ControllerConfig(
         concurrent_namespace_syncs=given.concurrent_namespace_syncs,
         namespace_deletion_grace_period=_SHARED_STORE_GRACE if options.etcd.servers else _OWN_STORE_GRACE,
+        concurrent_daemonset_syncs=given.concurrent_daemonset_syncs,
         concurrent_gc_syncs=given.concurrent_gc_syncs,
         concurrent_serviceaccount_token_syncs=given.concurrent_serviceaccount_token_syncs,
         concurrent_resource_quota_syncs=given.concurrent_resource_quota_syncs,
@@ -38,7 +44,38 @@ def controller_config(options: CompletedOptions) -> ControllerConfig:
         cluster_signing_key_file=Path(given.cluster_signing_key_file or own.ca_key),
         cluster_signing_duration=given.cluster_signing_duration,
         terminated_pod_gc_threshold=given.terminated_pod_gc_threshold,
+        concurrent_statefulset_syncs=given.concurrent_statefulset_syncs,
         concurrent_ttl_after_finished_syncs=given.concurrent_ttl_after_finished_syncs,
+        concurrent_cron_job_syncs=given.concurrent_cron_job_syncs,
+        autoscaler=AutoscalerConfig(**asdict(options.autoscaler)),
+        jobs=JobConfig(concurrent_syncs=given.concurrent_job_syncs),
+        concurrent_ephemeralvolume_syncs=given.concurrent_ephemeralvolume_syncs,
+        pvclaimbinder_sync_period=given.pvclaimbinder_sync_period,
+        node_lifecycle=node_lifecycle_config(options.node_controllers),
+        node_ipam=node_ipam_config(options.node_controllers, options.misc.service_network.cluster_ip_ranges),
+        simulated_load_balancer_range=given.simulated_load_balancer_range,
+    )
+
+
+def node_lifecycle_config(given: NodeControllerOptions) -> NodeLifecycleConfig:
+    return NodeLifecycleConfig(
+        node_monitor_period=given.node_monitor_period,
+        node_startup_grace_period=given.node_startup_grace_period,
+        node_monitor_grace_period=given.node_monitor_grace_period,
+        node_eviction_rate=given.node_eviction_rate,
+        secondary_node_eviction_rate=given.secondary_node_eviction_rate,
+        large_cluster_size_threshold=given.large_cluster_size_threshold,
+        unhealthy_zone_threshold=given.unhealthy_zone_threshold,
+    )
+
+
+def node_ipam_config(given: NodeControllerOptions, service_cidrs: tuple[str, ...] = ()) -> NodeIPAMConfig:
+    return NodeIPAMConfig(
+        allocate_node_cidrs=given.allocate_node_cidrs,
+        cluster_cidrs=tuple(filter(None, given.cluster_cidr.split(","))),
+        node_cidr_mask_size_ipv4=given.node_cidr_mask_size_ipv4,
+        node_cidr_mask_size_ipv6=given.node_cidr_mask_size_ipv6,
+        service_cidrs=service_cidrs,
     )
 
 

@@ -33,6 +33,9 @@ from pilothouse.machinery.dataclass import dataclass
 
 _RENEW_EVERY = 12 * 3600.0
 
+_COLLECT_AFTER = (5000, 5, 10)
+"""New objects until the youngest are looked through, and such looks until older ones are: 2 ms and 6 ms each."""
+
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
@@ -144,8 +147,13 @@ class Process:
 
 
 def collect_garbage_from_now_on() -> None:
-    """End the pause in which a process starts: what that made stays, and need not be looked through again."""
+    """End the pause in which a process starts: what that made stays, and need not be looked through again.
+
+    Requests under way hold thousands of objects that go by reference counting alone when they are answered. With
+    Python's own 700 they are looked through, and taken for old, before that (docs/decisions/request-cost.md).
+    """
     gc.freeze()
+    gc.set_threshold(*_COLLECT_AFTER)
     gc.enable()
 
 

@@ -5,7 +5,7 @@ A path leads through objects by their names, through lists by `name[]` and throu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from pilothouse.apiserver.server.features import enabled
 from pilothouse.machinery.dataclass import dataclass
@@ -17,23 +17,29 @@ class GatedFields:
     """Fields that come and go together."""
 
     gate: str
-    paths: tuple[str, ...]
+    places: tuple[tuple[tuple[str, ...], str], ...]
+    """The steps to the holders of each field, and its name."""
 
     def in_use(self, obj: Json) -> bool:
-        return any(holder.get(name) not in (None, "", []) for holder, name in self._places(obj))
+        return any(holder.get(name) not in (None, "", []) for holder, name in self._held(obj))
 
     def drop(self, obj: Json) -> None:
-        for holder, name in self._places(obj):
+        for holder, name in self._held(obj):
             holder.pop(name, None)
 
-    def _places(self, obj: Json) -> Iterator[tuple[Json, str]]:
-        for path in self.paths:
-            *steps, name = path.split(".")
-            yield from ((holder, name) for holder in _walk([obj], steps))
+    def _held(self, obj: Json) -> Iterator[tuple[Json, str]]:
+        for steps, name in self.places:
+            holders = [obj]
+            for step in steps:
+                if not holders:
+                    break
+                holders = _next(holders, step)
+            yield from [(holder, name) for holder in holders]
 
 
 def gated(gate: str, *paths: str) -> GatedFields:
-    return GatedFields(gate, paths)
+    split = (path.split(".") for path in paths)
+    return GatedFields(gate, tuple((tuple(steps), name) for *steps, name in split))
 
 
 def drop_disabled(obj: Json, old: Json | None, fields: Iterable[GatedFields]) -> None:
@@ -43,21 +49,9 @@ def drop_disabled(obj: Json, old: Json | None, fields: Iterable[GatedFields]) ->
             each.drop(obj)
 
 
-def _walk(holders: Iterable[Json], steps: Sequence[str]) -> Iterable[Json]:
-    for step in steps:
-        holders = list(_next(holders, step))
-    return holders
-
-
-def _next(holders: Iterable[Json], step: str) -> Iterator[Json]:
-    name = step.rstrip("[]{}")
-    for holder in holders:
-        value = holder.get(name)
-        if not value:
-            continue
-        if step.endswith("[]"):
-            yield from value
-        elif step.endswith("{}"):
-            yield from value.values()
-        else:
-            yield value
+def _next(holders: list[Json], step: str) -> list[Json]:
+    name, kind = step.rstrip("[]{}"), step[-2:]
+    values = [value for holder in holders if (value := holder.get(name))]
+    if kind == "[]":
+        return [item for value in values for item in value]
+    return [item for value in values for item in value.values()] if kind == "{}" else values

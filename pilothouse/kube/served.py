@@ -40,14 +40,16 @@ class Registries:
     """Which kinds are served may depend on a gate."""
     opened: list[RegistryStore] = field(default_factory=list)
     _by_resource: dict[GroupResource, RegistryStore] = field(default_factory=dict)
+    _by_identity: dict[int, RegistryStore] = field(default_factory=dict)  # of the resource
 
     def open(self, resource: Resource) -> RegistryStore:
         """The same store each time, so that all who work on a resource share one watch cache."""
-        for known in self.opened:
-            if known.resource is resource:
-                return known
+        known = self._by_identity.get(id(resource))
+        if known is not None:
+            return known
         registry = RegistryStore(resource, self.store, root=self.root, empty=TypedDecoder(resource.kind).empty_content)
         self.opened.append(registry)
+        self._by_identity[id(resource)] = registry
         return registry
 
     def any_enabled(self, *versions: GroupVersion) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import field
+
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote
 
@@ -99,14 +101,14 @@ class GroupVersionResource:
     group: str
     version: str
     resource: str
+    group_resource: GroupResource = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "group_resource", GroupResource(self.group, self.resource))
 
     @property
     def group_version(self) -> GroupVersion:
         return GroupVersion(self.group, self.version)
-
-    @property
-    def group_resource(self) -> GroupResource:
-        return GroupResource(self.group, self.resource)
 
     def __str__(self) -> str:
         return f"{self.group}/{self.version}, Resource={self.resource}"

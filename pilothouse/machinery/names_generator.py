@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
@@ -15,14 +15,22 @@ Choose: TypeAlias = Callable[[Sequence[str]], str]
 """Picks one of several characters, each equally likely."""
 
 
-def generate_name(prefix: str, choose: Choose = secrets.choice) -> str:
+def generate_name(prefix: str, choose: Choose | None = None) -> str:
     """A name that fits into a DNS label, whatever the prefix's length in bytes."""
     cut = prefix.encode()[:MAX_PREFIX_LENGTH].decode(errors="ignore")
     return cut + random_suffix(RANDOM_LENGTH, choose)
 
 
-def random_suffix(length: int, choose: Choose = secrets.choice) -> str:
-    return "".join(choose(ALPHABET) for _ in range(length))
+def random_suffix(length: int, choose: Choose | None = None) -> str:
+    """Nobody can guess it, unless `choose` is guessable."""
+    if choose is not None:
+        return "".join(choose(ALPHABET) for _ in range(length))
+    # One random number for all characters, and so large that its remainders are equally likely.
+    number, suffix = int.from_bytes(os.urandom(length + 8)), ""
+    for _ in range(length):
+        number, at = divmod(number, len(ALPHABET))
+        suffix += ALPHABET[at]
+    return suffix
 
 
 def safe_encode(text: str) -> str:

@@ -32,10 +32,9 @@ METADATA_ORDER = (
 
 def metadata(obj: Json) -> Json:
     """The object's metadata, which is made when it is missing, so that callers may write to it."""
-    meta = obj.get("metadata")
+    meta: Json | None = obj.get("metadata")
     if meta is None:
         meta = obj["metadata"] = {}
-    assert isinstance(meta, dict)
     return meta
 
 

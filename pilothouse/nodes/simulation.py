@@ -8,25 +8,33 @@ from contextlib import suppress
 from pilothouse.apiserver.simulated_kubelet import SimulatedKubelet
 from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
 from pilothouse.client.cache.keys import last_known_state
+from pilothouse.client.clock import Clock
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.options import ListOptions
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.resources import PODS
 from pilothouse.machinery.conditions import is_true
 from pilothouse.machinery.errors import AlreadyExists
+from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json, name_of
+from pilothouse.nodes.behavior import definition as behavior
 from pilothouse.nodes.behavior.behaviors import SIMULATED_BEHAVIORS, Behaviors
-from pilothouse.nodes.behavior.definition import DEFINITION
 from pilothouse.nodes.config import SimulationConfig
 from pilothouse.nodes.fleet.fleet import Fleet
 from pilothouse.nodes.kubelet.endpoint import serve_kubelets
 from pilothouse.nodes.kubelet.host import Host
+from pilothouse.nodes.pods.happenings import Happening
+from pilothouse.nodes.running.events import NodeEvents
 from pilothouse.nodes.running.pods import Pods
+from pilothouse.nodes.stages import definition as stage
+from pilothouse.nodes.stages.stage import STAGES
+from pilothouse.nodes.stages.stages import Stages
 
 
 async def run(context: ControllerContext, config: SimulationConfig, kubelet: SimulatedKubelet) -> None:
     """Until cancelled."""
-    await install_definition(context.client)
+    for definition in (behavior.DEFINITION, stage.DEFINITION):
+        await install(definition, context.client)
     await Simulation(context, config, kubelet).run()
 
 
@@ -37,42 +45,65 @@ class Simulation:
         self._context = context
         self._kubelet = kubelet
         self.config = config
+        self.events = NodeEvents(context.client, context.clock)
         self.behaviors = Behaviors(lambda node: self.fleet.labels(node))
-        self.fleet = Fleet(context, config, self.behaviors)
-        self.pods = Pods(context, config, self.behaviors, self.fleet)
+        self.stages = Stages(_Surroundings(self, context.clock), config.seed, self._tell)
+        self.fleet = Fleet(context, config, self.behaviors, self.stages)
+        self.pods = Pods(context, config, self.behaviors, self.fleet, self.stages, self.events)
         self.host = Host(context.informer(PODS), self.behaviors, self._nodes_alive)
 
     async def run(self) -> None:
         """Until cancelled."""
-        await self._follow_behaviors()
+        await self._follow(SIMULATED_BEHAVIORS, self.behaviors)
+        await self._follow(STAGES, self.stages)
         await self.fleet.start()
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self.fleet.run())
-            tasks.create_task(self.pods.run())
-            tasks.create_task(serve_kubelets(self.host, self._kubelet))
+            kubelets = serve_kubelets(self.host, self._kubelet)
+            for running in (self.fleet.run(), self.pods.run(), self.events.run(), kubelets):
+                tasks.create_task(running)
 
     def _nodes_alive(self) -> list[Json]:
         return [node for name, node in self.fleet.nodes.items() if self.fleet.is_alive(name)]
 
-    async def _follow_behaviors(self) -> None:
+    async def _follow(self, resource: GroupVersionResource, told: Behaviors | Stages) -> None:
         """Returns when all that is said so far is known: nobody shall be healthy who must not be."""
-        handler = ResourceEventHandlerFuncs(
-            add=self.behaviors.set, update=lambda old, new: self.behaviors.set(new), delete=self._forget
-        )
-        registration = self._context.informer(SIMULATED_BEHAVIORS).add_event_handler(handler)
-        await registration.wait_synced()
 
-    def _forget(self, deleted: Deleted) -> None:
-        if (obj := last_known_state(deleted)) is not None:
-            self.behaviors.remove(name_of(obj))
+        def forget(deleted: Deleted) -> None:
+            if (obj := last_known_state(deleted)) is not None:
+                told.remove(name_of(obj))
+
+        handler = ResourceEventHandlerFuncs(add=told.set, update=lambda old, new: told.set(new), delete=forget)
+        await self._context.informer(resource).add_event_handler(handler).wait_synced()
+
+    def _tell(self, obj: Json, type_: str, reason: str, message: str) -> None:
+        self.events.tell(obj, (obj.get("spec") or {}).get("nodeName") or "", Happening(type_, reason, message))
 
 
-async def install_definition(client: Client) -> None:
-    """Returns when SimulatedBehavior is served."""
+class _Surroundings:
+    """What templates of stages ask about."""
+
+    def __init__(self, simulation: Simulation, clock: Clock) -> None:
+        self._simulation = simulation
+        self.now = clock.wall
+        self.node = ""
+
+    @property
+    def kubelet_port(self) -> int:
+        return self._simulation.config.kubelet_port
+
+    def node_addresses(self, node: str) -> list[str]:
+        return self._simulation.fleet.addresses_of(node)
+
+    def pod_addresses(self, node: str, host_network: bool, namespace: str, name: str) -> list[str]:
+        return self._simulation.pods.addresses_for(f"{namespace}/{name}", node, host_network=host_network)
+
+
+async def install(definition: Json, client: Client) -> None:
+    """Returns when the resource is served."""
     definitions = client.resource("apiextensions.k8s.io/v1", "customresourcedefinitions")
     with suppress(AlreadyExists):
-        await definitions.create(DEFINITION)
-    only = ListOptions(field_selector=f"metadata.name={name_of(DEFINITION)}")
+        await definitions.create(definition)
+    only = ListOptions(field_selector=f"metadata.name={name_of(definition)}")
     while True:
         async with await definitions.watch(only) as watch:
             async for event in watch:

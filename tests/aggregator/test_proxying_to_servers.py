@@ -21,7 +21,7 @@ from pilothouse.aggregator.proxy.handler import ProxyConfig, ProxyHandler
 from pilothouse.aggregator.proxy.queries import reencoded
 from pilothouse.aggregator.proxy.transports import Transports
 from pilothouse.apiserver.authn.user import User
-from pilothouse.apiserver.filters.audit_id import with_audit_id
+from pilothouse.apiserver.filters.answer_headers import with_answer_headers
 from pilothouse.apiserver.filters.request_info import with_request_info
 from pilothouse.apiserver.filters.timeout import with_timeout
 from pilothouse.apiserver.http import Handler, Request, Response, text
@@ -108,7 +108,7 @@ def _front(proxy: ProxyHandler, request_timeout: float) -> Handler:
         request.user = USER
         return await proxy(request)
 
-    return with_audit_id(with_request_info(with_timeout(request_timeout)(as_amy)))
+    return with_answer_headers()(with_request_info(with_timeout(request_timeout)(as_amy)))
 
 
 async def _nobody(request: Request) -> Response:

@@ -12,7 +12,8 @@ from pilothouse.controlplane.options.completion import InvalidOptions, complete
 from pilothouse.controlplane.options.options import Options
 
 KNOWN = {each.name for each in CONTROLLERS}
-EVERYTHING = {each.name for each in CONTROLLERS if each.on_by_default}
+SIMULATED = {each.name for each in CONTROLLERS if each.with_simulation}
+EVERYTHING = {each.name for each in CONTROLLERS if each.on_by_default} - SIMULATED
 
 
 def chosen(*choice: str) -> set[str]:
@@ -25,7 +26,7 @@ def test_a_star_enables_all_and_a_minus_star_none() -> None:
 
 
 def test_a_few_must_be_asked_for() -> None:
-    assert {"bootstrap-signer-controller", "token-cleaner-controller"} == KNOWN - EVERYTHING
+    assert {"bootstrap-signer-controller", "token-cleaner-controller"} == KNOWN - EVERYTHING - SIMULATED
     assert chosen("*", "tokencleaner") == EVERYTHING | {"token-cleaner-controller"}
 
 

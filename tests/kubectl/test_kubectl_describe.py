@@ -101,9 +101,9 @@ Name:                   web
 Namespace:              NAMESPACE
 CreationTimestamp:      TIME
 Labels:                 app=web
-Annotations:            <none>
+Annotations:            deployment.kubernetes.io/revision: 1
 Selector:               app=web
-Replicas:               3 desired | 0 updated | 0 total | 0 available | 0 unavailable
+Replicas:               3 desired | 3 updated | 3 total | 0 available | 3 unavailable
 StrategyType:           RollingUpdate
 MinReadySeconds:        0
 RollingUpdateStrategy:  25% max unavailable, 25% max surge
@@ -119,7 +119,17 @@ Pod Template:
   Volumes:         <none>
   Node-Selectors:  <none>
   Tolerations:     <none>
-Events:            <none>"""
+Conditions:
+  Type           Status  Reason
+  ----           ------  ------
+  Available      False   MinimumReplicasUnavailable
+  Progressing    True    ReplicaSetUpdated
+OldReplicaSets:  <none>
+NewReplicaSet:   web-HASH (3/3 replicas created)
+Events:
+  Type    Reason             Age   From                   Message
+  ----    ------             ----  ----                   -------
+  Normal  ScalingReplicaSet  AGE  deployment-controller  Scaled up replica set web-HASH from 0 to 3"""
 
 DESCRIBED_SERVICE = """\
 Name:                     web
@@ -176,7 +186,10 @@ def test_a_cordoned_node_takes_no_pods(kubectl: Kubectl, node: str) -> None:
 
 def test_a_deployment(kubectl: Kubectl, namespace: str) -> None:
     kubectl("create", "deployment", "web", "--image=nginx:1.27", "--replicas=3", "-n", namespace)
-    shown = described(kubectl("describe", "deploy", "web", "-n", namespace))
+    kubectl("wait", "deploy/web", "--for=jsonpath={.status.unavailableReplicas}=3", "--timeout=20s", "-n", namespace)
+    kubectl("wait", "event", "--field-selector=reason=ScalingReplicaSet", "--for=create", "-n", namespace)
+    shown = re.sub(r"web-\w+", "web-HASH", described(kubectl("describe", "deploy", "web", "-n", namespace)))
+    shown = re.sub(r"(ScalingReplicaSet) +\d+s +", r"\1  AGE  ", shown)
     assert shown == DESCRIBED_DEPLOYMENT.replace("NAMESPACE", namespace)
 
 

@@ -245,3 +245,28 @@ def test_after_a_restart_of_the_server_nothing_changes() -> None:
         life.restart()
         life.pass_time()
         assert life.writes == writes
+
+
+def test_a_resize_is_done_at_once_or_never() -> None:
+    small, large, huge = ({"requests": {"cpu": cpu}} for cpu in ("100m", "1", "64"))
+    life = Life(pod(container("app", resources=small)), allocatable={"cpu": "32"})
+    life.pass_time()
+    _resize(life, huge)
+    assert life.container()["resources"] == small
+    pending = life.condition("PodResizePending")
+    assert (pending["reason"], pending["observedGeneration"]) == ("Infeasible", 2)
+    assert pending["message"] == "Node didn't have enough capacity: cpu, requested: 64000, capacity: 32000"
+    assert life.reasons[-1] == "ResizeInfeasible"
+    _resize(life, large)
+    assert life.container()["resources"] == large
+    assert life.container()["allocatedResources"] == {"cpu": "1"}
+    assert life.reasons[-2:] == ["ResizeStarted", "ResizeCompleted"]
+    assert life.status["observedGeneration"] == 3
+    assert all(each["type"] != "PodResizePending" for each in life.status["conditions"])
+    assert life.container()["restartCount"] == 0
+
+
+def _resize(life: Life, resources: Json) -> None:
+    life.pod["spec"]["containers"][0]["resources"] = resources
+    life.pod["metadata"]["generation"] += 1
+    life.pass_time()

@@ -12,7 +12,7 @@ from pilothouse.nodes.config import SimulationConfig
 from pilothouse.nodes.pods.happenings import Happening
 from pilothouse.nodes.pods.machine import advance
 from pilothouse.nodes.pods.restore import restore
-from pilothouse.nodes.pods.status import Addresses, status_patch
+from pilothouse.nodes.pods.status import Addresses, new_status
 from pilothouse.nodes.pods.world import Obstacle, World
 
 START = 1_700_000_000.0
@@ -31,12 +31,13 @@ def container(name: str, **fields: Any) -> Json:
 
 @dataclass
 class Life:
-    """`status` is what the API has; every patch is merged into it as the server would."""
+    """`status` is what the API has."""
 
     pod: Json
     behaviors: Mapping[str, ContainerBehavior] = field(default_factory=dict)
     config: SimulationConfig = field(default_factory=SimulationConfig)
     obstacle: Obstacle | None = None
+    allocatable: Mapping[str, str] = field(default_factory=dict)
     now: float = START
     writes: int = 0
     happenings: list[Happening] = field(default_factory=list)
@@ -53,13 +54,18 @@ class Life:
 
     def step(self) -> None:
         """Whatever is due at the moment happens, and is written."""
-        world = World(self.config, lambda name: self.behaviors.get(name, NOTHING_SPECIAL), "u", self.obstacle)
+        world = World(self.config, self._behavior, "u", self.obstacle, self.allocatable)
         step = advance(self.pod, self.state, world, self.now)
         self.state, self.due = step.state, step.due
         self.happenings += step.happenings
-        patch = status_patch(self.pod, self.state, ADDRESSES, self.now)
-        if patch is not None:
-            self._write(patch["status"])
+        status = new_status(self.pod, self.state, ADDRESSES, self.now)
+        if status is not None:
+            self.pod["status"] = status
+            self.writes += 1
+            self.phases.append(status["phase"])
+
+    def _behavior(self, name: str) -> ContainerBehavior:
+        return self.behaviors.get(name, NOTHING_SPECIAL)
 
     def pass_time(self, seconds: float = 3600.0) -> None:
         """Until there is nothing left to do, or so much time has passed."""
@@ -89,11 +95,3 @@ class Life:
     @property
     def reasons(self) -> list[str]:
         return [each.reason for each in self.happenings]
-
-    def _write(self, status: Json) -> None:
-        merged = {each["type"]: each for each in self.status.get("conditions") or ()}
-        for each in status.pop("conditions", ()):
-            merged[each["type"]] = {k: v for k, v in {**merged.get(each["type"], {}), **each}.items() if v is not None}
-        self.pod["status"] = {**self.status, **status, "conditions": [*merged.values()]}
-        self.writes += 1
-        self.phases.append(self.status["phase"])

@@ -15,6 +15,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
+WORKERS = os.environ.get("PILOTHOUSE_TEST_WORKERS", "")
+"""How many processes each server is to be, for the tests that say nothing of it."""
 _READY_WITHIN = 60.0
 _ENDS_WITHIN = 30.0
 
@@ -27,6 +29,8 @@ class ServeProcess:
         command = [sys.executable, "-m", "pilothouse.cli.main", "serve", "--data-dir", str(data_dir), *flags]
         if not any(flag.startswith("--secure-port") for flag in flags):
             command.append("--secure-port=0")
+        if WORKERS and not any(flag.startswith("--workers") for flag in flags):
+            command.append(f"--workers={WORKERS}")
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         giving_up = threading.Timer(_READY_WITHIN, self.process.kill)
         giving_up.start()

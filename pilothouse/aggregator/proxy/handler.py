@@ -13,7 +13,6 @@ from pilothouse.aggregator.proxy.headers import forwarded_upgrade
 from pilothouse.aggregator.proxy.queries import reencoded
 from pilothouse.aggregator.proxy.transport import ProxyTransport, TransportConfig, TransportUnusable
 from pilothouse.aggregator.proxy.transports import Transports
-from pilothouse.apiserver.filters.long_running import is_long_running
 from pilothouse.apiserver.http import Handler, Request, Response, text
 from pilothouse.apiserver.outbound.failures import DEADLINE_EXCEEDED, UNREACHABLE_SERVICE, BackendFailed
 from pilothouse.apiserver.outbound.targets import Target, escaped_path
@@ -113,7 +112,7 @@ class _Remote:
     async def _forward(self, request: Request, target: Target) -> Response:
         pool = await self.transport.pool()
         deadline = None
-        if not is_long_running(request.info):
+        if not request.info.is_long_running:
             deadline = asyncio.get_running_loop().time() + self.config.run_options.request_timeout
         forwarding = Forwarding(request, target, pool, deadline)
         if not _is_discovery(request):

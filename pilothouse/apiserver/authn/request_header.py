@@ -6,6 +6,7 @@ are nothing, and nothing further in ever sees them.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from functools import cached_property
@@ -37,13 +38,19 @@ class RequestHeaders:
     def _prefixes(self) -> tuple[bytes, ...]:
         return tuple(map(_key, self.extra_prefix))
 
+    @cached_property
+    def _any(self) -> re.Pattern[bytes]:
+        """Finds in `Request.header_names` whether any may be there."""
+        return re.compile(b"\0(?:" + b"|".join(map(re.escape, (*self._names, *self._prefixes))) + b")")
+
     def strip(self, request: Request) -> None:
         """Takes the headers from the request, whoever sent them."""
+        if self._any.search(request.header_names) is None:
+            return
         names, prefixes = self._names, self._prefixes
         theirs = [field for field in request.headers if field[0] in names or field[0].startswith(prefixes)]
         if theirs:
-            request.headers = [field for field in request.headers if field not in theirs]
-            request._headers = None
+            request.set_headers([field for field in request.headers if field not in theirs])
 
     def user(self, headers: Headers) -> User | None:
         """Raises InvalidIdentity."""

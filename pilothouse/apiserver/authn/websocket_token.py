@@ -31,9 +31,8 @@ class WebSocketTokenAuthenticator:
             raise Unauthorized  # of others, one is needed to be echoed back
         user = await self._user(_decoded(tokens[0]), request)
         # What is echoed back to the client, or logged, has no token in it.
-        request.headers = [(name, value) for name, value in request.headers if name != _HEADER]
-        request.headers.append((_HEADER, ",".join(others).encode("latin-1")))
-        request._headers = None
+        shown = [(name, value) for name, value in request.headers if name != _HEADER]
+        request.set_headers([*shown, (_HEADER, ",".join(others).encode("latin-1"))])
         return user
 
     async def _user(self, token: str, request: Request) -> User:

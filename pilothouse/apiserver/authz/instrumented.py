@@ -19,12 +19,12 @@ DECISIONS = CounterTally(
 class InstrumentedAuthorizer:
     def __init__(self, authorizer: Authorizer, *, type: str, name: str) -> None:
         self._authorizer = authorizer
-        self._labels = {Decision.ALLOW: (type, name, "allowed"), Decision.DENY: (type, name, "denied")}
+        self._allowed, self._denied = (type, name, "allowed"), (type, name, "denied")
 
     async def authorize(self, attributes: Attributes) -> Answer:
         answer = await self._authorizer.authorize(attributes)
         if answer.decision is not Decision.NO_OPINION:
-            DECISIONS.inc(self._labels[answer.decision])
+            DECISIONS.inc(self._allowed if answer.decision is Decision.ALLOW else self._denied)
         return answer
 
     async def rules_for(self, user: User, namespace: str) -> Rules:

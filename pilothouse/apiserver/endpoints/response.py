@@ -88,9 +88,9 @@ def _finish(request: Request, output: Output, body: bytes, status: int) -> Respo
 def compressed(request: Request, response: Response) -> Response:
     """The answer as it is, or compressed if that is worth it and the client can take it."""
     body = response.body
-    if not enabled("APIResponseCompression"):
+    if isinstance(body, bytes) and len(body) < _GZIP_FROM:
         return response
-    if (isinstance(body, bytes) and len(body) < _GZIP_FROM) or "gzip" not in request.header(b"accept-encoding"):
+    if not enabled("APIResponseCompression") or "gzip" not in request.header(b"accept-encoding"):
         return response
     response.body = _compressed(body if not isinstance(body, bytes) else _single_chunk(body))
     return response.with_header(b"content-encoding", b"gzip").with_header(b"vary", b"Accept-Encoding")

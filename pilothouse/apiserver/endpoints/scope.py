@@ -35,7 +35,6 @@ class RequestScope:
             resource=request.info.group_resource,
             user=request.user,
             warn=request.warnings.append,
-            user_agent=request.header(b"user-agent"),
             verb=request.info.verb,
             weight=request.weight,
             collects_garbage=self.run_options.enable_garbage_collector,

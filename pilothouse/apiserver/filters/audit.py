@@ -11,7 +11,6 @@ from pilothouse.apiserver.audit.policy import LEVELS as LEVEL_NAMES
 from pilothouse.apiserver.audit.policy import AuditPolicy, Level
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.interface import attributes_of
-from pilothouse.apiserver.filters.long_running import is_long_running
 from pilothouse.apiserver.http import Filter, Handler, Request, Response, Upgrade
 from pilothouse.apiserver.streams import UntilCompleted
 from pilothouse.machinery.dataclass import dataclass
@@ -120,7 +119,7 @@ async def _answered(request: Request, context: AuditContext, handler: Handler) -
 
 async def _failed(request: Request, context: AuditContext, error: StatusError) -> None:
     context.log_status(error.status)
-    if is_long_running(request.info):
+    if request.info.is_long_running:
         await _stage(request, context, "ResponseStarted")
     await _stage(request, context, "ResponseComplete")
 
@@ -128,7 +127,7 @@ async def _failed(request: Request, context: AuditContext, error: StatusError) -
 async def _logged(request: Request, context: AuditContext, response: Response) -> Response:
     if not context.has_status:
         context.log_status({"code": 101 if response.upgrade else response.status})
-    if is_long_running(request.info):
+    if request.info.is_long_running:
         await _stage(request, context, "ResponseStarted")
     if response.upgrade is not None:
         response.upgrade = _until_closed(request, context, response.upgrade)

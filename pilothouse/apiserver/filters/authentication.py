@@ -18,14 +18,32 @@ from pilothouse.apiserver.http import Filter, Handler, Request, Response
 from pilothouse.apiserver.serving.client_certificate import UNVERIFIED, client_certificate
 from pilothouse.machinery.errors import Unauthorized
 
-_SUCCESS, _FAILURE, _ERROR = ("success",), ("failure",), ("error",)
-_FILTER = ("authentication",)
+_FILTER = FILTER_DURATION.row(("authentication",))
 _NAMED = {
     name: (name,) for name in ("admin", "client", "kube_proxy", "kubelet", "system:serviceaccount:kube-system:default")
 }
 _NEW_HANDSHAKE = (b"connection", b"close")
 """A certificate that did not verify may be of a CA that has been trusted since: its client is to connect again."""
 _EMAIL, _OTHER = ("email_id",), ("other",)
+
+
+class _Result:
+    """Where attempts that end so are counted."""
+
+    __slots__ = ("_duration", "_labels")
+
+    def __init__(self, result: str) -> None:
+        self._labels = (result,)
+        self._duration = AUTHENTICATION_DURATION.row(self._labels)
+
+    def observe(self, start: float) -> None:
+        AUTHENTICATION_ATTEMPTS.inc(self._labels)
+        taken = perf_counter() - start
+        self._duration.observe(taken)
+        _FILTER.observe(taken)
+
+
+_SUCCESS, _FAILURE, _ERROR = _Result("success"), _Result("failure"), _Result("error")
 
 
 def with_authentication(
@@ -48,16 +66,16 @@ def with_authentication(
             try:
                 user = await authenticator.authenticate(request)
             except Unauthorized:
-                _observe(_ERROR, start)
+                _ERROR.observe(start)
                 if client_certificate(request.transport) is UNVERIFIED:
                     request.answer_headers.append(_NEW_HANDSHAKE)
                 raise
             if user is None and anonymous and (not anonymous_paths or request.path in anonymous_paths):
                 user = ANONYMOUS_USER
             if user is None:
-                _observe(_FAILURE, start)
+                _FAILURE.observe(start)
                 raise Unauthorized
-            _observe(_SUCCESS, start)
+            _SUCCESS.observe(start)
             AUTHENTICATED_USER_REQUESTS.inc(_kind_of(user.name))
             request.user = user
             for headers in front_proxy:
@@ -67,13 +85,6 @@ def with_authentication(
         return authenticate
 
     return wrap
-
-
-def _observe(result: tuple[str], start: float) -> None:
-    AUTHENTICATION_ATTEMPTS.inc(result)
-    taken = perf_counter() - start
-    AUTHENTICATION_DURATION.observe(result, taken)
-    FILTER_DURATION.observe(_FILTER, taken)
 
 
 def _kind_of(username: str) -> tuple[str]:

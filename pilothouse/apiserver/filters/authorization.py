@@ -10,9 +10,10 @@ from pilothouse.apiserver.filters.internal_error import internal_error
 from pilothouse.apiserver.filters.metrics import AUTHORIZATION_ATTEMPTS, AUTHORIZATION_DURATION, FILTER_DURATION
 from pilothouse.apiserver.http import NO_SNIFFING, Filter, Handler, Request, Response
 
-_FILTER = ("authorization",)
+_FILTER = FILTER_DURATION.row(("authorization",))
 _DECISIONS = {Decision.ALLOW: "allow", Decision.DENY: "forbid", Decision.NO_OPINION: "forbid"}
 _ALLOWED, _DENIED, _ERROR = ("allowed",), ("denied",), ("error",)
+_ALLOWING, _DENYING, _ERRED = map(AUTHORIZATION_DURATION.row, (_ALLOWED, _DENIED, _ERROR))
 _log = logging.getLogger(__name__)
 
 
@@ -23,11 +24,11 @@ def with_authorization(authorizer: Authorizer) -> Filter:
             start = perf_counter()
             answer = await authorizer.authorize(attributes)
             taken, allowed = perf_counter() - start, answer.decision is Decision.ALLOW
-            FILTER_DURATION.observe(_FILTER, taken)
+            _FILTER.observe(taken)
             if answer.error and not allowed:
-                AUTHORIZATION_DURATION.observe(_ERROR, taken)
+                _ERRED.observe(taken)
                 return _failed(request, answer)
-            AUTHORIZATION_DURATION.observe(_ALLOWED if allowed else _DENIED, taken)
+            (_ALLOWING if allowed else _DENYING).observe(taken)
             if request.audit is not None:
                 request.annotate("authorization.k8s.io/decision", _DECISIONS[answer.decision])
                 request.annotate("authorization.k8s.io/reason", answer.reason)

@@ -12,14 +12,12 @@ from pilothouse.apiserver.authn.superuser import INSECURE_SUPERUSER, AlwaysUser
 from pilothouse.apiserver.authn.tokens import loopback_user
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.interface import Authorizer
+from pilothouse.apiserver.filters.answer_headers import with_answer_headers
 from pilothouse.apiserver.filters.audit import Auditing, with_audit, with_failed_authentication_audit
-from pilothouse.apiserver.filters.audit_id import with_audit_id
 from pilothouse.apiserver.filters.authentication import with_authentication
 from pilothouse.apiserver.filters.authorization import with_authorization
-from pilothouse.apiserver.filters.cache_control import with_cache_control
 from pilothouse.apiserver.filters.cors import with_cors
 from pilothouse.apiserver.filters.feature_gates import with_feature_gates
-from pilothouse.apiserver.filters.hsts import with_hsts
 from pilothouse.apiserver.filters.impersonation import with_impersonation
 from pilothouse.apiserver.filters.loopback_names import with_loopback_names
 from pilothouse.apiserver.filters.max_in_flight import with_max_in_flight
@@ -31,7 +29,6 @@ from pilothouse.apiserver.filters.retry_after import with_retry_after
 from pilothouse.apiserver.filters.status_errors import with_status_errors
 from pilothouse.apiserver.filters.timeout import with_timeout
 from pilothouse.apiserver.filters.wait_group import WaitGroup, with_wait_group
-from pilothouse.apiserver.filters.warnings import with_warnings
 from pilothouse.apiserver.http import Filter, Handler
 from pilothouse.apiserver.server.features import FeatureGates
 from pilothouse.apiserver.server.run_options import ServerRunOptions
@@ -133,10 +130,7 @@ def _before_authentication(config: ChainConfig) -> list[Filter]:
     return [
         with_panic_recovery,
         with_feature_gates(config.features),
-        with_audit_id,
-        with_hsts(config.run_options.strict_transport_security_directives),
-        with_cache_control,
-        with_warnings,
+        with_answer_headers(config.run_options.strict_transport_security_directives),
         with_status_errors,
         with_request_info,
         with_retry_after(config.is_terminating),

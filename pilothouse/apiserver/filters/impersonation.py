@@ -16,6 +16,8 @@ from pilothouse.machinery.status_error import StatusError
 
 _PREFIX = b"impersonate-"
 _EXTRA = b"impersonate-extra-"
+_MARK = b"\0" + _PREFIX
+"""As the names stand in `Request.header_names`."""
 
 
 def with_impersonation(authorizer: Authorizer) -> Filter:
@@ -24,14 +26,14 @@ def with_impersonation(authorizer: Authorizer) -> Filter:
 
     def wrap(handler: Handler) -> Handler:
         async def impersonate(request: Request) -> Response:
-            if not any(name.startswith(_PREFIX) for name, _ in request.headers):
+            if _MARK not in request.header_names:
                 return await handler(request)
             try:
                 await _go_on_as_wanted(impersonator, request)
             except StatusError:
                 request.answer_headers.append(NO_SNIFFING)
                 raise
-            request.headers = [pair for pair in request.headers if not pair[0].startswith(_PREFIX)]
+            request.set_headers([pair for pair in request.headers if not pair[0].startswith(_PREFIX)])
             return await handler(request)
 
         return impersonate

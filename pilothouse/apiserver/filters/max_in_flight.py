@@ -10,7 +10,6 @@ from weakref import WeakSet
 
 from pilothouse.apiserver.authn.user import SYSTEM_PRIVILEGED_GROUP
 from pilothouse.apiserver.beside_the_loop import TRY_AGAIN_LATER
-from pilothouse.apiserver.filters.long_running import is_long_running
 from pilothouse.apiserver.filters.metrics import CURRENT_INFLIGHT, DROPPED
 from pilothouse.apiserver.http import Filter, Handler, Request, Response
 from pilothouse.machinery.server_errors import TooManyRequests
@@ -39,7 +38,7 @@ def with_max_in_flight(read_only_limit: int, mutating_limit: int) -> Filter:
         reading, writing = InFlight("readOnly", read_only_limit), InFlight("mutating", mutating_limit)
 
         async def limit(request: Request) -> Response:
-            if is_long_running(request.info):
+            if request.info.is_long_running:
                 return await handler(request)
             kind = reading if request.info.verb in READ_ONLY else writing
             if kind.limit and kind.count >= kind.limit and SYSTEM_PRIVILEGED_GROUP not in request.user.groups:

@@ -5,15 +5,15 @@ again. Watches take them only until they begin; other long-running requests take
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 from pilothouse.apiserver.beside_the_loop import TRY_AGAIN_LATER
-from pilothouse.apiserver.filters.long_running import is_long_running
 from pilothouse.apiserver.filters.max_in_flight import READ_ONLY, InFlight
 from pilothouse.apiserver.flowcontrol.controller import Flow, FlowController
 from pilothouse.apiserver.flowcontrol.estimate import ONE_SEAT, StatsOf, WorkEstimate, count_watchers, estimate
-from pilothouse.apiserver.flowcontrol.metrics import DISPATCHED, ESTIMATED_SEATS, EXECUTION, REJECTED, WAIT
 from pilothouse.apiserver.flowcontrol.queue_set import Rejected, Ticket
-from pilothouse.apiserver.flowcontrol.time_histogram import TimeHistogram
+from pilothouse.apiserver.flowcontrol.series import DISPATCHED, REJECTED, WAIT
+from pilothouse.apiserver.flowcontrol.use import KindUse
 from pilothouse.apiserver.foreign_time import waited_in_queue
 from pilothouse.apiserver.http import Filter, Handler, Request, Response
 from pilothouse.apiserver.streams import UntilEnd
@@ -39,37 +39,37 @@ def with_priority_and_fairness(control: FlowControl) -> Filter:
         reading, writing = InFlight("readOnly"), InFlight("mutating")
 
         async def take_turns(request: Request) -> Response:
-            flow = controller.flow_of(request.user, request.info)
+            info = request.info
+            flow = controller.flow_of(request.user, info)
             request.answer_headers.extend(flow.headers)
-            is_watch = request.info.verb == "watch"
-            if not is_watch and is_long_running(request.info):
+            is_watch, is_read = info.verb == "watch", info.verb in READ_ONLY
+            if info.is_long_running and not is_watch:
                 return await handler(request)
-            if flow.is_exempt:
-                count_watchers(request, stats_of, flow.labels)
-            work = ONE_SEAT if flow.is_exempt else estimate(request, stats_of, flow.labels)
-            is_read = request.info.verb in READ_ONLY
+            work = _work(request, flow, stats_of)
             ticket = Ticket(work.seats, flow.distinguisher, flow.schema.name, about=request, is_read=is_read)
-            ESTIMATED_SEATS.observe(flow.labels, work.seats)
-            use = controller.reads if is_read else controller.writes
-            await _take_seats(flow, ticket, control.wait_limit, use.waiting)
-            seats = _Seats(flow, ticket, work, is_watch=is_watch)
-            kind = reading if is_read else writing
+            kind, use = (reading, controller.reads) if is_read else (writing, controller.writes)
+            try:
+                if not flow.level.queues.start(ticket):
+                    await _wait(flow, ticket, control.wait_limit, use)
+            except Rejected as why:
+                raise _rejected(flow, ticket, why) from None
+            DISPATCHED.inc(flow.series.labels)
             kind.count += 1
-            use.executing.add(1)
+            use.change(executing=1)
             try:
                 if not flow.is_exempt and not pacer.begin(flow.entropy):
                     await pacer.wait(flow.level.line, flow.entropy, work.seats)
                 response = await handler(request)
             except BaseException:
-                seats.give_back()
+                _give_back(flow, ticket, work, is_watch)
                 raise
             finally:
                 kind.count -= 1
-                use.executing.add(-1)
+                use.change(executing=-1)
             if isinstance(response.body, bytes) or is_watch:
-                seats.give_back()
+                _give_back(flow, ticket, work, is_watch)
             else:
-                response.body = UntilEnd(response.body, seats.give_back)
+                response.body = UntilEnd(response.body, partial(_give_back, flow, ticket, work, is_watch))
             return response
 
         return take_turns
@@ -77,43 +77,40 @@ def with_priority_and_fairness(control: FlowControl) -> Filter:
     return wrap
 
 
-async def _take_seats(flow: Flow, ticket: Ticket, wait_limit: float, waiting: TimeHistogram) -> None:
-    labels = flow.labels
+def _work(request: Request, flow: Flow, stats_of: StatsOf) -> WorkEstimate:
+    """Those who are exempt take one seat, however much they do."""
+    if flow.is_exempt:
+        count_watchers(request, stats_of, flow.series)
+        work = ONE_SEAT
+    else:
+        work = estimate(request, stats_of, flow.series)
+    flow.series.estimated_seats.observe(work.seats)
+    return work
+
+
+async def _wait(flow: Flow, ticket: Ticket, limit: float, use: KindUse) -> None:
+    """Raises Rejected."""
+    use.change(waiting=1)
     try:
-        if not flow.level.queues.start(ticket):
-            waiting.add(1)
-            try:
-                await flow.level.queues.wait(ticket, flow.entropy, timeout=wait_limit)
-            finally:
-                waiting.add(-1)
-    except Rejected as why:
-        REJECTED.inc((*labels, str(why)))
-        WAIT.observe((*labels, "false"), asyncio.get_running_loop().time() - ticket.arrived)
-        raise TooManyRequests.of(TRY_AGAIN_LATER, _RETRY_AFTER) from None
-    DISPATCHED.inc(labels)
-    if ticket.queue is not None:
-        waited_in_queue(ticket.started - ticket.arrived)
-        WAIT.observe((*labels, "true"), ticket.started - ticket.arrived)
+        await flow.level.queues.wait(ticket, flow.entropy, timeout=limit)
+    finally:
+        use.change(waiting=-1)
+    waited_in_queue(ticket.started - ticket.arrived)
+    WAIT.observe((*flow.series.labels, "true"), ticket.started - ticket.arrived)
 
 
-class _Seats:
-    """The seats that a request has; they are given back once."""
+def _rejected(flow: Flow, ticket: Ticket, why: Rejected) -> TooManyRequests:
+    labels = flow.series.labels
+    REJECTED.inc((*labels, str(why)))
+    WAIT.observe((*labels, "false"), asyncio.get_running_loop().time() - ticket.arrived)
+    return TooManyRequests.of(TRY_AGAIN_LATER, _RETRY_AFTER)
 
-    __slots__ = ("_flow", "_kind", "_ticket", "_work")
 
-    def __init__(self, flow: Flow, ticket: Ticket, work: WorkEstimate, *, is_watch: bool) -> None:
-        self._flow = flow
-        self._kind = "watch" if is_watch else "regular"
-        self._ticket: Ticket | None = ticket
-        self._work = work
-
-    def give_back(self) -> None:
-        ticket, self._ticket = self._ticket, None
-        if ticket is None:
-            return
-        queues = self._flow.level.queues
-        EXECUTION.observe((*self._flow.labels, self._kind), queues.now() - ticket.started)
-        if self._work.lingering:
-            asyncio.get_running_loop().call_later(self._work.lingering, queues.finish, ticket)
-        else:
-            queues.finish(ticket)
+def _give_back(flow: Flow, ticket: Ticket, work: WorkEstimate, is_watch: bool) -> None:
+    queues = flow.level.queues
+    execution = flow.series.watch_execution if is_watch else flow.series.execution
+    execution.observe(queues.now() - ticket.started)
+    if work.lingering:
+        asyncio.get_running_loop().call_later(work.lingering, queues.finish, ticket)
+    else:
+        queues.finish(ticket)

@@ -11,7 +11,10 @@ from pilothouse.apiserver.request_info import UndeterminedRequest, request_info
 def with_request_info(handler: Handler) -> Handler:
     async def inform(request: Request) -> Response:
         try:
-            request.info = await by_size(len(request.query_string), request_info, request)
+            if request.query_string:
+                request.info = await by_size(len(request.query_string), request_info, request)
+            else:
+                request.info = request_info(request)
         except UndeterminedRequest as error:
             return internal_error(request, f"failed to create RequestInfo: {error}, {asked_url(request)}")
         return await handler(request)

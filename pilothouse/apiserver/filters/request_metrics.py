@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 
 from pilothouse.apiserver.authn.user import API_SERVER_USER
-from pilothouse.apiserver.filters.long_running import is_long_running
 from pilothouse.apiserver.filters.metrics import (
     DURATION,
     LONG_RUNNING,
@@ -85,7 +84,7 @@ def with_request_metrics(handler: Handler) -> Handler:
                 SELF_REQUESTS.inc((verb, group, resource, subresource))
         if isinstance(response.body, bytes):
             series.sizes.observe(len(response.body))
-        elif is_long_running(request.info):
+        elif request.info.is_long_running:
             # A long-running request lasts as long as its stream.
             gauge = LONG_RUNNING.labels(*series.labels)
             gauge.inc()

@@ -12,7 +12,6 @@ import time
 
 import orjson
 
-from pilothouse.apiserver.filters.long_running import is_long_running
 from pilothouse.apiserver.http import Filter, Handler, Request, Response
 from pilothouse.machinery.durations import DurationError, parse_duration
 from pilothouse.machinery.errors import BadRequest
@@ -30,10 +29,12 @@ class Deadlines:
         self._late: set[asyncio.Task[object]] = set()
         self._looking = False
 
-    def enter(self, task: asyncio.Task[object]) -> None:
-        self._due[task] = time.monotonic() + self.limit
+    def enter(self, task: asyncio.Task[object]) -> float:
+        """Return when it will be late."""
+        due = self._due[task] = time.monotonic() + self.limit
         if not self._looking:
             self._look_again()
+        return due
 
     def end(self, task: asyncio.Task[object]) -> None:
         """The task is late."""
@@ -71,15 +72,16 @@ def with_timeout(limit: float) -> Filter:
         deadlines = Deadlines(limit)
 
         async def answer_in_time(request: Request) -> Response:
-            if is_long_running(request.info):
+            if request.info.is_long_running:
                 return await handler(request)
-            asked = _asked_seconds(request)
+            asked = _asked_seconds(request) if request.query_string else 0
             task = asyncio.current_task()
             assert task is not None
-            deadlines.enter(task)
-            timer = asyncio.get_running_loop().call_later(asked, deadlines.end, task) if 0 < asked < limit else None
-            # Not before the timer: whoever waits for as long as there is time is cancelled, instead of being told.
-            request.deadline = time.monotonic() + (limit if timer is None else asked)
+            request.deadline, timer = deadlines.enter(task), None
+            if 0 < asked < limit:
+                timer = asyncio.get_running_loop().call_later(asked, deadlines.end, task)
+                # Not before the timer: whoever waits for as long as there is time is cancelled, instead of being told.
+                request.deadline = time.monotonic() + asked
             try:
                 return await handler(request)
             except asyncio.CancelledError:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-from pilothouse.apiserver.filters.long_running import is_long_running
 from pilothouse.apiserver.http import Filter, Handler, Request, Response
 from pilothouse.machinery.server_errors import ServiceUnavailable
 
@@ -15,22 +14,20 @@ class WaitGroup:
     def __init__(self) -> None:
         self.count = 0
         self.closed = False
-        self._empty = asyncio.Event()
-        self._empty.set()
+        self._empty: asyncio.Event | None = None  # while somebody waits
 
     def enter(self) -> bool:
         """Count one request in; return False when the group is closed."""
         if self.closed:
             return False
         self.count += 1
-        if self.count == 1:
-            self._empty.clear()
         return True
 
     def leave(self) -> None:
         self.count -= 1
-        if self.count == 0:
+        if self._empty is not None and self.count == 0:
             self._empty.set()
+            self._empty = None
 
     def close(self) -> None:
         self.closed = True
@@ -44,7 +41,9 @@ class WaitGroup:
         """Whether all have left in time."""
         try:
             async with asyncio.timeout(timeout):
-                await self._empty.wait()
+                if self.count:
+                    self._empty = self._empty or asyncio.Event()
+                    await self._empty.wait()
         except TimeoutError:
             return False
         return True
@@ -53,7 +52,7 @@ class WaitGroup:
 def with_wait_group(group: WaitGroup) -> Filter:
     def wrap(handler: Handler) -> Handler:
         async def count(request: Request) -> Response:
-            if is_long_running(request.info):
+            if request.info.is_long_running:
                 return await handler(request)
             if not group.enter():
                 raise ServiceUnavailable("apiserver is shutting down", details={"retryAfterSeconds": 1})

@@ -17,6 +17,7 @@ from pilothouse.apiserver.flowcontrol.levels import PriorityLevel, adjust, new_l
 from pilothouse.apiserver.flowcontrol.mandatory import CATCH_ALL, MANDATORY_LEVELS, MANDATORY_SCHEMAS
 from pilothouse.apiserver.flowcontrol.matching import FlowSchema
 from pilothouse.apiserver.flowcontrol.pacing import Pacer
+from pilothouse.apiserver.flowcontrol.series import FlowSeries
 from pilothouse.apiserver.flowcontrol.shuffle_sharding import flow_hash
 from pilothouse.apiserver.flowcontrol.use import KindUse
 from pilothouse.apiserver.request_info import RequestInfo
@@ -40,8 +41,7 @@ class Flow:
     distinguisher: str
     entropy: int
     headers: tuple[tuple[bytes, bytes], ...]
-    labels: tuple[str, str]
-    """Under which its requests are counted."""
+    series: FlowSeries
     is_exempt: bool
 
 
@@ -121,7 +121,7 @@ class FlowController:
             distinguisher,
             flow_hash(schema.name, distinguisher),
             headers,
-            labels=(level.name, schema.name),
+            FlowSeries(level.name, schema.name),
             is_exempt=level.is_exempt,
         )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import sqrt
 
 from pilothouse.machinery.dataclass import dataclass
@@ -21,36 +20,29 @@ class ObservedDemand:
 class SeatDemand:
     """The integral over time of a number that changes now and then, and of its square."""
 
-    def __init__(self, now: Callable[[], float]) -> None:
-        self._now = now
-        self._value = 0.0
-        self._begin(now())
+    def __init__(self) -> None:
+        self._begin(0)
 
-    def _begin(self, now: float) -> None:
-        self._since = self._at = now
-        self._sum = self._squares = 0.0
-        self._high = self._value
+    def _begin(self, value: int) -> None:
+        self._seconds = self._sum = self._squares = 0.0
+        self._high = value
 
-    def set(self, value: float) -> None:
-        now = self._now()
-        elapsed = now - self._at
-        self._sum += self._value * elapsed
-        self._squares += self._value * self._value * elapsed
-        self._at, self._value = now, value
-        if value > self._high:
-            self._high = value
+    def add(self, value: int, seconds: float) -> None:
+        self._seconds += seconds
+        self._sum += value * seconds
+        self._squares += value * value * seconds
+        self._high = max(self._high, value)
 
-    def reset(self) -> ObservedDemand:
-        """Return the demand seen since the last call, and begin anew."""
-        self.set(self._value)
-        duration = self._at - self._since
-        if duration > 0:
-            average = self._sum / duration
-            deviation = sqrt(max(0.0, self._squares / duration - average * average))
-            observed = ObservedDemand(average, deviation, self._high)
+    def reset(self, value: int) -> ObservedDemand:
+        """Return the demand seen since the last call, and begin anew with the number as it is now."""
+        high = max(self._high, value)
+        if self._seconds > 0:
+            average = self._sum / self._seconds
+            deviation = sqrt(max(0.0, self._squares / self._seconds - average * average))
+            observed = ObservedDemand(average, deviation, high)
         else:
-            observed = ObservedDemand(self._value, 0.0, self._high)
-        self._begin(self._at)
+            observed = ObservedDemand(value, 0.0, high)
+        self._begin(value)
         return observed
 
 

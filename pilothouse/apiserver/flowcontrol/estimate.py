@@ -6,9 +6,8 @@ from collections.abc import Callable
 from math import ceil
 from typing import TypeAlias
 
-from pilothouse.apiserver.flowcontrol.metrics import WATCH_COUNT
+from pilothouse.apiserver.flowcontrol.series import FlowSeries
 from pilothouse.apiserver.http import Request
-from pilothouse.apiserver.tallies import Labels
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupResource
 
@@ -40,26 +39,26 @@ StatsOf: TypeAlias = Callable[[GroupResource], ResourceStats | None]
 """None for a resource that is not served here."""
 
 
-def estimate(request: Request, stats_of: StatsOf, labels: Labels) -> WorkEstimate:
-    """`labels`: of the flow, under which it is counted how many watch what is written."""
+def estimate(request: Request, stats_of: StatsOf, series: FlowSeries) -> WorkEstimate:
+    """`series`: of the flow, where it is counted how many watch what is written."""
     info = request.info
     if not info.is_resource:
         return ONE_SEAT
     if info.verb in ("list", "watch"):
         stats = None if info.name or _resumes(request) else stats_of(info.group_resource)
         return ONE_SEAT if stats is None else _reading(stats, request)
-    stats = count_watchers(request, stats_of, labels)
+    stats = count_watchers(request, stats_of, series)
     return ONE_SEAT if stats is None else _writing(stats)
 
 
-def count_watchers(request: Request, stats_of: StatsOf, labels: Labels) -> ResourceStats | None:
+def count_watchers(request: Request, stats_of: StatsOf, series: FlowSeries) -> ResourceStats | None:
     """Return what is known of the resource that the request writes; None for a request that tells no watcher."""
     info = request.info
     if not info.is_resource or info.verb not in _WRITES or info.subresource == "token":
         return None
     stats = stats_of(info.group_resource)
     if stats is not None:
-        WATCH_COUNT.observe(labels, stats.watchers)
+        series.watchers.observe(stats.watchers)
     return stats
 
 

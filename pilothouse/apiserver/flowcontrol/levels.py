@@ -85,7 +85,7 @@ def adjust(levels: Iterable[PriorityLevel]) -> float:
     """Gives every level the seats that it has for the next while; the multiple of its target that each gets."""
     known = list(levels)
     for level in known:
-        level.stats.update(level.queues.demand.reset())
+        level.stats.update(level.queues.use.reset_demand())
     exempt = [level for level in known if level.is_exempt]
     limited = [level for level in known if not level.is_exempt]
     total = sum(level.nominal for level in known) - sum(level.least_now for level in exempt)

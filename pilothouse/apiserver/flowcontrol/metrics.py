@@ -1,4 +1,4 @@
-"""The metrics of flow control, under upstream's names. Those that are states are read off when they are scraped."""
+"""The states of flow control as metrics, under upstream's names: read off when they are scraped."""
 
 from __future__ import annotations
 
@@ -11,58 +11,10 @@ from prometheus_client.registry import Collector
 from pilothouse.apiserver.flowcontrol.controller import FlowController
 from pilothouse.apiserver.flowcontrol.levels import PriorityLevel
 from pilothouse.apiserver.flowcontrol.queue_set import Ticket
-from pilothouse.apiserver.flowcontrol.time_histogram import TimeHistogram
-from pilothouse.apiserver.flowcontrol.use import LevelUse
-from pilothouse.apiserver.metrics import REGISTRY
-from pilothouse.apiserver.tallies import CounterTally, HistogramTally
 
 _PREFIX = "apiserver_flowcontrol_"
 _LEVEL = "priority_level"
 _FLOW = (_LEVEL, "flow_schema")
-_SECONDS = (0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30)
-
-REJECTED = CounterTally(
-    f"{_PREFIX}rejected_requests",
-    "[BETA] Number of requests rejected by API Priority and Fairness subsystem",
-    (*_FLOW, "reason"),
-    registry=REGISTRY,
-)
-DISPATCHED = CounterTally(
-    f"{_PREFIX}dispatched_requests",
-    "[BETA] Number of requests executed by API Priority and Fairness subsystem",
-    _FLOW,
-    registry=REGISTRY,
-)
-WAIT = HistogramTally(
-    f"{_PREFIX}request_wait_duration_seconds",
-    "[BETA] Length of time a request spent waiting in its queue",
-    (*_FLOW, "execute"),
-    bounds=_SECONDS,
-    registry=REGISTRY,
-)
-EXECUTION = HistogramTally(
-    f"{_PREFIX}request_execution_seconds",
-    "[ALPHA] Duration of initial stage (for a WATCH) or any (for a non-WATCH) stage of request execution "
-    "in the API Priority and Fairness subsystem",
-    (*_FLOW, "type"),
-    bounds=_SECONDS,
-    registry=REGISTRY,
-)
-ESTIMATED_SEATS = HistogramTally(
-    f"{_PREFIX}work_estimated_seats",
-    "[ALPHA] Number of estimated seats (maximum of initial and final seats) associated with requests in API "
-    "Priority and Fairness",
-    _FLOW,
-    bounds=(1, 2, 4, 8, 16, 32, 64, 100),
-    registry=REGISTRY,
-)
-WATCH_COUNT = HistogramTally(
-    f"{_PREFIX}watch_count_samples",
-    "[ALPHA] count of watchers for mutating requests in API Priority and Fairness",
-    _FLOW,
-    bounds=(0, 1, 10, 100, 1000, 10000),
-    registry=REGISTRY,
-)
 
 _EXECUTING: dict[str, tuple[str, Callable[[Ticket], int]]] = {
     "current_executing_requests": (
@@ -121,22 +73,22 @@ _STATES: dict[str, tuple[str, Callable[[PriorityLevel], float]]] = {
     "demand_seats_smoothed": ("[ALPHA] Smoothed seat demands", lambda level: level.stats.smoothed),
 }
 _EVERY_NANOSECOND = "EXPERIMENTAL: [ALPHA] Observations, at the end of every nanosecond, of"
-_USES: dict[str, tuple[str, dict[str, Callable[[LevelUse], TimeHistogram]]]] = {
+_USES: dict[str, tuple[str, dict[str, str]]] = {
     "demand_seats": (
         "(the number of seats each priority level could use) / (nominal number of seats for that level)",
-        {"": lambda use: use.demand},
+        {"": "demand"},
     ),
     "priority_level_seat_utilization": (
         "utilization of seats for any stage of execution (but only initial stage for WATCHes)",
-        {"executing": lambda use: use.seats},
+        {"executing": "seats"},
     ),
     "priority_level_request_utilization": (
         "number of requests (as a fraction of the relevant limit) waiting or in any stage of execution (but only "
         "initial stage for WATCHes)",
-        {"executing": lambda use: use.executing, "waiting": lambda use: use.waiting},
+        {"executing": "executing", "waiting": "waiting"},
     ),
 }
-"""By phase, which is no label where there is none."""
+"""The part of a level's use by phase, which is no label where there is none."""
 
 
 class FlowControlCollector(Collector):
@@ -174,12 +126,12 @@ class FlowControlCollector(Collector):
             family.add_metric(labels, total)
         return family
 
-    def _use(self, name: str, about: str, phases: dict[str, Callable[[LevelUse], TimeHistogram]]) -> Metric:
+    def _use(self, name: str, about: str, phases: dict[str, str]) -> Metric:
         labels = [_LEVEL] if "" in phases else ["phase", _LEVEL]
         family = HistogramMetricFamily(_PREFIX + name, f"{_EVERY_NANOSECOND} {about}", labels=labels)
         for level in list(self._controller.levels.values()):
             for phase, part in phases.items():
-                family.add_metric([*filter(None, [phase]), level.name], *part(level.queues.use).shown())
+                family.add_metric([*filter(None, [phase]), level.name], *level.queues.use.shown(part))
         return family
 
     def _use_by_kind(self) -> Metric:
@@ -187,8 +139,8 @@ class FlowControlCollector(Collector):
         name, labels = f"{_PREFIX}read_vs_write_current_requests", ["phase", "request_kind"]
         family = HistogramMetricFamily(name, f"{_EVERY_NANOSECOND} {about}", labels=labels)
         for kind, use in (("readOnly", self._controller.reads), ("mutating", self._controller.writes)):
-            family.add_metric(["executing", kind], *use.executing.shown())
-            family.add_metric(["waiting", kind], *use.waiting.shown())
+            family.add_metric(["executing", kind], *use.shown("executing"))
+            family.add_metric(["waiting", kind], *use.shown("waiting"))
         return family
 
     def _in_queue(self) -> Metric:

@@ -14,7 +14,6 @@ from collections.abc import Callable
 from dataclasses import field
 from operator import attrgetter
 
-from pilothouse.apiserver.flowcontrol.demand import SeatDemand
 from pilothouse.apiserver.flowcontrol.shuffle_sharding import deal
 from pilothouse.apiserver.flowcontrol.use import LevelUse
 from pilothouse.machinery.dataclass import dataclass
@@ -90,7 +89,6 @@ class QueueSet:
         self.dispatched = self.rejected = self.timed_out = self.cancelled = 0
         self.queues: list[Queue] = []
         self._busy: dict[Queue, None] = {}  # those of the queues that are not idle, mostly few of many
-        self.demand = SeatDemand(now)
         self.use = LevelUse(now)
         self.now = now
         self._r = 0.0
@@ -150,7 +148,7 @@ class QueueSet:
             self._sync()
         del self.executing[ticket]
         self.seats_in_use -= ticket.seats
-        self._note_demand()
+        self._note_use()
         if ticket.queue is not None:
             self._finish_in_queue(ticket, ticket.queue)
         if self.waiting:
@@ -188,7 +186,7 @@ class QueueSet:
         self._busy[queue] = None
         self.waiting += 1
         self.seats_waiting += ticket.seats
-        self._note_demand()
+        self._note_use()
 
     def _choose(self, entropy: int) -> Queue:
         """Return the queue of the flow's hand with the least to do; among equals they take turns."""
@@ -240,7 +238,7 @@ class QueueSet:
         self.dispatched += 1
         self.executing[ticket] = None
         self.seats_in_use += ticket.seats
-        self._note_demand()
+        self._note_use()
 
     def _fits(self, seats: int) -> bool:
         """Whether there are seats for the request; one wider than the whole level fits when nothing else runs."""
@@ -266,7 +264,7 @@ class QueueSet:
         self.seats_waiting -= ticket.seats
         self.rejected += 1
         self._bound(ticket.queue)
-        self._note_demand()
+        self._note_use()
 
     def _rest(self, queue: Queue) -> None:
         if queue.is_idle:
@@ -289,10 +287,8 @@ class QueueSet:
         while len(self.queues) > max(self.queuing.queues, 0) and self.queues[-1].is_idle:
             self.queues.pop()
 
-    def _note_demand(self) -> None:
-        seats, waiting = self.seats_in_use, self.seats_waiting
-        self.demand.set(seats + waiting)
-        self.use.note(seats=seats, seats_waiting=waiting, executing=len(self.executing), waiting=self.waiting)
+    def _note_use(self) -> None:
+        self.use.enter((self.seats_in_use, self.seats_waiting, len(self.executing), self.waiting))
 
 
 _seats_waiting = attrgetter("seats_waiting")

@@ -1,49 +1,124 @@
-"""How much of what there is was used, and for how long: by each priority level, and by reads and writes."""
+"""How much of what there is was used, and for how long: by each priority level, and by reads and writes.
+
+Each request changes the use twice, so a change only adds the time that has passed to that of the state that ends:
+
+    enter((1, 0)) enter((2, 0)) enter((1, 0))     {(0, 0): 3.1 s, (1, 0): 0.2 s, (2, 0): 0.1 s}
+
+Histograms and sums are made of that when limits change, when there are many states, and when they are shown.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from threading import Lock
+from typing import TypeAlias
 
+from pilothouse.apiserver.flowcontrol.demand import ObservedDemand, SeatDemand
 from pilothouse.apiserver.flowcontrol.time_histogram import TimeHistogram
 
 _SEATS = (0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1)
 _DEMAND = (0.2, 0.4, 0.6, 0.8, 1, 1.2, 1.4, 1.7, 2, 2.8, 4, 6)
 _REQUESTS = (0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.25, 0.5, 0.75, 1)
 _BY_KIND = (0, 0.001, 0.01, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1)
+_MOST_STATES = 1000
+
+State: TypeAlias = tuple[int, ...]
+Part: TypeAlias = tuple[tuple[float, ...], Callable[[State], int]]
+"""The bounds of a histogram, and what it shows of a state."""
 
 
-class LevelUse:
-    """Of one priority level."""
+class Use:
+    """`enter` and what settles belong to the event loop; `shown` is for any thread."""
 
-    __slots__ = ("demand", "executing", "seats", "waiting")
+    __slots__ = ("_at", "_histograms", "_now", "_parts", "_seconds", "_settling", "state")
+
+    def __init__(self, state: State, parts: Mapping[str, Part], now: Callable[[], float]) -> None:
+        self.state = state
+        self._parts = {name: value for name, (_, value) in parts.items()}
+        self._histograms = {name: TimeHistogram(bounds) for name, (bounds, _) in parts.items()}
+        self._now = now
+        self._at = now()
+        self._seconds: dict[State, float] = {}  # of states that have ended, since it was settled
+        self._settling = Lock()
+
+    def enter(self, state: State) -> None:
+        now = self._now()
+        try:
+            self._seconds[self.state] += now - self._at
+        except KeyError:
+            self._seconds[self.state] = now - self._at
+            if len(self._seconds) > _MOST_STATES:
+                self._settle()
+        self.state, self._at = state, now
+
+    def set_limits(self, **limits: int) -> None:
+        """Of the parts by their names, from now on."""
+        self.enter(self.state)
+        self._settle()
+        for name, limit in limits.items():
+            self._histograms[name].set_limit(limit)
+
+    def shown(self, part: str) -> tuple[list[tuple[str, float]], float]:
+        """Return buckets and sum up to now."""
+        value = self._parts[part]
+        with self._settling:
+            seconds, now = [*self._seconds.items(), (self.state, self._now() - self._at)], self._histograms[part]
+            return now.with_more((value(state), passed) for state, passed in seconds).shown()
+
+    def _settle(self) -> None:
+        with self._settling:
+            ended, self._seconds = self._seconds, {}
+            for state, seconds in ended.items():
+                self._add(state, seconds)
+
+    def _add(self, state: State, seconds: float) -> None:
+        for name, value in self._parts.items():
+            self._histograms[name].add(value(state), seconds)
+
+
+class LevelUse(Use):
+    """Of one priority level: seats in use, seats that are waited for, requests that execute, requests that wait."""
+
+    __slots__ = ("_demand",)
 
     def __init__(self, now: Callable[[], float]) -> None:
-        self.seats = TimeHistogram(_SEATS, now)
-        self.demand = TimeHistogram(_DEMAND, now)
-        self.executing = TimeHistogram(_REQUESTS, now)
-        self.waiting = TimeHistogram(_REQUESTS, now)
+        parts: dict[str, Part] = {
+            "seats": (_SEATS, lambda state: state[0]),
+            "demand": (_DEMAND, _seats_wanted),
+            "executing": (_REQUESTS, lambda state: state[2]),
+            "waiting": (_REQUESTS, lambda state: state[3]),
+        }
+        super().__init__((0, 0, 0, 0), parts, now)
+        self._demand = SeatDemand()
 
-    def note(self, *, seats: int, seats_waiting: int, executing: int, waiting: int) -> None:
-        self.seats.set(seats)
-        self.demand.set(seats + seats_waiting)
-        self.executing.set(executing)
-        self.waiting.set(waiting)
+    def reset_demand(self) -> ObservedDemand:
+        """Return the demand seen since the last call, and begin anew."""
+        self.enter(self.state)
+        self._settle()
+        return self._demand.reset(_seats_wanted(self.state))
 
-    def set_limits(self, *, seats: int, waiting: int) -> None:
-        for histogram in (self.seats, self.demand, self.executing):
-            histogram.set_limit(seats)
-        self.waiting.set_limit(waiting)
+    def _add(self, state: State, seconds: float) -> None:
+        super()._add(state, seconds)
+        self._demand.add(_seats_wanted(state), seconds)
 
 
-class KindUse:
-    """Of reads, or of writes, by the server's requests."""
+def _seats_wanted(state: State) -> int:
+    return state[0] + state[1]
 
-    __slots__ = ("executing", "waiting")
+
+class KindUse(Use):
+    """Of reads, or of writes, by the server's requests: how many execute, and how many wait."""
+
+    __slots__ = ()
 
     def __init__(self, now: Callable[[], float]) -> None:
-        self.executing = TimeHistogram(_BY_KIND, now)
-        self.waiting = TimeHistogram(_BY_KIND, now)
+        parts: dict[str, Part] = {
+            "executing": (_BY_KIND, lambda state: state[0]),
+            "waiting": (_BY_KIND, lambda state: state[1]),
+        }
+        super().__init__((0, 0), parts, now)
 
-    def set_limits(self, *, executing: int, waiting: int) -> None:
-        self.executing.set_limit(executing)
-        self.waiting.set_limit(waiting)
+    def change(self, *, executing: int = 0, waiting: int = 0) -> None:
+        """By so many requests more, or fewer."""
+        now_executing, now_waiting = self.state
+        self.enter((now_executing + executing, now_waiting + waiting))

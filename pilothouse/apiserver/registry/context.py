@@ -11,14 +11,15 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupResource
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RequestContext:
+    """Nobody changes it; it is not frozen because every request has one, and that would make it three times as dear."""
+
     namespace: str
     resource: GroupResource
     """As the request named it: the words that messages use."""
     user: User
     warn: Callable[[str], None]
-    user_agent: str = ""
     verb: str = ""
     """As authorization names it: create, update, patch."""
     collects_garbage: bool = True

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from pilothouse.apiserver.storage import errors as storage
 from pilothouse.apiserver.storage.cacher import errors as cacher
@@ -30,36 +28,54 @@ class TooLargeToStore(StatusError):
     """The store takes no value of this size; without managedFields the object may be small enough."""
 
 
-@contextmanager
-def translated(resource: GroupResource, name: str = "") -> Iterator[None]:
+class translated:
     """Raise what a store or a watch cache raises in the block as the Status that upstream gives for it."""
-    try:
-        yield
-    except storage.KeyExists:
-        raise AlreadyExists.of(resource, name) from None
-    except storage.KeyNotFound:
-        raise NotFound.of(resource, name) from None
-    except storage.RevisionConflict:
-        raise Conflict.of(resource, name, MODIFIED) from None
-    except storage.Compacted:
-        raise Expired("The resourceVersion for the provided list is too old.") from None
-    except (storage.FutureRevision, cacher.TooLargeRevision) as error:
-        retry_after = 0 if resource.resource in _UNCACHED else 1
-        raise Timeout.too_large_resource_version(error.requested, error.current, retry_after) from None
-    except cacher.TooOld as error:
-        raise Expired(f"too old resource version: {error.requested} ({error.oldest})") from None
-    except cacher.CacheNotReady:
-        raise TooManyRequests.of("storage is (re)initializing", 1) from None
-    except storage.TransformFailed as error:
-        raise InternalError.of(str(error)) from error
-    except storage.TooLarge as error:
-        raise TooLargeToStore(str(error)) from None
-    except storage.Undecodable as error:
-        raise StatusError(str(error)) from None
-    except storage.Unavailable as error:
-        # What the store says may name hosts and files, which is nothing for clients.
-        _log.error("%s %s: %s", resource, name, error)
-        raise InternalError.of("the storage is unavailable") from error
+
+    __slots__ = ("_name", "_resource")
+
+    def __init__(self, resource: GroupResource, name: str = "") -> None:
+        self._resource = resource
+        self._name = name
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if error is None:
+            return
+        status = _status_of(error, self._resource, self._name)
+        if status is not None:
+            raise status from error if isinstance(error, (storage.TransformFailed, storage.Unavailable)) else None
+
+
+def _status_of(error: BaseException, resource: GroupResource, name: str) -> StatusError | None:
+    match error:
+        case storage.KeyExists():
+            return AlreadyExists.of(resource, name)
+        case storage.KeyNotFound():
+            return NotFound.of(resource, name)
+        case storage.RevisionConflict():
+            return Conflict.of(resource, name, MODIFIED)
+        case storage.Compacted():
+            return Expired("The resourceVersion for the provided list is too old.")
+        case storage.FutureRevision() | cacher.TooLargeRevision():
+            retry_after = 0 if resource.resource in _UNCACHED else 1
+            return Timeout.too_large_resource_version(error.requested, error.current, retry_after)
+        case cacher.TooOld():
+            return Expired(f"too old resource version: {error.requested} ({error.oldest})")
+        case cacher.CacheNotReady():
+            return TooManyRequests.of("storage is (re)initializing", 1)
+        case storage.TransformFailed():
+            return InternalError.of(str(error))
+        case storage.TooLarge():
+            return TooLargeToStore(str(error))
+        case storage.Undecodable():
+            return StatusError(str(error))
+        case storage.Unavailable():
+            # What the store says may name hosts and files, which is nothing for clients.
+            _log.error("%s %s: %s", resource, name, error)
+            return InternalError.of("the storage is unavailable")
+        case _:
+            return None
 
 
 def parse_resource_version(text: str) -> int:

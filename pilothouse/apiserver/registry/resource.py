@@ -88,13 +88,12 @@ class Resource:
     def namespaced(self) -> bool:
         return self.strategy.namespaced
 
-    @property
-    def kind(self) -> GroupVersionKind:
-        return GroupVersionKind(self.group, self.version, self.names.kind)
+    kind: GroupVersionKind = field(init=False, compare=False, repr=False)
+    group_resource: GroupResource = field(init=False, compare=False, repr=False)
 
-    @property
-    def group_resource(self) -> GroupResource:
-        return GroupResource(self.group, self.names.plural)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kind", GroupVersionKind(self.group, self.version, self.names.kind))
+        object.__setattr__(self, "group_resource", GroupResource(self.group, self.names.plural))
 
     def columns_of(self, subresource: str) -> Sequence[Column]:
         """None for a subresource of which no tables can be had."""

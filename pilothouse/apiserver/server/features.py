@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import field
+from functools import cached_property
 
 from pilothouse.apiserver.server.known_features import ALL_ALPHA, ALL_BETA, ALPHA, BETA, DEPENDENCIES, KNOWN
 from pilothouse.machinery.dataclass import dataclass
@@ -96,10 +97,16 @@ class FeatureGates:
 
     changed: Mapping[str, bool] = field(default_factory=dict)
 
+    @cached_property
+    def values(self) -> dict[str, bool]:
+        """Whether each gate is on."""
+        return {name: self._value(name) for name in KNOWN} | dict(self.changed)
+
     def enabled(self, name: str) -> bool:
         """Raises KeyError for a name that is no gate."""
-        if name in self.changed:
-            return self.changed[name]
+        return self.values[name]
+
+    def _value(self, name: str) -> bool:
         spec = KNOWN[name]
         if spec.stage == ALPHA and ALL_ALPHA in self.changed:
             return self.changed[ALL_ALPHA]
@@ -152,7 +159,7 @@ def enabled(name: str) -> bool:
 
     Raises KeyError for a name that is no gate.
     """
-    return _SERVING.get().enabled(name)
+    return _SERVING.get().values[name]
 
 
 def serve_with(gates: FeatureGates) -> None:

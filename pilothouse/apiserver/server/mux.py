@@ -8,9 +8,10 @@ Paths can come and go while requests are served. Those registered as listed are 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 
 from pilothouse.apiserver.http import Handler, Request, Response
+from pilothouse.machinery.bounded_cache import bounded_cache
 
 
 class PathRecorderMux:
@@ -20,6 +21,7 @@ class PathRecorderMux:
     _prefixes: dict[str, Handler]  # every key ends in a slash
     _longest: int  # no prefix is longer
     _listed: set[str]  # a subset of the keys of the other two
+    find: Callable[[str], Handler]
 
     def __init__(self, name: str, not_found: Handler) -> None:
         self.name = name
@@ -28,6 +30,7 @@ class PathRecorderMux:
         self._prefixes = {}
         self._longest = 0
         self._listed = set()
+        self._forget()
 
     def handle(self, path: str, handler: Handler, *, listed: bool = True) -> None:
         """Serves exactly this path."""
@@ -45,6 +48,7 @@ class PathRecorderMux:
         self._paths.pop(path, None)
         self._prefixes.pop(path, None)
         self._listed.discard(path)
+        self._forget()
 
     def listed_paths(self) -> list[str]:
         return sorted(self._listed)
@@ -52,7 +56,11 @@ class PathRecorderMux:
     def __call__(self, request: Request) -> Awaitable[Response]:
         return self.find(request.path)(request)
 
-    def find(self, path: str) -> Handler:
+    def _forget(self) -> None:
+        """What was found for a path is kept until paths come or go."""
+        self.find = bounded_cache(entries=4096, key_bytes=256)(self._find)
+
+    def _find(self, path: str) -> Handler:
         exact = self._paths.get(path)
         return exact if exact is not None else self._longest_prefix(path)
 
@@ -70,5 +78,6 @@ class PathRecorderMux:
         if path in table:
             raise ValueError(f'{self.name}: "{path}" is already registered')
         table[path] = handler
+        self._forget()
         if listed:
             self._listed.add(path)

@@ -87,10 +87,11 @@ class EventCorrelator:
         return self._combined(event), key
 
     def _combined(self, event: Json) -> Json:
+        """Upstream names nobody as the reporter of such an event, only as its source."""
         wall = self._clock.wall()
         name = event_name(event["involvedObject"]["name"], wall)
         return {
-            **event,
+            **{field: value for field, value in event.items() if not field.startswith("reporting")},
             "metadata": {"name": name, "namespace": event["metadata"]["namespace"]},
             "message": f"(combined from similar events): {event['message']}",
             "firstTimestamp": timestamp(wall),

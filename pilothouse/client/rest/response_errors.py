@@ -28,6 +28,14 @@ _REASONS = {
 }
 
 
+_NO_STATUS = "the server answered"
+
+
+def has_no_status(error: StatusError) -> bool:
+    """Return whether the server said no more than an HTTP code, as one does that knows nothing of the path."""
+    return error.message.startswith(_NO_STATUS)
+
+
 def error_from(status: int, headers: Mapping[str, str], body: bytes) -> StatusError:
     """Keeps the Retry-After header in the error's details, where upstream's clients look for it."""
     found = status_in(body)
@@ -47,5 +55,5 @@ def retry_after(headers: Mapping[str, str]) -> int | None:
 def _status_for(status: int, body: bytes) -> Json:
     text = body[:2048].decode("utf-8", "replace").strip()
     known = HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else "unknown"
-    message = f"the server answered {status} {known}" + (f": {text}" if text else "")
+    message = f"{_NO_STATUS} {status} {known}" + (f": {text}" if text else "")
     return {"kind": "Status", "code": status, "reason": _REASONS.get(status, ""), "message": message}

@@ -6,6 +6,7 @@ from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
 from pilothouse.client.cache.keys import last_known_state, split_meta_namespace_key
 from pilothouse.client.controller.runner import Controller
 from pilothouse.controllers.context import ControllerContext
+from pilothouse.controllers.pod_index import PODS_BY_CLAIM, claim_keys, index_pods_by_claim
 from pilothouse.controllers.resources import PERSISTENT_VOLUME_CLAIMS, PODS
 from pilothouse.controllers.volume.protection import (
     add_finalizer,
@@ -15,10 +16,9 @@ from pilothouse.controllers.volume.protection import (
 )
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of, uid_of
-from pilothouse.machinery.pod_references import claim_names, ephemeral_claim_name
+from pilothouse.machinery.pod_references import ephemeral_claim_name
 
 FINALIZER = "kubernetes.io/pvc-protection"
-_INDEX = "pod-pvc-index"
 _WORKERS = 10
 
 
@@ -31,7 +31,7 @@ class _Protection:
         self._context = context
         self._queue = context.queue("pvcprotection", str)
         self._claims, self._pods = context.informer(PERSISTENT_VOLUME_CLAIMS), context.informer(PODS)
-        self._pods.add_indexers({_INDEX: claim_keys})
+        index_pods_by_claim(self._pods)
 
     async def run(self) -> None:
         self._claims.add_event_handler(
@@ -52,7 +52,7 @@ class _Protection:
 
     def _pod_changed(self, pod: Json) -> None:
         """A pod that runs on a node can not make a claim unused."""
-        if not (pod.get("spec") or {}).get("nodeName") or _is_terminated(pod):
+        if not (pod.get("spec") or {}).get("nodeName") or is_terminated(pod):
             self._enqueue_claims(pod)
 
     def _pod_updated(self, old: Json, new: Json) -> None:
@@ -83,17 +83,13 @@ class _Protection:
 
     async def _is_used(self, key: str, claim: Json) -> bool:
         """Only the server knows for sure; the cache may lack a pod that was just bound."""
-        if any(uses(pod, claim) for pod in self._pods.indexer.by_index(_INDEX, key)):
+        if any(uses(pod, claim) for pod in self._pods.indexer.by_index(PODS_BY_CLAIM, key)):
             return True
         namespace = split_meta_namespace_key(key).namespace
         async for page in self._context.client.for_resource(PODS, namespace=namespace).pages():
             if any(uses(pod, claim) for pod in page["items"]):
                 return True
         return False
-
-
-def claim_keys(pod: Json) -> list[str]:
-    return [f"{namespace_of(pod)}/{name}" for name in claim_names(pod)]
 
 
 def uses(pod: Json, claim: Json) -> bool:
@@ -104,12 +100,12 @@ def uses(pod: Json, claim: Json) -> bool:
         if (volume.get("persistentVolumeClaim") or {}).get("claimName") == name_of(claim):
             return True
         made_for_it = volume.get("ephemeral") is not None and ephemeral_claim_name(pod, volume) == name_of(claim)
-        if made_for_it and not _is_shut_down(pod) and _is_controlled_by(claim, pod):
+        if made_for_it and not _is_shut_down(pod) and is_controlled_by(claim, pod):
             return True
     return False
 
 
-def _is_controlled_by(claim: Json, pod: Json) -> bool:
+def is_controlled_by(claim: Json, pod: Json) -> bool:
     owners = metadata(claim).get("ownerReferences") or ()
     return any(owner.get("controller") and owner.get("uid") == uid_of(pod) for owner in owners)
 
@@ -119,7 +115,7 @@ def _is_shut_down(pod: Json) -> bool:
     return bool(metadata(pod).get("deletionTimestamp")) and metadata(pod).get("deletionGracePeriodSeconds") == 0
 
 
-def _is_terminated(pod: Json) -> bool:
+def is_terminated(pod: Json) -> bool:
     """Return whether all containers of the pod have ended for good."""
     status = pod.get("status") or {}
     if status.get("phase") in ("Failed", "Succeeded"):

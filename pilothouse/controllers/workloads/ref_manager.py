@@ -44,6 +44,7 @@ class ControllerRefManager:
         """`finalizers` are put on what is adopted, and taken off what is released."""
         self._objects = client.for_resource(resource, namespace=namespace_of(owner))
         self._owner = owner
+        self._owner_uid = uid_of(owner)
         self._selector = selector
         self._read_owner = read_owner
         self._finalizers = list(finalizers)
@@ -58,13 +59,20 @@ class ControllerRefManager:
         claimed, errors = [], []
         for obj in objects:
             try:
-                if await self._claim(obj, matches):
+                if self._is_settled(obj, matches) or await self._claim(obj, matches):
                     claimed.append(obj)
             except (StatusError, CannotAdopt) as error:
                 errors.append(error)
         if errors:
             raise errors[0]
         return claimed
+
+    def _is_settled(self, obj: Json, matches: Matches | None) -> bool:
+        """Whether the owner has it already, and shall: as it is with nearly all, nearly always."""
+        reference = controller_of(obj)
+        if reference is None or reference.get("uid") != self._owner_uid:
+            return False
+        return self._selector.matches(labels_of(obj)) and (matches is None or matches(obj))
 
     async def _claim(self, obj: Json, matches: Matches | None) -> bool:
         reference, owner = controller_of(obj), self._owner

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from ipaddress import ip_network
 from typing import ClassVar
 
 from pilothouse.controllers.descriptors import ALL, CONTROLLERS, unknown
@@ -23,6 +24,9 @@ class ControllerOptions:
         "The controllers to run: '*' for those on by default, '-*' for none, 'foo' for foo, '-foo' for all that '*'"
         f" stands for but foo. There are: {', '.join(each.name for each in CONTROLLERS)}.",
     )
+    scheduler: bool = flag(
+        "scheduler", BOOL, True, "Find nodes for pods, as kube-scheduler does. It begins with the first node."
+    )
     cluster_signing_cert_file: str = flag(
         "cluster-signing-cert-file",
         STRING,
@@ -33,9 +37,16 @@ class ControllerOptions:
     cluster_signing_duration: float = flag(
         "cluster-signing-duration", DURATION, 365 * 24 * 3600.0, "How long certificates that are signed live at most."
     )
+    concurrent_cron_job_syncs: int = flag(
+        "concurrent-cron-job-syncs", INT, 5, "How many cron jobs are worked on at once."
+    )
+    concurrent_daemonset_syncs: int = flag(
+        "concurrent-daemonset-syncs", INT, 2, "How many daemon sets are worked on at once."
+    )
     concurrent_gc_syncs: int = flag(
         "concurrent-gc-syncs", INT, 20, "How many objects the garbage collector works on at once."
     )
+    concurrent_job_syncs: int = flag("concurrent-job-syncs", INT, 5, "How many jobs are worked on at once.")
     concurrent_namespace_syncs: int = flag(
         "concurrent-namespace-syncs", INT, 10, "How many namespaces are emptied at once."
     )
@@ -51,8 +62,27 @@ class ControllerOptions:
         5,
         "How many token secrets of service accounts are filled at once.",
     )
+    concurrent_statefulset_syncs: int = flag(
+        "concurrent-statefulset-syncs", INT, 5, "How many stateful sets are worked on at once."
+    )
     concurrent_ttl_after_finished_syncs: int = flag(
         "concurrent-ttl-after-finished-syncs", INT, 5, "How many finished jobs are deleted at once."
+    )
+    concurrent_ephemeralvolume_syncs: int = flag(
+        "concurrent-ephemeralvolume-syncs", INT, 5, "For how many pods claims of ephemeral volumes are made at once."
+    )
+    pvclaimbinder_sync_period: float = flag(
+        "pvclaimbinder-sync-period",
+        DURATION,
+        15.0,
+        "How often claims without a volume are looked at again, and volumes without a claim.",
+    )
+    simulated_load_balancer_range: str = flag(
+        "simulated-load-balancer-range",
+        STRING,
+        "192.0.2.0/24",
+        "The addresses that services of type LoadBalancer get where nodes are simulated. The last one is that of"
+        " ingresses of the class `simulated`.",
     )
     terminated_pod_gc_threshold: int = flag(
         "terminated-pod-gc-threshold", INT, 12500, "How many pods that have ended are kept; with 0 or less, all."
@@ -98,14 +128,23 @@ class ControllerOptions:
             yield f'"{name}" is not in the list of known controllers'
         yield from self._validate_certificates_and_signing()
         for name, number in (
+            ("daemonset", self.concurrent_daemonset_syncs),
+            ("cron-job", self.concurrent_cron_job_syncs),
             ("gc", self.concurrent_gc_syncs),
+            ("job", self.concurrent_job_syncs),
             ("namespace", self.concurrent_namespace_syncs),
             ("resource-quota", self.concurrent_resource_quota_syncs),
             ("serviceaccount-token", self.concurrent_serviceaccount_token_syncs),
+            ("statefulset", self.concurrent_statefulset_syncs),
             ("ttl-after-finished", self.concurrent_ttl_after_finished_syncs),
+            ("ephemeralvolume", self.concurrent_ephemeralvolume_syncs),
         ):
             if number < 1:
                 yield f"concurrent-{name}-syncs must be greater than 0, but got {number}"
+        try:
+            ip_network(self.simulated_load_balancer_range)
+        except ValueError as error:
+            yield f"simulated-load-balancer-range: {error}"
         if self.legacy_service_account_token_clean_up_period <= 0:
             yield "legacy-service-account-token-clean-up-period must be greater than 0"
         if self.leader_elect:

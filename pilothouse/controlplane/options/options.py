@@ -16,6 +16,7 @@ from pilothouse.controlplane.options.api_enablement import APIEnablementOptions
 from pilothouse.controlplane.options.audit import AuditOptions
 from pilothouse.controlplane.options.authentication import AuthenticationOptions
 from pilothouse.controlplane.options.authorization import AuthorizationOptions
+from pilothouse.controlplane.options.autoscaler import AutoscalerOptions
 from pilothouse.controlplane.options.compatibility import CompatibilityOptions
 from pilothouse.controlplane.options.controllers import ControllerOptions
 from pilothouse.controlplane.options.coordinated_leadership import CoordinatedLeadershipOptions
@@ -26,6 +27,7 @@ from pilothouse.controlplane.options.features import FeatureOptions
 from pilothouse.controlplane.options.kubelet import KubeletOptions
 from pilothouse.controlplane.options.logs import LogsOptions
 from pilothouse.controlplane.options.misc import MiscOptions
+from pilothouse.controlplane.options.node_controllers import NodeControllerOptions
 from pilothouse.controlplane.options.oidc import OIDCOptions
 from pilothouse.controlplane.options.pilothouse import PilothouseOptions
 from pilothouse.controlplane.options.request_header import RequestHeaderOptions
@@ -66,6 +68,8 @@ SECTIONS: dict[str, type[Any]] = {
     "request_header": RequestHeaderOptions,
     "controllers": ControllerOptions,
     "endpoint_controllers": EndpointControllerOptions,
+    "autoscaler": AutoscalerOptions,
+    "node_controllers": NodeControllerOptions,
     "simulation": SimulationOptions,
     "pilothouse": PilothouseOptions,
 }
@@ -96,6 +100,8 @@ class Options:
     request_header: RequestHeaderOptions = field(default_factory=RequestHeaderOptions)
     controllers: ControllerOptions = field(default_factory=ControllerOptions)
     endpoint_controllers: EndpointControllerOptions = field(default_factory=EndpointControllerOptions)
+    autoscaler: AutoscalerOptions = field(default_factory=AutoscalerOptions)
+    node_controllers: NodeControllerOptions = field(default_factory=NodeControllerOptions)
     simulation: SimulationOptions = field(default_factory=SimulationOptions)
     pilothouse: PilothouseOptions = field(default_factory=PilothouseOptions)
     given: frozenset[str] = frozenset()

@@ -24,6 +24,8 @@ class ObjectLookup:
 
     async def list(self, namespace: str = "") -> list[Json]:
         """Return the objects of a namespace, or all, as far as the cache knows: enough for most writes."""
+        if self._registry.ready and not self._registry.known_count:
+            return []  # as most clusters have no LimitRange, for one
         with translated(self._registry.resource.group_resource):
             page = await self._registry.list_known(namespace)
         return await parse_all(page.objects)

@@ -7,17 +7,17 @@ from collections.abc import Iterable
 from pilothouse.apiserver.registry.carry_over import generation_of
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
-from pilothouse.kube.batch.cron import ScheduleError, check_schedule
 from pilothouse.kube.batch.job_defaults import default_job_template
 from pilothouse.kube.batch.job_validation import validate_job_template_spec
 from pilothouse.kube.batch.job_warnings import job_warnings
-from pilothouse.kube.batch.time_zones import validate_time_zone
 from pilothouse.kube.pod_names import pod_name_warnings
 from pilothouse.kube.spec_and_status import StatusSubresource
 from pilothouse.kube.template_columns import container_columns, selector_column
 from pilothouse.kube.validation.fields import nonnegative, required_one_of
 from pilothouse.kube.validation.label_selectors import shown_selector
 from pilothouse.kube.workloads import WorkloadStrategy
+from pilothouse.machinery.cron.parser import ScheduleError, parse_schedule
+from pilothouse.machinery.cron.time_zones import validate_time_zone
 from pilothouse.machinery.durations import age
 from pilothouse.machinery.field import Errors, Path, invalid, not_supported, required, root
 from pilothouse.machinery.names import GroupVersionKind
@@ -112,7 +112,7 @@ def _validate_schedule(spec: Json, path: Path, old: Json | None) -> Errors:
         yield required(path)
         return
     try:
-        check_schedule(schedule)
+        parse_schedule(schedule)
     except ScheduleError as error:
         yield invalid(path, schedule, str(error))
     if "TZ" not in schedule:

@@ -11,7 +11,7 @@ from typing import Any
 
 from pilothouse.machinery.apply.all_fields import all_fields_in, is_exact
 from pilothouse.machinery.apply.atoms import Atom, ListAtom, MapAtom
-from pilothouse.machinery.apply.fieldset import MEMBER, FieldSet, below, ordered, recursive_difference
+from pilothouse.machinery.apply.fieldset import MEMBER, FieldSet, below, node_union, ordered, recursive_difference
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.equality import json_equal
 from pilothouse.machinery.objects import Json
@@ -51,6 +51,14 @@ def compare(atom: Atom, old: Any, new: Any) -> Comparison:
     if found is None:
         return Comparison()
     return Comparison(found.added or {}, found.modified or {}, found.removed or {})
+
+
+def changed_node(atom: Atom, old: Any, new: Any) -> FieldSet | None:
+    """The node of what was added or modified; None where nothing was. Raises Unkeyed."""
+    found = _compare(atom, old, new)
+    if found is None or found.added is None:
+        return None if found is None else found.modified
+    return found.added if found.modified is None else node_union(found.modified, found.added)
 
 
 def _compare(atom: Atom, old: Any, new: Any) -> _Difference | None:

@@ -48,7 +48,11 @@ def is_member(node: FieldSet) -> bool:
 
 def below(node: FieldSet) -> FieldSet:
     """Return the children of a node, without its own membership."""
-    return {key: child for key, child in node.items() if key != _SELF} if _SELF in node else node
+    if _SELF not in node:
+        return node
+    children = node.copy()
+    del children[_SELF]
+    return children
 
 
 def node_of(member: bool, children: FieldSet) -> FieldSet | None:
@@ -64,7 +68,7 @@ def union(a: FieldSet, b: FieldSet) -> FieldSet:
     out = dict(a)
     for key, node in b.items():
         own = out.get(key)
-        out[key] = node if own is None else _union(own, node)
+        out[key] = node if own is None else node_union(own, node)
     return ordered(out) if len(out) > len(a) else out
 
 
@@ -72,7 +76,8 @@ def ordered(fields: FieldSet) -> FieldSet:
     return {key: fields[key] for key in sorted(fields, key=order)} if len(fields) > 1 else fields
 
 
-def _union(a: FieldSet, b: FieldSet) -> FieldSet:
+def node_union(a: FieldSet, b: FieldSet) -> FieldSet:
+    """Return the node with the members of both."""
     if a and b:
         return union(a, b)
     if _SELF in a or _SELF in b or not (a or b):

@@ -92,7 +92,9 @@ def _loses_empty_lists(struct: TypeNode) -> bool:
 def _struct_writer(steps: dict[str, Write]) -> Write:
     step_of = steps.get
 
-    def write(raw: Json) -> Json:
+    def write(raw: Json | None) -> Json | None:
+        if raw is None:
+            return None
         out = raw
         for key, value in raw.items():
             step = step_of(key)
@@ -106,7 +108,7 @@ def _struct_writer(steps: dict[str, Write]) -> Write:
                 out[key] = new
         return out
 
-    return lambda raw: raw if raw is None else write(raw)
+    return write
 
 
 def _without_text(value: Any) -> Any:

@@ -105,9 +105,12 @@ class Behaviors:
         return behavior
 
     def of_node(self, node: Json) -> NodeBehavior:
-        behavior, name, labels = HEALTHY, name_of(node), labels_of(node)
+        behavior, name, annotations = HEALTHY, name_of(node), annotations_of(node)
+        if not self._in_order and not is_annotated(annotations):
+            return behavior
+        labels = labels_of(node)
         try:
-            behavior = annotated_node(annotations_of(node))
+            behavior = annotated_node(annotations)
         except InvalidBehavior as error:
             logger.debug("an annotation of node %s is ignored: %s", name, error)
         for rule in self._in_order:

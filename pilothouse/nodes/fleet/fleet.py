@@ -17,7 +17,7 @@ from pilothouse.client.rest.options import PatchType
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.resources import NODES
 from pilothouse.machinery.errors import AlreadyExists, NotFound
-from pilothouse.machinery.objects import Json, labels_of, name_of
+from pilothouse.machinery.objects import Json, labels_of, name_of, resource_version_of
 from pilothouse.machinery.status_error import StatusError
 from pilothouse.nodes.behavior.behaviors import Behaviors
 from pilothouse.nodes.config import SimulationConfig
@@ -31,9 +31,11 @@ from pilothouse.nodes.fleet.node_object import (
     new_node,
     node_status,
 )
+from pilothouse.nodes.stages.stages import Stages
 
 logger = logging.getLogger(__name__)
 
+NODE = "Node"
 _STATUS_EVERY = 300.0
 _AGAIN = 1.0
 
@@ -41,8 +43,10 @@ _AGAIN = 1.0
 class Fleet:
     """`nodes` are the simulated ones; whoever adds to `on_change` hears the names of those that come, change or go."""
 
-    def __init__(self, context: ControllerContext, config: SimulationConfig, behaviors: Behaviors) -> None:
-        self._context, self._config, self._behaviors = context, config, behaviors
+    def __init__(
+        self, context: ControllerContext, config: SimulationConfig, behaviors: Behaviors, stages: Stages
+    ) -> None:
+        self._context, self._config, self._behaviors, self._stages = context, config, behaviors, stages
         self._nodes = context.client.for_resource(NODES)
         self._informer = context.informer(NODES)
         self._queue: asyncio.Queue[str] = asyncio.Queue()
@@ -50,6 +54,8 @@ class Fleet:
         self._ranges = NodeRanges(config.cluster_cidr, config.node_cidr_mask_size)
         self._addresses = Addresses(config.node_address_cidr)
         self._reported: dict[str, float] = {}
+        self._given: dict[str, str] = {}
+        """Addresses that were given to nodes that do not say them yet."""
         self.nodes: dict[str, Json] = {}
         self.on_change: list[Callable[[str], None]] = []
 
@@ -62,6 +68,7 @@ class Fleet:
     async def run(self) -> None:
         """Until cancelled."""
         self._behaviors.on_change.append(self._look_at_all)
+        self._stages.on_change.append(self._look_at_all)
         leases = Leases(self._context.client, self._context.clock, self._alive, self._config.renew_interval)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._create_own())
@@ -107,6 +114,8 @@ class Fleet:
             if name in self.nodes:
                 self._gone(node)
             return
+        if int(resource_version_of(node)) < int(resource_version_of(self.nodes.get(name, node))):
+            return
         self.nodes[name] = node
         self._ranges.mark((node.get("spec") or {}).get("podCIDR") or "")
         self._addresses.mark(address_of(node))
@@ -119,7 +128,9 @@ class Fleet:
             return
         self._ranges.give_back((node.get("spec") or {}).get("podCIDR") or "")
         self._addresses.give_back(address_of(node))
+        self._addresses.give_back(self._given.pop(name_of(node), ""))
         self._reported.pop(name_of(node), None)
+        self._stages.forget(NODE, name_of(node))
         self._tell(name_of(node))
 
     def _tell(self, name: str) -> None:
@@ -156,7 +167,10 @@ class Fleet:
         behavior = self._behaviors.of_node(node)
         if (patch := self._patch(node, ready=not behavior.not_ready)) is not None:
             await self._nodes.patch(name, patch, PatchType.MERGE)
-        address = address_of(node) or self._addresses.take()
+        if self._stages.drive(NODE):
+            await self._follow_stages(name, node)
+            return
+        address = self.addresses_of(name)[0]
         now = self._context.clock.wall()
         status = node_status(node, address, behavior, self._config, now, heartbeat=heartbeat)
         stored = node.get("status") or {}
@@ -166,6 +180,25 @@ class Fleet:
         if changed:
             await self._nodes.patch(name, {"status": changed}, PatchType.STRATEGIC, subresource="status")
             self._reported[name] = self._context.clock.now()
+
+    async def _follow_stages(self, name: str, node: Json) -> None:
+        pending = self._stages.next(NODE, name, node)
+        if pending is None:
+            return
+        wait = pending.due - self._context.clock.wall()
+        if wait > 0:
+            self._context.clock.call_later(wait, partial(self._look_at, name))
+        else:
+            self._seen(await self._stages.play(NODE, name, node, self._nodes))
+
+    def addresses_of(self, name: str) -> list[str]:
+        """Return the addresses of a node, which it gets now if it has none. Raises NoMoreAddresses."""
+        node = self.nodes.get(name)
+        if node is None:
+            return []
+        if not (address := address_of(node)) and not (address := self._given.get(name, "")):
+            address = self._given[name] = self._addresses.take()
+        return [address]
 
     def _patch(self, node: Json, *, ready: bool) -> Json | None:
         patch: Json = {}

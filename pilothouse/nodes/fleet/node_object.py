@@ -91,7 +91,7 @@ def _capacity(node: Json, config: SimulationConfig) -> Json:
 
 def _conditions(stored: Json, behavior: NodeBehavior, now: float, *, heartbeat: bool) -> Iterator[Json]:
     old = {each["type"]: each for each in stored.get("conditions") or ()}
-    for condition in _wanted(behavior):
+    for condition in wanted_conditions(behavior):
         before = old.get(condition.type) or {}
         same = condition.is_same_as(before)
         yield {
@@ -106,7 +106,8 @@ def _conditions(stored: Json, behavior: NodeBehavior, now: float, *, heartbeat: 
         }
 
 
-def _wanted(behavior: NodeBehavior) -> Iterator[Condition]:
+def wanted_conditions(behavior: NodeBehavior) -> Iterator[Condition]:
+    """Yield the conditions of a node that behaves like this, in a kubelet's order."""
     said = (
         ("MemoryPressure", behavior.memory_pressure, _MEMORY),
         ("DiskPressure", behavior.disk_pressure, _DISK),

@@ -9,6 +9,7 @@ from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json
 from pilothouse.nodes.pods.containers import EPHEMERAL, INIT, MAIN, SIDECAR, Container
 from pilothouse.nodes.pods.phase import FAILED, SUCCEEDED, is_initialized
+from pilothouse.nodes.pods.resize import PENDING
 from pilothouse.nodes.pods.state import ContainerState, PodState
 
 _ENDED_REASONS = {FAILED: "PodFailed", SUCCEEDED: "PodCompleted"}
@@ -18,6 +19,8 @@ States = Mapping[str, ContainerState]
 
 def conditions_of(pod: Json, containers: Sequence[Container], state: PodState, phase: str) -> Iterator[Condition]:
     """Yield them in a kubelet's order."""
+    if state.resize_problem:
+        yield _condition(PENDING, holds=True, reason="Infeasible", message=state.resize_problem)
     yield _condition("PodReadyToStartContainers", holds=state.has_sandbox and not state.phase)
     yield _initialized(containers, state.containers, phase)
     containers_ready = _containers_ready(containers, state.containers, phase)

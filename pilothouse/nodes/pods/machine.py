@@ -8,6 +8,7 @@ from dataclasses import replace
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, metadata
 from pilothouse.nodes.pods import happenings as told
+from pilothouse.nodes.pods import resize
 from pilothouse.nodes.pods.containers import EPHEMERAL, INIT, MAIN, SIDECAR, Container, containers_of
 from pilothouse.nodes.pods.ends import KILLED, SIGTERM, is_finite, reason_of
 from pilothouse.nodes.pods.happenings import Happening
@@ -166,16 +167,23 @@ class _Turn:
             phase = FAILED
         sidecar_runs = any(self._states[each.name].runs for each in self._of(SIDECAR))
         ended = phase in ENDED and not sidecar_runs
-        obstacle = self._world.obstacle
         state = PodState(
             start_time=self._state.start_time,
             containers=self._states,
             kill=self._kill,
             phase=phase if ended else "",
             has_sandbox=self._state.has_sandbox or any(each.stage == RUNNING for each in self._states.values()),
-            blocked=obstacle.message if obstacle is not None and not obstacle.container else "",
+            resize_problem=self._resize(),
         )
         return Step(state, None if ended else self._moment.due, tuple(self._moment.happenings))
+
+    def _resize(self) -> str:
+        if self._kill is not None or not resize.is_resized(self._pod):
+            return ""
+        problem = resize.infeasible(self._pod, self._world.allocatable)
+        if problem != self._state.resize_problem or not problem:
+            self._moment.tell(resize.tell(self._pod, problem))
+        return problem
 
     def _of(self, kind: str) -> list[Container]:
         return [each for each in self._containers if each.kind == kind]

@@ -73,5 +73,5 @@ class PodState:
     """Succeeded or Failed, once it is one of these: it stays so."""
     has_sandbox: bool = False
     """Whether the pod has its place and its address."""
-    blocked: str = ""
-    """What the pod can not begin without."""
+    resize_problem: str = ""
+    """Why the pod can not have the resources that it asks for."""

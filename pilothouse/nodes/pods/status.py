@@ -1,4 +1,4 @@
-"""The status of a pod in the words of the API, and the patch that makes the stored one so."""
+"""The status of a pod in the words of the API."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from pilothouse.machinery.objects import Json, metadata, uid_of
 from pilothouse.nodes.pods.conditions import conditions_of
 from pilothouse.nodes.pods.containers import EPHEMERAL, INIT, MAIN, SIDECAR, Container, containers_of
 from pilothouse.nodes.pods.phase import ENDED, PENDING, phase_of
+from pilothouse.nodes.pods.resize import PENDING as RESIZE_PENDING
+from pilothouse.nodes.pods.resize import shown_resources
 from pilothouse.nodes.pods.state import RUNNING, WAITING, ContainerState, PodState, Termination
 
 _LISTS = {
@@ -30,15 +32,12 @@ class Addresses:
     pods: tuple[str, ...]
 
 
-def status_patch(pod: Json, state: PodState, addresses: Addresses, now: float) -> Json | None:
-    """Return a strategic merge patch with what the stored status does not say yet; None if it says it all."""
+def new_status(pod: Json, state: PodState, addresses: Addresses, now: float) -> Json | None:
+    """Return the status that the pod should have; None if it has it. What others say in it stays as it is."""
     stored: Json = pod.get("status") or {}
     wanted = _status(pod, state, addresses)
-    changed = {name: value for name, value in wanted.items() if stored.get(name) != value}
-    conditions = list(_changed_conditions(pod, state, wanted["phase"], now))
-    if conditions:
-        changed["conditions"] = conditions
-    return {"metadata": {"uid": uid_of(pod)}, "status": changed} if changed else None
+    wanted["conditions"] = list(_conditions(pod, state, wanted["phase"], now))
+    return None if all(stored.get(name) == value for name, value in wanted.items()) else {**stored, **wanted}
 
 
 def container_id(pod: Json, name: str, restarts: int) -> str:
@@ -71,32 +70,35 @@ def _phase(pod: Json, containers: Sequence[Container], state: PodState) -> str:
     return (pod.get("status") or {}).get("phase") or PENDING if phase in ENDED else phase
 
 
-def _changed_conditions(pod: Json, state: PodState, phase: str, now: float) -> Iterator[Json]:
+def _conditions(pod: Json, state: PodState, phase: str, now: float) -> Iterator[Json]:
+    """Yield all: those of others, too, and each where it stood before."""
     stored = {each["type"]: each for each in (pod.get("status") or {}).get("conditions") or ()}
     generation = metadata(pod).get("generation")
-    for condition in conditions_of(pod, list(containers_of(pod)), state, phase):
-        old = stored.get(condition.type)
-        if condition.is_same_as(old) and old is not None and old.get("observedGeneration") == generation:
+    own = {each.type: each for each in conditions_of(pod, list(containers_of(pod)), state, phase)}
+    for kind in (*stored, *(kind for kind in own if kind not in stored)):
+        old = stored.get(kind)
+        if kind == RESIZE_PENDING and kind not in own:
             continue
-        yield _condition(condition, old, generation, now)
+        if kind not in own or (old is not None and _says(old, own[kind], generation)):
+            yield stored[kind]
+        else:
+            yield _condition(own[kind], old, generation, now)
+
+
+def _says(stored: Json, condition: Condition, generation: Any) -> bool:
+    return condition.is_same_as(stored) and stored.get("observedGeneration") == generation
 
 
 def _condition(condition: Condition, old: Json | None, generation: Any, now: float) -> Json:
-    """In a patch, null takes away a reason or a message that there was."""
     kept = old is not None and old.get("status") == condition.status and old.get("lastTransitionTime")
     written: Json = {
         "type": condition.type,
         "status": condition.status,
+        "lastProbeTime": None,
         "lastTransitionTime": kept or timestamp(now),
     }
-    if generation:
-        written["observedGeneration"] = generation
-    for name, value in (("reason", condition.reason), ("message", condition.message)):
-        if value:
-            written[name] = value
-        elif old is not None and old.get(name):
-            written[name] = None
-    return written
+    said = (("observedGeneration", generation), ("reason", condition.reason), ("message", condition.message))
+    return written | {name: value for name, value in said if value}
 
 
 def _container_status(pod: Json, container: Container, state: PodState) -> Json:
@@ -115,7 +117,7 @@ def _container_status(pod: Json, container: Container, state: PodState) -> Json:
         status["imageID"] = _image_id(container.image)
         status["containerID"] = container_id(pod, container.name, known.restarts)
     if container.kind != EPHEMERAL:
-        status |= _resources(container.spec)
+        status |= _resources(pod, container, state)
     if mounts := [_mount(each) for each in container.spec.get("volumeMounts") or ()]:
         status["volumeMounts"] = mounts
     return status
@@ -143,12 +145,19 @@ def _terminated(pod: Json, container: Container, ended: Termination) -> Json:
     return shown
 
 
-def _resources(spec: Json) -> Json:
-    resources: Json = spec.get("resources") or {}
-    shown: Json = {"resources": {name: value for name, value in resources.items() if name != "claims" and value}}
-    if requests := resources.get("requests"):
+def _resources(pod: Json, container: Container, state: PodState) -> Json:
+    """A container keeps what it has while it can not have what it asks for."""
+    if state.resize_problem and (stored := _stored_status(pod, container.name)) is not None:
+        return {name: stored[name] for name in ("resources", "allocatedResources") if name in stored}
+    shown: Json = {"resources": shown_resources(container.spec)}
+    if requests := (container.spec.get("resources") or {}).get("requests"):
         shown["allocatedResources"] = requests
     return shown
+
+
+def _stored_status(pod: Json, name: str) -> Json | None:
+    status: Json = pod.get("status") or {}
+    return next((each for kind in _LISTS for each in status.get(kind) or () if each["name"] == name), None)
 
 
 def _mount(mount: Json) -> Json:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import field
 from typing import TypeAlias
 
 from pilothouse.machinery.dataclass import dataclass
@@ -31,6 +32,8 @@ class World:
     """What a container of the pod does, by its name."""
     uid: str
     obstacle: Obstacle | None = None
+    allocatable: Mapping[str, str] = field(default_factory=dict)
+    """What the node has for pods."""
 
     @property
     def delay(self) -> float:

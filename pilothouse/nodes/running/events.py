@@ -33,12 +33,12 @@ class NodeEvents:
         self._correlator = EventCorrelator(clock)
         self._queue: asyncio.Queue[Json] = asyncio.Queue(_MAX_QUEUED)
 
-    def tell(self, pod: Json, node: str, happening: Happening) -> None:
-        """Never waits and never fails."""
+    def tell(self, obj: Json, node: str, happening: Happening) -> None:
+        """About a pod, if the object does not say otherwise. Never waits and never fails."""
         if self._queue.qsize() >= (_MAX_QUEUED if happening.type == WARNING else _MAX_NORMAL):
             return
         source = EventSource("kubelet", node)
-        regarding = _reference(pod, happening.field_path)
+        regarding = _reference(obj, happening.field_path)
         now, reason, message = self._clock.wall(), happening.reason, happening.message
         self._queue.put_nowait(
             new_event(regarding, source, type_=happening.type, reason=reason, message=message, now=now)
@@ -66,13 +66,14 @@ class NodeEvents:
         return await events.create(event)
 
 
-def _reference(pod: Json, field_path: str) -> Json:
+def _reference(obj: Json, field_path: str) -> Json:
     reference: Json = {
-        "kind": "Pod",
-        "apiVersion": "v1",
-        "namespace": namespace_of(pod),
-        "name": name_of(pod),
-        "uid": uid_of(pod),
-        "resourceVersion": resource_version_of(pod),
+        "kind": obj.get("kind") or "Pod",
+        "apiVersion": obj.get("apiVersion") or "v1",
+        "namespace": namespace_of(obj),
+        "name": name_of(obj),
+        "uid": uid_of(obj),
+        "resourceVersion": resource_version_of(obj),
+        "fieldPath": field_path,
     }
-    return reference | ({"fieldPath": field_path} if field_path else {})
+    return {name: value for name, value in reference.items() if value}

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
+from functools import partial
 
 from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
 from pilothouse.client.cache.keys import deletion_handling_key, meta_namespace_key
 from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
-from pilothouse.client.rest.options import DeleteOptions, PatchType
+from pilothouse.client.rest.options import DeleteOptions
+from pilothouse.client.rest.resource import ResourceClient
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.resources import PODS
 from pilothouse.machinery.errors import Conflict, NotFound
@@ -22,17 +25,19 @@ from pilothouse.nodes.pods.happenings import mount_failed
 from pilothouse.nodes.pods.machine import advance
 from pilothouse.nodes.pods.phase import ENDED
 from pilothouse.nodes.pods.restore import restore
-from pilothouse.nodes.pods.status import Addresses, status_patch
+from pilothouse.nodes.pods.status import Addresses, new_status
 from pilothouse.nodes.pods.world import World
 from pilothouse.nodes.running.agenda import Agenda
 from pilothouse.nodes.running.events import NodeEvents
 from pilothouse.nodes.running.pod_addresses import PodAddresses
 from pilothouse.nodes.running.prerequisites import Prerequisites
 from pilothouse.nodes.running.record import Record
+from pilothouse.nodes.stages.stages import Stages
 
 logger = logging.getLogger(__name__)
 
-_AGAIN = 1.0
+POD = "Pod"
+_AGAIN, _SOON = 1.0, 0.01
 _LONGEST_MOUNT_RETRY = 5.0
 
 
@@ -41,13 +46,19 @@ class Pods:
     _on: dict[str, set[str]]  # their keys, by node
 
     def __init__(
-        self, context: ControllerContext, config: SimulationConfig, behaviors: Behaviors, fleet: Fleet
+        self,
+        context: ControllerContext,
+        config: SimulationConfig,
+        behaviors: Behaviors,
+        fleet: Fleet,
+        stages: Stages,
+        events: NodeEvents,
     ) -> None:
-        self._config, self._behaviors, self._fleet = config, behaviors, fleet
+        self._config, self._behaviors, self._fleet, self._stages = config, behaviors, fleet, stages
+        self._events = events
         self._clock, self._client = context.clock, context.client
         self._informer = context.informer(PODS)
         self._agenda = Agenda(context.clock)
-        self._events = NodeEvents(context.client, context.clock)
         self._prerequisites = Prerequisites(context.client, context.clock)
         self._addresses = PodAddresses()
         self._records, self._on = {}, {}
@@ -56,11 +67,11 @@ class Pods:
         """Until cancelled."""
         self._fleet.on_change.append(self._node_changed)
         self._behaviors.on_change.append(self._look_at_all)
+        self._stages.on_change.append(self._look_at_all)
         handler = ResourceEventHandlerFuncs(add=self._seen, update=lambda old, new: self._seen(new), delete=self._gone)
         registration = self._informer.add_event_handler(handler)
         await registration.wait_synced()  # or else an address might be given away that a pod has
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._events.run())
             for _ in range(self._config.writers):
                 tasks.create_task(self._work())
 
@@ -87,7 +98,7 @@ class Pods:
 
     def _adopt(self, key: str, pod: Json, node: str) -> None:
         record = Record(pod, node, restore(pod, self._clock.wall()))
-        if record.state.phase in ENDED and not record.must_be_removed:
+        if record.state.phase in ENDED and not record.must_be_removed and not self._stages.drive(POD):
             return
         record.is_cleared = record.state.has_sandbox
         record.address = self._addresses.mark(cidr, pod) if (cidr := self._cidr(node)) else ""
@@ -102,6 +113,7 @@ class Pods:
         record = self._records.pop(key, None)
         if record is not None:
             self._agenda.forget(key)
+            self._stages.forget(POD, key)
             self._on[record.node].discard(key)
             self._addresses.give_back(self._cidr(record.node), record.address)
 
@@ -148,8 +160,10 @@ class Pods:
         record.is_busy = True
         try:
             await self._go_on(key, record)
-        except (NotFound, Conflict):
+        except NotFound:
             self._forget(key)  # the informer brings another pod of this name, if there is one
+        except Conflict:
+            await self._read_again(key, record)
         except (StatusError, ConnectionFailed, InvalidResponse) as error:
             logger.warning("pod %s could not be written: %s", key, error)
             self._agenda.add(key, self._clock.wall() + _AGAIN)
@@ -159,7 +173,20 @@ class Pods:
             self._agenda.add(key)
         record.heard.clear()
 
+    async def _read_again(self, key: str, record: Record) -> None:
+        """Somebody else has written the pod, and the cache does not have that yet."""
+        with suppress(StatusError, ConnectionFailed, InvalidResponse):
+            pod = await self._pods_beside(record.pod).get(name_of(record.pod))
+            if uid_of(pod) == uid_of(record.pod):
+                record.take(pod)
+        self._agenda.add(key, self._clock.wall() + _SOON)
+
     async def _go_on(self, key: str, record: Record) -> None:
+        if self._stages.drive(POD):
+            await self._follow_stages(key, record)
+            return
+        if record.follows_stages:
+            record.state, record.follows_stages = restore(record.pod, self._clock.wall()), False
         await self._clear(key, record)
         step = advance(record.pod, record.state, self._world(record), self._clock.wall())
         record.state = step.state
@@ -170,6 +197,29 @@ class Pods:
             self._agenda.add(key, step.due)
         elif step.has_ended:
             await self._end(key, record)
+
+    async def _follow_stages(self, key: str, record: Record) -> None:
+        record.follows_stages = True
+        pending = self._stages.next(POD, key, record.pod)
+        if pending is None:
+            return
+        if pending.due <= self._clock.wall():
+            answer = await self._stages.play(POD, key, record.pod, self._pods_beside(record.pod))
+            record.written = resource_version_of(answer)
+            record.take(answer)
+            self._agenda.add(key)
+        else:
+            self._agenda.add(key, pending.due)
+
+    def addresses_for(self, key: str, node: str, *, host_network: bool) -> list[str]:
+        """Return the addresses of a pod, which it gets now if it has none."""
+        if host_network:
+            return self._fleet.addresses_of(node)
+        record = self._records.get(key)
+        if record is None:
+            return []
+        record.address = record.address or self._addresses.take(self._cidr(node))
+        return [record.address] if record.address else []
 
     async def _clear(self, key: str, record: Record) -> None:
         """See whether all is there that the pod can not start without; if not, again after a while."""
@@ -186,18 +236,22 @@ class Pods:
             self._agenda.add(key, self._clock.wall() + wait)
 
     def _world(self, record: Record) -> World:
-        pod = record.pod
-        return World(self._config, lambda name: self._behaviors.of_container(pod, name), uid_of(pod), record.obstacle)
+        pod, status = record.pod, self._fleet.nodes[record.node].get("status") or {}
+        allocatable = status.get("allocatable") or {}
+        behavior = partial(self._behaviors.of_container, pod)
+        return World(self._config, behavior, uid_of(pod), record.obstacle, allocatable)
 
     async def _write(self, record: Record) -> None:
+        """A whole status is written, not a patch: nobody else writes it at the same time, and it costs less."""
         pod = record.pod
-        patch = status_patch(pod, record.state, self._addresses_of(record), self._clock.wall())
-        if patch is None:
-            return
-        pods = self._client.for_resource(PODS, namespace=namespace_of(pod))
-        answer = await pods.patch(name_of(pod), patch, PatchType.STRATEGIC, subresource="status")
-        record.written = resource_version_of(answer)
-        record.take(answer)
+        status = new_status(pod, record.state, self._addresses_of(record), self._clock.wall())
+        if status is not None:
+            answer = await self._pods_beside(pod).update_status({**pod, "status": status})
+            record.written = resource_version_of(answer)
+            record.take(answer)
+
+    def _pods_beside(self, pod: Json) -> ResourceClient:
+        return self._client.for_resource(PODS, namespace=namespace_of(pod))
 
     def _addresses_of(self, record: Record) -> Addresses:
         host = address_of(self._fleet.nodes[record.node])
@@ -209,6 +263,6 @@ class Pods:
 
     async def _end(self, key: str, record: Record) -> None:
         if record.must_be_removed:
-            pods = self._client.for_resource(PODS, namespace=namespace_of(record.pod))
-            await pods.delete(name_of(record.pod), DeleteOptions(grace_period_seconds=0, uid=uid_of(record.pod)))
+            options = DeleteOptions(grace_period_seconds=0, uid=uid_of(record.pod))
+            await self._pods_beside(record.pod).delete(name_of(record.pod), options)
         self._forget(key)

@@ -23,6 +23,8 @@ class Record:
     obstacle: Obstacle | None = None
     tries: int = 0
     """How often it was looked whether all is there."""
+    follows_stages: bool = False
+    """Whether stages have said last what became of it, and not the state."""
     is_busy: bool = False
     heard: set[str] = field(default_factory=set)
     """The versions that others told of while it was busy."""

@@ -16,20 +16,17 @@ from pilothouse.apiserver.authn.tokens import StaticTokens
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.always import AlwaysAllow, AlwaysDeny, PrivilegedGroup
 from pilothouse.apiserver.authz.union import UnionAuthorizer
+from pilothouse.apiserver.filters.answer_headers import warning_headers, with_answer_headers
 from pilothouse.apiserver.filters.audit import Auditing, with_audit
-from pilothouse.apiserver.filters.audit_id import with_audit_id
 from pilothouse.apiserver.filters.authentication import with_authentication
 from pilothouse.apiserver.filters.authorization import with_authorization
-from pilothouse.apiserver.filters.cache_control import with_cache_control
 from pilothouse.apiserver.filters.cors import with_cors
-from pilothouse.apiserver.filters.hsts import with_hsts
 from pilothouse.apiserver.filters.max_in_flight import with_max_in_flight
 from pilothouse.apiserver.filters.panic_recovery import with_panic_recovery
 from pilothouse.apiserver.filters.retry_after import with_retry_after
 from pilothouse.apiserver.filters.status_errors import with_status_errors
 from pilothouse.apiserver.filters.timeout import with_timeout
 from pilothouse.apiserver.filters.wait_group import WaitGroup, with_wait_group
-from pilothouse.apiserver.filters.warnings import warning_headers, with_warnings
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.streams import close_stream
 from pilothouse.machinery.errors import BadRequest, Forbidden, NotFound, Unauthorized
@@ -56,13 +53,13 @@ async def test_an_unexpected_error_is_answered_with_500_and_nothing_of_it_is_sho
 
 
 async def test_every_answer_carries_an_audit_id_and_the_clients_own_is_kept(make_request: MakeRequest) -> None:
-    handler = with_audit_id(answer_ok)
+    handler = with_answer_headers()(answer_ok)
     assert len(header(await handler(make_request()), "audit-id")[0]) == 36
     assert header(await handler(make_request(headers={"Audit-ID": "mine"})), "audit-id") == ["mine"]
 
 
 async def test_no_answer_may_be_kept_by_caches(make_request: MakeRequest) -> None:
-    response = await with_cache_control(answer_ok)(make_request())
+    response = await with_answer_headers()(answer_ok)(make_request())
     assert header(response, "cache-control") == ["no-cache, private"]
 
 
@@ -71,7 +68,7 @@ async def test_warnings_go_out_once_each_and_quoted(make_request: MakeRequest) -
         request.warnings += ['unknown field "a"', 'unknown field "a"', "second"]
         return Response(200)
 
-    response = await with_warnings(warn)(make_request())
+    response = await with_answer_headers()(warn)(make_request())
     assert header(response, "warning") == ['299 - "unknown field \\"a\\""', '299 - "second"']
 
 
@@ -128,9 +125,9 @@ async def test_a_request_knows_by_when_it_must_be_answered(make_request: MakeReq
 
 
 async def test_hsts_directives_are_in_every_answer(make_request: MakeRequest) -> None:
-    answer = await with_hsts(["max-age=31536000", "includeSubDomains"])(answer_ok)(make_request())
+    answer = await with_answer_headers(["max-age=31536000", "includeSubDomains"])(answer_ok)(make_request())
     assert header(answer, "strict-transport-security") == ["max-age=31536000; includeSubDomains"]
-    assert with_hsts([])(answer_ok) is answer_ok
+    assert header(await with_answer_headers()(answer_ok)(make_request()), "strict-transport-security") == []
 
 
 @pytest.mark.parametrize(

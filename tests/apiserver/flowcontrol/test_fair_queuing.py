@@ -300,14 +300,11 @@ def test_seats_are_divided_within_bounds_and_alike(claims: list[SeatClaim], tota
 
 
 def test_demand_rises_at_once_and_falls_slowly() -> None:
-    clock = Clock()
-    demand, stats = SeatDemand(clock), DemandStats()
-    demand.set(10)
-    clock.at = 10.0
-    demand.set(0)
-    stats.update(demand.reset())
+    demand, stats = SeatDemand(), DemandStats()
+    demand.add(10, 10.0)
+    stats.update(demand.reset(0))
     assert (stats.high, stats.smoothed) == (10, 10.0)
-    clock.at = 20.0
-    stats.update(demand.reset())
+    demand.add(0, 10.0)
+    stats.update(demand.reset(0))
     assert stats.high == 0
     assert 9.0 < stats.smoothed < 10.0

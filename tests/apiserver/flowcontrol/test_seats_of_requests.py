@@ -10,6 +10,7 @@ from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.flowcontrol.controller import FlowController
 from pilothouse.apiserver.flowcontrol.estimate import ONE_SEAT, ResourceStats, WorkEstimate, estimate
 from pilothouse.apiserver.flowcontrol.queue_set import Queuing, Ticket
+from pilothouse.apiserver.flowcontrol.series import FlowSeries
 from pilothouse.apiserver.http import Request
 from pilothouse.apiserver.request_info import request_info
 from pilothouse.machinery.names import GroupResource
@@ -29,7 +30,7 @@ def work_of(target: str, method: str = "GET", *, objects: int = 0, watchers: int
     request = Request(method, path, query, [], _no_body)
     request.info = request_info(request)
     known = {GroupResource("", "pods"): ResourceStats(objects, watchers)}
-    return estimate(request, known.get, ("level", "schema"))
+    return estimate(request, known.get, FlowSeries("level", "schema"))
 
 
 @pytest.mark.parametrize(
@@ -115,13 +116,13 @@ def test_a_busy_level_borrows_no_more_than_it_may_and_an_idle_one_keeps_what_it_
     clock = Clock()
     made = controller(clock, level("busy", 50, borrowingLimitPercent=50), level("idle", 50, lendablePercent=80))
     busy, idle = made.levels["busy"], made.levels["idle"]
-    busy.queues.demand.set(500)
+    busy.queues.use.enter((500, 0, 0, 0))
     clock.at += 10
     made.adjust()
     assert busy.queues.limit == busy.maximum == 72
     assert idle.minimum <= idle.queues.limit < idle.nominal
-    busy.queues.demand.set(0)
-    idle.queues.demand.set(40)
+    busy.queues.use.enter((0, 0, 0, 0))
+    idle.queues.use.enter((40, 0, 0, 0))
     clock.at += 10
     made.adjust()
     assert idle.queues.limit >= 40, "what it uses now it does not lend"
@@ -130,11 +131,11 @@ def test_a_busy_level_borrows_no_more_than_it_may_and_an_idle_one_keeps_what_it_
 def test_what_the_exempt_use_is_not_given_out_again() -> None:
     clock = Clock()
     made = controller(clock, level("a", 50, lendablePercent=90))
-    made.levels["a"].queues.demand.set(90)
+    made.levels["a"].queues.use.enter((90, 0, 0, 0))
     clock.at += 10
     made.adjust()
     assert made.levels["a"].queues.limit > 80
-    made.levels["exempt"].queues.demand.set(60)
+    made.levels["exempt"].queues.use.enter((60, 0, 0, 0))
     clock.at += 10
     made.adjust()
     assert made.levels["exempt"].queues.limit == 60

@@ -14,7 +14,7 @@ from pilothouse.apiserver.discovery.groups import ServerAddresses
 from pilothouse.apiserver.endpoints.api_groups import install_legacy_api_group
 from pilothouse.apiserver.endpoints.groups import APIGroup
 from pilothouse.apiserver.endpoints.install import Installer
-from pilothouse.apiserver.filters.cache_control import with_cache_control
+from pilothouse.apiserver.filters.answer_headers import with_answer_headers
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.server.server import GenericAPIServer
 
@@ -32,7 +32,7 @@ async def server() -> Handler:
     )
     outer = GenericAPIServer("outer", inner)
     outer.prepare_run()
-    return with_cache_control(outer)
+    return with_answer_headers()(outer)
 
 
 async def nobody(request: Request) -> Response:

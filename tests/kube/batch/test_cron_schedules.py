@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pilothouse.kube.batch.cron import FIELDS, Bounds, ScheduleError, check_schedule
-from pilothouse.kube.batch.time_zones import TimeZoneError, load_location, validate_time_zone
+from pilothouse.machinery.cron.parser import FIELDS, Bounds, ScheduleError, parse_schedule
+from pilothouse.machinery.cron.time_zones import TimeZoneError, load_location, validate_time_zone
 from pilothouse.machinery.field import root
 
 
@@ -36,7 +36,7 @@ from pilothouse.machinery.field import root
     ],
 )
 def test_a_schedule_that_the_parser_knows(schedule: str) -> None:
-    check_schedule(schedule)
+    parse_schedule(schedule)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_a_schedule_that_the_parser_knows(schedule: str) -> None:
 )
 def test_a_schedule_that_the_parser_refuses(schedule: str, error: str) -> None:
     with pytest.raises(ScheduleError) as refused:
-        check_schedule(schedule)
+        parse_schedule(schedule)
     assert str(refused.value) == error
 
 
@@ -87,7 +87,7 @@ def expressions(draw: st.DrawFn, bounds: Bounds) -> str:
 @settings(max_examples=60)
 @given(st.tuples(*(st.lists(expressions(bounds), min_size=1, max_size=3) for bounds in FIELDS)))
 def test_every_list_of_ranges_inside_the_bounds_is_a_schedule(fields: tuple[list[str], ...]) -> None:
-    check_schedule(" ".join(",".join(ranges) for ranges in fields))
+    parse_schedule(" ".join(",".join(ranges) for ranges in fields))
 
 
 @settings(max_examples=60)
@@ -96,7 +96,7 @@ def test_no_value_above_the_bounds_is_a_schedule(field: int, excess: int) -> Non
     fields = ["*"] * len(FIELDS)
     fields[field] = str(FIELDS[field].high + excess)
     with pytest.raises(ScheduleError, match="above maximum"):
-        check_schedule(" ".join(fields))
+        parse_schedule(" ".join(fields))
 
 
 @pytest.mark.parametrize(

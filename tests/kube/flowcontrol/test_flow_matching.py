@@ -93,7 +93,7 @@ def test_each_level_has_its_share_of_the_seats(controller: FlowController) -> No
 
 def test_a_busy_level_borrows_what_the_others_do_not_need(controller: FlowController) -> None:
     busy = controller.levels["global-default"]
-    busy.queues.demand.set(300)
+    busy.queues.use.enter((300, 0, 0, 0))
     controller.adjust()
     assert busy.queues.limit > 2 * busy.nominal
     others = [level for name, level in controller.levels.items() if name != "global-default"]

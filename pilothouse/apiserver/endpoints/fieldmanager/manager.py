@@ -65,15 +65,18 @@ class FieldManager:
 
     def update(self, live: Json | None, new: Json, manager: str) -> None:
         """Objects are in the stored form. Where the fields cannot be told, `new` is left without managedFields."""
-        live = self._empty() if live is None else live
-        managed = self._live_or_new(live, new)
+        managed = self._live_or_new(self._empty() if live is None else live, new)
         metadata(new).pop("managedFields", None)
-        if not managed.sets and uid_of(live):
+        if not managed.sets and live is not None and uid_of(live):
             # Nobody has ever asked for this object to be tracked.
             return
         try:
             form = self.merge.form
-            managed = self._track(form.served(live), form.tracked(new), managed, manager)
+            if live is None and not managed.sets:
+                managed = self._created(form.tracked(new), manager)
+            else:
+                served = form.served(self._empty() if live is None else live)
+                managed = self._track(served, form.tracked(new), managed, manager)
         except _MISFITS:
             return
         set_entries(new, encode_entries(managed))
@@ -129,6 +132,14 @@ class FieldManager:
             raise StatusError(
                 f"failed to create manager for existing fields: failed to convert new object {why}"
             ) from None
+
+    def _created(self, new: Json, manager: str) -> Managed:
+        """Raises one of _MISFITS."""
+        fields = self.merge.first_fields(new)
+        if not fields:
+            return Managed()
+        creator = manager_id(manager or _UNKNOWN, UPDATE, self._api_version, self.subresource)
+        return Managed({creator: VersionedSet(fields, self._api_version, applied=False)}, {creator: now()})
 
     def _track(self, live: Json, new: Json, managed: Managed, manager: str) -> Managed:
         """Raises one of _MISFITS."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pilothouse.machinery.apply.fieldset import difference, of_fields
 from pilothouse.machinery.apply.managed import ManagerId, VersionedSet
 
-_STRIPPED = of_fields(
+UNOWNED = of_fields(
     "apiVersion",
     "kind",
     "metadata",
@@ -25,7 +25,7 @@ def strip_meta(managers: dict[ManagerId, VersionedSet], manager: ManagerId) -> d
     versioned = managers.get(manager)
     if versioned is None:
         return managers
-    fields = difference(versioned.fields, _STRIPPED)
+    fields = difference(versioned.fields, UNOWNED)
     if fields:
         return managers | {manager: versioned.with_fields(fields)}
     return {other: own for other, own in managers.items() if other != manager}

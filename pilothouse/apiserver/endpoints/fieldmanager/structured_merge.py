@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
+from pilothouse.apiserver.endpoints.fieldmanager.strip_meta import UNOWNED
 from pilothouse.apiserver.endpoints.fieldmanager.versions import VersionConverter, VersionForm
 from pilothouse.machinery.apply.fieldset import FieldSet
+from pilothouse.machinery.apply.first_fields import FirstFields
 from pilothouse.machinery.apply.managed import ManagerId, VersionedSet
 from pilothouse.machinery.apply.typed import Typed
 from pilothouse.machinery.apply.updater import Applied, Updater
@@ -27,6 +29,7 @@ class StructuredMerge:
     """All versions of the resource by their API version, this one among them."""
     reset_fields: FieldSet
     updater: Updater = field(init=False)
+    _first_fields: list[FirstFields] = field(init=False, default_factory=list, repr=False)  # once it is asked for
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "updater", Updater(VersionConverter(self.forms), self.reset_fields))
@@ -36,6 +39,14 @@ class StructuredMerge:
     ) -> dict[ManagerId, VersionedSet]:
         """Raises Unkeyed, TypedError."""
         return self.updater.update(self.form.typed(live), self.form.typed(new), managers, manager)
+
+    def first_fields(self, new: Json) -> FieldSet:
+        """Return the fields of a new object that its creator owns. Raises Unkeyed, TypedError."""
+        if not self._first_fields:
+            empty = self.form.served(self.form.decoder.empty)
+            of_kind = FirstFields(self.form.decoder.atom, empty, unowned=UNOWNED, ignored=self.reset_fields)
+            self._first_fields.append(of_kind)
+        return self._first_fields[0](self.form.typed(new).value)
 
     def apply(
         self, live: Json, patch: Json, managers: Mapping[ManagerId, VersionedSet], manager: ManagerId, *, force: bool

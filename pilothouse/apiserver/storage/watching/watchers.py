@@ -22,18 +22,18 @@ class StoreWatcher(Protocol):
 class StoreWatchers:
     def __init__(self) -> None:
         self._by_prefix: dict[str, dict[StoreWatcher, None]] = {}
-        self._lengths: tuple[int, ...] = ()  # of the prefixes: looking a key's up beats comparing it with each
+        self._lengths: tuple[int, ...] = ()  # of those prefixes that do not end in a slash, as few do not
 
     def add(self, watcher: StoreWatcher) -> None:
         self._by_prefix.setdefault(watcher.prefix, {})[watcher] = None
-        self._lengths = tuple({len(prefix) for prefix in self._by_prefix})
+        self._measure()
 
     def discard(self, watcher: StoreWatcher) -> None:
         same = self._by_prefix.get(watcher.prefix, {})
         same.pop(watcher, None)
         if not same:
             self._by_prefix.pop(watcher.prefix, None)
-            self._lengths = tuple({len(prefix) for prefix in self._by_prefix})
+            self._measure()
 
     def publish(self, events: Iterable[Event]) -> None:
         for event in events:
@@ -45,8 +45,16 @@ class StoreWatchers:
             for watcher in list(same):
                 watcher.end(reason)
 
+    def _measure(self) -> None:
+        self._lengths = tuple({len(prefix) for prefix in self._by_prefix if not prefix.endswith("/")})
+
     def _concerned(self, key: str) -> Iterator[StoreWatcher]:
-        for length in self._lengths:
-            if length <= len(key):
-                # A copy, because a watcher that falls behind leaves.
-                yield from tuple(self._by_prefix.get(key[:length], ()))
+        """Looks the beginnings of the key up, which beats comparing it with each prefix."""
+        ends = [length for length in self._lengths if length <= len(key) and key[length - 1 : length] != "/"]
+        end = key.find("/") + 1
+        while end:
+            ends.append(end)
+            end = key.find("/", end) + 1
+        for end in ends:
+            # A copy, because a watcher that falls behind leaves.
+            yield from tuple(self._by_prefix.get(key[:end], ()))

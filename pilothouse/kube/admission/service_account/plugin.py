@@ -50,11 +50,13 @@ class ServiceAccount:
         pod = _written_pod(attributes)
         if pod is None or attributes.operation is not Operation.CREATE:
             return
-        if not is_mirror_pod(pod):
-            await self._complete(attributes, pod)
-        await self.validate(attributes)
+        if is_mirror_pod(pod):
+            _validate_mirror(attributes, pod["spec"])
+        else:
+            _refuse(attributes, await self._completed(attributes, pod), unreferenced_secret, pod)
 
-    async def _complete(self, attributes: Attributes, pod: Json) -> None:
+    async def _completed(self, attributes: Attributes, pod: Json) -> Json:
+        """Return the account of the pod, which now has all that comes with one."""
         spec = pod["spec"]
         if not spec.get("serviceAccountName"):
             spec["serviceAccountName"] = spec["serviceAccount"] = DEFAULT
@@ -63,6 +65,7 @@ class ServiceAccount:
             _mount_token(spec)
         if not spec.get("imagePullSecrets") and (secrets := account.get("imagePullSecrets")):
             spec["imagePullSecrets"] = [{"name": secret["name"]} for secret in secrets]
+        return account
 
     async def validate(self, attributes: Attributes) -> None:
         pod = _written_pod(attributes)
@@ -86,10 +89,9 @@ class ServiceAccount:
 
     async def _account_of(self, attributes: Attributes, name: str) -> Json:
         """The default one is made by a controller, soon after its namespace, and waited for."""
-        pause = random.uniform(0.1, 0.2)
         for attempt in range(_ATTEMPTS if name == DEFAULT else 1):
             if attempt:
-                await asyncio.sleep(pause)
+                await asyncio.sleep(random.uniform(0.1, 0.2))
             if (found := await self._get(attributes.namespace, name)) is not None:
                 return found
         why = invalid_resource_name(name) or f"serviceaccount {quote(name)} not found"

@@ -1,0 +1,1 @@
+"""CronJobs: jobs that are made when the clock says so."""

@@ -1,0 +1,199 @@
+"""One look at a CronJob: what became of its jobs, and whether the next one is to be made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from pilothouse.client.events.event import NORMAL, WARNING
+from pilothouse.client.events.recorder import EventRecorder
+from pilothouse.client.rest.client import Client
+from pilothouse.client.rest.options import DeleteOptions
+from pilothouse.client.rest.resource import ResourceClient
+from pilothouse.controllers.cronjob.jobs import (
+    active_jobs,
+    add_active,
+    finished,
+    has_run,
+    is_active,
+    new_job,
+    note_success,
+    oldest_first,
+    remove_active,
+)
+from pilothouse.controllers.cronjob.timing import Missed, NeverDue, due_time, schedule_of, seconds_to_next
+from pilothouse.controllers.namespace_state import is_refusal_of_terminating_namespace
+from pilothouse.controllers.resources import CRON_JOBS, JOBS
+from pilothouse.controllers.workloads.owners import is_controlled_by
+from pilothouse.machinery.cron.parser import ScheduleError
+from pilothouse.machinery.cron.schedule import Schedule
+from pilothouse.machinery.cron.time_zones import TimeZoneError, load_location
+from pilothouse.machinery.errors import AlreadyExists, NotFound
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of, uid_of
+from pilothouse.machinery.status_error import PilothouseError, StatusError
+from pilothouse.machinery.times import format_time
+
+_LIMITS = {"Complete": "successfulJobsHistoryLimit", "Failed": "failedJobsHistoryLimit"}
+_DOCS = "https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/"
+
+
+class CannotReplace(PilothouseError):
+    """A job that is to make room for the next could not be deleted."""
+
+
+class CronJobRuns:
+    def __init__(self, client: Client, recorder: EventRecorder) -> None:
+        self._client = client
+        self._recorder = recorder
+
+    async def run(self, cron: Json, jobs: Sequence[Json], now: datetime) -> float | None:
+        """Change the CronJob's status as it goes on, and return when to look again, in seconds.
+
+        None if only a change of its spec can make a difference. Raises StatusError, CannotReplace.
+        """
+        await self._clean_up(cron, jobs)
+        await self._note_jobs(cron, jobs)
+        await self._forget_missing(cron, {uid_of(job) for job in jobs})
+        if metadata(cron).get("deletionTimestamp") or not self._has_valid_zone(cron) or cron["spec"].get("suspend"):
+            return None
+        schedule = self._schedule(cron)
+        return None if schedule is None else await self._run_if_due(cron, schedule, now)
+
+    def _jobs_in(self, cron: Json) -> ResourceClient:
+        return self._client.for_resource(JOBS, namespace=namespace_of(cron))
+
+    async def _clean_up(self, cron: Json, jobs: Sequence[Json]) -> None:
+        """Delete the oldest of those that have finished, beyond as many as are to be kept."""
+        for outcome, field in _LIMITS.items():
+            ended = [job for job in jobs if finished(job) == outcome]
+            if (limit := cron["spec"].get(field)) is not None and len(ended) > limit:
+                for job in oldest_first(ended)[: len(ended) - limit]:
+                    await self._delete(cron, job)
+
+    async def _delete(self, cron: Json, job: Json) -> bool:
+        try:
+            await self._jobs_in(cron).delete(name_of(job), DeleteOptions(propagation_policy="Background"))
+        except StatusError as error:
+            self._recorder.event(cron, WARNING, "FailedDelete", f"Deleted job: {error}")
+            return False
+        remove_active(cron, uid_of(job))
+        self._recorder.event(cron, NORMAL, "SuccessfulDelete", f"Deleted job {name_of(job)}")
+        return True
+
+    async def _note_jobs(self, cron: Json, jobs: Sequence[Json]) -> None:
+        for job in jobs:
+            known, outcome = is_active(cron, uid_of(job)), finished(job)
+            if outcome and known:
+                remove_active(cron, uid_of(job))
+                told = f"Saw completed job: {name_of(job)}, condition: {outcome}"
+                self._recorder.event(cron, NORMAL, "SawCompletedJob", told)
+            if outcome == "Complete":
+                note_success(cron, job)
+            if not outcome and not known:
+                await self._note_unexpected(cron, job)
+
+    async def _note_unexpected(self, cron: Json, job: Json) -> None:
+        """The cache may not know yet what was written when the job was made."""
+        fresh = await self._client.for_resource(CRON_JOBS, namespace=namespace_of(cron)).get(name_of(cron))
+        if is_active(fresh, uid_of(job)):
+            cron.update(fresh)
+            return
+        told = f"Saw a job that the controller did not create or forgot: {name_of(job)}"
+        self._recorder.event(cron, WARNING, "UnexpectedJob", told)
+
+    async def _forget_missing(self, cron: Json, there: set[str]) -> None:
+        for reference in active_jobs(cron):
+            if reference["uid"] in there:
+                continue
+            try:
+                await self._jobs_in(cron).get(reference["name"])
+            except NotFound:
+                told = f"Active job went missing: {reference['name']}"
+                self._recorder.event(cron, NORMAL, "MissingJob", told)
+                remove_active(cron, reference["uid"])
+
+    def _has_valid_zone(self, cron: Json) -> bool:
+        zone = cron["spec"].get("timeZone")
+        try:
+            load_location(zone or "")
+        except TimeZoneError as error:
+            self._recorder.event(cron, WARNING, "UnknownTimeZone", f"invalid timeZone: {quote(zone)}: {error}")
+            return False
+        return True
+
+    def _schedule(self, cron: Json) -> Schedule | None:
+        text = cron["spec"]["schedule"]
+        if "TZ" in text:
+            told = f"CRON_TZ or TZ used in schedule {quote(text)} is not officially supported, see {_DOCS} for more"
+            self._recorder.event(cron, WARNING, "UnsupportedSchedule", f"{told} details")
+        try:
+            return schedule_of(cron)
+        except ScheduleError as error:
+            told = f"unparseable schedule: {quote(text)} : {error}"
+            self._recorder.event(cron, WARNING, "UnparseableSchedule", told)
+            return None
+
+    async def _run_if_due(self, cron: Json, schedule: Schedule, now: datetime) -> float | None:
+        try:
+            due = due_time(cron, schedule, now)
+        except NeverDue as error:
+            told = f"invalid schedule: {cron['spec']['schedule']} : {error}"
+            self._recorder.event(cron, WARNING, "InvalidSchedule", told)
+            return None
+        if due.time is not None and due.missed is Missed.MANY:
+            told = "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew"
+            self._recorder.event(cron, WARNING, "TooManyMissedTimes", told)
+        if due.time is not None and self._may_start(cron, due.time, now) and not await self._start(cron, due.time):
+            return None
+        return seconds_to_next(cron, schedule, now)
+
+    def _may_start(self, cron: Json, due: datetime, now: datetime) -> bool:
+        deadline = cron["spec"].get("startingDeadlineSeconds")
+        if deadline is not None and due + timedelta(seconds=deadline) < now:
+            told = f"Missed scheduled time to start a job: {due.astimezone(UTC):%a, %d %b %Y %H:%M:%S +0000}"
+            self._recorder.event(cron, WARNING, "MissSchedule", told)
+            return False
+        if has_run(cron, due):
+            return False
+        if cron["spec"].get("concurrencyPolicy") == "Forbid" and active_jobs(cron):
+            told = "Not starting job because prior execution is running and concurrency policy is Forbid"
+            self._recorder.event(cron, NORMAL, "JobAlreadyActive", told)
+            return False
+        return True
+
+    async def _start(self, cron: Json, due: datetime) -> bool:
+        """Return False if the job was made before, by this CronJob or by another."""
+        if cron["spec"].get("concurrencyPolicy") == "Replace":
+            await self._make_room(cron)
+        job = await self._create(cron, new_job(cron, due))
+        if job is None:
+            return False
+        add_active(cron, job)
+        cron["status"]["lastScheduleTime"] = format_time(due)
+        return True
+
+    async def _make_room(self, cron: Json) -> None:
+        for reference in active_jobs(cron):
+            try:
+                job = await self._jobs_in(cron).get(reference["name"])
+            except StatusError as error:
+                self._recorder.event(cron, WARNING, "FailedGet", f"Get job: {error}")
+                raise
+            if not await self._delete(cron, job):
+                raise CannotReplace(f"could not replace job {namespace_of(job)}/{name_of(job)}")
+
+    async def _create(self, cron: Json, wanted: Json) -> Json | None:
+        """Return the job that the status is to tell of."""
+        jobs = self._jobs_in(cron)
+        try:
+            job = await jobs.create(wanted)
+        except AlreadyExists:
+            job = await jobs.get(name_of(wanted))
+            return job if is_controlled_by(job, cron) and not is_active(cron, uid_of(job)) else None
+        except StatusError as error:
+            if not is_refusal_of_terminating_namespace(error):
+                self._recorder.event(cron, WARNING, "FailedCreate", f"Error creating job: {error}")
+            raise
+        self._recorder.event(cron, NORMAL, "SuccessfulCreate", f"Created job {name_of(job)}")
+        return job

@@ -1,0 +1,42 @@
+"""Not deleting and making anew a pod again and again that a node refuses: each time it takes longer."""
+
+from __future__ import annotations
+
+from pilothouse.client.clock import Clock
+from pilothouse.machinery.dataclass import dataclass
+
+_FIRST, _LONGEST = 1.0, 15 * 60.0
+_FORGOTTEN_AFTER = 2 * _LONGEST
+
+
+@dataclass(slots=True)
+class _Wait:
+    seconds: float
+    since: float
+
+
+class FailedPodsBackoff:
+    """Waits by key, which begin with a second and double up to a quarter of an hour."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._waits: dict[str, _Wait] = {}
+
+    def seconds_to_wait(self, key: str) -> float | None:
+        """Return the length of the wait that is not over yet; None if nothing must wait."""
+        wait, now = self._waits.get(key), self._clock.now()
+        if wait is None or now - wait.since >= wait.seconds:
+            return None
+        return wait.seconds
+
+    def begin(self, key: str) -> None:
+        """Begin a wait that is twice as long as the last; half an hour after that one it is short again."""
+        last, now = self._waits.get(key), self._clock.now()
+        is_first = last is None or now - last.since > _FORGOTTEN_AFTER
+        seconds = _FIRST if is_first or last is None else min(2 * last.seconds, _LONGEST)
+        self._waits[key] = _Wait(seconds, now)
+
+    def forget_old(self) -> None:
+        """Drop the waits that make no difference any more."""
+        now = self._clock.now()
+        self._waits = {key: wait for key, wait in self._waits.items() if now - wait.since <= _FORGOTTEN_AFTER}

@@ -1,0 +1,62 @@
+"""On which nodes the pods of a DaemonSet shall run, and on which they may stay."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from pilothouse.apiserver.server.features import enabled
+from pilothouse.controllers.daemon.pod_template import daemon_tolerations
+from pilothouse.machinery.objects import Json, name_of
+from pilothouse.machinery.scheduling.node_affinity import required_node_affinity
+from pilothouse.machinery.scheduling.tolerations import NO_EXECUTE, first_untolerated
+
+
+class Fit(NamedTuple):
+    should_run: bool
+    """Whether a pod is to be made for the node."""
+    may_stay: bool
+    """Whether a pod that runs there is left alone."""
+
+
+_FITS, _STAYS, _NEVER = Fit(True, True), Fit(False, True), Fit(False, False)
+
+
+class NodeFit:
+    """What a DaemonSet's template asks of nodes, read once for many of them."""
+
+    def __init__(self, daemon_set: Json) -> None:
+        spec = daemon_set["spec"]["template"]["spec"]
+        self._node_name = spec.get("nodeName") or ""
+        self._affinity = required_node_affinity({"spec": spec})
+        self._tolerations = daemon_tolerations(spec)
+        self._comparisons = enabled("TaintTolerationComparisonOperators")
+
+    def of(self, node: Json) -> Fit:
+        """A taint that only forbids scheduling lets pods stay."""
+        if self._node_name and self._node_name != name_of(node):
+            return _NEVER
+        if not self._affinity.matches(node):
+            return _NEVER
+        taints = (node.get("spec") or {}).get("taints")
+        if not taints or first_untolerated(taints, self._tolerations, comparisons=self._comparisons) is None:
+            return _FITS
+        drives_out = first_untolerated(taints, self._tolerations, {NO_EXECUTE}, comparisons=self._comparisons)
+        return _STAYS if drives_out is None else _NEVER
+
+
+class NodeFits:
+    """The fits of all DaemonSets, each read again only when its spec has changed."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[int, NodeFit]] = {}
+
+    def of(self, daemon_set: Json) -> NodeFit:
+        meta = daemon_set["metadata"]
+        uid, generation = meta["uid"], meta.get("generation") or 0
+        known = self._known.get(uid)
+        if known is None or known[0] != generation:
+            known = self._known[uid] = (generation, NodeFit(daemon_set))
+        return known[1]
+
+    def forget(self, daemon_set: Json) -> None:
+        self._known.pop(daemon_set["metadata"]["uid"], None)

@@ -1,0 +1,86 @@
+"""Which nodes need a pod, and which pods must go, whatever revision they are of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import field
+from typing import TypeAlias
+
+from pilothouse.client.events.event import NORMAL, WARNING
+from pilothouse.controllers.daemon.node_fit import Fit
+from pilothouse.controllers.daemon.view import DaemonView, oldest_first
+from pilothouse.controllers.workloads.pod_state import has_ended, is_deleted, is_ready, node_name
+from pilothouse.controllers.workloads.template_hash import CONTROLLER_REVISION_HASH
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.objects import Json, labels_of, name_of, namespace_of
+
+MayReplace: TypeAlias = Callable[[str], bool]
+"""Whether a failed pod on the node of this name may be deleted now, or must wait."""
+
+
+@dataclass(slots=True)
+class Plan:
+    nodes: list[str] = field(default_factory=list)
+    """Those for which a pod is to be made."""
+    pods: list[Json] = field(default_factory=list)
+    """Those that are to be deleted."""
+    told: list[tuple[str, str, str]] = field(default_factory=list)
+    """The events about it: type, reason, message."""
+
+
+def plan_placement(view: DaemonView, may_replace: MayReplace) -> Plan:
+    """Return what must be done for one pod, and no other, to be on each node that fits."""
+    plan = Plan()
+    for node, fit in view.fits.items():
+        pods = view.pods.get(node)
+        if fit.should_run and pods is None:
+            plan.nodes.append(node)
+        elif fit.may_stay:
+            running = [*_still_running(node, pods or (), plan, may_replace)]
+            _prune(view, node, fit, running, plan)
+        elif pods is not None:
+            plan.pods += [pod for pod in pods if not is_deleted(pod)]
+    for node, stranded in view.pods.items():
+        if node not in view.fits:  # nobody else deletes what waits for a node that is gone
+            plan.pods += [pod for pod in stranded if not node_name(pod)]
+    return plan
+
+
+def _still_running(node: str, pods: Iterable[Json], plan: Plan, may_replace: MayReplace) -> Iterator[Json]:
+    """Yield the pods that are neither going nor ended; those that ended must go."""
+    for pod in pods:
+        if is_deleted(pod):
+            continue
+        if not has_ended(pod):
+            yield pod
+        elif pod["status"]["phase"] == "Succeeded":
+            told = f"Found succeeded daemon pod {_where(pod, node)}, will try to delete it"
+            plan.told.append((NORMAL, "SucceededDaemonPod", told))
+            plan.pods.append(pod)
+        elif may_replace(node):
+            told = f"Found failed daemon pod {_where(pod, node)}, will try to kill it"
+            plan.told.append((WARNING, "FailedDaemonPod", told))
+            plan.pods.append(pod)
+
+
+def _where(pod: Json, node: str) -> str:
+    return f"{namespace_of(pod)}/{name_of(pod)} on node {node}"
+
+
+def _prune(view: DaemonView, node: str, fit: Fit, running: Sequence[Json], plan: Plan) -> None:
+    """One pod may stay; with a surge, an old and a new one, until the new one is available or the old one is not."""
+    if len(running) > 1:
+        ordered = oldest_first(running)
+        plan.pods += _excess_in_surge(view, ordered) if view.allows_surge else ordered[1:]
+    elif not running and view.allows_surge and fit.should_run:
+        plan.nodes.append(node)
+
+
+def _excess_in_surge(view: DaemonView, ordered: Sequence[Json]) -> list[Json]:
+    is_new = [labels_of(pod).get(CONTROLLER_REVISION_HASH) == view.digest for pod in ordered]
+    new = next((pod for pod, new in zip(ordered, is_new, strict=True) if new), None)
+    old = next((pod for pod, new in zip(ordered, is_new, strict=True) if not new), None)
+    excess = [pod for pod in ordered if pod is not new and pod is not old]
+    if new is not None and old is not None and (not is_ready(old) or view.is_available(new)):
+        excess.append(old)
+    return excess

@@ -1,0 +1,85 @@
+"""The pods of a DaemonSet: each is made for one node, which its affinity names, and stays there in times of trouble."""
+
+from __future__ import annotations
+
+from pilothouse.controllers.workloads.template_hash import CONTROLLER_REVISION_HASH
+from pilothouse.machinery.integers import parse_int64
+from pilothouse.machinery.objects import Json, annotations_of, labels_of
+from pilothouse.machinery.scheduling.node_affinity import node_affinity_of
+from pilothouse.machinery.scheduling.tolerations import NO_EXECUTE, NO_SCHEDULE, with_toleration
+
+GENERATION_ANNOTATION = "deprecated.daemonset.template.generation"
+GENERATION_LABEL = "pod-template-generation"
+
+_NODE_NAME = "metadata.name"
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_TOLERATED = (
+    ("not-ready", NO_EXECUTE),
+    ("unreachable", NO_EXECUTE),
+    ("disk-pressure", NO_SCHEDULE),
+    ("memory-pressure", NO_SCHEDULE),
+    ("pid-pressure", NO_SCHEDULE),
+    ("unschedulable", NO_SCHEDULE),
+)
+_TOLERATED_ON_HOST_NETWORK = (("network-unavailable", NO_SCHEDULE),)
+
+
+def daemon_tolerations(spec: Json) -> list[Json]:
+    """Return the tolerations of the pod's spec with those that every daemon has."""
+    tolerations: list[Json] = list(spec.get("tolerations") or ())
+    for name, effect in _TOLERATED + (_TOLERATED_ON_HOST_NETWORK if spec.get("hostNetwork") else ()):
+        added = {"key": f"node.kubernetes.io/{name}", "operator": "Exists", "effect": effect}
+        tolerations = with_toleration(tolerations, added)
+    return tolerations
+
+
+def template_generation(daemon_set: Json) -> int | None:
+    """Return the number that extensions/v1beta1 counted templates by; None if there is none, or nonsense."""
+    text = annotations_of(daemon_set).get(GENERATION_ANNOTATION)
+    try:
+        return None if text is None else parse_int64(text)
+    except ValueError:
+        return None
+
+
+def daemon_template(daemon_set: Json, digest: str) -> Json:
+    """Return the template of the set's pods with the labels of this revision and the tolerations of a daemon."""
+    template = daemon_set["spec"]["template"]
+    labels = dict(labels_of(template))
+    if (generation := template_generation(daemon_set)) is not None:
+        labels[GENERATION_LABEL] = str(generation)
+    if digest:
+        labels[CONTROLLER_REVISION_HASH] = digest
+    spec = {**template["spec"], "tolerations": daemon_tolerations(template["spec"])}
+    return {**template, "metadata": {**(template.get("metadata") or {}), "labels": labels}, "spec": spec}
+
+
+def template_on_node(template: Json, node: str) -> Json:
+    """Return the template of a pod that can run on this node only, in place of all that it required of nodes."""
+    only = {"matchFields": [{"key": _NODE_NAME, "operator": "In", "values": [node]}]}
+    required = {**(node_affinity_of(template).get(_REQUIRED) or {}), "nodeSelectorTerms": [only]}
+    affinity = {
+        **(template["spec"].get("affinity") or {}),
+        "nodeAffinity": {**node_affinity_of(template), _REQUIRED: required},
+    }
+    return {**template, "spec": {**template["spec"], "affinity": affinity}}
+
+
+def target_node(pod: Json) -> str | None:
+    """Return the node that the pod runs on, or was made for; None if it was made for none."""
+    if node := (pod.get("spec") or {}).get("nodeName"):
+        return str(node)
+    for term in (node_affinity_of(pod).get(_REQUIRED) or {}).get("nodeSelectorTerms") or ():
+        for expression in term.get("matchFields") or ():
+            if expression.get("key") == _NODE_NAME and expression.get("operator") == "In":
+                values = expression.get("values") or []
+                return str(values[0]) if len(values) == 1 else None
+    return None
+
+
+def is_updated(pod: Json, digest: str, generation: int | None) -> bool:
+    """Whether the pod is of the revision with this hash, or of the template with this number."""
+    labels = labels_of(pod)
+    if digest and labels.get(CONTROLLER_REVISION_HASH) == digest:
+        return True
+    return generation is not None and labels.get(GENERATION_LABEL) == str(generation)

@@ -1,0 +1,31 @@
+"""How many pods of a DaemonSet an update may take away, or add, at once."""
+
+from __future__ import annotations
+
+from pilothouse.machinery.objects import Json
+
+
+def is_rolling(daemon_set: Json) -> bool:
+    return _strategy(daemon_set).get("type") == "RollingUpdate"
+
+
+def max_surge(daemon_set: Json, desired: int) -> int:
+    """Return how many nodes may have an old and a new pod at once; a percentage is rounded up."""
+    return _scaled(daemon_set, "maxSurge", desired)
+
+
+def max_unavailable(daemon_set: Json, desired: int) -> int:
+    """Return how many nodes may be without an available pod: one, if neither this nor a surge would be allowed."""
+    allowed = _scaled(daemon_set, "maxUnavailable", desired)
+    return 1 if desired > 0 and allowed == 0 and max_surge(daemon_set, desired) == 0 else allowed
+
+
+def _scaled(daemon_set: Json, limit: str, total: int) -> int:
+    if not is_rolling(daemon_set):
+        return 0
+    value = (_strategy(daemon_set).get("rollingUpdate") or {}).get(limit) or 0
+    return -(-int(value.removesuffix("%")) * total // 100) if isinstance(value, str) else int(value)
+
+
+def _strategy(daemon_set: Json) -> Json:
+    return daemon_set["spec"].get("updateStrategy") or {}

@@ -1,0 +1,64 @@
+"""What is known of a DaemonSet at one moment: its nodes, whether they fit, and the pods that were made for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field
+from datetime import datetime
+
+from pilothouse.controllers.daemon.node_fit import Fit
+from pilothouse.controllers.daemon.pod_template import is_updated, target_node, template_generation
+from pilothouse.controllers.daemon.strategy import max_surge
+from pilothouse.controllers.workloads.pod_state import has_ended, is_available, is_deleted, node_name
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.objects import Json, metadata, name_of
+
+
+@dataclass(frozen=True, slots=True)
+class DaemonView:
+    daemon_set: Json
+    digest: str
+    """The hash of the present revision."""
+    fits: Mapping[str, Fit]
+    """Of every node, by its name."""
+    pods: Mapping[str, Sequence[Json]]
+    """By the name of the node that they were made for, which may be gone."""
+    now: datetime
+    min_ready_seconds: int = field(init=False)
+    allows_surge: bool = field(init=False)
+    """Whether a node may have an old and a new pod at once."""
+    _generation: int | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "min_ready_seconds", int(self.daemon_set["spec"].get("minReadySeconds") or 0))
+        object.__setattr__(self, "allows_surge", max_surge(self.daemon_set, 1) > 0)
+        object.__setattr__(self, "_generation", template_generation(self.daemon_set))
+
+    @property
+    def desired(self) -> int:
+        """The number of nodes on which a pod shall run."""
+        return sum(fit.should_run for fit in self.fits.values())
+
+    def is_available(self, pod: Json) -> bool:
+        return is_available(pod, self.min_ready_seconds, self.now)
+
+    def is_updated(self, pod: Json) -> bool:
+        return is_updated(pod, self.digest, self._generation)
+
+
+def by_node(pods: Iterable[Json]) -> dict[str, list[Json]]:
+    """Return the pods by the nodes that they were made for, without those that have ended and are being deleted."""
+    found: dict[str, list[Json]] = {}
+    for pod in pods:
+        if has_ended(pod) and is_deleted(pod):
+            continue
+        if (node := target_node(pod)) is not None:
+            found.setdefault(node, []).append(pod)
+    return found
+
+
+def oldest_first(pods: Iterable[Json]) -> list[Json]:
+    """Return the pods by their age; those that are on no node yet come last."""
+    return sorted(
+        pods, key=lambda pod: (not node_name(pod), metadata(pod).get("creationTimestamp") or "", name_of(pod))
+    )

@@ -1,0 +1,185 @@
+"""deployment-controller: rolls out, scales and remembers the pod templates of deployments."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime
+
+from pilothouse.client.controller.runner import Controller, Requeue, TryAgain
+from pilothouse.client.events.event import EventSource
+from pilothouse.client.events.recorder import EventRecorder
+from pilothouse.controllers.context import ControllerContext
+from pilothouse.controllers.deployment.actions import Actions, working_copy
+from pilothouse.controllers.deployment.cleanup import clean_up
+from pilothouse.controllers.deployment.conditions import (
+    DEADLINE_EXCEEDED,
+    PAUSED,
+    PROGRESSING,
+    RESUMED,
+    condition_of,
+    new_condition,
+    set_condition,
+)
+from pilothouse.controllers.deployment.fenceposts import RECREATE, strategy_of
+from pilothouse.controllers.deployment.new_replica_set import bring_up_to_date
+from pilothouse.controllers.deployment.notifications import Notifications
+from pilothouse.controllers.deployment.progress import rollout_status
+from pilothouse.controllers.deployment.replica_sets import ReplicaSets, sorted_out
+from pilothouse.controllers.deployment.rollback import roll_back, rollback_revision
+from pilothouse.controllers.deployment.rollouts import recreate, roll
+from pilothouse.controllers.deployment.scaling import is_resized, scale
+from pilothouse.controllers.deployment.status import calculated_status, progress_deadline, seconds_until_check
+from pilothouse.controllers.namespace_state import is_refusal_of_terminating_namespace
+from pilothouse.controllers.resources import DEPLOYMENTS, PODS, REPLICA_SETS
+from pilothouse.controllers.workloads.owners import CONTROLLER_UID_INDEX, controlled_or_orphaned, index_by_controller
+from pilothouse.controllers.workloads.ref_manager import CannotAdopt, ControllerRefManager
+from pilothouse.machinery.errors import AlreadyExists, Conflict, NotFound
+from pilothouse.machinery.objects import Json, metadata, uid_of
+from pilothouse.machinery.selectors.label_selector import from_label_selector
+from pilothouse.machinery.status_error import StatusError
+
+_MAX_RETRIES = 15
+_SELECTING_ALL = "This deployment is selecting all pods. A non-empty selector is required."
+
+
+async def run(context: ControllerContext) -> None:
+    await DeploymentController(context).run()
+
+
+class DeploymentController:
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
+        self._deployments, self._replica_sets = context.informer(DEPLOYMENTS), context.informer(REPLICA_SETS)
+        self._pods = context.informer(PODS)
+        for informer in (self._replica_sets, self._pods):
+            index_by_controller(informer)
+        self._queue = context.queue("deployment", str)
+        self._recorder = EventRecorder(context.client, EventSource("deployment-controller"), clock=context.clock)
+        self._actions = Actions(context.client, self._recorder, context.clock)
+
+    async def run(self) -> None:
+        caches = (self._deployments, self._replica_sets, self._pods)
+        notifications = Notifications(
+            self._queue, deployments=self._deployments, replica_sets=self._replica_sets, pods=self._pods
+        )
+        self._deployments.add_event_handler(notifications.of_deployments())
+        self._replica_sets.add_event_handler(notifications.of_replica_sets())
+        self._pods.add_event_handler(notifications.of_pods())
+        controller = Controller(
+            "deployment",
+            self._sync,
+            caches=caches,
+            workers=5,
+            queue=self._queue,
+            max_retries=_MAX_RETRIES,
+            clock=self._context.clock,
+        )
+        async with asyncio.TaskGroup() as tasks:
+            for running in (controller.run(), self._recorder.run()):
+                tasks.create_task(running)
+
+    async def _sync(self, key: str) -> Requeue | None:
+        cached = self._deployments.indexer.get_by_key(key)
+        if cached is None:
+            return None
+        try:
+            return await self._reconcile(key, working_copy(cached))
+        except (AlreadyExists, CannotAdopt, Conflict) as error:
+            raise TryAgain(str(error)) from error
+        except NotFound:
+            # The deployment or one of its sets was deleted meanwhile, which brings it here again.
+            return None
+        except StatusError as error:
+            if is_refusal_of_terminating_namespace(error):
+                return None
+            raise
+
+    async def _reconcile(self, key: str, deployment: Json) -> Requeue | None:
+        if deployment["spec"].get("selector") == {}:
+            await self._refuse(deployment)
+            return None
+        sets = sorted_out(deployment, await self._claimed(deployment))
+        if metadata(deployment).get("deletionTimestamp"):
+            await bring_up_to_date(self._actions, deployment, sets)
+            await self._write_status(deployment, calculated_status(deployment, sets, self._now))
+            return None
+        await self._tell_pause(deployment)
+        await bring_up_to_date(self._actions, deployment, sets)
+        revision = rollback_revision(deployment)
+        if deployment["spec"].get("paused") or (revision is None and is_resized(deployment, sets)):
+            await self._scale(deployment, sets)
+        elif revision is not None:
+            await roll_back(self._actions, deployment, sets, revision)
+        else:
+            return await self._roll_out(key, deployment, sets)
+        return None
+
+    async def _refuse(self, deployment: Json) -> None:
+        self._actions.warn(deployment, "SelectingAll", _SELECTING_ALL)
+        status, generation = deployment["status"], metadata(deployment).get("generation") or 0
+        if (status.get("observedGeneration") or 0) < generation:
+            status["observedGeneration"] = generation
+            await self._actions.write_status(deployment)
+
+    async def _claimed(self, deployment: Json) -> list[Json]:
+        """Raises InvalidSelector, CannotAdopt, StatusError."""
+        claims = ControllerRefManager(
+            self._context.client,
+            REPLICA_SETS,
+            deployment,
+            from_label_selector(deployment["spec"]["selector"]),
+            read_owner=lambda: self._actions.read(deployment),
+        )
+        return await claims.claim(controlled_or_orphaned(self._replica_sets, deployment))
+
+    async def _tell_pause(self, deployment: Json) -> None:
+        """A deployment that goes on is given all of its deadline; one that has exceeded it keeps saying so."""
+        reason = (condition_of(deployment["status"], PROGRESSING) or {}).get("reason")
+        is_paused, was_paused = bool(deployment["spec"].get("paused")), reason == PAUSED
+        if progress_deadline(deployment) is None or reason == DEADLINE_EXCEEDED or is_paused == was_paused:
+            return
+        said = (PAUSED, "Deployment is paused") if is_paused else (RESUMED, "Deployment is resumed")
+        set_condition(deployment["status"], new_condition(PROGRESSING, "Unknown", *said, self._now))
+        await self._actions.write_status(deployment)
+
+    async def _scale(self, deployment: Json, sets: ReplicaSets) -> None:
+        await scale(self._actions, deployment, sets)
+        if deployment["spec"].get("paused") and rollback_revision(deployment) is None:
+            await clean_up(self._actions, deployment, sets.old)
+        await self._write_status(deployment, calculated_status(deployment, sets, self._now))
+
+    async def _roll_out(self, key: str, deployment: Json, sets: ReplicaSets) -> Requeue | None:
+        if strategy_of(deployment) == RECREATE:
+            await recreate(self._actions, deployment, sets, self._pods_of)
+        else:
+            await roll(self._actions, deployment, sets)
+        status = rollout_status(deployment, sets, self._now)
+        if await self._write_status(deployment, status):
+            return None
+        return self._check_later(key, deployment, status)
+
+    def _check_later(self, key: str, deployment: Json, status: Json) -> Requeue | None:
+        """A rollout of which nothing more is heard is looked at when its deadline has passed."""
+        seconds = seconds_until_check(deployment, status, self._now)
+        if seconds is None:
+            return None
+        if seconds < 1.0:
+            self._queue.add_rate_limited(key)
+            return None
+        return Requeue(seconds + 1.0)
+
+    async def _write_status(self, deployment: Json, status: Json) -> bool:
+        """Return whether there was anything to write."""
+        if status == deployment["status"]:
+            return False
+        deployment["status"] = status
+        await self._actions.write_status(deployment)
+        return True
+
+    def _pods_of(self, replica_set: Json) -> Sequence[Json]:
+        return self._pods.indexer.by_index(CONTROLLER_UID_INDEX, uid_of(replica_set))
+
+    @property
+    def _now(self) -> datetime:
+        return self._actions.now

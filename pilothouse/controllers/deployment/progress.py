@@ -1,0 +1,82 @@
+"""What the status of a deployment says while a rollout is on: progress, the end of it, the lack of it, failures."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pilothouse.controllers.deployment.conditions import (
+    DEADLINE_EXCEEDED,
+    NEW_REPLICA_SET_AVAILABLE,
+    PROGRESSING,
+    REPLICA_FAILURE,
+    REPLICA_SET_UPDATED,
+    condition_of,
+    failure_of_replica_set,
+    new_condition,
+    remove_condition,
+    set_condition,
+)
+from pilothouse.controllers.deployment.replica_sets import ReplicaSets
+from pilothouse.controllers.deployment.status import (
+    calculated_status,
+    count,
+    is_complete,
+    is_progressing,
+    is_timed_out,
+    progress_deadline,
+)
+from pilothouse.machinery.objects import Json, name_of
+
+
+def rollout_status(deployment: Json, sets: ReplicaSets, now: datetime) -> Json:
+    """The deployment's status, with its progress and with the failure of one of its sets, if there is any."""
+    status = calculated_status(deployment, sets, now)
+    if progress_deadline(deployment) is None:
+        remove_condition(status, PROGRESSING)
+    elif not _was_complete(deployment, status):
+        _set_progress(deployment, sets.new, status, now)
+    failure = replica_failure(sets)
+    if failure is None:
+        remove_condition(status, REPLICA_FAILURE)
+    else:
+        set_condition(status, failure)
+    return status
+
+
+def replica_failure(sets: ReplicaSets) -> Json | None:
+    """The new set's failure goes before those of the others."""
+    for replica_set in (*((sets.new,) if sets.new else ()), *sets.old):
+        condition = condition_of(replica_set.get("status") or {}, REPLICA_FAILURE)
+        if condition is not None:
+            return failure_of_replica_set(condition)
+    return None
+
+
+def _was_complete(deployment: Json, status: Json) -> bool:
+    """Whether the last rollout was complete and no other is on: then there is no progress to be told."""
+    condition = condition_of(deployment.get("status") or {}, PROGRESSING) or {}
+    is_alone = count(status, "replicas") == count(status, "updatedReplicas")
+    return is_alone and condition.get("reason") == NEW_REPLICA_SET_AVAILABLE
+
+
+def _set_progress(deployment: Json, new: Json | None, status: Json, now: datetime) -> None:
+    name = f'Deployment "{name_of(deployment)}"' if new is None else f'ReplicaSet "{name_of(new)}"'
+    before = deployment.get("status") or {}
+    if is_complete(deployment, status):
+        told = f"{name} has successfully progressed."
+        set_condition(status, new_condition(PROGRESSING, "True", NEW_REPLICA_SET_AVAILABLE, told, now))
+    elif is_progressing(before, status):
+        told = f"{name} is progressing."
+        _renew(status, new_condition(PROGRESSING, "True", REPLICA_SET_UPDATED, told, now))
+    elif is_timed_out(deployment, status, now):
+        told = f"{name} has timed out progressing."
+        set_condition(status, new_condition(PROGRESSING, "False", DEADLINE_EXCEEDED, told, now))
+
+
+def _renew(status: Json, condition: Json) -> None:
+    """Also if it says what it said before: its last update is what the deadline is counted from."""
+    old = condition_of(status, PROGRESSING)
+    if old is not None and old["status"] == condition["status"]:
+        condition = condition | {"lastTransitionTime": old["lastTransitionTime"]}
+    remove_condition(status, PROGRESSING)
+    set_condition(status, condition)

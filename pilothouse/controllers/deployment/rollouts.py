@@ -1,0 +1,93 @@
+"""The two ways to replace old pods with new ones: little by little, or all at once after the old are gone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from pilothouse.controllers.deployment import new_replica_set
+from pilothouse.controllers.deployment.actions import Actions
+from pilothouse.controllers.deployment.cleanup import clean_up
+from pilothouse.controllers.deployment.fenceposts import max_scaled_down, min_available, new_set_size
+from pilothouse.controllers.deployment.replica_sets import ReplicaSets, age, available, size, total, total_size
+from pilothouse.controllers.deployment.status import is_complete
+from pilothouse.controllers.workloads.pod_state import has_ended
+from pilothouse.machinery.objects import Json, uid_of
+from pilothouse.machinery.status_error import StatusError
+
+
+async def roll(actions: Actions, deployment: Json, sets: ReplicaSets) -> None:
+    """One step of a rolling update: the new set grows, or else the old ones shrink. Raises StatusError."""
+    if sets.new is None:
+        await new_replica_set.create(actions, deployment, sets)
+    assert sets.new is not None
+    if await _resize_new(actions, deployment, sets, sets.new):
+        return
+    if await _shrink_old(actions, deployment, sets, sets.new):
+        return
+    if is_complete(deployment, deployment["status"]):
+        await clean_up(actions, deployment, sets.old)
+
+
+async def recreate(
+    actions: Actions, deployment: Json, sets: ReplicaSets, pods_of: Callable[[Json], Sequence[Json]]
+) -> None:
+    """One step of a rollout in which no old pod meets a new one. Raises StatusError."""
+    shrunk = [await actions.scale(deployment, each, 0) for each in sets.active_old]
+    if any(each.is_resized for each in shrunk) or has_old_pods(sets, pods_of):
+        return
+    if sets.new is None:
+        await new_replica_set.create(actions, deployment, sets)
+    assert sets.new is not None
+    await actions.scale(deployment, sets.new, size(deployment))
+    if is_complete(deployment, deployment["status"]):
+        await clean_up(actions, deployment, sets.old)
+
+
+def has_old_pods(sets: ReplicaSets, pods_of: Callable[[Json], Sequence[Json]]) -> bool:
+    """Whether a pod of an old set has not ended, or might not have. Those that are about to go still run."""
+    if total(sets.old, "replicas") > 0:
+        return True
+    return any(not has_ended(pod) for each in sets.old for pod in pods_of(each))
+
+
+async def _resize_new(actions: Actions, deployment: Json, sets: ReplicaSets, new: Json) -> bool:
+    wanted = size(deployment)
+    if size(new) < wanted:
+        wanted = new_set_size(deployment, sets.all, size(new))
+    return (await actions.scale(deployment, new, wanted)).is_resized
+
+
+async def _shrink_old(actions: Actions, deployment: Json, sets: ReplicaSets, new: Json) -> bool:
+    """A refusal is not told here: the sets have changed, which brings the deployment here again."""
+    room = max_scaled_down(deployment, new, sets.old)
+    if total_size(sets.old) == 0 or room <= 0:
+        return False
+    by_uid = {uid_of(each): each for each in sorted(sets.active_old, key=age)}
+    if any(_missing(each) < 0 for each in by_uid.values()):
+        return False  # the last step is not done yet, and counts as available what is about to go
+    try:
+        taken = await _shrink(actions, deployment, by_uid, _missing, room)
+        spare = sum(map(available, (*by_uid.values(), new))) - min_available(deployment)
+        taken += await _shrink(actions, deployment, by_uid, size, spare)
+    except StatusError:
+        return False
+    return taken > 0
+
+
+def _missing(replica_set: Json) -> int:
+    """The pods that are not available: they go first, for nobody has anything of them."""
+    return size(replica_set) - available(replica_set)
+
+
+async def _shrink(
+    actions: Actions, deployment: Json, by_uid: dict[str, Json], dispensable: Callable[[Json], int], at_most: int
+) -> int:
+    """Take pods from the oldest sets first, as many of each as are dispensable; return how many were taken."""
+    left = max(0, at_most)
+    for uid, replica_set in by_uid.items():
+        taken = max(0, min(left, dispensable(replica_set), size(replica_set)))
+        if taken:
+            scaled = await actions.scale(deployment, replica_set, size(replica_set) - taken)
+            by_uid[uid] = scaled.replica_set
+            left -= taken
+    return max(0, at_most) - left

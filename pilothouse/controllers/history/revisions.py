@@ -1,0 +1,95 @@
+"""A ControllerRevision holds a patch that gives its owner a former template back; its name has a hash of that patch.
+
+revision = new_revision(stateful_set, 3, collisions=0)      → web-7d5f8c9b6f, revision 3
+restored(stateful_set, revision)                             → the set with the template of that revision
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import orjson
+
+from pilothouse.controllers.workloads.owners import controller_ref
+from pilothouse.machinery.gofmt import escape_html
+from pilothouse.machinery.names_generator import safe_encode
+from pilothouse.machinery.objects import Json, annotations_of, labels_of, metadata, name_of, namespace_of
+
+HASH_LABEL = "controller.kubernetes.io/hash"
+
+_MAX_PREFIX = 223
+_FNV_OFFSET, _FNV_PRIME = 2166136261, 16777619
+
+
+def template_patch(owner: Json) -> Json:
+    """Return the strategic merge patch that replaces the template of the owner by the one it has now."""
+    return {"spec": {"template": {**owner["spec"]["template"], "$patch": "replace"}}}
+
+
+def restored(owner: Json, revision: Json) -> Json:
+    """Return the owner with the template that the revision holds. Neither of them is changed."""
+    kept = ((revision.get("data") or {}).get("spec") or {}).get("template") or {}
+    template = {field: value for field, value in kept.items() if field != "$patch"}
+    return {**owner, "spec": {**owner["spec"], "template": template}}
+
+
+def holds_template_of(revision: Json, owner: Json) -> bool:
+    """Whether the revision would give the owner the template that it has now."""
+    return bool(revision.get("data") == template_patch(owner))
+
+
+def new_revision(owner: Json, number: int, collisions: int) -> Json:
+    """Return a revision of the owner's present template, whose name has the hash of its data."""
+    digest = data_hash(template_patch(owner), collisions)
+    return named_revision(owner, number, revision_name(name_of(owner), digest), {HASH_LABEL: digest})
+
+
+def named_revision(owner: Json, number: int, name: str, labels: dict[str, str]) -> Json:
+    """Return a revision of the owner's present template; beside these it has the template's labels.
+
+    The keys of its data are sorted: a patch of anything else in it would sort them, and they may never change.
+    """
+    meta: Json = {
+        "name": name,
+        "namespace": namespace_of(owner),
+        "labels": {**labels_of(owner["spec"]["template"]), **labels},
+        "annotations": dict(annotations_of(owner)),
+        "ownerReferences": [controller_ref(owner)],
+    }
+    data = orjson.loads(_canonical(template_patch(owner)))
+    return {"apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": meta, "data": data, "revision": number}
+
+
+def revision_name(prefix: str, digest: str) -> str:
+    """Return the name of a revision; a long prefix is cut, so that the name is at most 253 characters long."""
+    return f"{prefix[:_MAX_PREFIX]}-{digest}"
+
+
+def data_hash(data: Any, collisions: int) -> str:
+    """Return the hash of a revision's data that upstream finds, for this count of collisions with other names."""
+    text = escape_html(_canonical(data).decode()) + str(collisions)
+    digest = _FNV_OFFSET
+    for byte in text.encode():
+        digest = digest * _FNV_PRIME & 0xFFFFFFFF ^ byte
+    return safe_encode(str(digest))
+
+
+def number_of(revision: Json) -> int:
+    return int(revision.get("revision") or 0)
+
+
+def oldest_first(revisions: Iterable[Json]) -> list[Json]:
+    """Return the revisions by number; equal ones by their age, then by name."""
+    return sorted(
+        revisions, key=lambda each: (number_of(each), metadata(each).get("creationTimestamp") or "", name_of(each))
+    )
+
+
+def next_number(ordered: Sequence[Json]) -> int:
+    """Return the number of a revision that comes after these, which are ordered."""
+    return number_of(ordered[-1]) + 1 if ordered else 1
+
+
+def _canonical(data: Any) -> bytes:
+    return orjson.dumps(data, option=orjson.OPT_SORT_KEYS)

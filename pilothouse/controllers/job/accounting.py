@@ -1,0 +1,160 @@
+"""Each pod that ended is counted exactly once, whatever happens in between.
+
+A pod is kept by its finalizer until its job has written down that it ended. So: its uid goes into
+status.uncountedTerminatedPods; then the finalizer goes; then the uid goes, and the number grows by one. Of an indexed
+job the indexes that succeeded are written at once: an index is counted once however often it is seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import field
+
+from pilothouse.controllers.job.conditions import (
+    COMPLETE,
+    FAILED,
+    FAILURE_TARGET,
+    SUCCESS_CRITERIA_MET,
+    ensure_condition,
+    find_true,
+    new_condition,
+)
+from pilothouse.controllers.job.indexes import indexes_of
+from pilothouse.controllers.job.pod_failure_policy import match_failure
+from pilothouse.controllers.job.pods import completion_index, has_failed, has_succeeded, valid_index
+from pilothouse.controllers.job.spec import is_indexed
+from pilothouse.controllers.job.sync_state import SyncState
+from pilothouse.controllers.workloads.pod_state import is_deleted
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.objects import Json, uid_of
+
+MAX_UNCOUNTED = 500
+"""So that the status stays small, and no job keeps the others waiting."""
+
+
+@dataclass(slots=True)
+class Accounts:
+    to_release: list[Json] = field(default_factory=list)
+    """Pods that are written down and may go."""
+    succeeded_indexes: set[int] = field(default_factory=set)
+    changed: bool = False
+    full: bool = False
+    """Whether there are more pods than one sync counts."""
+
+
+def write_down(state: SyncState) -> Accounts:
+    """Put the pods that ended into the status, and return them with whether the status has changed."""
+    accounts = Accounts()
+    pods = sorted(state.pods, key=_by_index) if is_indexed(state.job) else state.pods
+    for pod in filter(state.is_pending, pods):
+        if not _may_go(state, pod):
+            continue
+        accounts.to_release.append(pod)
+        _write_down_pod(state, accounts, pod)
+        uncounted = len(state.uncounted("succeeded")) + len(state.uncounted("failed"))
+        if len(accounts.succeeded_indexes) + uncounted >= MAX_UNCOUNTED:
+            accounts.full = True
+            break
+    if is_indexed(state.job):
+        _write_down_indexes(state, accounts)
+    return accounts
+
+
+def count_released(status: Json, pending: Iterable[str]) -> bool:
+    """Count the pods that were written down and are let go. Return whether there were any."""
+    pending, changed, uncounted = set(pending), False, status["uncountedTerminatedPods"]
+    for outcome in ("succeeded", "failed"):
+        before = uncounted.get(outcome) or []
+        kept = [uid for uid in before if uid in pending]
+        if len(kept) != len(before):
+            status[outcome] = (status.get(outcome) or 0) + len(before) - len(kept)
+            uncounted[outcome] = kept
+            changed = True
+    return changed
+
+
+def announce_end(state: SyncState) -> bool:
+    """Say in the status that the job is to end, before the pods that are the reason may go. Return whether that is new.
+
+    Afterwards `state.finished` is the condition with which it has ended.
+    """
+    if (condition := state.finished) is None:
+        return False
+    type_ = condition["type"]
+    final = {FAILURE_TARGET: FAILED, SUCCESS_CRITERIA_MET: COMPLETE}.get(type_)
+    if final is None:
+        return False
+    state.finished = new_condition(final, condition.get("reason") or "", condition.get("message") or "", state.now)
+    if find_true(state.status, type_) is not None:
+        return False
+    state.status["conditions"] = [*(state.status.get("conditions") or ()), condition]
+    return True
+
+
+def enact_end(state: SyncState) -> bool:
+    """Say in the status that the job has ended, unless pods still terminate or are to be counted. Return whether."""
+    waiting = any(map(state.uncounted, ("succeeded", "failed"))) or state.terminating > 0
+    if state.finished is None or waiting:
+        return False
+    ensure_condition(state.status, state.finished)
+    if state.finished["type"] == COMPLETE:
+        state.status["completionTime"] = state.finished["lastTransitionTime"]
+    return True
+
+
+def _may_go(state: SyncState, pod: Json) -> bool:
+    if is_deleted(state.job) or state.finished is not None or has_succeeded(pod):
+        return True
+    if not has_failed(pod, state.job):
+        return False
+    index = completion_index(pod)
+    kept = None if index is None else state.awaiting_replacement.get(index)
+    return kept is None or uid_of(kept) != uid_of(pod)
+
+
+def _write_down_pod(state: SyncState, accounts: Accounts, pod: Json) -> None:
+    uid, failed = uid_of(pod), state.uncounted("failed")
+    if has_succeeded(pod) and uid not in failed:
+        if is_indexed(state.job):
+            index = valid_index(pod, state.job["spec"]["completions"])
+            if index is not None and index not in state.counted_indexes:
+                accounts.succeeded_indexes.add(index)
+                accounts.changed = True
+        else:
+            accounts.changed |= _add_uncounted(state, "succeeded", uid)
+    elif _counts_as_failed(state, pod):
+        accounts.changed |= _add_uncounted(state, "failed", uid)
+
+
+def _counts_as_failed(state: SyncState, pod: Json) -> bool:
+    """When a job has failed, all its pods that have not ended have failed, too."""
+    job_failed = state.finished is not None and state.finished["type"] != SUCCESS_CRITERIA_MET
+    if not (job_failed or has_failed(pod, state.job)) or not state.has_valid_index(pod):
+        return False
+    return match_failure(state.job, pod).counts
+
+
+def _add_uncounted(state: SyncState, outcome: str, uid: str) -> bool:
+    uncounted = state.uncounted(outcome)
+    if uid in uncounted:
+        return False
+    state.status["uncountedTerminatedPods"][outcome] = [*uncounted, uid]
+    return True
+
+
+def _write_down_indexes(state: SyncState, accounts: Accounts) -> None:
+    succeeded = state.succeeded_indexes | indexes_of(accounts.succeeded_indexes)
+    said = {"completedIndexes": str(succeeded)} if succeeded else {}
+    if state.failed_indexes is not None:
+        said["failedIndexes"] = str(state.failed_indexes)
+    for name in ("completedIndexes", "failedIndexes"):
+        if state.status.get(name) != said.get(name):
+            accounts.changed = True
+        state.status.pop(name, None)
+    state.status.update(said)
+    state.status["succeeded"] = len(succeeded)
+
+
+def _by_index(pod: Json) -> int:
+    index = completion_index(pod)
+    return -1 if index is None else index

@@ -1,0 +1,158 @@
+"""job-controller: runs the pods of jobs until enough have succeeded, and counts each that ended exactly once."""
+
+from __future__ import annotations
+
+import asyncio
+from copy import deepcopy
+from datetime import UTC, datetime
+
+from pilothouse.client.cache.keys import meta_namespace_key
+from pilothouse.client.controller.runner import Controller
+from pilothouse.client.events.event import NORMAL, WARNING, EventSource
+from pilothouse.client.events.recorder import EventRecorder
+from pilothouse.controllers.context import ControllerContext
+from pilothouse.controllers.job.backoff import Backoff
+from pilothouse.controllers.job.conditions import SUSPENDED, ensure_condition, new_condition
+from pilothouse.controllers.job.handlers import JobHandlers
+from pilothouse.controllers.job.manage import PodManager
+from pilothouse.controllers.job.orphans import OrphanPods
+from pilothouse.controllers.job.own_pods import OwnPods
+from pilothouse.controllers.job.pod_changes import PodChanges
+from pilothouse.controllers.job.released_pods import ReleasedPods
+from pilothouse.controllers.job.spec import is_finished, is_managed_elsewhere, is_of_a_known_mode, is_suspended
+from pilothouse.controllers.job.status_tracker import StatusTracker
+from pilothouse.controllers.job.sync_state import SyncState, look_at
+from pilothouse.controllers.job.verdict import completed, seconds_to_deadline, verdict
+from pilothouse.controllers.resources import JOBS, PODS
+from pilothouse.controllers.workloads.expectations import ControllerExpectations
+from pilothouse.controllers.workloads.pod_control import PodControl
+from pilothouse.controllers.workloads.pod_state import is_deleted
+from pilothouse.machinery.objects import Json, resource_version_of, uid_of
+from pilothouse.machinery.times import format_time
+
+
+async def run(context: ControllerContext) -> None:
+    await _JobController(context).run()
+
+
+class _JobController:
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
+        self._config = context.config.jobs
+        self._jobs, self._pods = context.informer(JOBS), context.informer(PODS)
+        self._queue = context.queue("job", str, first_delay=1.0, max_delay=60.0)
+        self._recorder = EventRecorder(context.client, EventSource("job-controller"), clock=context.clock)
+        self._expectations, self._released = ControllerExpectations(context.clock), ReleasedPods()
+        control = PodControl(context.client, self._recorder)
+        changes = PodChanges(control, self._expectations, self._released)
+        self._manager = PodManager(changes, self._config, self._queue.add_after)
+        self._tracker = StatusTracker(context.client, changes, self._recorder, self._wrote)
+        self._own_pods = OwnPods(context.client, self._pods)
+        self._backoffs: dict[str, Backoff] = {}
+        self._written: dict[str, int] = {}
+        """The resource version of the last status that was written, by the job's uid."""
+        handlers = JobHandlers(self._jobs, self._queue, self._expectations, self._released, self._forget, context)
+        self._orphans = OrphanPods(context, control, handlers.job_of, self._config.concurrent_syncs)
+        handlers.attach(self._pods, self._orphans)
+
+    async def run(self) -> None:
+        workers, caches = self._config.concurrent_syncs, (self._jobs, self._pods)
+        jobs = Controller(
+            "job", self._sync, caches=caches, workers=workers, queue=self._queue, clock=self._context.clock
+        )
+        async with asyncio.TaskGroup() as tasks:
+            for running in (jobs.run(), self._orphans.run(), self._recorder.run()):
+                tasks.create_task(running)
+
+    @property
+    def _now(self) -> datetime:
+        return datetime.fromtimestamp(self._context.clock.wall(), UTC)
+
+    def _wrote(self, job: Json) -> None:
+        self._written[uid_of(job)] = int(resource_version_of(job))
+
+    def _forget(self, job: Json) -> None:
+        self._backoffs.pop(meta_namespace_key(job), None)
+        self._written.pop(uid_of(job), None)
+
+    async def _sync(self, key: str) -> None:
+        cached = self._jobs.indexer.get_by_key(key)
+        if cached is None:
+            self._expectations.forget(key)
+            self._released.forget(key)
+            self._backoffs.pop(key, None)
+            return
+        if is_managed_elsewhere(cached):
+            return
+        if int(resource_version_of(cached)) < self._written.get(uid_of(cached), 0):
+            return  # what was written is not in the cache, from where it will bring the job back here
+        if is_finished(cached):
+            self._forget(cached)
+            return
+        if not is_of_a_known_mode(cached):
+            told = "Skipped Job sync because completion mode is unknown"
+            self._recorder.event(cached, WARNING, "UnknownCompletionMode", told)
+            return
+        await self._sync_job(key, {**cached, "status": deepcopy(cached.get("status") or {})})
+
+    async def _sync_job(self, key: str, job: Json) -> None:
+        """Raises StatusError, SlowStartError."""
+        are_met = self._expectations.are_met(key)  # asked before the pods are looked at, which may meet them
+        pods = await self._own_pods.of(job)
+        released, backoff = self._released.of(key), self._backoffs.get(key, Backoff())
+        state = look_at(job, pods, released=released, backoff=backoff, now=self._now)
+        if not job["status"].get("startTime") and not is_suspended(job):
+            job["status"]["startTime"] = format_time(state.now)
+        state.finished = verdict(state)
+        if state.finished is not None:
+            suspended, error = False, await self._end(state, are_met)
+        else:
+            self._look_again_at_deadline(key, state)
+            suspended, error = await self._go_on(state, key, are_met)
+        changed = _put_numbers(state) or suspended
+        await self._tracker.track(state, key, changed=changed, counted=lambda: self._keep_backoff(key, state))
+        if error is not None:
+            raise error
+
+    def _keep_backoff(self, key: str, state: SyncState) -> None:
+        self._backoffs[key] = state.backoff
+
+    def _look_again_at_deadline(self, key: str, state: SyncState) -> None:
+        if (left := seconds_to_deadline(state.job, state.now)) is not None:
+            self._queue.add_after(key, left)
+
+    async def _end(self, state: SyncState, are_met: bool) -> Exception | None:
+        """As long as pods may run that nobody deleted, the job has not ended."""
+        error = await self._manager.end(state)
+        if state.active or not are_met:
+            state.finished = None
+        return error
+
+    async def _go_on(self, state: SyncState, key: str, are_met: bool) -> tuple[bool, Exception | None]:
+        """Return whether the job was suspended or resumed, and what went wrong."""
+        may_manage = are_met and not is_deleted(state.job)
+        error = await self._manager.manage(state, key) if may_manage else None
+        state.finished = completed(state)
+        changed = may_manage and state.finished is None and self._suspend_or_resume(state)
+        return changed, error
+
+    def _suspend_or_resume(self, state: SyncState) -> bool:
+        suspended, status = is_suspended(state.job), state.status
+        said = ("True", "JobSuspended", "Job suspended") if suspended else ("False", "JobResumed", "Job resumed")
+        condition = new_condition(SUSPENDED, said[1], said[2], state.now, status=said[0])
+        if not ensure_condition(status, condition):
+            return False
+        self._recorder.event(state.job, NORMAL, "Suspended" if suspended else "Resumed", said[2])
+        # The time for which a job may run begins anew when it is resumed.
+        status.pop("startTime", None)
+        if not suspended:
+            status["startTime"] = format_time(state.now)
+        return True
+
+
+def _put_numbers(state: SyncState) -> bool:
+    """Return whether the status has changed."""
+    status = state.status
+    before = (status.get("active") or 0, status.get("ready"), status.get("terminating"))
+    status |= {"active": state.active, "ready": state.ready, "terminating": state.terminating}
+    return before != (state.active, state.ready, state.terminating)

@@ -1,0 +1,154 @@
+"""What brings a job back on the queue.
+
+A new job, or one with a new spec, is looked at once; what its pods say is gathered for a second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+
+from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
+from pilothouse.client.cache.indexer import NAMESPACE_INDEX
+from pilothouse.client.cache.keys import last_known_state, meta_namespace_key
+from pilothouse.client.cache.shared_informer import SharedIndexInformer
+from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
+from pilothouse.controllers.context import ControllerContext
+from pilothouse.controllers.job.orphans import OrphanPods
+from pilothouse.controllers.job.pods import is_tracked
+from pilothouse.controllers.job.released_pods import ReleasedPods
+from pilothouse.controllers.job.spec import is_finished
+from pilothouse.controllers.job.verdict import seconds_to_deadline
+from pilothouse.controllers.workloads.expectations import ControllerExpectations
+from pilothouse.controllers.workloads.owners import controller_of
+from pilothouse.controllers.workloads.pod_state import is_deleted
+from pilothouse.machinery.objects import Json, labels_of, metadata, namespace_of, resource_version_of, uid_of
+from pilothouse.machinery.selectors.label_selector import from_label_selector
+
+
+class JobHandlers:
+    _orphans: OrphanPods
+
+    def __init__(
+        self,
+        jobs: SharedIndexInformer,
+        queue: RateLimitingQueue[str],
+        expectations: ControllerExpectations,
+        released: ReleasedPods,
+        forget: Callable[[Json], None],
+        context: ControllerContext,
+    ) -> None:
+        self._jobs = jobs
+        self._queue = queue
+        self._expectations = expectations
+        self._released = released
+        self._forget = forget
+        self._clock = context.clock
+        self._batch_period = context.config.jobs.sync_batch_period
+
+    def attach(self, pods: SharedIndexInformer, orphans: OrphanPods) -> None:
+        self._orphans = orphans
+        jobs = ResourceEventHandlerFuncs(add=self._at_once, update=self._job_updated, delete=self._job_deleted)
+        self._jobs.add_event_handler(jobs)
+        of_pods = ResourceEventHandlerFuncs(
+            add=self._pod_added, update=self._pod_updated, delete=lambda pod: self._pod_deleted(last_known_state(pod))
+        )
+        pods.add_event_handler(of_pods)
+
+    def job_of(self, pod: Json) -> Json | None:
+        """Return the job that controls the pod, if it is still there."""
+        reference = controller_of(pod)
+        return None if reference is None else self._resolve(namespace_of(pod), reference)
+
+    def _resolve(self, namespace: str, reference: Json) -> Json | None:
+        if reference["kind"] != "Job":
+            return None
+        job = self._jobs.indexer.get_by_key(f"{namespace}/{reference['name']}")
+        return job if job is not None and uid_of(job) == reference["uid"] else None
+
+    def _at_once(self, job: Json) -> None:
+        self._queue.add(meta_namespace_key(job))
+
+    def _soon(self, job: Json) -> None:
+        self._queue.add_after(meta_namespace_key(job), self._batch_period)
+
+    def _job_updated(self, old: Json, new: Json) -> None:
+        if is_finished(new):
+            self._forget(new)
+            self._orphans.add_pods_of(new)
+            return
+        if metadata(old).get("generation") == metadata(new).get("generation"):
+            self._soon(new)
+        else:
+            self._at_once(new)
+        if old["spec"].get("activeDeadlineSeconds") != new["spec"].get("activeDeadlineSeconds"):
+            left = seconds_to_deadline(new, datetime.fromtimestamp(self._clock.wall(), UTC))
+            if left is not None:
+                self._queue.add_after(meta_namespace_key(new), left)
+
+    def _job_deleted(self, deleted: Deleted) -> None:
+        if (job := last_known_state(deleted)) is not None:
+            self._at_once(job)
+            self._forget(job)
+            self._orphans.add_pods_of(job)
+
+    def _pod_added(self, pod: Json) -> None:
+        if is_deleted(pod):  # as after a restart; nobody waits for its creation
+            self._pod_deleting(pod, gone=False)
+            return
+        if controller_of(pod) is not None:
+            if (job := self.job_of(pod)) is not None:
+                self._expectations.creation_observed(meta_namespace_key(job))
+                self._soon(job)
+            return
+        self._orphan_seen(pod, look_for_jobs=True)
+
+    def _pod_updated(self, old: Json, new: Json) -> None:
+        if resource_version_of(old) == resource_version_of(new):
+            return
+        if is_deleted(new):
+            self._pod_deleting(new, gone=False)
+            return
+        before, after = controller_of(old), controller_of(new)
+        if before is not None and before != after:
+            self._pod_of_job_changed(self._resolve(namespace_of(old), before), new)
+        if after is not None:
+            self._pod_of_job_changed(self.job_of(new), new)
+            return
+        self._orphan_seen(new, look_for_jobs=before != after or labels_of(old) != labels_of(new))
+
+    def _pod_of_job_changed(self, job: Json | None, pod: Json) -> None:
+        if job is None:
+            return
+        if not is_tracked(pod):
+            self._released.observed(meta_namespace_key(job), uid_of(pod))
+        self._soon(job)
+
+    def _pod_deleted(self, pod: Json | None) -> None:
+        if pod is not None:
+            self._pod_deleting(pod, gone=True)
+
+    def _pod_deleting(self, pod: Json, *, gone: bool) -> None:
+        job = self.job_of(pod)
+        if job is None or is_finished(job):
+            if is_tracked(pod):
+                self._orphans.add_pod(pod)  # the sync of a job will not let it go
+            return
+        key = meta_namespace_key(job)
+        self._expectations.deletion_observed(key, uid_of(pod))
+        if gone or not is_tracked(pod):
+            self._released.observed(key, uid_of(pod))
+        self._soon(job)
+
+    def _orphan_seen(self, pod: Json, *, look_for_jobs: bool) -> None:
+        if is_tracked(pod):
+            self._orphans.add_pod(pod)
+        for job in self._jobs_for(pod) if look_for_jobs else ():
+            self._soon(job)
+
+    def _jobs_for(self, pod: Json) -> Iterator[Json]:
+        """Yield the jobs that may adopt the pod."""
+        labels = labels_of(pod)
+        for job in self._jobs.indexer.by_index(NAMESPACE_INDEX, namespace_of(pod)) if labels else ():
+            if from_label_selector(job["spec"].get("selector")).matches(labels):
+                yield job

@@ -1,0 +1,96 @@
+"""Keeps as many pods of a job running as it wants at the moment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import islice
+
+from pilothouse.controllers.job.backoff import backoff_of_index
+from pilothouse.controllers.job.config import JobConfig
+from pilothouse.controllers.job.indexes import Indexes, indexes_of
+from pilothouse.controllers.job.pod_changes import Deleted, PodChanges
+from pilothouse.controllers.job.pods import indexes_in
+from pilothouse.controllers.job.removal import pods_to_remove
+from pilothouse.controllers.job.spec import is_indexed, is_suspended, limits_each_index, replaces_only_failed
+from pilothouse.controllers.job.sync_state import SyncState
+from pilothouse.controllers.workloads.pod_state import is_terminating
+from pilothouse.machinery.objects import Json
+
+MAX_PER_SYNC = 500
+
+
+class PodManager:
+    def __init__(self, changes: PodChanges, config: JobConfig, look_again: Callable[[str, float], None]) -> None:
+        """`look_again`: sync the job of a key in so many seconds."""
+        self._changes = changes
+        self._config = config
+        self._look_again = look_again
+
+    async def manage(self, state: SyncState, key: str) -> Exception | None:
+        """Create or delete pods, never both, and return what went wrong."""
+        if is_suspended(state.job):
+            return await self._delete(state, key, pods_to_remove(state.job, state.active_pods, state.active))
+        wanted = wanted_active(state)
+        surplus = pods_to_remove(state.job, state.active_pods, max(0, state.active - wanted))
+        if surplus:
+            return await self._delete(state, key, surplus[:MAX_PER_SYNC])
+        terminating = state.terminating if replaces_only_failed(state.job) else 0
+        missing = wanted - terminating - state.active
+        return await self._create(state, key, min(missing, MAX_PER_SYNC)) if missing > 0 else None
+
+    async def end(self, state: SyncState) -> Exception | None:
+        """Delete all pods of a job that ends."""
+        deleted = await self._changes.delete_active(state.job, state.active_pods)
+        _subtract(state, deleted)
+        return deleted.error
+
+    async def _delete(self, state: SyncState, key: str, pods: list[Json]) -> Exception | None:
+        deleted = await self._changes.delete(state.job, key, pods)
+        _subtract(state, deleted)
+        return deleted.error
+
+    async def _create(self, state: SyncState, key: str, missing: int) -> Exception | None:
+        indexes: list[int] = []
+        if is_indexed(state.job):
+            indexes = list(islice(pending_indexes(state), missing))
+        if limits_each_index(state.job):
+            waits = {index: self._wait_of_index(state, index) for index in indexes}
+            indexes = [index for index in indexes if waits[index] <= 0]
+            wait = min(waits.values(), default=0.0) if not indexes else 0.0
+        else:
+            wait = state.backoff.seconds_left(state.now, self._config)
+        if wait > 0:
+            self._look_again(key, max(wait, self._config.sync_batch_period))
+            return None
+        count = len(indexes) if is_indexed(state.job) else missing
+        return await self._changes.create(state, key, count, indexes) if count else None
+
+    def _wait_of_index(self, state: SyncState, index: int) -> float:
+        last_failed = state.awaiting_replacement.get(index)
+        return backoff_of_index(last_failed).seconds_left(state.now, self._config)
+
+
+def wanted_active(state: SyncState) -> int:
+    """Return how many pods should run: never more than there are completions to come.
+
+    A job that names no number of completions starts no more pods when one has succeeded.
+    """
+    parallelism: int = state.job["spec"]["parallelism"]
+    if state.completions is None:
+        return state.active if state.succeeded else parallelism
+    return max(0, min(parallelism, state.completions - state.succeeded))
+
+
+def pending_indexes(state: SyncState) -> Iterable[int]:
+    """Return the indexes that have neither succeeded nor failed and have no pod, lowest first."""
+    busy = indexes_in(state.active_pods)
+    if replaces_only_failed(state.job):
+        busy |= indexes_in(filter(is_terminating, state.pods))
+    taken = state.succeeded_indexes | indexes_of(busy) | (state.failed_indexes or Indexes())
+    return taken.missing(state.job["spec"]["completions"])
+
+
+def _subtract(state: SyncState, deleted: Deleted) -> None:
+    state.active -= deleted.pods
+    state.terminating += deleted.pods
+    state.ready -= deleted.ready

@@ -1,0 +1,41 @@
+"""The pods of a job: those it controls, and those it adopts."""
+
+from __future__ import annotations
+
+from pilothouse.client.cache.shared_informer import SharedIndexInformer
+from pilothouse.client.rest.client import Client
+from pilothouse.controllers.job.pods import TRACKING_FINALIZER, is_tracked
+from pilothouse.controllers.resources import JOBS, PODS
+from pilothouse.controllers.workloads.owners import controlled_or_orphaned, index_by_controller, is_controlled_by
+from pilothouse.controllers.workloads.ref_manager import ControllerRefManager
+from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
+from pilothouse.machinery.selectors.label_selector import from_label_selector
+
+
+class OwnPods:
+    def __init__(self, client: Client, pods: SharedIndexInformer) -> None:
+        self._client = client
+        self._pods = pods
+        index_by_controller(pods)
+
+    async def of(self, job: Json) -> list[Json]:
+        """Return the job's pods, after adopting and releasing some. Raises StatusError, CannotAdopt."""
+        jobs = self._client.for_resource(JOBS, namespace=namespace_of(job))
+        manager = ControllerRefManager(
+            self._client,
+            PODS,
+            job,
+            from_label_selector(job["spec"].get("selector")),
+            read_owner=lambda: jobs.get(name_of(job)),
+            finalizers=(TRACKING_FINALIZER,),
+        )
+        claimed = await manager.claim(controlled_or_orphaned(self._pods, job))
+        return [pod if is_controlled_by(pod, job) else _tracked(pod) for pod in claimed]
+
+
+def _tracked(pod: Json) -> Json:
+    """A pod that was adopted just now, as the cache will show it."""
+    if is_tracked(pod):
+        return pod
+    meta = metadata(pod)
+    return {**pod, "metadata": {**meta, "finalizers": [*(meta.get("finalizers") or ()), TRACKING_FINALIZER]}}

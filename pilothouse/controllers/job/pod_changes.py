@@ -1,0 +1,144 @@
+"""Creating, deleting and letting go of the pods of a job, many at a time, and expecting the cache to show it.
+
+What fails is told at the end, when all has been tried: the numbers that are returned say how far it went.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+
+from pilothouse.controllers.job.pod_templates import generate_name, template_of, template_of_index
+from pilothouse.controllers.job.pods import TRACKING_FINALIZER, is_tracked
+from pilothouse.controllers.job.released_pods import ReleasedPods
+from pilothouse.controllers.job.sync_state import SyncState
+from pilothouse.controllers.namespace_state import is_refusal_of_terminating_namespace
+from pilothouse.controllers.workloads.expectations import ControllerExpectations
+from pilothouse.controllers.workloads.pod_control import PodControl, SlowStartError, slow_start
+from pilothouse.controllers.workloads.pod_state import is_ready
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.errors import NotFound
+from pilothouse.machinery.objects import Json, name_of, uid_of
+from pilothouse.machinery.status_error import PilothouseError, StatusError
+
+logger = logging.getLogger(__name__)
+
+_AT_ONCE = 32
+"""So many requests are under way for one job, so that others get their turn."""
+
+RELEASE: Json = {"metadata": {"$deleteFromPrimitiveList/finalizers": [TRACKING_FINALIZER]}}
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    pods: int
+    ready: int
+    error: Exception | None
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    uids: frozenset[str]
+    error: Exception | None
+
+
+class PodChanges:
+    def __init__(self, control: PodControl, expectations: ControllerExpectations, released: ReleasedPods) -> None:
+        self._control = control
+        self._expectations = expectations
+        self._released = released
+
+    async def create(self, state: SyncState, key: str, count: int, indexes: Iterable[int]) -> Exception | None:
+        """Create pods, of these indexes if there are any, and count them as active."""
+        self._expectations.expect_creations(key, count)
+        attempts, failures = 0, 0
+        templates = _templates(state, count, indexes)
+
+        async def create_one() -> None:
+            nonlocal attempts, failures
+            attempts += 1
+            template, prefix = next(templates)
+            try:
+                await self._control.create(template, state.job, generate_name=prefix)
+            except Exception as error:
+                if isinstance(error, StatusError) and is_refusal_of_terminating_namespace(error):
+                    return  # as would all others be
+                failures += 1
+                raise
+
+        try:
+            await slow_start(count, create_one)
+            return None
+        except SlowStartError as error:
+            logger.debug("%s: %d pods failed, %d were not tried", key, failures, count - attempts)
+            self._expectations.creation_observed(key, failures + count - attempts)
+            return error
+        finally:
+            state.active += attempts - failures
+
+    async def delete(self, job: Json, key: str, pods: Sequence[Json]) -> Deleted:
+        """Delete pods that are not needed. They are not counted, so they are let go before."""
+        self._expectations.expect_deletions(key, map(uid_of, pods))
+
+        async def delete_one(pod: Json) -> None:
+            try:
+                if is_tracked(pod):
+                    await self._control.patch(pod, RELEASE)
+                await self._control.delete(name_of(pod), job)
+            except StatusError:
+                self._expectations.deletion_observed(key, uid_of(pod))
+                raise
+
+        return _deleted(pods, await _each(pods, delete_one))
+
+    async def delete_active(self, job: Json, pods: Sequence[Json]) -> Deleted:
+        """Delete the pods of a job that ends. They stay until they are counted."""
+        return _deleted(pods, await _each(pods, lambda pod: self._control.delete(name_of(pod), job)))
+
+    async def release(self, key: str, pods: Sequence[Json]) -> Released:
+        """Let go of pods that are written down; one that is gone is let go."""
+        self._released.expect(key, map(uid_of, pods))
+
+        async def release_one(pod: Json) -> None:
+            try:
+                await self._control.patch(pod, RELEASE)
+            except StatusError:
+                self._released.observed(key, uid_of(pod))
+                raise
+
+        errors = await _each(pods, release_one)
+        done = (uid_of(pod) for pod, error in zip(pods, errors, strict=True) if error is None)
+        return Released(frozenset(done), next(filter(None, errors), None))
+
+
+def _templates(state: SyncState, count: int, indexes: Iterable[int]) -> Iterator[tuple[Json, str]]:
+    """Yield each pod's template and the prefix of its name, empty for the usual one."""
+    job, template = state.job, template_of(state.job)
+    chosen = [*indexes]
+    if not chosen:
+        yield from ((template, "") for _ in range(count))
+    for index in chosen:
+        replaced = state.awaiting_replacement.get(index)
+        yield template_of_index(job, template, index, replaced), generate_name(job, index)
+
+
+async def _each(pods: Sequence[Json], do: Callable[[Json], Awaitable[object]]) -> list[Exception | None]:
+    """Do it for all pods, and return how it failed for each. What is gone is no failure."""
+    turn = asyncio.Semaphore(_AT_ONCE)
+
+    async def in_turn(pod: Json) -> Exception | None:
+        async with turn:
+            try:
+                await do(pod)
+            except NotFound:
+                return None
+            except PilothouseError as error:
+                return error
+            return None
+
+    return list(await asyncio.gather(*map(in_turn, pods)))
+
+
+def _deleted(pods: Sequence[Json], errors: list[Exception | None]) -> Deleted:
+    return Deleted(errors.count(None), sum(map(is_ready, pods)), next(filter(None, errors), None))

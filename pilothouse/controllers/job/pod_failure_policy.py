@@ -1,0 +1,75 @@
+"""The rules by which the failure of a pod fails its job or its index, is counted, or is ignored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.objects import Json, name_of, namespace_of
+
+
+@dataclass(frozen=True, slots=True)
+class FailureMatch:
+    """The action of the first rule that matches; empty if none does."""
+
+    action: str = ""
+    message: str = ""
+    """Why the job fails, if the action is FailJob."""
+
+    @property
+    def counts(self) -> bool:
+        """Whether the failure counts towards the back-off limits."""
+        return self.action != "Ignore"
+
+
+NO_MATCH = FailureMatch()
+
+
+def match_failure(job: Json, pod: Json) -> FailureMatch:
+    """Return what the job's policy says of a pod that failed."""
+    policy = job["spec"].get("podFailurePolicy") or {}
+    for number, rule in enumerate(policy.get("rules") or ()):
+        if (why := _why(rule, pod)) is not None:
+            action = rule["action"]
+            told = f"{why} matching {action} rule at index {number}" if action == "FailJob" else ""
+            return FailureMatch(action, told)
+    return NO_MATCH
+
+
+def count_failures(job: Json, pods: Iterable[Json]) -> int:
+    return sum(match_failure(job, pod).counts for pod in pods)
+
+
+def _why(rule: Json, pod: Json) -> str | None:
+    status, where = pod.get("status") or {}, f"{namespace_of(pod)}/{name_of(pod)}"
+    if (codes := rule.get("onExitCodes")) is not None:
+        found = _container(status, codes)
+        if found is None:
+            return None
+        return f"Container {found['name']} for pod {where} failed with exit code {_exit_code(found)}"
+    condition = _condition(status, rule.get("onPodConditions") or ())
+    return None if condition is None else f"Pod {where} has condition {condition['type']}"
+
+
+def _container(status: Json, codes: Json) -> Json | None:
+    containers = [*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ())]
+    return next((each for each in containers if _matches(each, codes)), None)
+
+
+def _matches(container: Json, codes: Json) -> bool:
+    """A container that ended well, or has not ended, matches no rule."""
+    code = _exit_code(container)
+    if not code or codes.get("containerName") not in (None, container["name"]):
+        return False
+    listed = code in (codes.get("values") or ())
+    return listed if codes["operator"] == "In" else not listed and codes["operator"] == "NotIn"
+
+
+def _condition(status: Json, patterns: Iterable[Json]) -> Json | None:
+    wanted = {(each["type"], each.get("status")) for each in patterns}
+    return next((each for each in status.get("conditions") or () if (each["type"], each["status"]) in wanted), None)
+
+
+def _exit_code(container: Json) -> int:
+    code: int = ((container.get("state") or {}).get("terminated") or {}).get("exitCode") or 0
+    return code

@@ -1,0 +1,111 @@
+"""What a pod says about the job that it is of: its index, how often the index has failed, and when it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+
+from pilothouse.controllers.job.spec import replaces_only_failed
+from pilothouse.controllers.workloads.pod_state import is_deleted, ready_condition
+from pilothouse.machinery.objects import Json, annotations_of, metadata
+from pilothouse.machinery.times import parse_time
+
+TRACKING_FINALIZER = "batch.kubernetes.io/job-tracking"
+COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
+FAILURE_COUNT = "batch.kubernetes.io/job-index-failure-count"
+IGNORED_FAILURE_COUNT = "batch.kubernetes.io/job-index-ignored-failure-count"
+
+_MAX_INT32 = 2**31 - 1
+_BEGINNING = datetime.min.replace(tzinfo=UTC)
+
+
+def is_tracked(pod: Json) -> bool:
+    """Return whether the pod has the finalizer that keeps it until its job has counted it."""
+    return TRACKING_FINALIZER in (metadata(pod).get("finalizers") or ())
+
+
+def phase_of(pod: Json) -> str:
+    return (pod.get("status") or {}).get("phase") or ""
+
+
+def has_succeeded(pod: Json) -> bool:
+    return phase_of(pod) == "Succeeded"
+
+
+def has_failed(pod: Json, job: Json) -> bool:
+    """Return whether the pod counts as failed, which one that is being deleted may never come to say itself."""
+    if phase_of(pod) == "Failed":
+        return True
+    if replaces_only_failed(job):
+        return False
+    return is_deleted(pod) and not has_succeeded(pod)
+
+
+def completion_index(pod: Json) -> int | None:
+    return _natural(annotations_of(pod).get(COMPLETION_INDEX))
+
+
+def valid_index(pod: Json, completions: int) -> int | None:
+    """Return the pod's index if the job still has it."""
+    index = completion_index(pod)
+    return None if index is None or index >= completions else index
+
+
+def indexes_in(pods: Iterable[Json]) -> set[int]:
+    return {index for pod in pods if (index := completion_index(pod)) is not None}
+
+
+def failure_count(pod: Json) -> int:
+    """Return how many pods of its index have failed before it."""
+    return _count(pod, FAILURE_COUNT)
+
+
+def ignored_failure_count(pod: Json) -> int:
+    return _count(pod, IGNORED_FAILURE_COUNT)
+
+
+def all_failures(pod: Json) -> int:
+    return failure_count(pod) + ignored_failure_count(pod)
+
+
+def finish_time(pod: Json) -> datetime:
+    """Return when the pod ended: as its containers say, or its Ready condition, or its deletion, or its creation."""
+    found = _containers_ended(pod) or _became_unready(pod) or _deleted(pod)
+    return found or _moment(metadata(pod).get("creationTimestamp")) or _BEGINNING
+
+
+def _containers_ended(pod: Json) -> datetime | None:
+    """Sidecars end after the others, so they count; other init containers do not."""
+    status = pod.get("status") or {}
+    sidecars = {
+        each["name"] for each in pod["spec"].get("initContainers") or () if each.get("restartPolicy") == "Always"
+    }
+    statuses = [*(status.get("containerStatuses") or ())]
+    statuses += [each for each in status.get("initContainerStatuses") or () if each["name"] in sidecars]
+    ended = [_moment(((each.get("state") or {}).get("terminated") or {}).get("finishedAt")) for each in statuses]
+    return max((each for each in ended if each is not None), default=None) if None not in ended else None
+
+
+def _became_unready(pod: Json) -> datetime | None:
+    ready = ready_condition(pod)
+    return _moment(ready.get("lastTransitionTime")) if ready.get("status") == "False" else None
+
+
+def _deleted(pod: Json) -> datetime | None:
+    meta = metadata(pod)
+    deleted = _moment(meta.get("deletionTimestamp"))
+    return None if deleted is None else deleted - timedelta(seconds=meta.get("deletionGracePeriodSeconds") or 0)
+
+
+def _moment(text: str | None) -> datetime | None:
+    return parse_time(text) if text else None
+
+
+def _count(pod: Json, annotation: str) -> int:
+    count = _natural(annotations_of(pod).get(annotation))
+    return 0 if count is None or count > _MAX_INT32 else count
+
+
+def _natural(text: str | None) -> int | None:
+    """Users can write annotations; what is no number counts as none."""
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 19 else None

@@ -1,0 +1,26 @@
+"""The rules by which an indexed job has succeeded before all of its indexes have."""
+
+from __future__ import annotations
+
+from pilothouse.controllers.job.indexes import Indexes, parse_indexes
+from pilothouse.machinery.objects import Json
+
+
+def match_success(job: Json, succeeded: Indexes) -> str | None:
+    """Return which rule the indexes that succeeded satisfy, in words, or None."""
+    rules = (job["spec"].get("successPolicy") or {}).get("rules") or ()
+    for number, rule in enumerate(rules) if succeeded else ():
+        if _is_met(rule, succeeded, job["spec"]["completions"]):
+            return f"Matched rules at index {number}"
+    return None
+
+
+def _is_met(rule: Json, succeeded: Indexes, completions: int) -> bool:
+    wanted, count = rule.get("succeededIndexes"), rule.get("succeededCount")
+    if wanted is None:
+        return count is not None and len(succeeded) >= count
+    required = parse_indexes(wanted, completions)
+    if not required:
+        return False
+    met = len(required & succeeded)
+    return met == len(required) or (count is not None and met >= count)

@@ -1,0 +1,157 @@
+"""One look at a job and its pods: what is counted already, what is new, and what is still to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import field
+from datetime import datetime
+
+from pilothouse.controllers.job.backoff import Backoff
+from pilothouse.controllers.job.indexes import Indexes, indexes_of, parse_indexes
+from pilothouse.controllers.job.pod_failure_policy import count_failures, match_failure
+from pilothouse.controllers.job.pods import (
+    all_failures,
+    completion_index,
+    failure_count,
+    finish_time,
+    has_failed,
+    has_succeeded,
+    indexes_in,
+    is_tracked,
+    valid_index,
+)
+from pilothouse.controllers.job.spec import is_indexed, limits_each_index
+from pilothouse.controllers.workloads.pod_state import is_active, is_ready, is_terminating
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.objects import Json, uid_of
+
+
+@dataclass(slots=True, kw_only=True)
+class SyncState:
+    job: Json
+    """A copy; its status changes as the sync goes on."""
+    pods: list[Json]
+    now: datetime
+    released: frozenset[str]
+    """The pods whose finalizer was removed, though the cache does not show it yet. They are counted."""
+    active_pods: list[Json]
+    active: int
+    ready: int
+    terminating: int
+    new_succeeded: list[Json]
+    new_failed: list[Json]
+    succeeded: int
+    failed: int
+    """With all pods that ended, counted or not; of an indexed job, the indexes that succeeded."""
+    backoff: Backoff
+    counted_indexes: Indexes = field(default_factory=Indexes)
+    """Those that status.completedIndexes says."""
+    succeeded_indexes: Indexes = field(default_factory=Indexes)
+    failed_indexes: Indexes | None = None
+    awaiting_replacement: dict[int, Json] = field(default_factory=dict)
+    """The last failed pod of each index that has no other: it knows how often the index failed, so it stays."""
+    finished: Json | None = None
+    """The condition with which the job ends."""
+
+    @property
+    def status(self) -> Json:
+        status: Json = self.job["status"]
+        return status
+
+    @property
+    def completions(self) -> int | None:
+        completions: int | None = self.job["spec"].get("completions")
+        return completions
+
+    def uncounted(self, outcome: str) -> list[str]:
+        """Return the pods that are to be counted as "succeeded" or "failed" when their finalizer is gone."""
+        uids: list[str] = self.status["uncountedTerminatedPods"].get(outcome) or []
+        return uids
+
+    def is_pending(self, pod: Json) -> bool:
+        """Return whether nobody has counted the pod and let it go."""
+        return is_tracked(pod) and uid_of(pod) not in self.released
+
+    def has_valid_index(self, pod: Json) -> bool:
+        return not is_indexed(self.job) or valid_index(pod, self.job["spec"]["completions"]) is not None
+
+
+def look_at(job: Json, pods: list[Json], *, released: frozenset[str], backoff: Backoff, now: datetime) -> SyncState:
+    """Return the state of a job whose status is to be changed, which the caller has copied."""
+    status = job["status"]
+    status["uncountedTerminatedPods"] = dict(status.get("uncountedTerminatedPods") or {})
+    active = list(filter(is_active, pods))
+    state = SyncState(
+        job=job,
+        pods=pods,
+        now=now,
+        released=released,
+        active_pods=active,
+        active=len(active),
+        ready=sum(map(is_ready, active)),
+        terminating=sum(map(is_terminating, pods)),
+        new_succeeded=[],
+        new_failed=[],
+        succeeded=0,
+        failed=0,
+        backoff=backoff,
+    )
+    _count(state)
+    if is_indexed(job):
+        _look_at_indexes(state, job["spec"]["completions"])
+    return state
+
+
+def _count(state: SyncState) -> None:
+    job, status = state.job, state.status
+    succeeded, failed = state.uncounted("succeeded"), state.uncounted("failed")
+    state.new_succeeded = list(_new(state, succeeded, has_succeeded))
+    state.new_failed = list(_new(state, failed, lambda pod: has_failed(pod, job)))
+    state.succeeded = (status.get("succeeded") or 0) + len(state.new_succeeded) + len(succeeded)
+    state.failed = (status.get("failed") or 0) + count_failures(job, state.new_failed) + len(failed)
+    state.backoff = state.backoff.after(state.new_succeeded, state.new_failed)
+
+
+def _new(state: SyncState, uncounted: list[str], ended: Callable[[Json], bool]) -> Iterator[Json]:
+    known = set(uncounted)
+    for pod in state.pods:
+        if state.is_pending(pod) and uid_of(pod) not in known and state.has_valid_index(pod) and ended(pod):
+            yield pod
+
+
+def _look_at_indexes(state: SyncState, completions: int) -> None:
+    status, tracked = state.status, list(filter(is_tracked, state.pods))
+    state.counted_indexes = parse_indexes(status.get("completedIndexes") or "", completions)
+    new = {valid_index(pod, completions) for pod in tracked if has_succeeded(pod)} - {None}
+    state.succeeded_indexes = state.counted_indexes | indexes_of(index for index in new if index is not None)
+    state.succeeded = len(state.succeeded_indexes)
+    if limits_each_index(state.job):
+        lost = {valid_index(pod, completions) for pod in tracked if _fails_its_index(state.job, pod)}
+        before = parse_indexes(status.get("failedIndexes") or "", completions)
+        state.failed_indexes = before | indexes_of(index for index in lost if index is not None)
+        state.awaiting_replacement = _awaiting_replacement(state, state.succeeded_indexes | state.failed_indexes)
+
+
+def _fails_its_index(job: Json, pod: Json) -> bool:
+    if not has_failed(pod, job):
+        return False
+    match = match_failure(job, pod)
+    limit: int = job["spec"]["backoffLimitPerIndex"]
+    return match.action == "FailIndex" or (match.counts and failure_count(pod) >= limit)
+
+
+def _awaiting_replacement(state: SyncState, done: Indexes) -> dict[int, Json]:
+    active, last = indexes_in(state.active_pods), dict[int, Json]()
+    for pod in state.pods:
+        if not state.is_pending(pod) or not state.has_valid_index(pod) or not has_failed(pod, state.job):
+            continue
+        index = completion_index(pod)
+        if index is None or index in done or index in active:
+            continue
+        if index not in last or _is_later(pod, last[index]):
+            last[index] = pod
+    return last
+
+
+def _is_later(pod: Json, than: Json) -> bool:
+    return all_failures(pod) >= all_failures(than) and finish_time(pod) >= finish_time(than)

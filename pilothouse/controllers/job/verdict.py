@@ -1,0 +1,115 @@
+"""Whether a job is to end, and how.
+
+What an earlier sync has decided stands. Otherwise reasons to fail go before reasons to succeed.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pilothouse.controllers.job.conditions import (
+    FAILED,
+    FAILURE_TARGET,
+    SUCCESS_CRITERIA_MET,
+    find_true,
+    new_condition,
+)
+from pilothouse.controllers.job.pod_failure_policy import match_failure
+from pilothouse.controllers.job.pods import has_failed, phase_of
+from pilothouse.controllers.job.spec import is_indexed, is_suspended
+from pilothouse.controllers.job.success_policy import match_success
+from pilothouse.controllers.job.sync_state import SyncState
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.times import parse_time
+
+
+@dataclass(frozen=True, slots=True)
+class _Reason:
+    reason: str
+    message: str
+
+
+_BACKOFF_LIMIT = _Reason("BackoffLimitExceeded", "Job has reached the specified backoff limit")
+_DEADLINE = _Reason("DeadlineExceeded", "Job was active longer than specified deadline")
+_TOO_MANY_INDEXES = _Reason(
+    "MaxFailedIndexesExceeded", "Job has exceeded the specified maximal number of failed indexes"
+)
+_FAILED_INDEXES = _Reason("FailedIndexes", "Job has failed indexes")
+_COMPLETIONS = _Reason("CompletionsReached", "Reached expected number of succeeded pods")
+
+
+def verdict(state: SyncState) -> Json | None:
+    """Return the condition with which the job ends, or None if it goes on."""
+    if (met := find_true(state.status, SUCCESS_CRITERIA_MET)) is not None:
+        return met
+    if (target := find_true(state.status, FAILURE_TARGET)) is not None:
+        return new_condition(FAILED, target.get("reason") or "", target.get("message") or "", state.now)
+    if (failure := _failure(state)) is not None:
+        return new_condition(FAILURE_TARGET, failure.reason, failure.message, state.now)
+    if is_indexed(state.job) and (matched := match_success(state.job, state.succeeded_indexes)) is not None:
+        return new_condition(SUCCESS_CRITERIA_MET, "SuccessPolicy", matched, state.now)
+    return None
+
+
+def completed(state: SyncState) -> Json | None:
+    """Return the condition of a job whose pods have done all there is to do.
+
+    Without a number of completions, one success is enough, and the other pods are waited for.
+    """
+    wanted = 1 if state.completions is None else state.completions
+    if state.succeeded < wanted or state.active:
+        return None
+    return new_condition(SUCCESS_CRITERIA_MET, _COMPLETIONS.reason, _COMPLETIONS.message, state.now)
+
+
+def seconds_to_deadline(job: Json, now: datetime) -> float | None:
+    """Return how long the job may still run; None if nothing limits it, or as long as it is suspended."""
+    limit, start = job["spec"].get("activeDeadlineSeconds"), (job.get("status") or {}).get("startTime")
+    began = parse_time(start) if start else None
+    if limit is None or began is None or is_suspended(job):
+        return None
+    return float(limit) - (now - began).total_seconds()
+
+
+def _failure(state: SyncState) -> _Reason | None:
+    job = state.job
+    if message := _failed_by_policy(state):
+        return _Reason("PodFailurePolicy", message)
+    if state.failed > job["spec"]["backoffLimit"] or _restarted_too_often(job, state.pods):
+        return _BACKOFF_LIMIT
+    left = seconds_to_deadline(job, state.now)
+    if left is not None and left <= 0:
+        return _DEADLINE
+    return _too_many_indexes(state)
+
+
+def _failed_by_policy(state: SyncState) -> str:
+    if state.job["spec"].get("podFailurePolicy") is None:
+        return ""
+    failed = (pod for pod in state.pods if has_failed(pod, state.job))
+    return next((message for pod in failed if (message := match_failure(state.job, pod).message)), "")
+
+
+def _too_many_indexes(state: SyncState) -> _Reason | None:
+    if not state.failed_indexes:
+        return None
+    limit, failed = state.job["spec"].get("maxFailedIndexes"), len(state.failed_indexes)
+    if limit is not None and failed > limit:
+        return _TOO_MANY_INDEXES
+    done = failed + len(state.succeeded_indexes)
+    return _FAILED_INDEXES if done >= state.job["spec"]["completions"] else None
+
+
+def _restarted_too_often(job: Json, pods: list[Json]) -> bool:
+    """Where containers start again in the same pod, each new start counts as a failure."""
+    if job["spec"]["template"]["spec"].get("restartPolicy") != "OnFailure":
+        return False
+    restarts = sum(_restarts(pod) for pod in pods if phase_of(pod) in ("Running", "Pending"))
+    return restarts >= max(1, int(job["spec"]["backoffLimit"]))
+
+
+def _restarts(pod: Json) -> int:
+    status = pod["status"]
+    containers = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
+    return sum(each.get("restartCount") or 0 for each in containers)

@@ -1,0 +1,1 @@
+"""Addresses from outside, for services and ingresses, where no cloud gives any."""

@@ -1,0 +1,50 @@
+"""simulated-ingress-controller: says of ingresses of the class `simulated` that they are reached at one address.
+
+That is the last one of the range of load balancers. An ingress is of the class if it names it, by field or annotation.
+"""
+
+from __future__ import annotations
+
+from pilothouse.client.controller.enqueue import enqueue_keys
+from pilothouse.client.controller.runner import Controller
+from pilothouse.client.rest.options import PatchType
+from pilothouse.controllers.context import ControllerContext
+from pilothouse.controllers.loadbalancer.addresses import AddressPool
+from pilothouse.controllers.resources import INGRESSES
+from pilothouse.machinery.errors import NotFound
+from pilothouse.machinery.objects import Json, annotations_of, metadata, name_of, namespace_of
+
+CLASS = "simulated"
+_CLASS_ANNOTATION = "kubernetes.io/ingress.class"
+_NAME = "simulated_ingress"
+
+
+async def run(context: ControllerContext) -> None:
+    queue, ingresses = context.queue(_NAME, str), context.informer(INGRESSES)
+    wanted = [{"ip": AddressPool(context.config.simulated_load_balancer_range).of_ingresses}]
+    ingresses.add_event_handler(enqueue_keys(queue))
+
+    async def sync(key: str) -> None:
+        ingress = ingresses.indexer.get_by_key(key)
+        if ingress is None or not is_simulated(ingress) or metadata(ingress).get("deletionTimestamp"):
+            return
+        if addresses_of(ingress) == wanted:
+            return
+        objects = context.client.for_resource(INGRESSES, namespace=namespace_of(ingress))
+        patch = {"status": {"loadBalancer": {"ingress": wanted}}}
+        try:
+            await objects.patch(name_of(ingress), patch, PatchType.MERGE, subresource="status")
+        except NotFound:
+            return
+
+    await Controller(_NAME, sync, caches=(ingresses,), queue=queue, clock=context.clock).run()
+
+
+def is_simulated(ingress: Json) -> bool:
+    named = (ingress.get("spec") or {}).get("ingressClassName") or annotations_of(ingress).get(_CLASS_ANNOTATION)
+    return named == CLASS
+
+
+def addresses_of(ingress: Json) -> list[Json]:
+    found = ((ingress.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
+    return [{key: each[key] for key in ("ip", "hostname") if each.get(key)} for each in found]

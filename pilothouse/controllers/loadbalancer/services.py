@@ -1,0 +1,136 @@
+"""service-lb-controller: gives each service of type LoadBalancer an address of the configured range."""
+
+from __future__ import annotations
+
+import asyncio
+
+from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
+from pilothouse.client.cache.keys import deletion_handling_key, meta_namespace_key
+from pilothouse.client.cache.shared_informer import wait_for_cache_sync
+from pilothouse.client.controller.runner import Controller
+from pilothouse.client.events.event import NORMAL, WARNING, EventSource
+from pilothouse.client.events.recorder import EventRecorder
+from pilothouse.client.rest.options import PatchType
+from pilothouse.controllers.context import ControllerContext
+from pilothouse.controllers.loadbalancer.addresses import AddressPool, NoAddressLeft
+from pilothouse.controllers.resources import SERVICES
+from pilothouse.machinery.errors import NotFound
+from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
+from pilothouse.machinery.status_error import StatusError
+
+FINALIZER = "service.kubernetes.io/load-balancer-cleanup"
+_NAME = "service"
+_FIRST_DELAY, _LAST_DELAY = 5.0, 300.0
+
+
+async def run(context: ControllerContext) -> None:
+    await _ServiceLoadBalancers(context).run()
+
+
+class _ServiceLoadBalancers:
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
+        self._services = context.informer(SERVICES)
+        self._pool = AddressPool(context.config.simulated_load_balancer_range)
+        self._queue = context.queue(_NAME, str, first_delay=_FIRST_DELAY, max_delay=_LAST_DELAY)
+        self._recorder = EventRecorder(context.client, EventSource("service-controller"), clock=context.clock)
+
+    async def run(self) -> None:
+        await wait_for_cache_sync(self._services)
+        for service in self._services.indexer.list():
+            if has_load_balancer(service):
+                self._keep_addresses(service)
+        self._services.add_event_handler(
+            ResourceEventHandlerFuncs(
+                add=self._changed, update=lambda old, new: self._changed(new), delete=self._deleted
+            )
+        )
+        services = Controller(_NAME, self._sync, queue=self._queue, clock=self._context.clock)
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(services.run())
+            tasks.create_task(self._recorder.run())
+
+    def _keep_addresses(self, service: Json) -> None:
+        for address in addresses_of(service):
+            if self._pool.contains(address) and not self._pool.owner(address):
+                self._pool.take(meta_namespace_key(service), address)
+
+    def _changed(self, service: Json) -> None:
+        if needs_cleanup(service) or (wants_load_balancer(service) and not self._is_done(service)):
+            self._queue.add(meta_namespace_key(service))
+
+    def _deleted(self, service: Deleted) -> None:
+        self._pool.release(deletion_handling_key(service))
+
+    def _is_done(self, service: Json) -> bool:
+        """Return whether the service has an address that is no other's."""
+        key, addresses = meta_namespace_key(service), addresses_of(service)
+        is_own = bool(addresses) and all(self._pool.owner(address) == key for address in addresses)
+        return is_own and FINALIZER in _finalizers(service)
+
+    async def _sync(self, key: str) -> None:
+        service = self._services.indexer.get_by_key(key)
+        if service is None:
+            return
+        try:
+            if needs_cleanup(service):
+                await self._clean_up(service)
+            elif wants_load_balancer(service) and not self._is_done(service):
+                await self._ensure(service)
+        except NotFound:
+            return
+        except (StatusError, NoAddressLeft) as error:
+            self._recorder.event(service, WARNING, "SyncLoadBalancerFailed", f"Error syncing load balancer: {error}")
+            raise
+
+    async def _ensure(self, service: Json) -> None:
+        """Raises NoAddressLeft, StatusError."""
+        self._recorder.event(service, NORMAL, "EnsuringLoadBalancer", "Ensuring load balancer")
+        held = [each for each in addresses_of(service) if self._pool.owner(each) == meta_namespace_key(service)]
+        wanted = next(iter(held), service["spec"].get("loadBalancerIP") or "")
+        try:
+            address = self._pool.take(meta_namespace_key(service), wanted)
+        except NoAddressLeft as error:
+            raise NoAddressLeft(f"failed to ensure load balancer: {error}") from error
+        ingress = [{"ip": address, "ipMode": "VIP"}]
+        await self._patch(service, {"finalizers": [FINALIZER]}, {"ingress": ingress})
+        self._recorder.event(service, NORMAL, "EnsuredLoadBalancer", "Ensured load balancer")
+
+    async def _clean_up(self, service: Json) -> None:
+        """Raises StatusError."""
+        self._recorder.event(service, NORMAL, "DeletingLoadBalancer", "Deleting load balancer")
+        await self._patch(service, {"$deleteFromPrimitiveList/finalizers": [FINALIZER]}, {"ingress": None})
+        self._pool.release(meta_namespace_key(service))
+        self._recorder.event(service, NORMAL, "DeletedLoadBalancer", "Deleted load balancer")
+
+    async def _patch(self, service: Json, meta: Json, load_balancer: Json) -> None:
+        services = self._context.client.for_resource(SERVICES, namespace=namespace_of(service))
+        patch = {"metadata": meta, "status": {"loadBalancer": load_balancer}}
+        await services.patch(name_of(service), patch, PatchType.STRATEGIC, subresource="status")
+
+
+def wants_load_balancer(service: Json) -> bool:
+    """One that names a class of load balancers is left to others."""
+    spec = service.get("spec") or {}
+    wants = spec.get("type") == "LoadBalancer" and spec.get("loadBalancerClass") is None
+    return wants and not metadata(service).get("deletionTimestamp")
+
+
+def needs_cleanup(service: Json) -> bool:
+    spec = service.get("spec") or {}
+    if FINALIZER not in _finalizers(service) or spec.get("loadBalancerClass") is not None:
+        return False
+    return bool(metadata(service).get("deletionTimestamp")) or spec.get("type") != "LoadBalancer"
+
+
+def has_load_balancer(service: Json) -> bool:
+    return FINALIZER in _finalizers(service) and (service.get("spec") or {}).get("loadBalancerClass") is None
+
+
+def addresses_of(service: Json) -> list[str]:
+    ingress = ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
+    return [each["ip"] for each in ingress if each.get("ip")]
+
+
+def _finalizers(service: Json) -> list[str]:
+    return metadata(service).get("finalizers") or []

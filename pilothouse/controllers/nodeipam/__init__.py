@@ -1,0 +1,1 @@
+"""Ranges of the addresses of pods, one for each node."""

@@ -1,0 +1,1 @@
+"""Nodes that are no longer heard."""

@@ -1,0 +1,91 @@
+"""When nodes were last heard, and what their conditions are when they were not for too long."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pilothouse.controllers.nodelifecycle.config import NodeLifecycleConfig
+from pilothouse.machinery.conditions import find_condition
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.objects import Json, metadata
+from pilothouse.machinery.times import format_time, parse_micro_time, parse_time
+
+READY = "Ready"
+_KUBELET_CONDITIONS = (READY, "MemoryPressure", "DiskPressure", "PIDPressure")
+
+
+@dataclass(slots=True)
+class NodeHealth:
+    """What was last seen of a node, and when by this process's clock: those of nodes may be wrong."""
+
+    heard: datetime
+    ready: Json | None
+    """The condition."""
+    renewed: datetime | None = None
+    """By the lease."""
+
+
+def observe(known: NodeHealth | None, node: Json, lease: Json | None, now: datetime) -> NodeHealth:
+    """Return what is known of the node after a look at it and its lease. Each change of them is a heartbeat."""
+    ready = find_condition(node, READY)
+    if known is None:
+        health = NodeHealth(now if ready is not None else _created(node) or now, ready)
+    elif _beats(known.ready, ready):
+        health = NodeHealth(now, ready, known.renewed)
+    else:
+        health = NodeHealth(known.heard, ready, known.renewed)
+    renewed = _renewed(lease)
+    if renewed is not None and (health.renewed is None or health.renewed < renewed):
+        health.renewed, health.heard = renewed, now
+    return health
+
+
+def _renewed(lease: Json | None) -> datetime | None:
+    said = ((lease or {}).get("spec") or {}).get("renewTime")
+    return parse_micro_time(said) if said else None
+
+
+def _beats(saved: Json | None, current: Json | None) -> bool:
+    if saved is None or current is None:
+        return saved is not current
+    return saved.get("lastHeartbeatTime") != current.get("lastHeartbeatTime")
+
+
+def is_silent(health: NodeHealth, config: NodeLifecycleConfig, now: datetime) -> bool:
+    """Return whether the node was not heard for longer than it may be; one that was never heard may start first."""
+    grace = config.node_startup_grace_period if health.ready is None else config.node_monitor_grace_period
+    return (now - health.heard).total_seconds() > grace
+
+
+def with_unknown_conditions(node: Json, now: datetime) -> Json:
+    """Return the node with conditions that say that nobody knows."""
+    since = format_time(now)
+    conditions = list((node.get("status") or {}).get("conditions") or ())
+    at = {each["type"]: index for index, each in enumerate(conditions)}
+    for kind in _KUBELET_CONDITIONS:
+        if kind not in at:
+            conditions.append(_never_updated(node, kind, since))
+        elif conditions[at[kind]].get("status") != "Unknown":
+            conditions[at[kind]] = conditions[at[kind]] | {
+                "status": "Unknown",
+                "reason": "NodeStatusUnknown",
+                "message": "Kubelet stopped posting node status.",
+                "lastTransitionTime": since,
+            }
+    return {**node, "status": {**(node.get("status") or {}), "conditions": conditions}}
+
+
+def _never_updated(node: Json, kind: str, since: str) -> Json:
+    return {
+        "type": kind,
+        "status": "Unknown",
+        "lastHeartbeatTime": metadata(node).get("creationTimestamp"),
+        "lastTransitionTime": since,
+        "reason": "NodeStatusNeverUpdated",
+        "message": "Kubelet never posted node status.",
+    }
+
+
+def _created(node: Json) -> datetime | None:
+    said = metadata(node).get("creationTimestamp")
+    return parse_time(said) if said else None

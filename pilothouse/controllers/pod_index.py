@@ -1,0 +1,38 @@
+"""Pods by the node that they are on, and by the claims that they use: indexes that several controllers share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pilothouse.client.cache.indexer import IndexFunc
+from pilothouse.client.cache.shared_informer import SharedIndexInformer
+from pilothouse.machinery.objects import Json, namespace_of
+from pilothouse.machinery.pod_references import claim_names
+
+PODS_BY_NODE = "spec.nodeName"
+PODS_BY_CLAIM = "pod-pvc-index"
+"""By the claim's namespace/name."""
+
+
+def index_pods_by_node(pods: SharedIndexInformer) -> None:
+    """See that the informer has the index PODS_BY_NODE. Whoever comes first makes it."""
+    _index(pods, PODS_BY_NODE, _node_name)
+
+
+def index_pods_by_claim(pods: SharedIndexInformer) -> None:
+    """See that the informer has the index PODS_BY_CLAIM."""
+    _index(pods, PODS_BY_CLAIM, claim_keys)
+
+
+def claim_keys(pod: Json) -> list[str]:
+    return [f"{namespace_of(pod)}/{name}" for name in claim_names(pod)]
+
+
+def _index(pods: SharedIndexInformer, name: str, values_of: IndexFunc) -> None:
+    if name not in pods.indexer.indexers:
+        pods.add_indexers({name: values_of})
+
+
+def _node_name(pod: Json) -> Iterable[str]:
+    name = (pod.get("spec") or {}).get("nodeName")
+    return (name,) if name else ()

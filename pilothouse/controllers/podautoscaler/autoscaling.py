@@ -1,0 +1,194 @@
+"""One look at an autoscaler: what its metrics ask for, what it may do at once, and what its status then says."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from datetime import UTC, datetime
+
+from pilothouse.client.clock import Clock
+from pilothouse.client.events.event import NORMAL, WARNING
+from pilothouse.client.events.recorder import EventRecorder
+from pilothouse.controllers.podautoscaler.config import AutoscalerConfig
+from pilothouse.controllers.podautoscaler.history import History
+from pilothouse.controllers.podautoscaler.limits import Wish, limit
+from pilothouse.controllers.podautoscaler.metric_sources import MetricSources, Proposal
+from pilothouse.controllers.podautoscaler.proposals import NoProposal, Proposals
+from pilothouse.controllers.podautoscaler.replica_calculator import Tolerances
+from pilothouse.controllers.podautoscaler.scale_target import ScaleTarget, ScaleTargets, ScaleUnavailable
+from pilothouse.machinery.conditions import Condition, remove_condition, set_condition
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.objects import Json, namespace_of
+from pilothouse.machinery.quantity import parse_quantity
+from pilothouse.machinery.status_error import PilothouseError
+from pilothouse.machinery.times import format_time
+
+_ABLE = "AbleToScale"
+
+
+class AutoscalingFailed(PilothouseError):
+    """Nothing can be scaled, or not by all metrics. `status`: what the autoscaler's status should say."""
+
+    def __init__(self, message: str, status: Json) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass(slots=True)
+class _Look:
+    """The autoscaler, a copy whose conditions change, and what is to be done."""
+
+    key: str
+    autoscaler: Json
+    target: ScaleTarget
+    metrics: list[Json]
+    desired: int
+    reason: str = ""
+    failed: str = ""
+    """Why some of its metrics say nothing."""
+
+    @property
+    def current(self) -> int:
+        return self.target.wanted
+
+    @property
+    def least(self) -> int:
+        least = self.autoscaler["spec"].get("minReplicas")
+        return 1 if least is None else int(least)
+
+
+class Autoscaling:
+    def __init__(
+        self,
+        sources: MetricSources,
+        targets: ScaleTargets,
+        recorder: EventRecorder,
+        config: AutoscalerConfig,
+        clock: Clock,
+    ) -> None:
+        self._targets = targets
+        self._recorder = recorder
+        self._config = config
+        self._clock = clock
+        self._proposals = Proposals(sources, recorder)
+        self._histories: dict[str, History] = {}
+
+    def know(self, key: str) -> None:
+        self._histories.setdefault(key, History())
+
+    def forget(self, key: str) -> None:
+        self._histories.pop(key, None)
+        self._proposals.forget(key)
+
+    async def scale(self, key: str, cached: Json) -> Json:
+        """Scale the target if it is to be scaled, and return the autoscaler's status. Raises AutoscalingFailed."""
+        autoscaler = {**cached, "status": deepcopy(cached.get("status") or {})}
+        target = await self._target(autoscaler)
+        self._history(key).begin(target.wanted, self._clock.now())
+        look = _Look(key, autoscaler, target, [], target.wanted)
+        await self._decide(look)
+        rescaled = look.desired != look.current
+        if rescaled:
+            await self._rescale(look)
+        status = _status(look, look.desired)
+        if rescaled:
+            status["lastScaleTime"] = format_time(datetime.fromtimestamp(self._clock.wall(), UTC))
+        if look.failed:
+            raise AutoscalingFailed(look.failed, status)
+        return status
+
+    def _history(self, key: str) -> History:
+        return self._histories.setdefault(key, History())
+
+    async def _target(self, autoscaler: Json) -> ScaleTarget:
+        try:
+            target = await self._targets.of(autoscaler)
+        except ScaleUnavailable as error:
+            self._recorder.event(autoscaler, WARNING, "FailedGetScale", str(error))
+            told = f"the HPA controller was unable to get the target's current scale: {error}"
+            set_condition(autoscaler, Condition(_ABLE, "False", "FailedGetScale", told))
+            told = f"failed to query scale subresource for {_reference(autoscaler)}: {error}"
+            raise AutoscalingFailed(told, autoscaler["status"]) from None
+        told = "the HPA controller was able to get the target's current scale"
+        set_condition(autoscaler, Condition(_ABLE, "True", "SucceededGetScale", told))
+        return target
+
+    async def _decide(self, look: _Look) -> None:
+        most = look.autoscaler["spec"]["maxReplicas"]
+        if look.current == 0:
+            told = "scaling is disabled since the replica count of the target is zero"
+            set_condition(look.autoscaler, Condition("ScalingActive", "False", "ScalingDisabled", told))
+            remove_condition(look.autoscaler, "ScaledToZero")
+        elif look.current > most:
+            look.desired, look.reason = most, "Current number of replicas above Spec.MaxReplicas"
+        elif look.current < look.least:
+            look.desired, look.reason = look.least, "Current number of replicas below Spec.MinReplicas"
+        else:
+            await self._decide_by_metrics(look, most)
+
+    async def _decide_by_metrics(self, look: _Look, most: int) -> None:
+        proposal = await self._propose(look)
+        desired = max(0, proposal.replicas)
+        if desired > look.current:
+            look.reason = f"{proposal.metric} above target"
+        elif desired < look.current:
+            look.reason = "All metrics below target"
+        limited = limit(
+            Wish(current=look.current, desired=desired, least=look.least, most=most),
+            look.autoscaler["spec"].get("behavior"),
+            self._history(look.key),
+            self._config.downscale_stabilization,
+            self._clock.now(),
+        )
+        for condition in limited.conditions:
+            set_condition(look.autoscaler, condition)
+        look.desired = limited.replicas
+
+    async def _propose(self, look: _Look) -> Proposal:
+        try:
+            found = await self._proposals.of(look.key, look.autoscaler, look.target, self._tolerances(look.autoscaler))
+        except NoProposal as error:
+            look.metrics = error.statuses
+            self._recorder.event(look.autoscaler, WARNING, "FailedComputeMetricsReplicas", str(error))
+            told = "failed to compute desired number of replicas based on listed metrics for"
+            status = _status(look, look.autoscaler["status"].get("desiredReplicas") or 0)
+            raise AutoscalingFailed(f"{told} {_reference(look.autoscaler)}: {error}", status) from None
+        look.metrics, look.failed = found.statuses, found.failed
+        return found.highest
+
+    def _tolerances(self, autoscaler: Json) -> Tolerances:
+        behavior = autoscaler["spec"].get("behavior") or {}
+        given = [(behavior.get(way) or {}).get("tolerance") for way in ("scaleDown", "scaleUp")]
+        down, up = (self._config.tolerance if each is None else float(parse_quantity(str(each))) for each in given)
+        return Tolerances(down, up)
+
+    async def _rescale(self, look: _Look) -> None:
+        autoscaler, desired = look.autoscaler, look.desired
+        try:
+            await look.target.scale(desired)
+        except ScaleUnavailable as error:
+            told = f"New size: {desired}; reason: {look.reason}; error: {error}"
+            self._recorder.event(autoscaler, WARNING, "FailedRescale", told)
+            told = f"the HPA controller was unable to update the target scale: {error}"
+            set_condition(autoscaler, Condition(_ABLE, "False", "FailedUpdateScale", told))
+            status = _status(look, autoscaler["status"].get("desiredReplicas") or 0)
+            raise AutoscalingFailed(f"failed to rescale {_reference(autoscaler)}: {error}", status) from None
+        told = f"the HPA controller was able to update the target scale to {desired}"
+        set_condition(autoscaler, Condition(_ABLE, "True", "SucceededRescale", told))
+        self._recorder.event(autoscaler, NORMAL, "SuccessfulRescale", f"New size: {desired}; reason: {look.reason}")
+        if (behavior := autoscaler["spec"].get("behavior")) is not None:
+            self._history(look.key).changed(look.target.wanted, desired, behavior, self._clock.now())
+        remove_condition(autoscaler, "ScaledToZero")
+
+
+def _status(look: _Look, desired: int) -> Json:
+    """Return the whole status: what it said before of its conditions and of when it scaled last stays."""
+    before = look.autoscaler["status"]
+    numbers = {"currentReplicas": look.current} if look.current else {}
+    said: Json = {**numbers, "desiredReplicas": desired, "conditions": before.get("conditions") or []}
+    kept = {name: before[name] for name in ("lastScaleTime",) if before.get(name)}
+    return said | kept | ({"currentMetrics": look.metrics} if look.metrics else {})
+
+
+def _reference(autoscaler: Json) -> str:
+    reference = autoscaler["spec"]["scaleTargetRef"]
+    return f"{reference['kind']}/{namespace_of(autoscaler)}/{reference['name']}"

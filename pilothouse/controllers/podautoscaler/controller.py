@@ -1,0 +1,106 @@
+"""horizontal-pod-autoscaler-controller: looks at each autoscaler every fifteen seconds, and scales what it targets."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
+from pilothouse.client.cache.keys import deletion_handling_key, meta_namespace_key
+from pilothouse.client.controller.runner import Controller, Requeue
+from pilothouse.client.discovery import DiscoveryClient
+from pilothouse.client.events.event import WARNING, EventSource
+from pilothouse.client.events.recorder import EventRecorder
+from pilothouse.client.rest_mapper import RESTMapper
+from pilothouse.controllers.context import ControllerContext
+from pilothouse.controllers.podautoscaler.autoscaling import Autoscaling, AutoscalingFailed
+from pilothouse.controllers.podautoscaler.metric_sources import MetricSources
+from pilothouse.controllers.podautoscaler.pod_metrics import MetricsClient
+from pilothouse.controllers.podautoscaler.scale_target import ScaleTargets
+from pilothouse.controllers.resources import HORIZONTAL_POD_AUTOSCALERS, PODS
+from pilothouse.machinery.errors import NotFound
+from pilothouse.machinery.objects import Json, namespace_of
+from pilothouse.machinery.status_error import StatusError
+
+logger = logging.getLogger(__name__)
+
+_NAME = "horizontalpodautoscaler"
+
+
+async def run(context: ControllerContext) -> None:
+    await _HorizontalController(context).run()
+
+
+class _HorizontalController:
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
+        self._period = context.config.autoscaler.sync_period
+        self._autoscalers, self._pods = context.informer(HORIZONTAL_POD_AUTOSCALERS), context.informer(PODS)
+        self._queue = context.queue(_NAME, str)
+        self._recorder = EventRecorder(context.client, EventSource("horizontal-pod-autoscaler"), clock=context.clock)
+        mapper = RESTMapper(DiscoveryClient(context.client))
+        metrics = MetricsClient(context.client, mapper)
+        sources = MetricSources(metrics, self._pods, context.config.autoscaler, context.clock)
+        targets = ScaleTargets(context.client, mapper)
+        self._autoscaling = Autoscaling(sources, targets, self._recorder, context.config.autoscaler, context.clock)
+        self._autoscalers.add_event_handler(
+            ResourceEventHandlerFuncs(
+                add=self._enqueue,
+                update=lambda old, new: self._enqueue(new),
+                delete=lambda gone: self._autoscaling.forget(deletion_handling_key(gone)),
+            )
+        )
+
+    async def run(self) -> None:
+        autoscalers = Controller(
+            _NAME,
+            self._sync,
+            caches=(self._autoscalers, self._pods),
+            workers=self._context.config.autoscaler.concurrent_syncs,
+            queue=self._queue,
+            clock=self._context.clock,
+        )
+        async with asyncio.TaskGroup() as tasks:
+            for running in (autoscalers.run(), self._recorder.run()):
+                tasks.create_task(running)
+
+    def _enqueue(self, autoscaler: Json) -> None:
+        """Whatever happens, each is looked at once in a period."""
+        self._autoscaling.know(meta_namespace_key(autoscaler))
+        self._queue.add_after(meta_namespace_key(autoscaler), self._period)
+
+    async def _sync(self, key: str) -> Requeue | None:
+        autoscaler = self._autoscalers.indexer.get_by_key(key)
+        if autoscaler is None:
+            return None
+        try:
+            await self._scale(key, autoscaler)
+        except (AutoscalingFailed, StatusError) as error:
+            logger.info("%s: %s", key, error)
+        return Requeue(self._period)
+
+    async def _scale(self, key: str, autoscaler: Json) -> None:
+        """Raises AutoscalingFailed, StatusError."""
+        failed: AutoscalingFailed | None = None
+        try:
+            status = await self._autoscaling.scale(key, autoscaler)
+        except AutoscalingFailed as error:
+            status, failed = error.status, error
+        if _said(status) != _said(autoscaler.get("status") or {}):
+            await self._write(autoscaler, status)
+        if failed is not None:
+            raise failed
+
+    async def _write(self, autoscaler: Json, status: Json) -> None:
+        resource = self._context.client.for_resource(HORIZONTAL_POD_AUTOSCALERS, namespace=namespace_of(autoscaler))
+        try:
+            await resource.update_status({**autoscaler, "status": status})
+        except NotFound:
+            return
+        except StatusError as error:
+            self._recorder.event(autoscaler, WARNING, "FailedUpdateStatus", str(error))
+            raise
+
+
+def _said(status: Json) -> Json:
+    return {name: value for name, value in status.items() if value}

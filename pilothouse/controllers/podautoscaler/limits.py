@@ -1,0 +1,129 @@
+"""How fast replicas may change: stabilisation windows, policies of a behaviour, and least and most replicas."""
+
+from __future__ import annotations
+
+import math
+
+from pilothouse.controllers.podautoscaler.history import History
+from pilothouse.machinery.conditions import Condition
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.objects import Json
+
+_FACTOR, _AT_LEAST = 2, 4
+"""Without a behaviour, replicas at most double, or become four."""
+
+_READY = Condition("AbleToScale", "True", "ReadyForNewScale", "recommended size matches current size")
+_UP_STABILIZED = Condition(
+    "AbleToScale",
+    "True",
+    "ScaleUpStabilized",
+    "recent recommendations were lower than current one, applying the lowest recent recommendation",
+)
+_DOWN_STABILIZED = Condition(
+    "AbleToScale",
+    "True",
+    "ScaleDownStabilized",
+    "recent recommendations were higher than current one, applying the highest recent recommendation",
+)
+_LIMITS = {
+    "ScaleUpLimit": "the desired replica count is increasing faster than the maximum scale rate",
+    "ScaleDownLimit": "the desired replica count is decreasing faster than the maximum scale rate",
+    "TooManyReplicas": "the desired replica count is more than the maximum replica count",
+    "TooFewReplicas": "the desired replica count is less than the minimum replica count",
+}
+_WITHIN = Condition("ScalingLimited", "False", "DesiredWithinRange", "the desired count is within the acceptable range")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    current: int
+    desired: int
+    least: int
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class Limited:
+    replicas: int
+    conditions: tuple[Condition, Condition]
+    """AbleToScale, ScalingLimited."""
+
+
+def limit(wish: Wish, behavior: Json | None, history: History, window: float, now: float) -> Limited:
+    """Return the replicas that may be had at once. `window`: of stabilisation, where the behaviour names none."""
+    if behavior is None:
+        return _limit_by_default(wish, history, window, now)
+    stable = _stabilize(wish, behavior, history, window, now)
+    able = _READY
+    if stable != wish.desired:
+        able = _UP_STABILIZED if wish.desired >= wish.current else _DOWN_STABILIZED
+    return _limited(_by_behavior(wish, stable, behavior, history, now), able)
+
+
+def _limit_by_default(wish: Wish, history: History, window: float, now: float) -> Limited:
+    stable = max([wish.desired, *history.recommended(now - window)])
+    history.recommend(wish.desired, now, window)
+    fastest = max(_FACTOR * wish.current, _AT_LEAST)
+    reason, most = ("ScaleUpLimit", fastest) if wish.most > fastest else ("TooManyReplicas", wish.most)
+    found = (stable, "")
+    if stable < wish.least:
+        found = (wish.least, "TooFewReplicas")
+    elif stable > most:
+        found = (most, reason)
+    return _limited(found, _READY if stable == wish.desired else _DOWN_STABILIZED)
+
+
+def _limited(found: tuple[int, str], able: Condition) -> Limited:
+    replicas, reason = found
+    limited = Condition("ScalingLimited", "True", reason, _LIMITS[reason]) if reason else _WITHIN
+    return Limited(replicas, (able, limited))
+
+
+def _stabilize(wish: Wish, behavior: Json, history: History, window: float, now: float) -> int:
+    """Return the current number, moved as little as recent recommendations allow."""
+    up = behavior["scaleUp"].get("stabilizationWindowSeconds") or 0
+    down = behavior["scaleDown"].get("stabilizationWindowSeconds")
+    down = window if down is None else down
+    lowest = min([wish.desired, *history.recommended(now - up)])
+    highest = max([wish.desired, *history.recommended(now - down)])
+    history.recommend(wish.desired, now, max(up, down))
+    return min(max(wish.current, lowest), highest)
+
+
+def _by_behavior(wish: Wish, stable: int, behavior: Json, history: History, now: float) -> tuple[int, str]:
+    """Return the replicas, and why they are not as many as wanted."""
+    if stable > wish.current:
+        fastest = max(wish.current, scale_up_limit(wish.current, behavior["scaleUp"], history, now))
+        reason, most = ("ScaleUpLimit", fastest) if wish.most > fastest else ("TooManyReplicas", wish.most)
+        return (most, reason) if stable > most else (stable, "")
+    if stable < wish.current:
+        fastest = min(wish.current, scale_down_limit(wish.current, behavior["scaleDown"], history, now))
+        reason, least = ("ScaleDownLimit", fastest) if wish.least < fastest else ("TooFewReplicas", wish.least)
+        return (least, reason) if stable < least else (stable, "")
+    return stable, ""
+
+
+def scale_up_limit(current: int, rules: Json, history: History, now: float) -> int:
+    """Return the most replicas that the policies allow now."""
+    choose = min if rules.get("selectPolicy") == "Min" else max
+    if rules.get("selectPolicy") == "Disabled":
+        return current
+    return choose(_raised(current, policy, history, now) for policy in rules["policies"])
+
+
+def scale_down_limit(current: int, rules: Json, history: History, now: float) -> int:
+    """Return the least replicas that the policies allow now."""
+    choose = max if rules.get("selectPolicy") == "Min" else min
+    if rules.get("selectPolicy") == "Disabled":
+        return current
+    return choose(_lowered(current, policy, history, now) for policy in rules["policies"])
+
+
+def _raised(current: int, policy: Json, history: History, now: float) -> int:
+    before, value = history.replicas_before(current, now, policy["periodSeconds"]), int(policy["value"])
+    return before + value if policy["type"] == "Pods" else math.ceil(before * (1 + value / 100))
+
+
+def _lowered(current: int, policy: Json, history: History, now: float) -> int:
+    before, value = history.replicas_before(current, now, policy["periodSeconds"]), int(policy["value"])
+    return before - value if policy["type"] == "Pods" else int(before * (1 - value / 100))

@@ -1,0 +1,97 @@
+"""Which pods count when use is compared with a target, and how much they have asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import field
+from datetime import datetime, timedelta
+
+from pilothouse.controllers.podautoscaler.config import AutoscalerConfig
+from pilothouse.controllers.podautoscaler.pod_metrics import MetricsUnavailable, PodMetric
+from pilothouse.controllers.workloads.pod_state import is_deleted, ready_condition
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.objects import Json, name_of
+from pilothouse.machinery.quantity import parse_quantity
+from pilothouse.machinery.times import parse_time
+
+
+@dataclass(slots=True)
+class PodGroups:
+    ready: int = 0
+    unready: set[str] = field(default_factory=set)
+    missing: set[str] = field(default_factory=set)
+    """Those of which no metric is known."""
+    ignored: set[str] = field(default_factory=set)
+    """Those that are going, or have failed."""
+
+
+def group_pods(
+    pods: Iterable[Json], metrics: Mapping[str, PodMetric], resource: str, config: AutoscalerConfig, now: datetime
+) -> PodGroups:
+    groups = PodGroups()
+    for pod in pods:
+        name, phase = name_of(pod), (pod.get("status") or {}).get("phase")
+        if is_deleted(pod) or phase == "Failed":
+            groups.ignored.add(name)
+        elif phase == "Pending":
+            groups.unready.add(name)
+        elif name not in metrics:
+            groups.missing.add(name)
+        elif resource == "cpu" and _is_starting(pod, metrics[name], config, now):
+            groups.unready.add(name)
+        else:
+            groups.ready += 1
+    return groups
+
+
+def _is_starting(pod: Json, metric: PodMetric, config: AutoscalerConfig, now: datetime) -> bool:
+    """What a pod uses to start says nothing of its load."""
+    condition, began = ready_condition(pod), _moment(pod["status"].get("startTime"))
+    if not condition or began is None:
+        return True
+    unready, since = condition.get("status") == "False", _moment(condition.get("lastTransitionTime"))
+    if began + timedelta(seconds=config.cpu_initialization_period) > now:
+        return unready or _began_before(metric, since)
+    was_never_ready = since is None or began + timedelta(seconds=config.initial_readiness_delay) > since
+    return unready and was_never_ready
+
+
+def _began_before(metric: PodMetric, since: datetime | None) -> bool:
+    """Whether some of the time that was measured lies before the pod was as it is."""
+    if since is None:
+        return False
+    return metric.timestamp is None or metric.timestamp < since + timedelta(seconds=metric.window)
+
+
+def requests_of(pods: Iterable[Json], resource: str, container: str = "") -> dict[str, int]:
+    """Return what each pod has asked for, in thousandths. Raises MetricsUnavailable if one has not."""
+    return {name_of(pod): _request(pod, resource, container) for pod in pods}
+
+
+def _request(pod: Json, resource: str, container: str) -> int:
+    of_pod = (pod["spec"].get("resources") or {}).get("requests") or {}
+    if of_pod and not container:
+        if resource not in of_pod:
+            raise MetricsUnavailable(f"missing pod-level request for {resource} in Pod {name_of(pod)}")
+        return parse_quantity(of_pod[resource]).milli_value()
+    found = [_container_request(pod, each, resource) for each in _running(pod) if container in ("", each["name"])]
+    if container and not found:
+        raise MetricsUnavailable(f"container {container} not found in Pod {name_of(pod)}")
+    return sum(found)
+
+
+def _running(pod: Json) -> Iterable[Json]:
+    sidecars = (each for each in pod["spec"].get("initContainers") or () if each.get("restartPolicy") == "Always")
+    return [*pod["spec"]["containers"], *sidecars]
+
+
+def _container_request(pod: Json, container: Json, resource: str) -> int:
+    amount = ((container.get("resources") or {}).get("requests") or {}).get(resource)
+    if amount is None:
+        where = f"container {container['name']} of Pod {name_of(pod)}"
+        raise MetricsUnavailable(f"missing request for {resource} in {where}")
+    return parse_quantity(str(amount)).milli_value()
+
+
+def _moment(text: str | None) -> datetime | None:
+    return parse_time(text) if text else None

@@ -1,0 +1,152 @@
+"""What the metrics APIs say: metrics.k8s.io of pods, custom.metrics.k8s.io of any object, external.metrics.k8s.io.
+
+Values are in thousandths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+from urllib.parse import quote
+
+from pilothouse.client.rest.client import Client
+from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
+from pilothouse.client.rest.response_errors import has_no_status
+from pilothouse.client.rest_mapper import NoMatch, RESTMapper
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.durations import parse_duration
+from pilothouse.machinery.errors import NotFound
+from pilothouse.machinery.names import GroupKind, GroupVersion
+from pilothouse.machinery.objects import Json, name_of
+from pilothouse.machinery.quantity import parse_quantity
+from pilothouse.machinery.selectors.labels import Selector
+from pilothouse.machinery.status_error import PilothouseError, StatusError
+from pilothouse.machinery.times import parse_time
+
+_DEFAULT_WINDOW = 60.0
+_CUSTOM = "custom.metrics.k8s.io"
+_CUSTOM_VERSIONS = ("v1beta2", "v1beta1")
+_FAILURES = (StatusError, ConnectionFailed, InvalidResponse, NoMatch)
+
+
+class MetricsUnavailable(PilothouseError):
+    """The metrics that an autoscaler goes by can not be had, or say nothing of its pods."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodMetric:
+    value: int
+    timestamp: datetime | None = None
+    window: float = _DEFAULT_WINDOW
+    """The seconds before the timestamp in which it was measured."""
+
+
+class MetricsClient:
+    def __init__(self, client: Client, mapper: RESTMapper) -> None:
+        self._client = client
+        self._mapper = mapper
+
+    async def of_resource(
+        self, resource: str, namespace: str, selector: Selector, container: str = ""
+    ) -> dict[str, PodMetric]:
+        """Return what each pod uses of a resource, or one container of it. Raises MetricsUnavailable."""
+        path = f"/apis/metrics.k8s.io/v1beta1/namespaces/{namespace}/pods"
+        items = await self._items("resource", "pods.metrics.k8s.io", path, labelSelector=str(selector))
+        found = ((name_of(item), _usage(item, resource, container)) for item in items)
+        return {name: metric for name, metric in found if metric is not None}
+
+    async def of_pods(
+        self, metric: str, namespace: str, selector: Selector, metric_selector: Selector
+    ) -> dict[str, PodMetric]:
+        """Return a metric of each pod. Raises MetricsUnavailable."""
+        path = await self._custom_path(f"namespaces/{namespace}/pods/*/{quote(metric)}")
+        selectors = {"labelSelector": str(selector), "metricLabelSelector": str(metric_selector)}
+        items = await self._items("custom", f"pods.{_CUSTOM} *", path, **selectors)
+        return {item["describedObject"]["name"]: _custom(item) for item in items}
+
+    async def of_object(self, metric: str, namespace: str, reference: Json, metric_selector: Selector) -> int:
+        """Return a metric of one object. Raises MetricsUnavailable."""
+        rest = await self._object_path(metric, namespace, reference)
+        what = f"{rest.split('/')[2]}.{_CUSTOM} {reference['name']}"
+        items = await self._items(
+            "custom", what, await self._custom_path(rest), metricLabelSelector=str(metric_selector)
+        )
+        if len(items) != 1:
+            told = f"the custom metrics API server returned {len(items)} results when we asked for exactly one"
+            raise _unfetched("custom", told)
+        return _milli(items[0]["value"])
+
+    async def external(self, metric: str, namespace: str, selector: Selector) -> list[int]:
+        """Return all values of a metric of nothing in the cluster. Raises MetricsUnavailable."""
+        path = f"/apis/external.metrics.k8s.io/v1beta1/namespaces/{namespace}/{quote(metric)}"
+        what = f"{metric}.external.metrics.k8s.io"
+        items = await self._items("external", what, path, labelSelector=str(selector))
+        return [_milli(item["value"]) for item in items]
+
+    async def _object_path(self, metric: str, namespace: str, reference: Json) -> str:
+        group, kind = GroupVersion.parse(reference.get("apiVersion") or "v1").group, reference["kind"]
+        if kind == "Namespace" and not group:
+            return f"namespaces/{namespace}/metrics/{quote(metric)}"  # the autoscaler's own, whatever is named
+        try:
+            mapping = await self._mapper.mapping(GroupKind(group, kind))
+        except _FAILURES as error:
+            raise _unfetched("custom", error) from None
+        return f"namespaces/{namespace}/{mapping.resource.group_resource}/{quote(reference['name'])}/{quote(metric)}"
+
+    async def _custom_path(self, rest: str) -> str:
+        """In the version that the server prefers, if it is known here."""
+        try:
+            served = await self._client.get_json(f"/apis/{_CUSTOM}")
+        except NotFound:
+            raise _unfetched("custom", f"no custom metrics API ({_CUSTOM}) registered") from None
+        except _FAILURES as error:
+            raise _unfetched("custom", error) from None
+        versions = [served.get("preferredVersion") or {}, *(served.get("versions") or ())]
+        known = [each["version"] for each in versions if each.get("version") in _CUSTOM_VERSIONS]
+        if not known:
+            raise _unfetched("custom", "no known available metric versions found")
+        return f"/apis/{_CUSTOM}/{known[0]}/{rest}"
+
+    async def _items(self, api: str, what: str, path: str, **params: str) -> list[Json]:
+        """`what`: the words in which a server that does not serve it is told of."""
+        given = {name: value for name, value in params.items() if value}
+        try:
+            items: list[Json] = (await self._client.get_json(path, given)).get("items") or []
+        except NotFound as error:
+            unserved = f"the server could not find the requested resource (get {what})"
+            raise _unfetched(api, unserved if has_no_status(error) else error) from None
+        except _FAILURES as error:
+            raise _unfetched(api, error) from None
+        if not items:
+            raise MetricsUnavailable(f"no metrics returned from {api} metrics API")
+        return items
+
+
+def _unfetched(api: str, why: object) -> MetricsUnavailable:
+    return MetricsUnavailable(f"unable to fetch metrics from {api} metrics API: {why}")
+
+
+def _usage(item: Json, resource: str, container: str) -> PodMetric | None:
+    """None if one of the containers does not say what it uses."""
+    containers: Iterable[Json] = item.get("containers") or ()
+    used = [
+        (each.get("usage") or {}).get(resource) for each in containers if not container or each["name"] == container
+    ]
+    if not used or None in used:
+        return None
+    window = parse_duration(item["window"]) / 1e9 if item.get("window") else 0.0
+    return PodMetric(sum(map(_milli, used)), _moment(item), window)
+
+
+def _custom(item: Json) -> PodMetric:
+    window = item.get("windowSeconds", item.get("window"))
+    return PodMetric(_milli(item["value"]), _moment(item), _DEFAULT_WINDOW if window is None else float(window))
+
+
+def _moment(item: Json) -> datetime | None:
+    return parse_time(item["timestamp"]) if item.get("timestamp") else None
+
+
+def _milli(amount: Any) -> int:
+    return parse_quantity(str(amount)).milli_value()

@@ -1,0 +1,174 @@
+"""What all the metrics of an autoscaler ask for: the highest number counts.
+
+If some of them can not be had, the others may still ask for more replicas, and never for less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import field
+
+from pilothouse.client.events.event import WARNING
+from pilothouse.client.events.recorder import EventRecorder
+from pilothouse.controllers.podautoscaler.metric_sources import MetricSources, Proposal, Target
+from pilothouse.controllers.podautoscaler.pod_metrics import MetricsUnavailable
+from pilothouse.controllers.podautoscaler.replica_calculator import Tolerances
+from pilothouse.controllers.podautoscaler.scale_target import ScaleTarget
+from pilothouse.machinery.conditions import Condition, set_condition
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.objects import Json, labels_of, namespace_of
+from pilothouse.machinery.selectors.labels import Selector, parse
+from pilothouse.machinery.status_error import PilothouseError
+
+_ACTIVE = "ScalingActive"
+
+
+class NoProposal(PilothouseError):
+    """No metric can be gone by. `statuses`: those that say something nevertheless."""
+
+    def __init__(self, message: str, statuses: list[Json]) -> None:
+        super().__init__(message)
+        self.statuses = statuses
+
+
+@dataclass(frozen=True, slots=True)
+class Proposed:
+    highest: Proposal
+    statuses: list[Json]
+    failed: str = ""
+    """Why some metrics could not be had."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    field: str
+    reason: str
+    """Of the event, and of the condition, when it can not be had."""
+    what_failed: Callable[[Json], str]
+    propose: Callable[[Json, Target], Awaitable[Proposal]]
+
+
+@dataclass(slots=True)
+class _Round:
+    found: list[Proposal] = field(default_factory=list)
+    statuses: list[Json] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    first_condition: Condition | None = None
+
+
+class Proposals:
+    def __init__(self, sources: MetricSources, recorder: EventRecorder) -> None:
+        self._recorder = recorder
+        self._pods_of = sources.pods_of
+        self._selectors: dict[str, Selector] = {}
+        self._sources = {
+            "Object": _Source("object", "FailedGetObjectMetric", _of_object, sources.of_object),
+            "Pods": _Source("pods", "FailedGetPodsMetric", _of_pods, sources.of_pods),
+            "Resource": _Source("resource", "FailedGetResourceMetric", _of_resource, sources.of_resource),
+            "ContainerResource": _Source(
+                "containerResource", "FailedGetContainerResourceMetric", _of_container, sources.of_container_resource
+            ),
+            "External": _Source("external", "FailedGetExternalMetric", _of_external, sources.of_external),
+        }
+
+    def forget(self, key: str) -> None:
+        self._selectors.pop(key, None)
+
+    async def of(self, key: str, autoscaler: Json, scale: ScaleTarget, tolerances: Tolerances) -> Proposed:
+        """Return what the metrics ask for, and let the autoscaler's condition say whether. Raises NoProposal."""
+        target = Target(
+            namespace=namespace_of(autoscaler),
+            selector=self._selector(autoscaler, scale),
+            wanted=scale.wanted,
+            there=scale.there,
+            tolerances=tolerances,
+        )
+        self._check_alone(key, autoscaler, scale, target)
+        specs = autoscaler["spec"].get("metrics") or []
+        found = _Round()
+        for spec in specs:
+            await self._ask(autoscaler, spec, target, found)
+        return _highest(autoscaler, found, scale.wanted, len(specs))
+
+    async def _ask(self, autoscaler: Json, spec: Json, target: Target, found: _Round) -> None:
+        source = self._sources[spec["type"]]
+        try:
+            proposal = await source.propose(spec, target)
+        except MetricsUnavailable as error:
+            self._recorder.event(autoscaler, WARNING, source.reason, str(error))
+            told = f"the HPA was unable to compute the replica count: {error}"
+            found.first_condition = found.first_condition or Condition(_ACTIVE, "False", source.reason, told)
+            found.errors.append(f"failed to get {source.what_failed(spec[source.field])}: {error}")
+            found.statuses.append({"type": ""})
+            return
+        found.found.append(proposal)
+        found.statuses.append({"type": spec["type"], source.field: proposal.status})
+
+    def _selector(self, autoscaler: Json, scale: ScaleTarget) -> Selector:
+        if not scale.selector:
+            told = "the HPA target's scale is missing a selector"
+            raise self._refuse(autoscaler, "SelectorRequired", "InvalidSelector", "selector is required", told)
+        try:
+            return parse(scale.selector)
+        except ValueError as error:
+            told = f"couldn't convert selector into a corresponding internal selector object: {error}"
+            raise self._refuse(autoscaler, "InvalidSelector", "InvalidSelector", told, told) from None
+
+    def _check_alone(self, key: str, autoscaler: Json, scale: ScaleTarget, target: Target) -> None:
+        """Two autoscalers of the same pods would work against each other."""
+        self._selectors[key] = target.selector
+        namespace = f"{target.namespace}/"
+        others = {each: selector for each, selector in self._selectors.items() if each.startswith(namespace)}
+        if len(others) < 2:
+            return
+        try:
+            pods = self._pods_of(target)
+        except MetricsUnavailable:
+            return
+        same = [each for each, selector in others.items() if any(selector.matches(labels_of(pod)) for pod in pods)]
+        if len(same) > 1:
+            told = f"pods by selector {scale.selector} are controlled by multiple HPAs: [{' '.join(sorted(same))}]"
+            raise self._refuse(autoscaler, "AmbiguousSelector", "AmbiguousSelector", told, told)
+
+    def _refuse(self, autoscaler: Json, event: str, reason: str, why: str, message: str) -> NoProposal:
+        self._recorder.event(autoscaler, WARNING, event, why)
+        set_condition(autoscaler, Condition(_ACTIVE, "False", reason, message))
+        return NoProposal(why, [])
+
+
+def _highest(autoscaler: Json, found: _Round, wanted: int, metrics: int) -> Proposed:
+    invalid = len(found.errors)
+    failed = (
+        f"invalid metrics ({invalid} invalid out of {metrics}), first error is: {found.errors[0]}" if invalid else ""
+    )
+    highest = max(found.found, key=lambda each: each.replicas, default=None)
+    if highest is None or (invalid and highest.replicas < wanted):
+        if found.first_condition is not None:
+            set_condition(autoscaler, found.first_condition)
+        raise NoProposal(failed, found.statuses)
+    told = f"the HPA was able to successfully calculate a replica count from {highest.metric}"
+    set_condition(autoscaler, Condition(_ACTIVE, "True", "ValidMetricFound", told))
+    return Proposed(highest, found.statuses, failed)
+
+
+def _of_object(source: Json) -> str:
+    name, value = source["metric"]["name"], "object metric value"
+    return f"{value}: failed to get {name} object metric" if source["target"].get("averageValue") else value
+
+
+def _of_pods(source: Json) -> str:
+    return "pods metric value"
+
+
+def _of_resource(source: Json) -> str:
+    return f"{source['name']} resource metric value"
+
+
+def _of_container(source: Json) -> str:
+    return f"{source['container']} container metric value"
+
+
+def _of_external(source: Json) -> str:
+    name = source["metric"]["name"]
+    what = f"{name} external metric" if source["target"].get("averageValue") else f"external metric {name}"
+    return f"{name} external metric value: failed to get {what}"

@@ -1,0 +1,116 @@
+"""How many replicas use and target ask for.
+
+    desired = ceil(pods × use ÷ target)
+
+as long as that differs from 1 by more than the tolerance. Pods whose use is not known are reckoned so that they make
+the change smaller: when scaling down they use all they should, when scaling up they use nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+
+from pilothouse.controllers.podautoscaler.pod_groups import PodGroups
+from pilothouse.controllers.podautoscaler.pod_metrics import MetricsUnavailable
+from pilothouse.machinery.dataclass import dataclass
+
+MAX_INT32, MAX_INT64 = 2**31 - 1, 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerances:
+    down: float
+    up: float
+
+    def allow(self, ratio: float) -> bool:
+        return 1.0 - self.down <= ratio <= 1.0 + self.up
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What is used, compared with the target. Values are in thousandths."""
+
+    ratio: float
+    average: int
+    percent: int = 0
+    """Of what was asked for."""
+
+
+def utilization(values: Mapping[str, int], requests: Mapping[str, int], target: int) -> Use:
+    """Return the use of pods against a share, in percent, of what they have asked for. Raises MetricsUnavailable."""
+    known = values.keys() & requests.keys()
+    used, requested = sum(values[name] for name in known), sum(requests[name] for name in known)
+    if not requested:
+        raise MetricsUnavailable("no metrics returned matched known pods")
+    percent = used * 100 // requested
+    return Use(percent / target, used // len(known), percent)
+
+
+def average_use(values: Mapping[str, int], target: int) -> Use:
+    """Return the use of pods against an amount for each."""
+    average = sum(values.values()) // len(values)
+    return Use(average / target, average)
+
+
+def replicas_for_pods(
+    current: int,
+    values: Mapping[str, int],
+    groups: PodGroups,
+    *,
+    measure: Callable[[Mapping[str, int]], Use],
+    should_use: Callable[[str], int],
+    tolerances: Tolerances,
+) -> tuple[int, Use]:
+    """Return the replicas and the use of the pods that count. `should_use`: as much as a pod of that name should.
+
+    Raises MetricsUnavailable.
+    """
+    apart = groups.ignored | groups.unready
+    counted = {name: value for name, value in values.items() if name not in apart}
+    if not counted:
+        raise MetricsUnavailable("did not receive metrics for targeted pods (pods might be unready)")
+    use = measure(counted)
+    unready = groups.unready if use.ratio > 1.0 else set()
+    if not unready and not groups.missing:
+        return (current if tolerances.allow(use.ratio) else _ceil(use.ratio * groups.ready)), use
+    if use.ratio < 1.0:
+        counted |= {name: should_use(name) for name in groups.missing}
+    elif use.ratio > 1.0:
+        counted |= dict.fromkeys(groups.missing | unready, 0)
+    return _replicas_after_all(current, len(counted), use.ratio, measure(counted).ratio, tolerances), use
+
+
+def replicas_for_total(current: int, used: int, target: int, ready: Callable[[], int], tolerances: Tolerances) -> int:
+    """Return the replicas for something that is used by all together."""
+    ratio = used / target
+    if current == 0:
+        return _ceil(ratio)
+    return current if tolerances.allow(ratio) else _ceil(ratio * ready())
+
+
+def replicas_for_share(current: int, used: int, target: int, tolerances: Tolerances) -> tuple[int, int]:
+    """Return the replicas for something of which each pod should have so much, and how much each has."""
+    ratio = used / (target * current) if current else math.inf
+    replicas = current if tolerances.allow(ratio) else _ceil(used / target)
+    if used >= MAX_INT64 or not current:
+        return replicas, MAX_INT64 if used else 0
+    return replicas, math.ceil(used / current)
+
+
+def total(values: Iterable[int]) -> int:
+    return min(sum(values), MAX_INT64)
+
+
+def _replicas_after_all(current: int, pods: int, before: float, ratio: float, tolerances: Tolerances) -> int:
+    """What was only assumed never turns a change round, and never makes one that is not worth it."""
+    if tolerances.allow(ratio) or before < 1.0 < ratio or ratio < 1.0 < before:
+        return current
+    replicas = _ceil(ratio * pods)
+    if (ratio < 1.0 and replicas > current) or (ratio > 1.0 and replicas < current):
+        return current
+    return replicas
+
+
+def _ceil(replicas: float) -> int:
+    return min(math.ceil(min(replicas, float(MAX_INT32))), MAX_INT32)

@@ -1,0 +1,82 @@
+"""The workload that an autoscaler scales: any kind that has a scale subresource."""
+
+from __future__ import annotations
+
+from pilothouse.client.rest.client import Client
+from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
+from pilothouse.client.rest.resource import ResourceClient
+from pilothouse.client.rest_mapper import NoMatch, RESTMapper
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.errors import Conflict
+from pilothouse.machinery.names import GroupKind, GroupVersion
+from pilothouse.machinery.objects import Json, name_of, namespace_of
+from pilothouse.machinery.status_error import PilothouseError, StatusError
+
+_TRIES = 5
+_FAILURES = (StatusError, ConnectionFailed, InvalidResponse)
+
+
+class ScaleUnavailable(PilothouseError):
+    """The scale of the target can not be had, or not be changed."""
+
+
+@dataclass(slots=True)
+class ScaleTarget:
+    """The scale as it was read last."""
+
+    _resource: ResourceClient
+    _scale: Json
+
+    @property
+    def wanted(self) -> int:
+        return (self._scale.get("spec") or {}).get("replicas") or 0
+
+    @property
+    def there(self) -> int:
+        return (self._scale.get("status") or {}).get("replicas") or 0
+
+    @property
+    def selector(self) -> str:
+        return (self._scale.get("status") or {}).get("selector") or ""
+
+    async def scale(self, replicas: int) -> None:
+        """Whatever others have changed meanwhile. Raises ScaleUnavailable."""
+        for tries_left in reversed(range(_TRIES)):
+            spec = {**(self._scale.get("spec") or {}), "replicas": replicas}
+            try:
+                await self._resource.update({**self._scale, "spec": spec}, subresource="scale")
+                return
+            except Conflict as error:
+                if not tries_left:
+                    raise ScaleUnavailable(str(error)) from None
+                await self._read_again()
+            except _FAILURES as error:
+                raise ScaleUnavailable(str(error)) from None
+
+    async def _read_again(self) -> None:
+        try:
+            self._scale = await self._resource.get(name_of(self._scale), subresource="scale")
+        except _FAILURES as error:
+            raise ScaleUnavailable(str(error)) from None
+
+
+class ScaleTargets:
+    def __init__(self, client: Client, mapper: RESTMapper) -> None:
+        self._client = client
+        self._mapper = mapper
+
+    async def of(self, autoscaler: Json) -> ScaleTarget:
+        """Raises ScaleUnavailable."""
+        reference = autoscaler["spec"]["scaleTargetRef"]
+        try:
+            group = GroupVersion.parse(reference.get("apiVersion") or "").group
+            mapping = await self._mapper.mapping(GroupKind(group, reference["kind"]))
+        except NoMatch:
+            raise ScaleUnavailable(f'no matches for kind "{reference["kind"]}" in group "{group}"') from None
+        except (*_FAILURES, ValueError) as error:
+            raise ScaleUnavailable(str(error)) from None
+        resource = self._client.for_resource(mapping.resource, namespace=namespace_of(autoscaler))
+        try:
+            return ScaleTarget(resource, await resource.get(reference["name"], subresource="scale"))
+        except _FAILURES as error:
+            raise ScaleUnavailable(str(error)) from None

@@ -1,0 +1,21 @@
+"""Label selectors as Go prints them, which the messages of autoscalers show."""
+
+from __future__ import annotations
+
+from pilothouse.machinery.objects import Json
+
+
+def selector_text(selector: Json | None) -> str:
+    """Return `&LabelSelector{…}`, or `nil` for none."""
+    if selector is None:
+        return "nil"
+    labels = "".join(f"{key}: {value}," for key, value in sorted((selector.get("matchLabels") or {}).items()))
+    expressions = "".join(map(_requirement, selector.get("matchExpressions") or ()))
+    requirements = f"[]LabelSelectorRequirement{{{expressions}}}"
+    return f"&LabelSelector{{MatchLabels:map[string]string{{{labels}}},MatchExpressions:{requirements},}}"
+
+
+def _requirement(expression: Json) -> str:
+    values = " ".join(expression.get("values") or ())
+    key, operator = expression["key"], expression["operator"]
+    return f"LabelSelectorRequirement{{Key:{key},Operator:{operator},Values:[{values}],}},"

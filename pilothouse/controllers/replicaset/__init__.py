@@ -1,0 +1,1 @@
+"""replicaset-controller: as many pods of one template as are wanted."""

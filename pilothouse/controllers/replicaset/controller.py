@@ -1,0 +1,161 @@
+"""replicaset-controller: as many pods of one template as each replica set wants, and a status that counts them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from datetime import UTC, datetime
+
+from pilothouse.client.controller.runner import Controller, Requeue, TryAgain
+from pilothouse.client.events.event import EventSource
+from pilothouse.client.events.recorder import EventRecorder
+from pilothouse.controllers.context import ControllerContext
+from pilothouse.controllers.replicaset.kind import REPLICA_SET, ReplicatedKind
+from pilothouse.controllers.replicaset.notifications import Notifications
+from pilothouse.controllers.replicaset.replicas import Replicas
+from pilothouse.controllers.replicaset.status import calculated_status, is_up_to_date
+from pilothouse.controllers.resources import PODS
+from pilothouse.controllers.workloads.expectations import ControllerExpectations
+from pilothouse.controllers.workloads.owners import controlled_or_orphaned, index_by_controller, is_controlled_by
+from pilothouse.controllers.workloads.pod_control import PodControl
+from pilothouse.controllers.workloads.pod_state import is_active, is_terminating, next_availability
+from pilothouse.controllers.workloads.ref_manager import CannotAdopt, ControllerRefManager
+from pilothouse.machinery.errors import Conflict, NotFound
+from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, namespace_of, resource_version_of, uid_of
+from pilothouse.machinery.selectors.errors import InvalidSelector
+from pilothouse.machinery.selectors.labels import Selector
+from pilothouse.machinery.status_error import StatusError
+
+logger = logging.getLogger(__name__)
+
+
+async def run(context: ControllerContext) -> None:
+    await ReplicaSetController(context, REPLICA_SET, workers=5).run()
+
+
+class ReplicaSetController:
+    """Of replica sets, or of whatever else is one by another name."""
+
+    def __init__(self, context: ControllerContext, kind: ReplicatedKind, *, workers: int) -> None:
+        self._context = context
+        self._kind = kind
+        self._workers = workers
+        self._objects = context.client.for_resource(kind.resource)
+        self._replica_sets, self._pods = context.informer(kind.resource), context.informer(PODS)
+        for informer in (self._replica_sets, self._pods):
+            index_by_controller(informer)
+        self._queue = context.queue(kind.queue, str)
+        self._recorder = EventRecorder(context.client, EventSource(kind.component), clock=context.clock)
+        self._expectations = ControllerExpectations(context.clock)
+        self._replicas = Replicas(
+            PodControl(context.client, self._recorder),
+            self._expectations,
+            replica_sets=self._replica_sets,
+            pods=self._pods,
+        )
+        self._written: dict[str, int] = {}
+        """The resourceVersion of each set's last status. It is there until the cache has it, too."""
+
+    async def run(self) -> None:
+        notifications = Notifications(self._kind, self._queue, self._expectations, replica_sets=self._replica_sets)
+        self._replica_sets.add_event_handler(notifications.of_replica_sets())
+        self._pods.add_event_handler(notifications.of_pods())
+        caches, clock = (self._replica_sets, self._pods), self._context.clock
+        controller = Controller(
+            self._kind.queue, self._sync, caches=caches, workers=self._workers, queue=self._queue, clock=clock
+        )
+        async with asyncio.TaskGroup() as tasks:
+            for running in (controller.run(), self._recorder.run()):
+                tasks.create_task(running)
+
+    @property
+    def _now(self) -> datetime:
+        return datetime.fromtimestamp(self._context.clock.wall(), UTC)
+
+    async def _sync(self, key: str) -> Requeue | None:
+        replica_set = self._replica_sets.indexer.get_by_key(key)
+        if replica_set is None:
+            self._expectations.forget(key)
+            self._written.pop(key, None)
+            return None
+        if self._is_stale(key, replica_set):
+            return None
+        try:
+            selector = self._kind.selector_of(replica_set)
+        except InvalidSelector as error:
+            logger.error("the selector of %s %s is invalid: %s", self._kind.kind, key, error)
+            return None
+        try:
+            return await self._reconcile(key, replica_set, selector)
+        except (Conflict, CannotAdopt) as error:
+            raise TryAgain(str(error)) from error
+
+    def _is_stale(self, key: str, replica_set: Json) -> bool:
+        """Whether the cache has not seen the last status that was written. When it has, it is looked at again."""
+        if int(resource_version_of(replica_set)) < self._written.get(key, 0):
+            return True
+        self._written.pop(key, None)
+        return False
+
+    async def _reconcile(self, key: str, replica_set: Json, selector: Selector) -> Requeue | None:
+        is_time = self._expectations.are_met(key)
+        known = controlled_or_orphaned(self._pods, replica_set)
+        pods = await self._claimed(replica_set, selector, [pod for pod in known if is_active(pod)])
+        terminating = self._count_terminating(replica_set, selector, known)
+        failure: Exception | None = None
+        if is_time and not metadata(replica_set).get("deletionTimestamp"):
+            try:
+                await self._replicas.manage(replica_set, pods, self._now)
+            except Exception as error:  # of which the status tells before it is raised again
+                failure = error
+        now, told = self._now, None if failure is None else str(failure)
+        status = calculated_status(replica_set, pods, terminating=terminating, failure=told, now=now)
+        if not await self._write(key, replica_set, status):
+            return None
+        if failure is not None:
+            raise failure
+        return _until_available(replica_set, status, pods, now)
+
+    async def _claimed(self, replica_set: Json, selector: Selector, pods: list[Json]) -> list[Json]:
+        objects = self._objects.namespace(namespace_of(replica_set))
+        claims = ControllerRefManager(
+            self._context.client,
+            PODS,
+            replica_set,
+            selector,
+            read_owner=lambda: objects.get(name_of(replica_set)),
+        )
+        return await claims.claim(pods)
+
+    def _count_terminating(self, replica_set: Json, selector: Selector, pods: list[Json]) -> int | None:
+        if not self._kind.counts_terminating:
+            return None
+        terminating = (pod for pod in pods if is_terminating(pod))
+        return sum(is_controlled_by(pod, replica_set) and selector.matches(labels_of(pod)) for pod in terminating)
+
+    async def _write(self, key: str, replica_set: Json, status: Json) -> bool:
+        """Return whether the set is still there. Tries twice, the second time on what the server has."""
+        if is_up_to_date(replica_set, status):
+            return True
+        objects = self._objects.namespace(namespace_of(replica_set))
+        try:
+            try:
+                written = await objects.update_status({**replica_set, "status": status})
+            except StatusError:
+                fresh = await objects.get(name_of(replica_set))
+                if uid_of(fresh) != uid_of(replica_set):
+                    return False
+                written = await objects.update_status({**fresh, "status": status})
+        except NotFound:
+            return False
+        self._written[key] = int(resource_version_of(written))
+        return True
+
+
+def _until_available(replica_set: Json, status: Json, pods: list[Json], now: datetime) -> Requeue | None:
+    """Look again when the next pod has been ready for long enough."""
+    seconds = replica_set["spec"].get("minReadySeconds") or 0
+    if seconds <= 0 or status.get("readyReplicas") == status.get("availableReplicas"):
+        return None
+    after = next_availability(pods, seconds, now)
+    return Requeue(float(seconds) if after is None else after)

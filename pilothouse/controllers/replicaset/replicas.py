@@ -1,0 +1,94 @@
+"""Making and deleting pods until there are as many as a replica set wants."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+
+from pilothouse.client.cache.keys import meta_namespace_key
+from pilothouse.client.cache.shared_informer import SharedIndexInformer
+from pilothouse.controllers.namespace_state import is_refusal_of_terminating_namespace
+from pilothouse.controllers.workloads.expectations import ControllerExpectations
+from pilothouse.controllers.workloads.owners import CONTROLLER_UID_INDEX, controller_of
+from pilothouse.controllers.workloads.pod_control import PodControl, SlowStartError, slow_start
+from pilothouse.controllers.workloads.pod_ranking import sorted_for_deletion
+from pilothouse.controllers.workloads.pod_state import is_active, node_name
+from pilothouse.machinery.errors import NotFound
+from pilothouse.machinery.objects import Json, name_of, uid_of
+from pilothouse.machinery.status_error import StatusError
+
+BURST = 500
+"""How many pods are made or deleted before their notifications are waited for."""
+
+
+class Replicas:
+    """Works on the pods of any replica set. Both informers must be indexed by controller."""
+
+    def __init__(
+        self,
+        pod_control: PodControl,
+        expectations: ControllerExpectations,
+        *,
+        replica_sets: SharedIndexInformer,
+        pods: SharedIndexInformer,
+    ) -> None:
+        self._control = pod_control
+        self._expectations = expectations
+        self._replica_sets = replica_sets
+        self._pods = pods
+
+    async def manage(self, replica_set: Json, pods: Sequence[Json], now: datetime) -> None:
+        """Raises the first error that kept pods from being made or deleted."""
+        missing = replica_set["spec"]["replicas"] - len(pods)
+        if missing > 0:
+            await self._create(replica_set, min(missing, BURST))
+        elif missing < 0:
+            await self._delete(replica_set, self._to_delete(replica_set, pods, min(-missing, BURST), now))
+
+    async def _create(self, replica_set: Json, count: int) -> None:
+        key = meta_namespace_key(replica_set)
+        self._expectations.expect_creations(key, count)
+        try:
+            await slow_start(count, lambda: self._create_one(replica_set))
+        except SlowStartError as failed:
+            self._expectations.creation_observed(key, count - failed.succeeded)
+            raise failed.error from None
+
+    async def _create_one(self, replica_set: Json) -> None:
+        """A namespace that is about to go refuses everything: nothing is wrong, and nothing will be seen."""
+        try:
+            await self._control.create(replica_set["spec"]["template"], replica_set)
+        except StatusError as error:
+            if not is_refusal_of_terminating_namespace(error):
+                raise
+
+    async def _delete(self, replica_set: Json, pods: Sequence[Json]) -> None:
+        self._expectations.expect_deletions(meta_namespace_key(replica_set), map(uid_of, pods))
+        errors = await asyncio.gather(*(self._delete_one(replica_set, pod) for pod in pods))
+        if error := next((each for each in errors if each is not None), None):
+            raise error
+
+    async def _delete_one(self, replica_set: Json, pod: Json) -> StatusError | None:
+        try:
+            await self._control.delete(name_of(pod), replica_set)
+        except StatusError as error:
+            self._expectations.deletion_observed(meta_namespace_key(replica_set), uid_of(pod))
+            return None if isinstance(error, NotFound) else error
+        return None
+
+    def _to_delete(self, replica_set: Json, pods: Sequence[Json], count: int, now: datetime) -> Sequence[Json]:
+        if count == len(pods):
+            return pods
+        return sorted_for_deletion(pods, now, self._company(replica_set, pods))[:count]
+
+    def _company(self, replica_set: Json, pods: Sequence[Json]) -> dict[str, int]:
+        """For each pod, by uid, how many active pods of its set and of the sets of the same owner its node has."""
+        owner = controller_of(replica_set)
+        if owner is None:
+            return {}
+        siblings = self._replica_sets.indexer.by_index(CONTROLLER_UID_INDEX, owner["uid"])
+        related = (pod for each in siblings for pod in self._pods.indexer.by_index(CONTROLLER_UID_INDEX, uid_of(each)))
+        on_node = Counter(node_name(pod) for pod in related if is_active(pod))
+        return {uid_of(pod): on_node[node_name(pod)] for pod in pods}

@@ -1,0 +1,1 @@
+"""replicationcontroller-controller: the replica sets' controller over their older kind."""

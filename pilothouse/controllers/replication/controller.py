@@ -1,0 +1,11 @@
+"""replicationcontroller-controller: what it does for replication controllers, another does for replica sets."""
+
+from __future__ import annotations
+
+from pilothouse.controllers.context import ControllerContext
+from pilothouse.controllers.replicaset.controller import ReplicaSetController
+from pilothouse.controllers.replicaset.kind import REPLICATION_CONTROLLER
+
+
+async def run(context: ControllerContext) -> None:
+    await ReplicaSetController(context, REPLICATION_CONTROLLER, workers=5).run()

@@ -1,0 +1,169 @@
+"""Pods that need claims: those from templates are made for them, and what is allocated is reserved for them."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry
+
+from pilothouse.apiserver.tallies import CounterTally
+from pilothouse.client.cache.indexer import Indexer
+from pilothouse.client.rest.client import Client
+from pilothouse.client.rest.resource import ResourceClient
+from pilothouse.controllers.resourceclaim.pods import (
+    POD_CLAIM_NAME,
+    is_for,
+    is_reserved_for,
+    pod_claims,
+    statuses_of,
+)
+from pilothouse.controllers.resources import PODS, RESOURCE_CLAIMS
+from pilothouse.machinery.objects import Json, annotations_of, labels_of, name_of, namespace_of, uid_of
+from pilothouse.machinery.status_error import StatusError
+
+CLAIMS_BY_POD = "claimPodOwner"
+"""By the uid of the pod that they were made for."""
+_FIELD_MANAGER = "ResourceClaimController"
+_LONGEST_BASE = 57
+
+
+class ClaimNotPossible(Exception):
+    """A claim that a pod needs can not be made."""
+
+    def __init__(self, claim: str, why: object) -> None:
+        super().__init__(f"PodResourceClaim {claim}: {why}")
+
+
+class ResourceClaimMetrics:
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.creates = CounterTally(
+            "resourceclaim_controller_creates",
+            "Number of ResourceClaims creation requests, categorized by creation status and admin access",
+            ("status", "admin_access"),
+            registry=registry,
+        )
+
+
+class PodSyncs:
+    _made: dict[str, dict[str, Json]]  # by the uid of a pod: its claims that the cache may not have yet
+
+    def __init__(self, client: Client, claims: Indexer, templates: Indexer, metrics: ResourceClaimMetrics) -> None:
+        self._client = client
+        self._claims, self._templates = claims, templates
+        self._metrics = metrics
+        self._made = {}
+
+    def forget(self, pod: Json) -> None:
+        self._made.pop(uid_of(pod), None)
+
+    def needs_work(self, pod: Json) -> bool:
+        made = statuses_of(pod)
+        for each in pod_claims(pod):
+            from_template = each.get("resourceClaimTemplateName") is not None
+            if from_template and each["name"] not in made:
+                return True
+            claim = self._claim(pod, each.get("resourceClaimName") or made.get(each["name"]))
+            if claim is None:
+                if from_template and made[each["name"]] is not None:
+                    return True
+            elif self._must_reserve(pod, claim):
+                return True
+        return False
+
+    async def sync(self, pod: Json) -> None:
+        """Raises ClaimNotPossible, StatusError."""
+        made = statuses_of(pod)
+        for each in pod_claims(pod):
+            try:
+                if (claim := await self._from_template(pod, each, made)) is not None:
+                    made[each["name"]] = name_of(claim)
+            except StatusError as error:
+                raise ClaimNotPossible(each["name"], f"create ResourceClaim: {error}") from error
+        if made != statuses_of(pod):
+            await self._write_statuses(pod, made)
+        if pod["spec"].get("nodeName"):
+            await self._reserve(pod, made)
+
+    async def _from_template(self, pod: Json, wanted: Json, made: dict[str, str | None]) -> Json | None:
+        """Return the claim that is to be known as the pod's; None if it is, or none is needed."""
+        template_name = wanted.get("resourceClaimTemplateName")
+        if template_name is None or made.get(wanted["name"], "") is None:
+            return None
+        known = self._claim(pod, made.get(wanted["name"]))
+        if known is not None and is_for(known, pod):
+            return None
+        return self._found(pod, wanted["name"]) or await self._create(pod, wanted["name"], template_name)
+
+    def _found(self, pod: Json, name: str) -> Json | None:
+        claims = [*self._claims.by_index(CLAIMS_BY_POD, uid_of(pod)), *self._made.get(uid_of(pod), {}).values()]
+        return next((claim for claim in claims if annotations_of(claim).get(POD_CLAIM_NAME) == name), None)
+
+    async def _create(self, pod: Json, name: str, template_name: str) -> Json:
+        template = self._templates.get_by_key(f"{namespace_of(pod)}/{template_name}")
+        if template is None:
+            missing = f'resourceclaimtemplate.resource.k8s.io "{template_name}" not found'
+            raise ClaimNotPossible(name, f'resource claim template "{template_name}": {missing}')
+        wanted = new_claim(pod, name, template)
+        admin = str(_is_for_admin(wanted)).lower()
+        try:
+            claim = await self._objects(pod).create(wanted)
+        except StatusError:
+            self._metrics.creates.inc(("failure", admin))
+            raise
+        self._metrics.creates.inc(("success", admin))
+        self._made.setdefault(uid_of(pod), {})[name] = claim
+        return claim
+
+    async def _write_statuses(self, pod: Json, made: dict[str, str | None]) -> None:
+        statuses = [{"name": name, **({"resourceClaimName": claim} if claim else {})} for name, claim in made.items()]
+        status = {"resourceClaimStatuses": statuses}
+        meta = {"name": name_of(pod), "namespace": namespace_of(pod)}
+        applied = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "status": status}
+        pods = self._client.for_resource(PODS, namespace=namespace_of(pod))
+        await pods.apply(applied, field_manager=_FIELD_MANAGER, force=True, subresource="status")
+
+    async def _reserve(self, pod: Json, made: dict[str, str | None]) -> None:
+        """For a pod that was given a node without a scheduler's help."""
+        for each in pod_claims(pod):
+            claim = self._claim(pod, each.get("resourceClaimName") or made.get(each["name"]))
+            if claim is None:
+                return
+            if self._must_reserve(pod, claim):
+                status = claim.get("status") or {}
+                consumer = {"resource": "pods", "name": name_of(pod), "uid": uid_of(pod)}
+                reserved = [*(status.get("reservedFor") or ()), consumer]
+                await self._objects(pod).update_status({**claim, "status": {**status, "reservedFor": reserved}})
+
+    def _must_reserve(self, pod: Json, claim: Json) -> bool:
+        allocated = (claim.get("status") or {}).get("allocation") is not None
+        return bool(pod["spec"].get("nodeName")) and allocated and not is_reserved_for(claim, pod)
+
+    def _claim(self, pod: Json, name: str | None) -> Json | None:
+        return self._claims.get_by_key(f"{namespace_of(pod)}/{name}") if name else None
+
+    def _objects(self, pod: Json) -> ResourceClient:
+        return self._client.for_resource(RESOURCE_CLAIMS, namespace=namespace_of(pod))
+
+
+def new_claim(pod: Json, name: str, template: Json) -> Json:
+    spec = template["spec"]
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": name_of(pod), "uid": uid_of(pod), "controller": True}
+    meta: Json = {
+        "generateName": _generate_name(name_of(pod), name),
+        "ownerReferences": [owner],
+        "annotations": {**annotations_of(spec), POD_CLAIM_NAME: name},
+    }
+    if labels := labels_of(spec):
+        meta["labels"] = labels
+    return {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": meta, "spec": spec["spec"]}
+
+
+def _generate_name(pod: str, claim: str) -> str:
+    """Both names in it are cut in proportion where they are too long together."""
+    whole = f"{pod}-{claim}-"
+    if len(whole) <= _LONGEST_BASE:
+        return whole
+    return f"{pod[: len(pod) * _LONGEST_BASE // len(whole)]}-{claim[: len(claim) * _LONGEST_BASE // len(whole)]}"
+
+
+def _is_for_admin(claim: Json) -> bool:
+    requests = ((claim.get("spec") or {}).get("devices") or {}).get("requests") or ()
+    return any((each.get("exactly") or {}).get("adminAccess") for each in requests)

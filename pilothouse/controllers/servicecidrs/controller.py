@@ -1,0 +1,147 @@
+"""service-cidr-controller: a range of addresses of services stays as long as services have addresses only from it."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+
+from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
+from pilothouse.client.cache.keys import last_known_state
+from pilothouse.client.controller.runner import Controller, Requeue
+from pilothouse.client.events.event import WARNING, EventSource
+from pilothouse.client.events.recorder import EventRecorder
+from pilothouse.client.rest.options import PatchType
+from pilothouse.controllers.context import ControllerContext
+from pilothouse.controllers.resources import IP_ADDRESSES, SERVICE_CIDRS
+from pilothouse.controllers.servicecidrs.ranges import address_of, containing, is_needed, overlapping
+from pilothouse.machinery.conditions import Condition, find_condition
+from pilothouse.machinery.errors import NotFound
+from pilothouse.machinery.objects import Json, metadata, name_of
+from pilothouse.machinery.status_error import StatusError
+from pilothouse.machinery.times import format_time, parse_time
+
+FINALIZER = "networking.k8s.io/service-cidr-finalizer"
+_NAME = "service-cidr-controller"
+_WORKERS = 5
+_MAX_RETRIES = 15
+_GRACE = 10.0
+"""How long allocators may need to see that a range is being deleted."""
+_READY = Condition("Ready", "True", "", "Kubernetes Service CIDR is ready")
+_TERMINATING = Condition(
+    "Ready",
+    "False",
+    "Terminating",
+    "There are still IPAddresses referencing the ServiceCIDR, please remove them or create a new ServiceCIDR",
+)
+
+
+async def run(context: ControllerContext) -> None:
+    await _ServiceCIDRs(context).run()
+
+
+class _ServiceCIDRs:
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
+        self._objects = context.client.for_resource(SERVICE_CIDRS)
+        self._cidrs, self._ips = context.informer(SERVICE_CIDRS), context.informer(IP_ADDRESSES)
+        self._queue = context.queue("ipaddresses", str)
+        self._recorder = EventRecorder(context.client, EventSource(_NAME), clock=context.clock)
+
+    async def run(self) -> None:
+        self._cidrs.add_event_handler(
+            ResourceEventHandlerFuncs(
+                add=self._cidr_added, update=lambda old, new: self._queue.add(name_of(new)), delete=self._cidr_deleted
+            )
+        )
+        self._ips.add_event_handler(ResourceEventHandlerFuncs(add=self._ip_changed, delete=self._ip_deleted))
+        cidrs = Controller(
+            _NAME,
+            self._sync,
+            caches=(self._cidrs, self._ips),
+            workers=_WORKERS,
+            queue=self._queue,
+            max_retries=_MAX_RETRIES,
+            clock=self._context.clock,
+        )
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(cidrs.run())
+            tasks.create_task(self._recorder.run())
+
+    @property
+    def _now(self) -> datetime:
+        return datetime.fromtimestamp(self._context.clock.wall(), UTC)
+
+    def _cidr_added(self, cidr: Json) -> None:
+        for name in {name_of(cidr), *overlapping(cidr, self._cidrs.indexer.list())}:
+            self._queue.add(name)
+
+    def _cidr_deleted(self, deleted: Deleted) -> None:
+        if (cidr := last_known_state(deleted)) is not None:
+            self._cidr_added(cidr)
+
+    def _ip_changed(self, ip: Json) -> None:
+        """Only a range that is being deleted depends on which addresses are in use."""
+        if (address := address_of(ip)) is not None:
+            ending = (each for each in self._cidrs.indexer.list() if metadata(each).get("deletionTimestamp"))
+            for name in containing(address, ending):
+                self._queue.add(name)
+
+    def _ip_deleted(self, deleted: Deleted) -> None:
+        if (ip := last_known_state(deleted)) is not None:
+            self._ip_changed(ip)
+
+    async def _sync(self, name: str) -> Requeue | None:
+        cidr = self._cidrs.indexer.get_by_key(name)
+        if cidr is None:
+            return None
+        try:
+            if metadata(cidr).get("deletionTimestamp"):
+                return await self._end(cidr)
+            await self._keep(cidr)
+        except NotFound:
+            return None
+        return None
+
+    async def _end(self, cidr: Json) -> Requeue | None:
+        if is_needed(cidr, self._cidrs.indexer.list(), self._ips.indexer.list()):
+            await self._say(cidr, _TERMINATING)
+            return None
+        deleted = parse_time(metadata(cidr)["deletionTimestamp"]) or self._now
+        left = _GRACE - (self._now - deleted).total_seconds()
+        if left > 0:
+            return Requeue(left)
+        if FINALIZER in (metadata(cidr).get("finalizers") or ()):
+            patch = {"metadata": {"$deleteFromPrimitiveList/finalizers": [FINALIZER]}}
+            await self._objects.patch(name_of(cidr), patch, PatchType.STRATEGIC)
+        return None
+
+    async def _keep(self, cidr: Json) -> None:
+        if FINALIZER not in (metadata(cidr).get("finalizers") or ()):
+            patch = {"metadata": {"finalizers": [FINALIZER]}}
+            await self._objects.patch(name_of(cidr), patch, PatchType.STRATEGIC)
+        try:
+            await self._say(cidr, _READY)
+        except NotFound:
+            raise
+        except StatusError:
+            told = "The ServiceCIDR Status can not be set to Ready=True"
+            self._recorder.event(cidr, WARNING, "KubernetesServiceCIDRError", told)
+            raise
+
+    async def _say(self, cidr: Json, wanted: Condition) -> None:
+        if wanted.is_same_as(find_condition(cidr, wanted.type)):
+            return
+        condition = {
+            "type": wanted.type,
+            "status": wanted.status,
+            "reason": wanted.reason,
+            "message": wanted.message,
+            "lastTransitionTime": format_time(self._now),
+        }
+        applied = {
+            "apiVersion": "networking.k8s.io/v1",
+            "kind": "ServiceCIDR",
+            "metadata": {"name": name_of(cidr)},
+            "status": {"conditions": [condition]},
+        }
+        await self._objects.apply(applied, field_manager=_NAME, force=True, subresource="status")

@@ -1,0 +1,1 @@
+"""statefulset-controller: pods that keep their name, their place in the network and their storage."""

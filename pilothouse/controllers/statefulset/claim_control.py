@@ -1,0 +1,110 @@
+"""Creating the claims of a StatefulSet's pods and giving them their owner, with the events that tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+from pilothouse.client.cache.keys import meta_namespace_key
+from pilothouse.client.cache.shared_informer import SharedIndexInformer
+from pilothouse.client.events.event import NORMAL, WARNING
+from pilothouse.client.events.recorder import EventRecorder
+from pilothouse.client.rest.client import Client
+from pilothouse.controllers.resources import PERSISTENT_VOLUME_CLAIMS
+from pilothouse.controllers.statefulset.claim_owners import (
+    has_unexpected_controller,
+    is_owner_up_to_date,
+    is_stale,
+    retention_policy,
+    with_right_owner,
+)
+from pilothouse.controllers.statefulset.claims import claims_for
+from pilothouse.controllers.workloads.pod_state import is_deleted
+from pilothouse.machinery.errors import AlreadyExists
+from pilothouse.machinery.names import GroupVersionResource
+from pilothouse.machinery.objects import Json, name_of, namespace_of
+from pilothouse.machinery.status_error import PilothouseError, StatusError, aggregate
+
+Wrote: TypeAlias = Callable[[Json, GroupVersionResource, Json], None]
+"""Is told of the set, the resource and the object as it was written."""
+
+
+class ClaimsFailed(PilothouseError):
+    """Not all claims of a pod could be made, or be given their owner."""
+
+
+class StatefulClaims:
+    """The claims of pods, as the informer shows them."""
+
+    def __init__(self, client: Client, informer: SharedIndexInformer, recorder: EventRecorder, wrote: Wrote) -> None:
+        self._claims = client.for_resource(PERSISTENT_VOLUME_CLAIMS)
+        self._indexer = informer.indexer
+        self._recorder = recorder
+        self._wrote = wrote
+
+    def are_owned(self, stateful_set: Json, pod: Json) -> bool:
+        """Whether the claims of the pod that exist have the owner that the set's policy gives them."""
+        return all(is_owner_up_to_date(claim, stateful_set, pod) for claim in self._known(stateful_set, pod))
+
+    def is_stale(self, stateful_set: Json, pod: Json) -> bool:
+        """Whether a claim still belongs to a former pod of this name, with which it is about to go."""
+        if retention_policy(stateful_set)[1] == "Retain":
+            return False
+        return any(is_stale(claim, pod) for claim in self._known(stateful_set, pod))
+
+    async def create(self, stateful_set: Json, pod: Json) -> None:
+        """Create those that do not exist. Raises ClaimsFailed, after all have been tried."""
+        errors = []
+        for claim in claims_for(stateful_set, pod).values():
+            known = self._indexer.get_by_key(meta_namespace_key(claim))
+            if known is None:
+                error = await self._create(stateful_set, pod, claim)
+                if error is not None:
+                    errors.append(f"failed to create PVC {name_of(claim)}: {error}")
+            elif is_deleted(known):
+                errors.append(f"pvc {name_of(claim)} is being deleted")
+        if errors:
+            raise ClaimsFailed(aggregate(errors))
+
+    async def own(self, stateful_set: Json, pod: Json) -> None:
+        """Give the claims of the pod the owner that the set's policy says. Raises ClaimsFailed."""
+        for claim in self._known(stateful_set, pod):
+            if has_unexpected_controller(claim, stateful_set, pod):
+                self._recorder.event(stateful_set, WARNING, "ConflictingController", _conflicting(name_of(claim)))
+            if not is_owner_up_to_date(claim, stateful_set, pod):
+                await self._update(stateful_set, with_right_owner(claim, stateful_set, pod))
+
+    def _known(self, stateful_set: Json, pod: Json) -> Iterator[Json]:
+        for claim in claims_for(stateful_set, pod).values():
+            if (known := self._indexer.get_by_key(meta_namespace_key(claim))) is not None:
+                yield known
+
+    async def _create(self, stateful_set: Json, pod: Json, claim: Json) -> StatusError | None:
+        where = f"Pod {name_of(pod)} in StatefulSet {name_of(stateful_set)}"
+        try:
+            created = await self._claims.namespace(namespace_of(claim)).create(claim)
+        except AlreadyExists as error:
+            return error
+        except StatusError as error:
+            message = f"Create Claim {name_of(claim)} for {where} failed error: {error}"
+            self._recorder.event(stateful_set, WARNING, "FailedCreate", message)
+            return error
+        self._wrote(stateful_set, PERSISTENT_VOLUME_CLAIMS, created)
+        message = f"Create Claim {name_of(claim)} {where} success"
+        self._recorder.event(stateful_set, NORMAL, "SuccessfulCreate", message)
+        return None
+
+    async def _update(self, stateful_set: Json, claim: Json) -> None:
+        try:
+            updated = await self._claims.namespace(namespace_of(claim)).update(claim)
+        except StatusError as error:
+            told = f"could not update claim {name_of(claim)} for delete policy ownerRefs: {error}"
+            raise ClaimsFailed(told) from error
+        self._wrote(stateful_set, PERSISTENT_VOLUME_CLAIMS, updated)
+
+
+def _conflicting(claim: str) -> str:
+    return (
+        f"PersistentVolumeClaim {claim} has a conflicting OwnerReference that acts as a manging controller, the"
+        " retention policy is ignored for this claim"
+    )

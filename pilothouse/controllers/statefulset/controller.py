@@ -1,0 +1,170 @@
+"""statefulset-controller: makes the pods of StatefulSets, each with a name, a place in the network and storage of its
+own, in order or all at once, and replaces them when their template changes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
+from pilothouse.client.cache.keys import last_known_state, meta_namespace_key
+from pilothouse.client.controller.runner import Controller, Requeue, TryAgain
+from pilothouse.client.events.event import EventSource
+from pilothouse.client.events.recorder import EventRecorder
+from pilothouse.controllers.context import ControllerContext
+from pilothouse.controllers.history.history import History
+from pilothouse.controllers.resources import CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS
+from pilothouse.controllers.statefulset.claim_control import ClaimsFailed, StatefulClaims
+from pilothouse.controllers.statefulset.identity import is_member
+from pilothouse.controllers.statefulset.pods import StatefulPods
+from pilothouse.controllers.statefulset.update import StatefulSetUpdate
+from pilothouse.controllers.statefulset.written_versions import WrittenVersions
+from pilothouse.controllers.workloads.owner_lookup import OwnerLookup
+from pilothouse.controllers.workloads.owners import controlled_or_orphaned, controller_of, index_by_controller
+from pilothouse.controllers.workloads.pacing import Pacing
+from pilothouse.controllers.workloads.pod_state import is_deleted, is_ready
+from pilothouse.controllers.workloads.ref_manager import CannotAdopt, ControllerRefManager
+from pilothouse.machinery.names import GroupVersionResource
+from pilothouse.machinery.objects import Json, name_of, namespace_of, resource_version_of
+from pilothouse.machinery.selectors.errors import InvalidSelector
+from pilothouse.machinery.selectors.label_selector import from_label_selector
+from pilothouse.machinery.selectors.labels import Selector
+
+_UNTIL_SEEN = 0.01
+"""How long a set whose last writes are not in the caches is left alone, if no event about it comes before."""
+
+
+async def run(context: ControllerContext) -> None:
+    await _StatefulSetController(context).run()
+
+
+class _StatefulSetController:
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
+        self._sets, self._pods = context.informer(STATEFUL_SETS), context.informer(PODS)
+        self._claims, self._revisions = (
+            context.informer(PERSISTENT_VOLUME_CLAIMS),
+            context.informer(CONTROLLER_REVISIONS),
+        )
+        self._owners = OwnerLookup(self._sets, "StatefulSet")
+        self._queue = context.queue("statefulset", str)
+        self._pacing = Pacing(self._queue, context.clock)
+        self._recorder = EventRecorder(context.client, EventSource("statefulset-controller"), clock=context.clock)
+        watched = {STATEFUL_SETS: self._sets, PODS: self._pods, PERSISTENT_VOLUME_CLAIMS: self._claims}
+        self._versions = WrittenVersions(watched, context.clock)
+        claims = StatefulClaims(context.client, self._claims, self._recorder, self._wrote)
+        pods = StatefulPods(context.client, claims, self._recorder, self._wrote)
+        self._history = History(context.client, self._revisions)
+        self._update = StatefulSetUpdate(context.client, pods, self._history, self._wrote)
+        index_by_controller(self._pods)
+
+    async def run(self) -> None:
+        self._sets.add_event_handler(_told_of_every(self._set_changed))
+        self._claims.add_event_handler(_told_of_every(self._claim_changed))
+        self._pods.add_event_handler(
+            ResourceEventHandlerFuncs(add=self._pod_added, update=self._pod_updated, delete=self._pod_deleted)
+        )
+        controller = Controller(
+            "statefulset",
+            self._sync,
+            caches=(self._sets, self._pods, self._claims, self._revisions),
+            workers=self._context.config.concurrent_statefulset_syncs,
+            queue=self._queue,
+            clock=self._context.clock,
+        )
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(controller.run())
+            tasks.create_task(self._recorder.run())
+
+    def _wrote(self, stateful_set: Json, resource: GroupVersionResource, obj: Json) -> None:
+        self._versions.wrote(meta_namespace_key(stateful_set), resource, obj)
+
+    def _set_changed(self, stateful_set: Json) -> None:
+        self._versions.saw(STATEFUL_SETS, stateful_set)
+        self._queue.add(meta_namespace_key(stateful_set))
+
+    def _claim_changed(self, claim: Json) -> None:
+        self._versions.saw(PERSISTENT_VOLUME_CLAIMS, claim)
+
+    def _pod_added(self, pod: Json) -> None:
+        self._versions.saw(PODS, pod)
+        for owner in self._owners.concerned_by_addition(pod):
+            self._pacing.add(meta_namespace_key(owner))
+
+    def _pod_deleted(self, deleted: Deleted) -> None:
+        if (pod := last_known_state(deleted)) is None:
+            return
+        self._versions.saw(PODS, pod)
+        if (owner := self._owners.owner_of(pod)) is not None:
+            self._pacing.add(meta_namespace_key(owner))
+
+    def _pod_updated(self, old: Json, new: Json) -> None:
+        if resource_version_of(old) == resource_version_of(new):
+            return
+        self._versions.saw(PODS, new)
+        for owner in self._owners.concerned_by_change(old, new):
+            self._pacing.add(meta_namespace_key(owner))
+            if is_ready(new) and not is_ready(old) and (seconds := owner["spec"].get("minReadySeconds")):
+                self._queue.add_after(meta_namespace_key(owner), seconds)
+
+    async def _sync(self, key: str) -> Requeue | None:
+        try:
+            return await self._reconcile(key)
+        except (ClaimsFailed, CannotAdopt) as error:
+            raise TryAgain(str(error)) from error
+
+    async def _reconcile(self, key: str) -> Requeue | None:
+        stateful_set = self._sets.indexer.get_by_key(key)
+        if stateful_set is None:
+            self._versions.forget(key)
+            self._pacing.forget(key)
+            return None
+        if not self._versions.are_seen(key):
+            return Requeue(_UNTIL_SEEN)
+        try:
+            selector = from_label_selector(stateful_set["spec"].get("selector"))
+        except InvalidSelector:
+            return None
+        await self._adopt_revisions(stateful_set, selector)
+        known, refs = controlled_or_orphaned(self._pods, stateful_set), self._refs(PODS, stateful_set, selector)
+        pods = await refs.claim(known, lambda pod: is_member(stateful_set, pod))
+        self._pacing.looked(key, len(pods))
+        now = datetime.fromtimestamp(self._context.clock.wall(), UTC)
+        return await self._update.run(stateful_set, self._history.of(stateful_set, selector), pods, now)
+
+    async def _adopt_revisions(self, stateful_set: Json, selector: Selector) -> None:
+        """Raises CannotAdopt, StatusError."""
+        revisions = self._history.of(stateful_set, selector)
+        orphans = [each for each in revisions if controller_of(each) is None]
+        if not orphans or is_deleted(stateful_set):
+            return
+        refs = self._refs(CONTROLLER_REVISIONS, stateful_set, selector)
+        for revision in orphans:
+            await refs.adopt(revision)
+
+    def _refs(self, resource: GroupVersionResource, stateful_set: Json, selector: Selector) -> ControllerRefManager:
+        sets = self._context.client.for_resource(STATEFUL_SETS, namespace=namespace_of(stateful_set))
+
+        def wrote(obj: Json) -> None:
+            if resource == PODS:
+                self._wrote(stateful_set, PODS, obj)
+
+        return ControllerRefManager(
+            self._context.client,
+            resource,
+            stateful_set,
+            selector,
+            read_owner=lambda: sets.get(name_of(stateful_set)),
+            on_write=wrote,
+        )
+
+
+def _told_of_every(changed: Callable[[Json], None]) -> ResourceEventHandlerFuncs:
+    """Return a handler that makes no difference between what comes, changes and goes."""
+
+    def deleted(obj: Deleted) -> None:
+        if (last := last_known_state(obj)) is not None:
+            changed(last)
+
+    return ResourceEventHandlerFuncs(add=changed, update=lambda old, new: changed(new), delete=deleted)

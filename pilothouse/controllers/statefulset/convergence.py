@@ -1,0 +1,139 @@
+"""What a StatefulSet's pods need next, and doing it.
+
+In order (the default), one pod at a time is created, from the lowest ordinal up, when all before it are available;
+and one at a time is deleted, from the highest down. In parallel, all at once. An update then replaces the pods with
+ordinals from the partition up, from the highest down, when nothing else is left to be done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from pilothouse.apiserver.server.features import enabled
+from pilothouse.controllers.statefulset.claims import claim_templates, storage_matches
+from pilothouse.controllers.statefulset.identity import identity_matches
+from pilothouse.controllers.statefulset.members import Members, Versions, is_running_and_ready, phase_of, revision_of
+from pilothouse.controllers.statefulset.pods import StatefulPods
+from pilothouse.controllers.workloads.pod_control import SlowStartError, slow_start
+from pilothouse.controllers.workloads.pod_state import has_ended, is_deleted
+from pilothouse.machinery.objects import Json, name_of
+
+
+class Convergence:
+    """One pass over the pods of one set. Errors are those of StatefulPods."""
+
+    def __init__(self, pods: StatefulPods, versions: Versions, members: Members) -> None:
+        self._pods = pods
+        self._versions = versions
+        self._set = versions.stateful_set
+        self._members = members
+        self._has_claims = bool(claim_templates(self._set))
+        self._in_order = self._set["spec"].get("podManagementPolicy") != "Parallel"
+
+    async def run(self) -> int:
+        """Do what can be done now; return how many pods were deleted for an update."""
+        replicas = self._members.replicas
+        if await self._blocked_by(replicas if self._in_order else [*filter(self._needs_care, replicas)], self._keep):
+            return 0
+        if await self._blocked_by(self._members.condemned, self._own_claims):
+            return 0
+        if await self._blocked_by(self._members.condemned, self._remove):
+            return 0
+        return await self._replace_outdated()
+
+    async def _blocked_by(self, pods: Sequence[Json], do: Callable[[Json], Awaitable[bool]]) -> bool:
+        """Do something for each pod. In order, it ends at the first after which others must wait."""
+        if self._in_order:
+            for pod in pods:
+                if await do(pod):
+                    return True
+            return False
+        remaining = iter(pods)
+        try:
+            await slow_start(len(pods), lambda: do(next(remaining)))
+        except SlowStartError as failed:
+            raise failed.error from None
+        return False
+
+    def _needs_care(self, pod: Json) -> bool:
+        phase = phase_of(pod)
+        may_lack_claims = phase == "Pending" and self._has_claims
+        return not phase or has_ended(pod) or may_lack_claims or not self._is_right(pod)
+
+    async def _keep(self, pod: Json) -> bool:
+        """Create the pod, replace it if it has ended, mend it; return whether those after it must wait."""
+        if has_ended(pod):
+            if not is_deleted(pod):
+                await self._pods.delete(self._set, pod)
+            return True  # it is made anew when it is gone
+        if not phase_of(pod):
+            if not self._pods.claims.is_stale(self._set, pod):
+                await self._pods.create(self._set, self._versions.new_pod(pod))
+            return True
+        if phase_of(pod) == "Pending":
+            await self._pods.create_missing_claims(self._set, pod)
+        if self._in_order and (self._members.is_unavailable(pod) or not is_running_and_ready(pod)):
+            return True
+        if not self._is_right(pod):
+            await self._pods.update(self._versions.update_set, pod)
+        return False
+
+    def _is_right(self, pod: Json) -> bool:
+        if not identity_matches(self._set, pod):
+            return False
+        if not self._has_claims:
+            return True
+        return storage_matches(self._set, pod) and self._pods.claims.are_owned(self._versions.update_set, pod)
+
+    async def _own_claims(self, pod: Json) -> bool:
+        if not self._pods.claims.are_owned(self._versions.update_set, pod):
+            await self._pods.claims.own(self._versions.update_set, pod)
+        return False
+
+    async def _remove(self, pod: Json) -> bool:
+        """Delete a pod that is beyond the replicas; in order, only if none but this one is unavailable."""
+        if is_deleted(pod):
+            return True
+        is_healthy = is_running_and_ready(pod) and self._members.is_available(pod)
+        if self._in_order and not is_healthy and pod is not self._members.first_unavailable:
+            return True
+        await self._pods.delete(self._set, pod)
+        return True
+
+    async def _replace_outdated(self) -> int:
+        strategy = self._set["spec"].get("updateStrategy") or {}
+        if strategy.get("type") == "OnDelete":
+            return 0
+        rolling, replicas = strategy.get("rollingUpdate") or {}, self._members.replicas
+        targets = replicas[rolling.get("partition") or 0 :]
+        if enabled("MaxUnavailableStatefulSet"):
+            return await self._replace_several(targets, max_unavailable(rolling.get("maxUnavailable"), len(replicas)))
+        return await self._replace_one(targets)
+
+    async def _replace_one(self, targets: Sequence[Json]) -> int:
+        """Delete the highest that is outdated, if those above it are available again."""
+        for pod in reversed(targets):
+            if self._is_outdated(pod):
+                await self._pods.delete(self._set, pod)
+                return 1
+            if self._members.is_unavailable(pod):
+                return 0
+        return 0
+
+    async def _replace_several(self, targets: Sequence[Json], most: int) -> int:
+        """Delete the highest that are outdated, as long as no more than that many pods are unavailable."""
+        room = most - sum(map(self._members.is_unavailable, self._members.replicas))
+        outdated = [pod for pod in reversed(targets) if self._is_outdated(pod)]
+        for pod in outdated[: max(0, room)]:
+            await self._pods.delete(self._set, pod)
+        return len(outdated[: max(0, room)])
+
+    def _is_outdated(self, pod: Json) -> bool:
+        return revision_of(pod) != name_of(self._versions.update) and not is_deleted(pod)
+
+
+def max_unavailable(value: int | str | None, replicas: int) -> int:
+    """Return how many pods an update may take away: a number, or a percentage rounded down, but one at least."""
+    if isinstance(value, str):
+        return max(1, int(value.removesuffix("%")) * replicas // 100)
+    return max(1, 1 if value is None else value)

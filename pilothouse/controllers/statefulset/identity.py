@@ -1,0 +1,72 @@
+"""Who a pod of a StatefulSet is: its ordinal, and all that follows from it.
+
+web-3   → ordinal 3 of the set "web", the host web-3 in the domain of its service
+"""
+
+from __future__ import annotations
+
+from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, namespace_of
+
+POD_NAME_LABEL = "statefulset.kubernetes.io/pod-name"
+POD_INDEX_LABEL = "apps.kubernetes.io/pod-index"
+
+_MAX_ORDINAL = 2**31 - 1
+_MAX_DIGITS = 253
+"""Of a name. Python refuses to read thousands."""
+
+
+def parent_and_ordinal(pod: Json) -> tuple[str, int]:
+    """Return the name of the set that the pod's name speaks of, and its ordinal; "" and -1 if it speaks of none."""
+    parent, dash, digits = name_of(pod).rpartition("-")
+    if not dash or not digits.isascii() or not digits.isdecimal():
+        return "", -1
+    ordinal = int(digits) if len(digits) <= _MAX_DIGITS else _MAX_ORDINAL + 1
+    return parent, ordinal if ordinal <= _MAX_ORDINAL else -1
+
+
+def ordinal_of(pod: Json) -> int:
+    return parent_and_ordinal(pod)[1]
+
+
+def is_member(stateful_set: Json, pod: Json) -> bool:
+    """Whether the pod's name is that of a member of the set."""
+    return parent_and_ordinal(pod)[0] == name_of(stateful_set)
+
+
+def replicas_of(stateful_set: Json) -> int:
+    replicas = stateful_set["spec"].get("replicas")
+    return 1 if replicas is None else int(replicas)
+
+
+def ordinals(stateful_set: Json) -> range:
+    """Return the ordinals that the set's pods shall have."""
+    start = int((stateful_set["spec"].get("ordinals") or {}).get("start") or 0)
+    return range(start, start + replicas_of(stateful_set))
+
+
+def pod_name(stateful_set: Json, ordinal: int) -> str:
+    return f"{name_of(stateful_set)}-{ordinal}"
+
+
+def identity_matches(stateful_set: Json, pod: Json) -> bool:
+    """Whether the pod has the name, namespace and label of a member of the set."""
+    parent, ordinal = parent_and_ordinal(pod)
+    if ordinal < 0 or parent != name_of(stateful_set) or namespace_of(pod) != namespace_of(stateful_set):
+        return False
+    name = name_of(pod)
+    return labels_of(pod).get(POD_NAME_LABEL) == name and name == f"{parent}-{ordinal}"
+
+
+def set_identity(stateful_set: Json, pod: Json, ordinal: int) -> None:
+    """Give the pod the name, namespace and labels of that member; its metadata is changed."""
+    meta, name = metadata(pod), pod_name(stateful_set, ordinal)
+    meta |= {"name": name, "namespace": namespace_of(stateful_set)}
+    meta["labels"] = {**labels_of(pod), POD_NAME_LABEL: name, POD_INDEX_LABEL: str(ordinal)}
+
+
+def network_identity(stateful_set: Json, ordinal: int) -> Json:
+    """Return the fields of a new pod's spec that give it its place in the domain of the set's service."""
+    place = {"hostname": pod_name(stateful_set, ordinal)}
+    if service := stateful_set["spec"].get("serviceName"):
+        place["subdomain"] = service
+    return place

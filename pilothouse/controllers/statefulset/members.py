@@ -1,0 +1,107 @@
+"""The pods that a StatefulSet has, shall get and shall lose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import field
+from datetime import datetime
+
+from pilothouse.controllers.history.revisions import restored
+from pilothouse.controllers.statefulset.claims import volumes_with_claims
+from pilothouse.controllers.statefulset.identity import network_identity, ordinal_of, ordinals, pod_name, set_identity
+from pilothouse.controllers.workloads.pod_control import pod_from_template
+from pilothouse.controllers.workloads.pod_state import is_available, is_deleted, is_ready
+from pilothouse.controllers.workloads.template_hash import CONTROLLER_REVISION_HASH
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, namespace_of
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """The set as it is by its current revision, which it comes from, and by its update revision, to which it goes."""
+
+    stateful_set: Json
+    current: Json
+    update: Json
+    current_set: Json = field(init=False)
+    update_set: Json = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "current_set", restored(self.stateful_set, self.current))
+        object.__setattr__(self, "update_set", restored(self.stateful_set, self.update))
+
+    def absent_pod(self, ordinal: int) -> Json:
+        """Return what is known of a pod that does not exist: its name, and the revision that it shall have."""
+        revision = self.current if self._stays_current(ordinal) else self.update
+        name, namespace = pod_name(self.stateful_set, ordinal), namespace_of(self.stateful_set)
+        labels = {CONTROLLER_REVISION_HASH: name_of(revision)}
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": namespace, "labels": labels}}
+
+    def new_pod(self, absent: Json) -> Json:
+        """Return the whole pod that can be created for one that does not exist."""
+        is_current = revision_of(absent) == name_of(self.current)
+        return new_pod(self.current_set if is_current else self.update_set, ordinal_of(absent), revision_of(absent))
+
+    def _stays_current(self, ordinal: int) -> bool:
+        strategy = self.stateful_set["spec"].get("updateStrategy") or {}
+        rolling, start = strategy.get("rollingUpdate"), ordinals(self.stateful_set).start
+        if rolling is not None:
+            return bool(ordinal < start + (rolling.get("partition") or 0))
+        current = (self.stateful_set.get("status") or {}).get("currentReplicas") or 0
+        return strategy.get("type") == "RollingUpdate" and ordinal < start + current
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    replicas: list[Json]
+    """By ordinal; a pod that does not exist has no phase."""
+    condemned: list[Json]
+    """Those beyond the replicas, the highest ordinal first."""
+    min_ready_seconds: int
+    now: datetime
+
+    @staticmethod
+    def of(versions: Versions, pods: Iterable[Json], now: datetime) -> Members:
+        wanted = ordinals(versions.stateful_set)
+        known = {ordinal: pod for pod in pods if (ordinal := ordinal_of(pod)) >= 0}
+        replicas = [known[each] if each in known else versions.absent_pod(each) for each in wanted]
+        condemned = [known[each] for each in sorted(known, reverse=True) if each not in wanted]
+        return Members(replicas, condemned, int(versions.stateful_set["spec"].get("minReadySeconds") or 0), now)
+
+    def is_available(self, pod: Json) -> bool:
+        return is_available(pod, self.min_ready_seconds, self.now)
+
+    def is_unavailable(self, pod: Json) -> bool:
+        return is_deleted(pod) or not self.is_available(pod)
+
+    @property
+    def first_unavailable(self) -> Json | None:
+        """The replica, or else the condemned pod, with the lowest ordinal that is not available."""
+        return next((pod for pod in (*self.replicas, *reversed(self.condemned)) if self.is_unavailable(pod)), None)
+
+
+def new_pod(stateful_set: Json, ordinal: int, revision: str) -> Json:
+    """Return a pod of the set with the identity and storage of its ordinal, which does not exist yet."""
+    pod = pod_from_template(stateful_set["spec"]["template"], stateful_set)
+    set_identity(stateful_set, pod, ordinal)
+    metadata(pod)["labels"][CONTROLLER_REVISION_HASH] = revision
+    volumes = volumes_with_claims(stateful_set, pod)
+    pod["spec"] = {
+        **pod["spec"],
+        **network_identity(stateful_set, ordinal),
+        **({"volumes": volumes} if volumes else {}),
+    }
+    return pod
+
+
+def phase_of(pod: Json) -> str:
+    """Return the pod's phase; empty for a pod that does not exist."""
+    return str((pod.get("status") or {}).get("phase") or "")
+
+
+def revision_of(pod: Json) -> str:
+    return labels_of(pod).get(CONTROLLER_REVISION_HASH) or ""
+
+
+def is_running_and_ready(pod: Json) -> bool:
+    return phase_of(pod) == "Running" and is_ready(pod)

@@ -1,0 +1,29 @@
+"""The revision that a StatefulSet comes from, and the one that it goes to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pilothouse.controllers.history.history import History
+from pilothouse.controllers.history.revisions import holds_template_of, new_revision, next_number
+from pilothouse.controllers.statefulset.members import Versions
+from pilothouse.machinery.objects import Json, name_of
+
+
+async def find_versions(history: History, stateful_set: Json, ordered: Sequence[Json]) -> tuple[Versions, int]:
+    """Return the set's revisions, of which `ordered` are known, and the count of collisions between their names.
+
+    A new template becomes a new revision; one that the set has had before gets the newest number. Raises StatusError.
+    """
+    status = stateful_set.get("status") or {}
+    collisions = int(status.get("collisionCount") or 0)
+    equal = [revision for revision in ordered if holds_template_of(revision, stateful_set)]
+    if not equal:
+        new = new_revision(stateful_set, next_number(ordered), collisions)
+        update, collisions = await history.create(stateful_set, new, collisions)
+    elif equal[-1] is ordered[-1]:
+        update = equal[-1]
+    else:
+        update = await history.renumber(equal[-1], next_number(ordered))
+    named = (revision for revision in ordered if name_of(revision) == status.get("currentRevision"))
+    return Versions(stateful_set, next(named, update), update), collisions

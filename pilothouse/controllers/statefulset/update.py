@@ -1,0 +1,87 @@
+"""One pass over a StatefulSet: its revisions, its pods, its status, and the end of revisions that nobody needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from pilothouse.client.controller.runner import Requeue
+from pilothouse.client.rest.client import Client
+from pilothouse.controllers.history.history import History
+from pilothouse.controllers.history.revisions import oldest_first
+from pilothouse.controllers.resources import STATEFUL_SETS
+from pilothouse.controllers.statefulset.claim_control import ClaimsFailed, Wrote
+from pilothouse.controllers.statefulset.convergence import Convergence
+from pilothouse.controllers.statefulset.members import Members, Versions, revision_of
+from pilothouse.controllers.statefulset.pods import StatefulPods
+from pilothouse.controllers.statefulset.revisions import find_versions
+from pilothouse.controllers.statefulset.status import complete_rolling_update, is_news, new_status
+from pilothouse.controllers.workloads.pod_state import is_deleted, next_availability
+from pilothouse.machinery.errors import Conflict
+from pilothouse.machinery.objects import Json, name_of, namespace_of
+from pilothouse.machinery.status_error import StatusError
+
+_STATUS_TRIES = 5
+
+
+class StatefulSetUpdate:
+    def __init__(self, client: Client, pods: StatefulPods, history: History, wrote: Wrote) -> None:
+        self._sets = client.for_resource(STATEFUL_SETS)
+        self._pods = pods
+        self._history = history
+        self._wrote = wrote
+
+    async def run(
+        self, stateful_set: Json, revisions: Sequence[Json], pods: Sequence[Json], now: datetime
+    ) -> Requeue | None:
+        """Do what can be done now; return when to look again. Raises StatusError, ClaimsFailed."""
+        ordered = oldest_first(revisions)
+        versions, collisions = await find_versions(self._history, stateful_set, ordered)
+        members = Members.of(versions, pods, now)
+        try:
+            status = await self._converge(versions, members, collisions)
+        except (StatusError, ClaimsFailed):
+            await self._truncate(versions, ordered, pods)
+            raise
+        await self._truncate(versions, ordered, pods)
+        return _next_check(members, pods, status)
+
+    async def _converge(self, versions: Versions, members: Members, collisions: int) -> Json:
+        """Return the status, which is written even if something failed."""
+        status, failure = new_status(versions, members, collisions), None
+        if not is_deleted(versions.stateful_set):
+            try:
+                status["currentReplicas"] -= await Convergence(self._pods, versions, members).run()
+            except (StatusError, ClaimsFailed) as error:
+                failure = error
+        complete_rolling_update(versions.stateful_set, status)
+        if is_news(versions.stateful_set, status):
+            await self._write(versions.stateful_set, status)
+        if failure is not None:
+            raise failure
+        return status
+
+    async def _write(self, stateful_set: Json, status: Json) -> None:
+        sets = self._sets.namespace(namespace_of(stateful_set))
+        for tries_left in reversed(range(_STATUS_TRIES)):
+            try:
+                written = await sets.update_status({**stateful_set, "status": status})
+                self._wrote(stateful_set, STATEFUL_SETS, written)
+                return
+            except Conflict:
+                if not tries_left:
+                    raise
+            stateful_set = await sets.get(name_of(stateful_set))
+
+    async def _truncate(self, versions: Versions, ordered: Sequence[Json], pods: Sequence[Json]) -> None:
+        live = {name_of(versions.current), name_of(versions.update), *map(revision_of, pods)}
+        limit = versions.stateful_set["spec"].get("revisionHistoryLimit")
+        await self._history.truncate(ordered, live, 10 if limit is None else limit)
+
+
+def _next_check(members: Members, pods: Sequence[Json], status: Json) -> Requeue | None:
+    """Pods that are ready and not yet available become so without anybody telling."""
+    if not members.min_ready_seconds or status["readyReplicas"] == status["availableReplicas"]:
+        return None
+    soon = next_availability(pods, members.min_ready_seconds, members.now)
+    return Requeue(members.min_ready_seconds if soon is None else soon)

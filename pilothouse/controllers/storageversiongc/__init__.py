@@ -1,0 +1,1 @@
+"""What servers that are gone have said about how they store."""

@@ -1,0 +1,1 @@
+"""Pods that do not tolerate the taints of their node."""

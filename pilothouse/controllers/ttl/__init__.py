@@ -1,0 +1,1 @@
+"""How long kubelets may keep objects."""

@@ -1,0 +1,116 @@
+"""persistentvolume-expander-controller: claims of simulated storage that ask for more get it at once.
+
+Of others it is only said that somebody else will see to them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
+from pilothouse.client.cache.keys import meta_namespace_key
+from pilothouse.client.controller.runner import Controller
+from pilothouse.client.events.event import NORMAL, EventSource
+from pilothouse.client.events.recorder import EventRecorder
+from pilothouse.controllers.context import ControllerContext
+from pilothouse.controllers.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
+from pilothouse.controllers.volume.persistentvolume.fields import (
+    PROVISIONED_BY,
+    SIMULATED,
+    claim_ref,
+    phase_of,
+    requested_size,
+    storage_in,
+)
+from pilothouse.machinery.errors import NotFound
+from pilothouse.machinery.objects import Json, annotations_of, name_of, namespace_of, uid_of
+
+_NAME = "volume_expand"
+_UNDER_WAY = ("Resizing", "FileSystemResizePending", "ModifyingVolume", "ModifyVolumeError")
+"""Conditions of claims that do not have all yet."""
+
+
+async def run(context: ControllerContext) -> None:
+    await _Expander(context).run()
+
+
+class _Expander:
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
+        self._queue = context.queue(_NAME, str)
+        self._claims, self._volumes = context.informer(PERSISTENT_VOLUME_CLAIMS), context.informer(PERSISTENT_VOLUMES)
+        self._recorder = EventRecorder(context.client, EventSource(_NAME), clock=context.clock)
+
+    async def run(self) -> None:
+        self._claims.add_event_handler(
+            ResourceEventHandlerFuncs(add=self._claim_changed, update=lambda old, new: self._claim_changed(new))
+        )
+        caches, clock = (self._claims, self._volumes), self._context.clock
+        claims = Controller(_NAME, self._sync, caches=caches, queue=self._queue, clock=clock)
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(claims.run())
+            tasks.create_task(self._recorder.run())
+
+    def _claim_changed(self, claim: Json) -> None:
+        if phase_of(claim) == "Bound" and (wants_more(claim) or wants_other_class(claim)):
+            self._queue.add(meta_namespace_key(claim))
+
+    async def _sync(self, key: str) -> None:
+        claim = self._claims.indexer.get_by_key(key)
+        volume = self._volumes.indexer.get_by_key(claim["spec"].get("volumeName") or "") if claim else None
+        if claim is None or volume is None or (claim_ref(volume) or {}).get("uid") != uid_of(claim):
+            return
+        try:
+            if annotations_of(volume).get(PROVISIONED_BY) == SIMULATED:
+                await self._grow(claim, volume)
+            elif wants_more(claim):
+                told = "waiting for an external controller to expand this PVC"
+                self._recorder.event(claim, NORMAL, "ExternalExpanding", told)
+        except NotFound:
+            return
+
+    async def _grow(self, claim: Json, volume: Json) -> None:
+        """The volume goes first, so that a claim never says more than its volume has. Raises StatusError."""
+        if not (wants_more(claim) or wants_other_class(claim)):
+            return
+        spec = _grown_spec(claim, volume)
+        if spec != volume["spec"]:
+            patch = {"spec": {key: spec[key] for key in ("capacity", "volumeAttributesClassName") if key in spec}}
+            await self._context.client.for_resource(PERSISTENT_VOLUMES).patch(name_of(volume), patch)
+        claims = self._context.client.for_resource(PERSISTENT_VOLUME_CLAIMS, namespace=namespace_of(claim))
+        await claims.update_status({**claim, "status": grown_status(claim)})
+        if wants_more(claim):
+            self._recorder.event(claim, NORMAL, "VolumeResizeSuccessful", "Resize volume succeeded")
+
+
+def wants_more(claim: Json) -> bool:
+    return requested_size(claim) > storage_in((claim.get("status") or {}).get("capacity"))
+
+
+def wants_other_class(claim: Json) -> bool:
+    wanted = claim["spec"].get("volumeAttributesClassName") or ""
+    return bool(wanted) and wanted != (claim.get("status") or {}).get("currentVolumeAttributesClassName")
+
+
+def _grown_spec(claim: Json, volume: Json) -> Json:
+    spec = dict(volume["spec"])
+    if requested_size(claim) > storage_in(spec.get("capacity")):
+        spec["capacity"] = {**(spec.get("capacity") or {}), "storage": str(requested_size(claim))}
+    if wants_other_class(claim):
+        spec["volumeAttributesClassName"] = claim["spec"]["volumeAttributesClassName"]
+    return spec
+
+
+def grown_status(claim: Json) -> Json:
+    """Return the status of a claim that has all that it asked for."""
+    status = dict(claim.get("status") or {})
+    for over in ("allocatedResourceStatuses", "modifyVolumeStatus"):
+        status.pop(over, None)
+    if wants_more(claim):
+        size = {"storage": str(requested_size(claim))}
+        status["capacity"] = {**(status.get("capacity") or {}), **size}
+        status["allocatedResources"] = {**(status.get("allocatedResources") or {}), **size}
+    if wants_other_class(claim):
+        status["currentVolumeAttributesClassName"] = claim["spec"]["volumeAttributesClassName"]
+    conditions = [each for each in status.pop("conditions", None) or () if each["type"] not in _UNDER_WAY]
+    return status | ({"conditions": conditions} if conditions else {})

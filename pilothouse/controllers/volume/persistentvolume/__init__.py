@@ -1,0 +1,1 @@
+"""Claims get volumes, and volumes that no claim has any more are given back."""

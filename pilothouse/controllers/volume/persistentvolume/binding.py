@@ -1,0 +1,124 @@
+"""Writing bindings: each of the four steps is written only if it is not done, so that any of them may be the last."""
+
+from __future__ import annotations
+
+from pilothouse.client.events.event import reference_to
+from pilothouse.client.events.recorder import EventRecorder
+from pilothouse.client.rest.client import Client
+from pilothouse.client.rest.resource import ResourceClient
+from pilothouse.controllers.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
+from pilothouse.controllers.volume.persistentvolume.fields import (
+    BIND_COMPLETED,
+    BOUND_BY_CONTROLLER,
+    claim_ref,
+    is_bound_to,
+    phase_of,
+    storage_in,
+    with_annotations,
+)
+from pilothouse.controllers.volume.persistentvolume.store import Claims, Volumes
+from pilothouse.machinery.objects import Json, annotations_of, metadata, name_of, namespace_of, uid_of
+
+_PRE_RESIZE = "volume.alpha.kubernetes.io/pre-resize-capacity"
+"""On a volume: the size of what is on it, until that is grown, too."""
+
+
+class Binding:
+    """Every method raises StatusError. What is written is kept as the newest state."""
+
+    def __init__(self, client: Client, volumes: Volumes, claims: Claims, recorder: EventRecorder) -> None:
+        self._client = client
+        self._volumes, self._claims = volumes, claims
+        self._recorder = recorder
+
+    async def bind(self, volume: Json, claim: Json, **annotations: str) -> None:
+        """`annotations`: for the claim, if they are not there."""
+        volume = await self._point_volume_to(claim, volume)
+        volume = await self.set_volume_phase(volume, "Bound")
+        claim = await self._point_claim_to(volume, claim, annotations)
+        await self.set_claim_status(claim, "Bound", volume)
+
+    async def unbind(self, volume: Json) -> None:
+        """A volume that a user has reserved stays so."""
+        annotations, spec = dict(annotations_of(volume)), dict(volume["spec"])
+        if BOUND_BY_CONTROLLER in annotations:
+            del annotations[BOUND_BY_CONTROLLER], spec["claimRef"]
+        else:
+            spec["claimRef"] = {key: value for key, value in spec["claimRef"].items() if key != "uid"}
+        changed = {**volume, "metadata": {**metadata(volume), "annotations": annotations}, "spec": spec}
+        await self.set_volume_phase(await self._write_volume(changed), "Available")
+
+    async def set_volume_phase(self, volume: Json, phase: str, message: str = "") -> Json:
+        if phase_of(volume) == phase:
+            return volume
+        status = {key: value for key, value in (volume.get("status") or {}).items() if key != "message"}
+        status |= {"phase": phase} | ({"message": message} if message else {})
+        written = await self._client.for_resource(PERSISTENT_VOLUMES).update_status({**volume, "status": status})
+        self._volumes.keep(written)
+        return written
+
+    async def fail_volume(self, volume: Json, type_: str, reason: str, message: str) -> None:
+        if phase_of(volume) != "Failed":
+            self._recorder.event(await self.set_volume_phase(volume, "Failed", message), type_, reason, message)
+
+    async def lose_claim(self, claim: Json, type_: str, reason: str, message: str) -> None:
+        if phase_of(claim) != "Lost":
+            self._recorder.event(await self.set_claim_status(claim, "Lost", None), type_, reason, message)
+
+    async def set_claim_status(self, claim: Json, phase: str, volume: Json | None = None) -> Json:
+        status = new_claim_status(claim, phase, volume)
+        if status == (claim.get("status") or {}):
+            return claim
+        written = await self._claim_client(claim).update_status({**claim, "status": status})
+        self._claims.keep(written)
+        return written
+
+    async def write_claim(self, claim: Json) -> Json:
+        written = await self._claim_client(claim).update(claim)
+        self._claims.keep(written)
+        return written
+
+    async def _point_volume_to(self, claim: Json, volume: Json) -> Json:
+        changed = volume
+        if not is_bound_to(volume, claim) and BOUND_BY_CONTROLLER not in annotations_of(volume):
+            changed = with_annotations(volume, **{BOUND_BY_CONTROLLER: "yes"})
+        if not is_bound_to(volume, claim) or (claim_ref(volume) or {}).get("uid") != uid_of(claim):
+            changed = {**changed, "spec": {**volume["spec"], "claimRef": reference_to(claim)}}
+        return volume if changed is volume else await self._write_volume(changed)
+
+    async def _point_claim_to(self, volume: Json, claim: Json, annotations: dict[str, str]) -> Json:
+        wanted = {**annotations_of(claim), **annotations, BIND_COMPLETED: "yes"}
+        if claim["spec"].get("volumeName") != name_of(volume):
+            wanted[BOUND_BY_CONTROLLER] = "yes"
+        elif wanted == annotations_of(claim):
+            return claim
+        changed = with_annotations(claim, **wanted)
+        return await self.write_claim({**changed, "spec": {**claim["spec"], "volumeName": name_of(volume)}})
+
+    async def _write_volume(self, volume: Json) -> Json:
+        written = await self._client.for_resource(PERSISTENT_VOLUMES).update(volume)
+        self._volumes.keep(written)
+        return written
+
+    def _claim_client(self, claim: Json) -> ResourceClient:
+        return self._client.for_resource(PERSISTENT_VOLUME_CLAIMS, namespace=namespace_of(claim))
+
+
+def new_claim_status(claim: Json, phase: str, volume: Json | None) -> Json:
+    """Return the status of the claim with this volume; the size is set once, for growing it is another's work."""
+    old = claim.get("status") or {}
+    if volume is None:
+        of_volume = ("accessModes", "capacity", "currentVolumeAttributesClassName")
+        return {**{key: value for key, value in old.items() if key not in of_volume}, "phase": phase}
+    status = {**old, "phase": phase, "accessModes": volume["spec"].get("accessModes")}
+    if old.get("phase") == phase:
+        return status
+    capacity = volume["spec"].get("capacity") or {}
+    if before := annotations_of(volume).get(_PRE_RESIZE):
+        status["capacity"] = {**(old.get("capacity") or {}), "storage": before}
+    elif storage_in(capacity) != storage_in(old.get("capacity")):
+        status["capacity"] = capacity
+    current = volume["spec"].get("volumeAttributesClassName")
+    if old.get("phase") == "Pending" and phase == "Bound" and current is not None:
+        status["currentVolumeAttributesClassName"] = current
+    return status

@@ -1,0 +1,114 @@
+"""What becomes of a claim: it gets a volume and keeps it, or waits, or has lost it."""
+
+from __future__ import annotations
+
+from pilothouse.client.cache.indexer import Indexer
+from pilothouse.client.cache.keys import meta_namespace_key
+from pilothouse.client.events.event import NORMAL, WARNING
+from pilothouse.client.events.recorder import EventRecorder
+from pilothouse.controllers.pod_index import PODS_BY_CLAIM
+from pilothouse.controllers.volume.persistentvolume.binding import Binding
+from pilothouse.controllers.volume.persistentvolume.fields import (
+    BIND_COMPLETED,
+    BOUND_BY_CONTROLLER,
+    SELECTED_NODE,
+    claim_key_of,
+    claim_ref,
+    class_of_claim,
+    default_class,
+    has_class,
+    is_bound_to,
+)
+from pilothouse.controllers.volume.persistentvolume.matching import best_match, why_not
+from pilothouse.controllers.volume.persistentvolume.provisioning import Provisioning
+from pilothouse.controllers.volume.persistentvolume.store import Volumes
+from pilothouse.controllers.volume.pvc_protection import is_terminated
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.objects import Json, annotations_of, name_of, uid_of
+
+
+class Misbound(Exception):
+    """A volume that was given to a claim belongs to another one."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimSyncs:
+    volumes: Volumes
+    classes: Indexer
+    pods: Indexer
+    binding: Binding
+    provisioning: Provisioning
+    recorder: EventRecorder
+
+    async def sync(self, claim: Json) -> None:
+        """Raises Misbound, StatusError."""
+        if BIND_COMPLETED in annotations_of(claim):
+            await self._sync_bound(claim)
+        elif name := claim["spec"].get("volumeName"):
+            await self._sync_prebound(claim, self.volumes.get(name))
+        else:
+            await self._sync_unbound(claim)
+
+    async def _sync_bound(self, claim: Json) -> None:
+        name = claim["spec"].get("volumeName")
+        volume = self.volumes.get(name) if name else None
+        if volume is None:
+            lost = "its PersistentVolume" if name else "reference to PersistentVolume"
+            told = f"Bound claim has lost {lost}. Data on the volume is lost!"
+            await self.binding.lose_claim(claim, WARNING, "ClaimLost", told)
+        elif claim_ref(volume) is None or (claim_ref(volume) or {}).get("uid") == uid_of(claim):
+            await self.binding.bind(volume, claim)
+        else:
+            told = "Two claims are bound to the same volume, this one is bound incorrectly"
+            await self.binding.lose_claim(claim, WARNING, "ClaimMisbound", told)
+
+    async def _sync_prebound(self, claim: Json, volume: Json | None) -> None:
+        """A claim that names the volume that it wants."""
+        if volume is None:
+            await self.binding.set_claim_status(claim, "Pending")
+        elif claim_ref(volume) is None and (why := why_not(volume, claim)):
+            told = f'Cannot bind to requested volume "{name_of(volume)}": {why}'
+            self.recorder.event(claim, WARNING, "VolumeMismatch", told)
+            await self.binding.set_claim_status(claim, "Pending")
+        elif claim_ref(volume) is None or is_bound_to(volume, claim):
+            await self.binding.bind(volume, claim)
+        else:
+            await self._volume_is_taken(claim, volume)
+
+    async def _volume_is_taken(self, claim: Json, volume: Json) -> None:
+        told = f'volume "{name_of(volume)}" already bound to a different claim.'
+        self.recorder.event(claim, WARNING, "FailedBinding", told)
+        if BOUND_BY_CONTROLLER in annotations_of(claim):
+            raise Misbound(
+                f'invalid binding of claim "{meta_namespace_key(claim)}" to volume "{name_of(volume)}": volume already'
+                f' claimed by "{claim_key_of(volume)}"'
+            )
+        await self.binding.set_claim_status(claim, "Pending")
+
+    async def _sync_unbound(self, claim: Json) -> None:
+        class_name = class_of_claim(claim)
+        storage_class = self.classes.get_by_key(class_name) if class_name else None
+        delayed = (storage_class or {}).get("volumeBindingMode") == "WaitForFirstConsumer"
+        volume = best_match(claim, self.volumes.candidates(claim), delayed=delayed)
+        if volume is not None:
+            await self.binding.bind(volume, claim)
+        elif not has_class(claim) and (default := default_class(self.classes.list())) is not None:
+            await self.binding.write_claim({**claim, "spec": {**claim["spec"], "storageClassName": name_of(default)}})
+        elif delayed and SELECTED_NODE not in annotations_of(claim):
+            self._tell_what_it_waits_for(claim)
+            await self.binding.set_claim_status(claim, "Pending")
+        elif class_name:
+            await self.provisioning.provision(claim, storage_class)
+        else:
+            told = "no persistent volumes available for this claim and no storage class is set"
+            self.recorder.event(claim, NORMAL, "FailedBinding", told)
+            await self.binding.set_claim_status(claim, "Pending")
+
+    def _tell_what_it_waits_for(self, claim: Json) -> None:
+        pods = self.pods.by_index(PODS_BY_CLAIM, meta_namespace_key(claim))
+        waiting = [name_of(pod) for pod in pods if not is_terminated(pod) and not pod["spec"].get("nodeName")]
+        reason, told = "WaitForFirstConsumer", "waiting for first consumer to be created before binding"
+        if waiting:
+            reason = "WaitForPodScheduled"
+            told = f"waiting for pod{'s' if len(waiting) > 1 else ''} {','.join(sorted(waiting))} to be scheduled"
+        self.recorder.event(claim, NORMAL, reason, told)

@@ -1,0 +1,82 @@
+"""Which volume a claim gets: one that was reserved for it, or the smallest of those that are large enough."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from pilothouse.controllers.volume.persistentvolume.fields import (
+    access_modes,
+    attributes_class,
+    claim_ref,
+    class_of_claim,
+    class_of_volume,
+    is_bound_to,
+    phase_of,
+    requested_size,
+    storage_in,
+    volume_mode,
+)
+from pilothouse.machinery.objects import Json, labels_of, metadata, name_of
+from pilothouse.machinery.quantity import Quantity
+from pilothouse.machinery.selectors.label_selector import from_label_selector
+
+
+def best_match(claim: Json, volumes: Iterable[Json], *, delayed: bool) -> Json | None:
+    """`delayed`: the scheduler will choose, so that only a volume that it has reserved for the claim is right.
+
+    Volumes with fewer access modes go first: they are nearer to what was asked for.
+    """
+    by_modes: dict[frozenset[str], list[Json]] = defaultdict(list)
+    for volume in volumes:
+        if access_modes(claim) <= access_modes(volume):
+            by_modes[access_modes(volume)].append(volume)
+    for modes in sorted(by_modes, key=lambda modes: (len(modes), *sorted(modes))):
+        if (found := _best_of(claim, by_modes[modes], delayed)) is not None:
+            return found
+    return None
+
+
+def _best_of(claim: Json, volumes: list[Json], delayed: bool) -> Json | None:
+    fitting = [volume for volume in volumes if _fits(claim, volume)]
+    reserved = next((volume for volume in fitting if is_bound_to(volume, claim)), None)
+    if reserved is not None or delayed:
+        return reserved
+    free = [volume for volume in fitting if _is_free_for(claim, volume)]
+    return min(free, key=lambda volume: (_size(volume), name_of(volume)), default=None)
+
+
+def _fits(claim: Json, volume: Json) -> bool:
+    return (
+        (claim_ref(volume) is None or is_bound_to(volume, claim))
+        and _size(volume) >= requested_size(claim)
+        and volume_mode(volume) == volume_mode(claim)
+        and attributes_class(volume) == attributes_class(claim)
+        and not metadata(volume).get("deletionTimestamp")
+    )
+
+
+def _is_free_for(claim: Json, volume: Json) -> bool:
+    if phase_of(volume) != "Available" or class_of_volume(volume) != class_of_claim(claim):
+        return False
+    selector = claim["spec"].get("selector")
+    return selector is None or from_label_selector(selector).matches(labels_of(volume))
+
+
+def why_not(volume: Json, claim: Json) -> str:
+    """Return why the volume that the claim names is not right for it; empty if it is."""
+    if metadata(volume).get("deletionTimestamp"):
+        return f'the volume is marked for deletion "{name_of(volume)}"'
+    if _size(volume).value() < requested_size(claim).value():
+        return "requested PV is too small"
+    if class_of_volume(volume) != class_of_claim(claim):
+        return "storageClassName does not match"
+    if attributes_class(volume) != attributes_class(claim):
+        return "volumeAttributesClassName does not match"
+    if volume_mode(volume) != volume_mode(claim):
+        return "incompatible volumeMode"
+    return "" if access_modes(claim) <= access_modes(volume) else "incompatible accessMode"
+
+
+def _size(volume: Json) -> Quantity:
+    return storage_in(volume["spec"].get("capacity"))

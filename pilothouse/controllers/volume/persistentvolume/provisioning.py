@@ -1,0 +1,126 @@
+"""Making volumes for claims that found none: by others, or, for the simulated class of storage, here and at once."""
+
+from __future__ import annotations
+
+from pilothouse.client.events.event import NORMAL, WARNING, reference_to
+from pilothouse.client.events.recorder import EventRecorder
+from pilothouse.client.rest.client import Client
+from pilothouse.controllers.resources import PERSISTENT_VOLUMES
+from pilothouse.controllers.volume.persistentvolume.binding import Binding
+from pilothouse.controllers.volume.persistentvolume.fields import (
+    BETA_STORAGE_PROVISIONER,
+    BOUND_BY_CONTROLLER,
+    MIGRATED_TO,
+    PROVISIONED_BY,
+    SIMULATED,
+    STORAGE_PROVISIONER,
+    attributes_class,
+    class_of_claim,
+    requested_size,
+    volume_mode,
+    with_annotations,
+)
+from pilothouse.controllers.volume.persistentvolume.store import Volumes
+from pilothouse.machinery.errors import AlreadyExists
+from pilothouse.machinery.objects import Json, annotations_of, name_of, uid_of
+
+_IN_TREE = "kubernetes.io/"
+_MIGRATED = {
+    "kubernetes.io/aws-ebs": "ebs.csi.aws.com",
+    "kubernetes.io/azure-disk": "disk.csi.azure.com",
+    "kubernetes.io/azure-file": "file.csi.azure.com",
+    "kubernetes.io/cinder": "cinder.csi.openstack.org",
+    "kubernetes.io/gce-pd": "pd.csi.storage.gke.io",
+    "kubernetes.io/portworx-volume": "pxd.portworx.com",
+    "kubernetes.io/vsphere-volume": "csi.vsphere.vmware.com",
+}
+"""The drivers that have taken over from what once was part of Kubernetes."""
+DRIVER = "simulated.pilothouse.dev"
+"""By which simulated volumes are known; the name of a driver must not have a slash."""
+
+
+class Provisioning:
+    def __init__(self, client: Client, binding: Binding, volumes: Volumes, recorder: EventRecorder) -> None:
+        self._client = client
+        self._binding, self._volumes = binding, volumes
+        self._recorder = recorder
+
+    async def provision(self, claim: Json, storage_class: Json | None) -> None:
+        """Raises StatusError."""
+        if storage_class is None:
+            self._failed(claim, f'storageclass.storage.k8s.io "{class_of_claim(claim)}" not found')
+            return
+        provisioner = storage_class["provisioner"]
+        if provisioner == SIMULATED:
+            await self._simulate(claim, storage_class)
+        elif provisioner.startswith(_IN_TREE) and provisioner not in _MIGRATED:
+            self._failed(claim, f"no volume plugin matched name: {provisioner}")
+        else:
+            await self._wait_for_others(claim, provisioner)
+
+    def _failed(self, claim: Json, why: str) -> None:
+        self._recorder.event(claim, WARNING, "ProvisioningFailed", why)
+
+    async def _wait_for_others(self, claim: Json, provisioner: str) -> None:
+        driver = _MIGRATED.get(provisioner, provisioner)
+        wanted = _provisioner_annotations(driver) | ({MIGRATED_TO: driver} if driver != provisioner else {})
+        if annotations_of(claim).get(STORAGE_PROVISIONER) != driver:
+            claim = await self._binding.write_claim(with_annotations(claim, **wanted))
+        told = (
+            f"Waiting for a volume to be created either by the external provisioner '{driver}' or manually by the"
+            " system administrator. If volume creation is delayed, please verify that the provisioner is running and"
+            " correctly registered."
+        )
+        self._recorder.event(claim, NORMAL, "ExternalProvisioning", told)
+
+    async def _simulate(self, claim: Json, storage_class: Json) -> None:
+        """A volume that an earlier attempt has made is found by its name."""
+        volumes, volume = self._client.for_resource(PERSISTENT_VOLUMES), new_volume(claim, storage_class)
+        try:
+            made = await volumes.create(volume)
+            told = f"Successfully provisioned volume {name_of(made)} using {SIMULATED}"
+            self._recorder.event(claim, NORMAL, "ProvisioningSucceeded", told)
+        except AlreadyExists:
+            made = await volumes.get(name_of(volume))
+        self._volumes.keep(made)
+        await self._binding.bind(made, claim, **_provisioner_annotations(SIMULATED))
+
+
+def _provisioner_annotations(provisioner: str) -> dict[str, str]:
+    return {BETA_STORAGE_PROVISIONER: provisioner, STORAGE_PROVISIONER: provisioner}
+
+
+def new_volume(claim: Json, storage_class: Json) -> Json:
+    """Return the simulated volume for the claim: as large as asked for, and reachable where the class allows."""
+    name = f"pvc-{uid_of(claim)}"
+    spec: Json = {
+        "capacity": {"storage": str(requested_size(claim))},
+        "accessModes": claim["spec"].get("accessModes"),
+        "volumeMode": volume_mode(claim),
+        "persistentVolumeReclaimPolicy": storage_class.get("reclaimPolicy") or "Delete",
+        "storageClassName": class_of_claim(claim),
+        "claimRef": reference_to(claim),
+        "csi": {"driver": DRIVER, "volumeHandle": name},
+    }
+    if options := storage_class.get("mountOptions"):
+        spec["mountOptions"] = options
+    if wanted := attributes_class(claim):
+        spec["volumeAttributesClassName"] = wanted
+    if terms := [*map(_node_selector_term, storage_class.get("allowedTopologies") or ())]:
+        spec["nodeAffinity"] = {"required": {"nodeSelectorTerms": terms}}
+    annotations = {BOUND_BY_CONTROLLER: "yes", PROVISIONED_BY: SIMULATED}
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": name, "annotations": annotations},
+        "spec": spec,
+    }
+
+
+def _node_selector_term(topology: Json) -> Json:
+    expressions = topology.get("matchLabelExpressions") or ()
+    return {
+        "matchExpressions": [
+            {"key": each["key"], "operator": "In", "values": each.get("values")} for each in expressions
+        ]
+    }

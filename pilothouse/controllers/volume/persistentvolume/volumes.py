@@ -1,0 +1,140 @@
+"""What becomes of a volume: it waits for a claim, belongs to one, or is given back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from pilothouse.client.cache.indexer import Indexer
+from pilothouse.client.cache.keys import meta_namespace_key
+from pilothouse.client.events.event import WARNING
+from pilothouse.client.events.recorder import EventRecorder
+from pilothouse.client.rest.client import Client
+from pilothouse.controllers.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
+from pilothouse.controllers.volume.persistentvolume.binding import Binding
+from pilothouse.controllers.volume.persistentvolume.fields import (
+    MIGRATED_TO,
+    PROVISIONED_BY,
+    SIMULATED,
+    claim_key_of,
+    claim_ref,
+    phase_of,
+    volume_mode,
+)
+from pilothouse.controllers.volume.persistentvolume.store import Claims
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.errors import NotFound
+from pilothouse.machinery.objects import Json, annotations_of, name_of, uid_of
+
+_GIVEN_BACK = ("Released", "Failed")
+_REMOVABLE_PATH = re.compile("/tmp/.+")
+
+
+class NotDeletable(Exception):
+    """Nobody knows how to delete the volume."""
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeSyncs:
+    client: Client
+    claims: Claims
+    informed_claims: Indexer
+    binding: Binding
+    recorder: EventRecorder
+    enqueue_claim: Callable[[str], None]
+
+    async def sync(self, volume: Json) -> None:
+        """Raises StatusError."""
+        ref = claim_ref(volume)
+        if ref is None or not ref.get("uid"):
+            await self.binding.set_volume_phase(volume, "Available")
+            return
+        claim = await self._claim_of(volume, ref)
+        if claim is None:
+            await self._give_back(volume)
+        elif not claim["spec"].get("volumeName"):
+            self._hasten(volume, claim)
+        elif claim["spec"]["volumeName"] == name_of(volume):
+            await self.binding.set_volume_phase(volume, "Bound")
+        elif PROVISIONED_BY in annotations_of(volume) and _reclaim_policy(volume) == "Delete":
+            await self._give_back(volume)
+        else:
+            await self.binding.unbind(volume)
+
+    async def _claim_of(self, volume: Json, ref: Json) -> Json | None:
+        """Return the very claim that the volume belongs to. Before a volume is given back, the server is asked."""
+        key = claim_key_of(volume)
+        claim = self.claims.get(key)
+        if claim is None and phase_of(volume) not in _GIVEN_BACK:
+            claim = self.informed_claims.get_by_key(key) or await self._read_claim(ref)
+        if claim is not None and uid_of(claim) != ref["uid"]:
+            claim = await self._read_claim(ref)
+        return claim if claim is not None and uid_of(claim) == ref["uid"] else None
+
+    async def _read_claim(self, ref: Json) -> Json | None:
+        try:
+            return await self.client.for_resource(PERSISTENT_VOLUME_CLAIMS, namespace=ref["namespace"]).get(ref["name"])
+        except NotFound:
+            return None
+
+    def _hasten(self, volume: Json, claim: Json) -> None:
+        """The claim does not say yet that it has this volume."""
+        if volume_mode(volume) == volume_mode(claim):
+            self.enqueue_claim(meta_namespace_key(claim))
+            return
+        told = "Cannot bind PersistentVolume {} to requested PersistentVolumeClaim{} due to incompatible volumeMode."
+        of_volume = told.replace(" {} ", " ", 1).format(f' "{name_of(claim)}"')
+        self.recorder.event(volume, WARNING, "VolumeMismatch", of_volume)
+        self.recorder.event(claim, WARNING, "VolumeMismatch", told.format(f'"{name_of(volume)}"', ""))
+
+    async def _give_back(self, volume: Json) -> None:
+        if phase_of(volume) not in _GIVEN_BACK:
+            volume = await self.binding.set_volume_phase(volume, "Released")
+        if annotations_of(volume).get(MIGRATED_TO):
+            return
+        policy = _reclaim_policy(volume)
+        if policy == "Delete":
+            await self._delete(volume)
+        elif policy == "Recycle":
+            told = "No recycler plugin found for the volume!"
+            await self.binding.fail_volume(volume, WARNING, "VolumeFailedRecycle", told)
+        elif policy != "Retain":
+            told = "Volume has unrecognized PersistentVolumeReclaimPolicy"
+            await self.binding.fail_volume(volume, WARNING, "VolumeUnknownReclaimPolicy", told)
+
+    async def _delete(self, volume: Json) -> None:
+        try:
+            if not is_deleted_here(volume):
+                return
+        except NotDeletable as why:
+            await self.binding.fail_volume(volume, WARNING, "VolumeFailedDelete", str(why))
+            return
+        volumes = self.client.for_resource(PERSISTENT_VOLUMES)
+        try:
+            newest = await volumes.get(name_of(volume))
+            if (claim_ref(newest) or {}).get("uid") == (claim_ref(volume) or {}).get("uid"):
+                await volumes.delete(name_of(volume))
+        except NotFound:
+            return
+
+
+def is_deleted_here(volume: Json) -> bool:
+    """Return False if others delete it: whoever made it, or its driver. Raises NotDeletable."""
+    if provisioner := annotations_of(volume).get(PROVISIONED_BY):
+        return provisioner == SIMULATED
+    spec = volume["spec"]
+    if spec.get("csi") is not None:
+        return False
+    host_path = (spec.get("hostPath") or {}).get("path")
+    if host_path is None:
+        where = f'"{name_of(volume)}"'
+        raise NotDeletable(
+            f"error getting deleter volume plugin for volume {where}: no deletable volume plugin matched"
+        )
+    if not _REMOVABLE_PATH.search(host_path):
+        raise NotDeletable(f"host_path deleter only supports /tmp/.+ but received provided {host_path}")
+    return True
+
+
+def _reclaim_policy(volume: Json) -> str:
+    return volume["spec"].get("persistentVolumeReclaimPolicy") or ""

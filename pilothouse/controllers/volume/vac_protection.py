@@ -1,0 +1,87 @@
+"""volumeattributesclass-protection-controller: a class that a claim or a volume has stays until none has it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
+from pilothouse.client.cache.keys import last_known_state
+from pilothouse.client.controller.runner import Controller
+from pilothouse.controllers.context import ControllerContext
+from pilothouse.controllers.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, VOLUME_ATTRIBUTES_CLASSES
+from pilothouse.controllers.volume.protection import (
+    add_finalizer,
+    is_deletion_candidate,
+    needs_finalizer,
+    remove_finalizer,
+)
+from pilothouse.machinery.errors import NotFound
+from pilothouse.machinery.objects import Json, name_of
+
+FINALIZER = "kubernetes.io/vac-protection"
+_NAME = "vacprotection"
+_INDEX = "volumeAttributesClassName"
+
+
+async def run(context: ControllerContext) -> None:
+    queue, classes = context.queue(_NAME, str), context.informer(VOLUME_ATTRIBUTES_CLASSES)
+    volumes, claims = context.informer(PERSISTENT_VOLUMES), context.informer(PERSISTENT_VOLUME_CLAIMS)
+
+    def changed(vac: Json) -> None:
+        if needs_finalizer(vac, FINALIZER) or is_deletion_candidate(vac, FINALIZER):
+            queue.add(name_of(vac))
+
+    def no_longer(names: Iterable[str]) -> None:
+        for name in names:
+            queue.add(name)
+
+    classes.add_event_handler(ResourceEventHandlerFuncs(add=changed, update=lambda old, new: changed(new)))
+    for users, names_in in ((volumes, volume_classes), (claims, claim_classes)):
+        users.add_indexers({_INDEX: names_in})
+        users.add_event_handler(_when_released(names_in, no_longer))
+
+    async def sync(name: str) -> None:
+        vac = classes.indexer.get_by_key(name)
+        if vac is None:
+            return
+        used = any(users.indexer.by_index(_INDEX, name) for users in (volumes, claims))
+        objects = context.client.for_resource(VOLUME_ATTRIBUTES_CLASSES)
+        try:
+            if is_deletion_candidate(vac, FINALIZER) and not used:
+                await remove_finalizer(objects, vac, FINALIZER)
+            elif needs_finalizer(vac, FINALIZER):
+                await add_finalizer(objects, vac, FINALIZER)
+        except NotFound:
+            return
+
+    caches = (volumes, claims, classes)
+    await Controller(_NAME, sync, caches=caches, queue=queue, clock=context.clock).run()
+
+
+def _when_released(
+    names_in: Callable[[Json], set[str]], released: Callable[[Iterable[str]], None]
+) -> ResourceEventHandlerFuncs:
+    """Tell of the classes that an object had and has no more."""
+
+    def deleted(obj: Deleted) -> None:
+        if (state := last_known_state(obj)) is not None:
+            released(names_in(state))
+
+    return ResourceEventHandlerFuncs(
+        update=lambda old, new: released(names_in(old) - names_in(new)),
+        delete=deleted,
+    )
+
+
+def volume_classes(volume: Json) -> set[str]:
+    return {(volume.get("spec") or {}).get("volumeAttributesClassName") or ""} - {""}
+
+
+def claim_classes(claim: Json) -> set[str]:
+    """Return the classes that the claim asks for, has, or is being changed to."""
+    status = claim.get("status") or {}
+    return {
+        (claim.get("spec") or {}).get("volumeAttributesClassName") or "",
+        status.get("currentVolumeAttributesClassName") or "",
+        (status.get("modifyVolumeStatus") or {}).get("targetVolumeAttributesClassName") or "",
+    } - {""}

@@ -1,0 +1,64 @@
+"""Whom a change of a pod, or of anything else that is owned, concerns: its owner, or those who could adopt it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pilothouse.client.cache.indexer import NAMESPACE_INDEX
+from pilothouse.client.cache.shared_informer import SharedIndexInformer
+from pilothouse.controllers.workloads.owners import controller_of
+from pilothouse.machinery.objects import Json, labels_of, namespace_of, uid_of
+from pilothouse.machinery.selectors.errors import InvalidSelector
+from pilothouse.machinery.selectors.label_selector import from_label_selector
+
+
+class OwnerLookup:
+    """Finds owners of one kind in the cache of an informer."""
+
+    def __init__(self, owners: SharedIndexInformer, kind: str) -> None:
+        self._owners = owners
+        self._kind = kind
+
+    def owner_of(self, obj: Json) -> Json | None:
+        """Return the owner that controls the object; None if it is of another kind, or is no longer there."""
+        reference = controller_of(obj)
+        if reference is None or reference.get("kind") != self._kind:
+            return None
+        owner = self._owners.indexer.get_by_key(f"{namespace_of(obj)}/{reference.get('name')}")
+        return owner if owner is not None and uid_of(owner) == reference.get("uid") else None
+
+    def adopters_of(self, orphan: Json) -> Iterator[Json]:
+        """Yield the owners whose selectors match an object that nobody controls."""
+        labels = labels_of(orphan)
+        if not labels:
+            return
+        for owner in self._owners.indexer.by_index(NAMESPACE_INDEX, namespace_of(orphan)):
+            try:
+                selector = from_label_selector(owner["spec"].get("selector"))
+            except InvalidSelector:
+                continue
+            if not selector.empty and selector.matches(labels):
+                yield owner
+
+    def concerned_by_addition(self, obj: Json) -> list[Json]:
+        """Return the owner; or, of an orphan that is not about to go, those who could adopt it."""
+        if controller_of(obj) is None:
+            return [] if _is_going(obj) else [*self.adopters_of(obj)]
+        return self._just(self.owner_of(obj))
+
+    def concerned_by_change(self, old: Json, new: Json) -> list[Json]:
+        """Return the owner and a former owner; and of an orphan that is a new one, or looks new, who could adopt it."""
+        has_other_owner = controller_of(old) != controller_of(new)
+        former = self._just(self.owner_of(old)) if has_other_owner else []
+        if controller_of(new) is not None:
+            return [*former, *self._just(self.owner_of(new))]
+        is_news = has_other_owner or labels_of(old) != labels_of(new)
+        return [*former, *(self.adopters_of(new) if is_news else ())]
+
+    @staticmethod
+    def _just(owner: Json | None) -> list[Json]:
+        return [] if owner is None else [owner]
+
+
+def _is_going(obj: Json) -> bool:
+    return (obj.get("metadata") or {}).get("deletionTimestamp") is not None

@@ -1,0 +1,1 @@
+"""Cron schedules: reading them, and finding out when they are due."""

@@ -1,0 +1,80 @@
+"""Resizing pods in place: what was asked for is there at once, if the node has so much at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import orjson
+
+from pilothouse.client.events.event import NORMAL, WARNING
+from pilothouse.machinery.objects import Json, metadata
+from pilothouse.machinery.quantity import Quantity, parse_quantity
+from pilothouse.nodes.pods.containers import MAIN, SIDECAR, containers_of
+from pilothouse.nodes.pods.happenings import Happening
+
+PENDING = "PodResizePending"
+_RESIZABLE = ("cpu", "memory")
+
+
+def is_resized(pod: Json) -> bool:
+    """Whether a container's resources are not those that the stored status says it has."""
+    status: Json = pod.get("status") or {}
+    if metadata(pod).get("generation") == status.get("observedGeneration") and not _is_pending(status):
+        return False
+    lists = ("initContainerStatuses", "containerStatuses")
+    known = {each["name"]: each.get("resources") for name in lists for each in status.get(name) or ()}
+    return any(
+        known.get(each.name) is not None and known[each.name] != shown_resources(each.spec)
+        for each in containers_of(pod)
+    )
+
+
+def shown_resources(spec: Json) -> Json:
+    """Return a container's resources as its status shows them."""
+    resources: Json = spec.get("resources") or {}
+    return {name: value for name, value in resources.items() if name != "claims" and value}
+
+
+def infeasible(pod: Json, allocatable: Mapping[str, str]) -> str:
+    """Return why the node can never give the pod what it asks for; empty if it can."""
+    for name in _RESIZABLE:
+        wanted, most = _requested(pod, name), allocatable.get(name)
+        if most is not None and wanted > parse_quantity(most):
+            shown = _number(name, wanted), _number(name, parse_quantity(most))
+            return f"Node didn't have enough capacity: {name}, requested: {shown[0]}, capacity: {shown[1]}"
+    return ""
+
+
+def tell(pod: Json, problem: str) -> Iterator[Happening]:
+    """Yield what a kubelet says about a resize: that it can not be, or that it is done."""
+    if problem:
+        yield Happening(WARNING, "ResizeInfeasible", f"Pod resize Infeasible: {_summary(pod, problem)}")
+    else:
+        yield Happening(NORMAL, "ResizeStarted", f"Pod resize started: {_summary(pod)}")
+        yield Happening(NORMAL, "ResizeCompleted", f"Pod resize completed: {_summary(pod)}")
+
+
+def _requested(pod: Json, name: str) -> Quantity:
+    total = parse_quantity("0")
+    for each in containers_of(pod):
+        if each.kind in (MAIN, SIDECAR):
+            total += parse_quantity(((each.spec.get("resources") or {}).get("requests") or {}).get(name) or "0")
+    return total
+
+
+def _number(name: str, amount: Quantity) -> int:
+    return amount.milli_value() if name == "cpu" else amount.value()
+
+
+def _summary(pod: Json, error: str = "") -> str:
+    spec: Json = pod.get("spec") or {}
+    summary: Json = {}
+    for field in ("initContainers", "containers"):
+        if containers := spec.get(field):
+            summary[field] = [{"name": each["name"], "resources": each.get("resources") or {}} for each in containers]
+    summary["generation"] = metadata(pod).get("generation")
+    return orjson.dumps(summary | ({"error": error} if error else {})).decode()
+
+
+def _is_pending(status: Json) -> bool:
+    return any(each["type"] == PENDING for each in status.get("conditions") or ())

@@ -1,0 +1,89 @@
+"""The queries of stages: jq as far as kwok's stages use it.
+
+.status.phase    .metadata.annotations["a.b/c"]    .metadata.ownerReferences.[].kind    .spec.containers[0].image
+.status.conditions.[] | select( .type == "Ready" ) | .status
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeAlias
+
+import orjson
+
+from pilothouse.machinery.bounded_cache import bounded_cache
+from pilothouse.nodes.stages.errors import InvalidStage
+
+Query: TypeAlias = Callable[[Any], list[Any]]
+"""From a value to all values that the query finds in it; nothing that is not there."""
+_Step: TypeAlias = Callable[[Any], Iterable[Any]]
+
+_STEP = re.compile(
+    r"""\s*(?:
+    \.?\[\s*(?P<each>)\]                            # every item
+    | \.?\[\s*(?P<position>-?\d+)\s*\]              # one item
+    | \.?\[\s*(?P<quoted>"(?:\\.|[^"\\])*")\s*\]    # a field with a name in quotes
+    | \.(?P<quoted_too>"(?:\\.|[^"\\])*")
+    | \.(?P<name>[A-Za-z_][A-Za-z0-9_]*)            # a field
+    )""",
+    re.VERBOSE,
+)
+_SELECT = re.compile(r"select\(\s*(?P<path>\S+?)\s*(?P<operator>==|!=)\s*(?P<value>\"(?:\\.|[^\"\\])*\"|\S+?)\s*\)")
+_PIPE = re.compile(r"""\|(?=(?:[^"]*"[^"]*")*[^"]*$)""")
+
+
+@bounded_cache(entries=512, key_bytes=1024)
+def compile_query(text: str) -> Query:
+    """Raises InvalidStage."""
+    steps = [step for part in _PIPE.split(text) for step in _steps(part.strip(), text)]
+
+    def run(value: Any) -> list[Any]:
+        values: list[Any] = [value]
+        for step in steps:
+            values = [found for each in values for found in step(each)]
+        return [each for each in values if each is not None]
+
+    return run
+
+
+def _steps(part: str, whole: str) -> Iterator[_Step]:
+    if (select := _SELECT.fullmatch(part)) is not None:
+        yield _select(select)
+        return
+    if part == ".":
+        return
+    position = 0
+    while position < len(part):
+        found = _STEP.match(part, position)
+        if found is None:
+            raise InvalidStage(f"the expression {whole!r} is not supported: {part[position:]!r}")
+        yield _step(found)
+        position = found.end()
+
+
+def _step(found: re.Match[str]) -> _Step:
+    if found["each"] is not None:
+        return _every
+    if found["position"] is not None:
+        position = int(found["position"])
+        return lambda value: value[position : position + 1 or None] if isinstance(value, list) else ()
+    quoted = found["quoted"] or found["quoted_too"]
+    name = orjson.loads(quoted) if quoted else found["name"]
+    return lambda value: (value[name],) if isinstance(value, dict) and name in value else ()
+
+
+def _every(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
+
+
+def _select(found: re.Match[str]) -> _Step:
+    query = compile_query(found["path"])
+    try:
+        wanted = orjson.loads(found["value"])
+    except orjson.JSONDecodeError:
+        raise InvalidStage(f"the expression {found[0]!r} is not supported: {found['value']!r}") from None
+    equal = found["operator"] == "=="
+    return lambda value: (value,) if (query(value) == [wanted]) is equal else ()

@@ -1,0 +1,203 @@
+"""Go templates as far as kwok's stages use them: text and actions, read into a function from data to text.
+
+{{ .spec.nodeName | Quote }}   {{ $now := Now }}   {{ range $index, $item := .spec.containers }} … {{ end }}
+{{ if or (not $a) (eq .b "c") }} … {{ else if … }} … {{ end }}   {{ with .status.allocatable }} … {{ end }}
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.nodes.stages.errors import InvalidStage
+from pilothouse.nodes.stages.pipeline import Functions, Pipeline, Scope, parse_pipeline
+
+Render: TypeAlias = Callable[[Scope, list[str]], None]
+"""Adds to the text."""
+
+_ACTION = re.compile(r"\{\{(-(?=\s))?\s*(.*?)\s*((?<=\s)-)?\}\}", re.DOTALL)
+_ASSIGNMENT = re.compile(r"(\$\w*)\s*(:?=)\s*(.*)", re.DOTALL)
+_RANGE = re.compile(r"(?:(\$\w+)\s*(?:,\s*(\$\w+)\s*)?:=\s*)?(.*)", re.DOTALL)
+_ENDS = ("end", "else")
+_REFUSED = ("define", "template", "block", "break", "continue")
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    text: str
+    is_action: bool
+
+
+def compile_template(text: str, functions: Functions) -> Callable[[Any], str]:
+    """Raises InvalidStage, as the function does for data that the template can not be filled with."""
+    tokens = list(_tokens(text))
+    parser = _Parser(tokens, functions)
+    render = parser.block()
+    if parser.last:
+        raise InvalidStage(f"unexpected {{{{{parser.last}}}}} in a template")
+
+    def fill(data: Any) -> str:
+        written: list[str] = []
+        render(Scope(data, {"$": data}), written)
+        return "".join(written)
+
+    return fill
+
+
+def _tokens(text: str) -> Iterator[_Token]:
+    """A dash inside the braces takes away the white space outside."""
+    position, trims = 0, False
+    for found in _ACTION.finditer(text):
+        trim_before, action, trim_after = found.groups()
+        yield _Token(_trimmed(text[position : found.start()], before=trims, after=bool(trim_before)), is_action=False)
+        yield _Token(action, is_action=True)
+        position, trims = found.end(), bool(trim_after)
+    yield _Token(_trimmed(text[position:], before=trims, after=False), is_action=False)
+
+
+def _trimmed(text: str, *, before: bool, after: bool) -> str:
+    text = text.lstrip() if before else text
+    return text.rstrip() if after else text
+
+
+class _Parser:
+    def __init__(self, tokens: Sequence[_Token], functions: Functions) -> None:
+        self._tokens = iter(tokens)
+        self._functions = functions
+        self.last = ""
+        """The action that has ended the last block; empty at the end of the text."""
+
+    def block(self) -> Render:
+        """Read up to an `end` or an `else`."""
+        parts: list[Render] = []
+        for token in self._tokens:
+            if not token.is_action:
+                parts.append(_text(token.text))
+            elif token.text.partition(" ")[0] in _ENDS:
+                self.last = token.text
+                break
+            elif not token.text.startswith("/*"):
+                parts.append(self._action(token.text))
+        else:
+            self.last = ""
+
+        def render(scope: Scope, written: list[str]) -> None:
+            for part in parts:
+                part(scope, written)
+
+        return render
+
+    def _action(self, text: str) -> Render:
+        word, _, rest = text.partition(" ")
+        if word in _REFUSED:
+            raise InvalidStage(f"{word!r} is not supported in a template")
+        if word == "if":
+            return self._if(rest)
+        if word == "with":
+            return self._with(rest)
+        if word == "range":
+            return self._range(rest)
+        if (assignment := _ASSIGNMENT.fullmatch(text)) is not None:
+            return _assign(assignment[1], self._pipeline(assignment[3]), declares=assignment[2] == ":=")
+        value = self._pipeline(text)
+        return lambda scope, written: written.append(show(value(scope)))
+
+    def _pipeline(self, text: str) -> Pipeline:
+        return parse_pipeline(text, self._functions)
+
+    def _if(self, text: str) -> Render:
+        condition = self._pipeline(text)
+        then, otherwise = self.block(), self._otherwise("if")
+
+        def render(scope: Scope, written: list[str]) -> None:
+            (then if condition(scope) else otherwise)(scope.inner(scope.dot), written)
+
+        return render
+
+    def _otherwise(self, kind: str) -> Render:
+        """Read what follows the first branch, up to the end of all."""
+        if not self.last:
+            raise InvalidStage(f"a template ends within {kind!r}")
+        if self.last == "end":
+            return _nothing
+        rest = self.last.removeprefix("else").strip()
+        if rest:
+            return self._action(rest)  # else if, else with: its end is the end of all
+        otherwise = self.block()
+        if self.last != "end":
+            raise InvalidStage(f"a template ends within {kind!r}")
+        return otherwise
+
+    def _with(self, text: str) -> Render:
+        name, value = self._named(text)
+        then, otherwise = self.block(), self._otherwise("with")
+
+        def render(scope: Scope, written: list[str]) -> None:
+            found = value(scope)
+            if found:
+                then(scope.inner(found, {name: found} if name else {}), written)
+            else:
+                otherwise(scope.inner(scope.dot), written)
+
+        return render
+
+    def _named(self, text: str) -> tuple[str, Pipeline]:
+        found = _RANGE.fullmatch(text)
+        assert found is not None
+        if found[2]:
+            raise InvalidStage(f"too many variables: {text!r}")
+        return found[1] or "", self._pipeline(found[3])
+
+    def _range(self, text: str) -> Render:
+        found = _RANGE.fullmatch(text)
+        assert found is not None
+        first, second, value = found[1], found[2], self._pipeline(found[3])
+        body, otherwise = self.block(), self._otherwise("range")
+
+        def render(scope: Scope, written: list[str]) -> None:
+            items = list(_items(value(scope)))
+            for key, item in items:
+                names = {first: key, second: item} if second else {first: item} if first else {}
+                body(scope.inner(item, names), written)
+            if not items:
+                otherwise(scope.inner(scope.dot), written)
+
+        return render
+
+
+def _items(value: Any) -> Iterator[tuple[Any, Any]]:
+    if isinstance(value, Mapping):
+        return iter(sorted(value.items()))
+    if isinstance(value, list | tuple):
+        return iter(enumerate(value))
+    if value is None:
+        return iter(())
+    raise InvalidStage(f"range can't iterate over {value!r}")
+
+
+def _text(text: str) -> Render:
+    return lambda scope, written: written.append(text)
+
+
+def _nothing(scope: Scope, written: list[str]) -> None:
+    """Write nothing."""
+
+
+def _assign(name: str, value: Pipeline, *, declares: bool) -> Render:
+    def render(scope: Scope, written: list[str]) -> None:
+        scope.assign(name, value(scope), declares=declares)
+
+    return render
+
+
+def show(value: Any) -> str:
+    """Return a value as Go prints it."""
+    if value is None:
+        return "<no value>"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Mapping | list | tuple):
+        raise InvalidStage("a template can not print a list or an object; use YAML or Quote")
+    return str(value)

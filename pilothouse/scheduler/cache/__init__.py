@@ -1,0 +1,1 @@
+"""The nodes with the pods that are on them, or soon will be."""

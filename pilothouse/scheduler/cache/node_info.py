@@ -1,0 +1,134 @@
+"""A node with the pods on it, and the sums over them.
+
+Sums are kept up to date by each pod that comes or goes; nothing is ever added up anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pilothouse.machinery.objects import Json, labels_of
+from pilothouse.scheduler.cache.pod_info import PodInfo
+from pilothouse.scheduler.cache.requests import CPU, MEMORY, PODS, Amounts, read_amounts
+
+_MOST_REMEMBERED = 256
+_COUNTED = (CPU, MEMORY)
+_FORBIDDING = ("NoSchedule", "NoExecute")
+
+
+class NodeInfo:
+    """`node` is None while pods are known to be on a node that is not, or no longer, known itself."""
+
+    pods: dict[str, PodInfo]  # by uid
+    with_affinity: dict[str, PodInfo]  # those of `pods` that have any affinity to other pods
+    with_required_anti_affinity: dict[str, PodInfo]
+    claims: dict[str, int]  # how many of `pods` use the volume claim; none has 0
+    memo: dict[str, Any]
+    """Answers of plugins that hold until a pod comes or goes, or the node changes."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.node: Json | None = None
+        self.labels: Mapping[str, str] = {}
+        self.taints: tuple[Json, ...] = ()
+        self.is_unschedulable = False
+        self.allocatable: Amounts = {}
+        self.allowed_pods = 0
+        self.images: dict[str, int] = {}
+        self.requested: Amounts = {}
+        self.counted: Amounts = {CPU: 0, MEMORY: 0}
+        self.ports: dict[tuple[str, int], dict[str, int]] = {}
+        self.pods, self.with_affinity, self.with_required_anti_affinity = {}, {}, {}
+        self.claims, self.memo = {}, {}
+
+    def __repr__(self) -> str:
+        return f"NodeInfo({self.name})"
+
+    def copy(self) -> NodeInfo:
+        """Return one to which pods can be added, and from which they can be removed, to see what would be."""
+        other = object.__new__(NodeInfo)
+        other.__dict__ |= self.__dict__
+        other.pods, other.with_affinity = dict(self.pods), dict(self.with_affinity)
+        other.with_required_anti_affinity = dict(self.with_required_anti_affinity)
+        other.requested, other.counted, other.claims = dict(self.requested), dict(self.counted), dict(self.claims)
+        other.ports = {port: dict(addresses) for port, addresses in self.ports.items()}
+        other.memo = {}
+        return other
+
+    def set_node(self, node: Json) -> None:
+        spec, status = node.get("spec") or {}, node.get("status") or {}
+        self.node, self.labels = node, labels_of(node)
+        self.taints = tuple(spec.get("taints") or ())
+        self.is_unschedulable = bool(spec.get("unschedulable"))
+        self.allocatable = read_amounts(status.get("allocatable"))
+        self.allowed_pods = self.allocatable.pop(PODS, 0)
+        self.images = {
+            name: image.get("sizeBytes") or 0 for image in status.get("images") or () for name in image["names"] or ()
+        }
+        self.memo = {}
+
+    def remove_node(self) -> None:
+        self.node = None
+        self.memo = {}
+
+    @property
+    def forbidding_taints(self) -> tuple[Json, ...]:
+        return tuple(taint for taint in self.taints if taint["effect"] in _FORBIDDING)
+
+    def add_pod(self, pod: PodInfo) -> None:
+        """The pod must not be on the node yet."""
+        self._count(pod, 1)
+        self.pods[pod.uid] = pod
+        if pod.spec.get("affinity"):
+            self._add_affinity(pod)
+
+    def remove_pod(self, uid: str) -> PodInfo:
+        """Raises KeyError if the pod is not on the node."""
+        pod = self.pods.pop(uid)
+        self.with_affinity.pop(uid, None)
+        self.with_required_anti_affinity.pop(uid, None)
+        self._count(pod, -1)
+        return pod
+
+    def replace_pod(self, pod: PodInfo) -> bool:
+        """Put a newer state of the pod in the place of the old one, and return whether that matters to others."""
+        if not pod.is_same_on_its_node(self.pods[pod.uid]):
+            self.remove_pod(pod.uid)
+            self.add_pod(pod)
+            return True
+        for group in (self.pods, self.with_affinity, self.with_required_anti_affinity):
+            if pod.uid in group:
+                group[pod.uid] = pod
+        return False
+
+    def remember(self, key: str, answer: Any) -> None:
+        if len(self.memo) >= _MOST_REMEMBERED:
+            self.memo.clear()
+        self.memo[key] = answer
+
+    def _add_affinity(self, pod: PodInfo) -> None:
+        affinity = pod.affinity
+        if affinity.required or affinity.required_anti or affinity.has_preferences:
+            self.with_affinity[pod.uid] = pod
+        if affinity.required_anti:
+            self.with_required_anti_affinity[pod.uid] = pod
+
+    def _count(self, pod: PodInfo, sign: int) -> None:
+        self.memo = {}
+        for name, amount in pod.requests.items():
+            self.requested[name] = self.requested.get(name, 0) + sign * amount
+        for name in _COUNTED:
+            self.counted[name] += sign * pod.counted_requests.get(name, 0)
+        for protocol, address, number in pod.host_ports:
+            addresses = self.ports.setdefault((protocol, number), {})
+            _tally(addresses, address, sign)
+        for claim in pod.claim_keys:
+            _tally(self.claims, claim, sign)
+
+
+def _tally(counts: dict[str, int], key: str, sign: int) -> None:
+    """Keys that are counted down to nothing are forgotten."""
+    counts[key] = counts.get(key, 0) + sign
+    if not counts[key]:
+        del counts[key]

@@ -1,0 +1,117 @@
+"""All that scheduling wants to know of a pod, read from it once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+from pilothouse.client.cache.keys import meta_namespace_key
+from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, namespace_of, uid_of
+from pilothouse.scheduler.cache.affinity_terms import PodAffinity, pod_affinity
+from pilothouse.scheduler.cache.requests import FOR_CONTAINERS_WITHOUT, Amounts, pod_requests
+
+DEFAULT_SCHEDULER = "default-scheduler"
+
+
+class PodInfo:
+    """A pod, and what follows from it. Neither changes."""
+
+    def __init__(self, pod: Json) -> None:
+        self.pod = pod
+        self.uid = uid_of(pod)
+        self.key = meta_namespace_key(pod)
+        self.name, self.namespace = name_of(pod), namespace_of(pod)
+        self.labels = labels_of(pod)
+        self.spec: Json = pod["spec"]
+        self.priority: int = self.spec.get("priority") or 0
+        self.is_terminating = metadata(pod).get("deletionTimestamp") is not None
+        self.requests: Amounts = pod_requests(pod)
+
+    def __repr__(self) -> str:
+        return f"PodInfo({self.key})"
+
+    @property
+    def status(self) -> Json:
+        return self.pod.get("status") or {}
+
+    @property
+    def node_name(self) -> str:
+        return self.spec.get("nodeName") or ""
+
+    @property
+    def nominated_node(self) -> str:
+        return self.status.get("nominatedNodeName") or ""
+
+    @property
+    def scheduler_name(self) -> str:
+        return self.spec.get("schedulerName") or DEFAULT_SCHEDULER
+
+    @cached_property
+    def counted_requests(self) -> Amounts:
+        """The requests by which nodes are compared: containers that say nothing count for a little."""
+        return pod_requests(self.pod, at_least=FOR_CONTAINERS_WITHOUT)
+
+    @cached_property
+    def requests_key(self) -> str:
+        """Pods with the same key are the same to all that looks at resources only."""
+        return f"requests {sorted(self.requests.items())} {sorted(self.counted_requests.items())}"
+
+    @cached_property
+    def labels_key(self) -> str:
+        return f"pod {self.namespace} {sorted(self.labels.items())}"
+
+    @cached_property
+    def affinity(self) -> PodAffinity:
+        return pod_affinity(self.pod)
+
+    @cached_property
+    def host_ports(self) -> frozenset[tuple[str, str, int]]:
+        """Protocol, address and number of each port of the node that the pod takes."""
+        return frozenset(_host_ports(self.spec))
+
+    @cached_property
+    def claim_keys(self) -> tuple[str, ...]:
+        """The keys of the volume claims that it uses."""
+        return tuple(f"{self.namespace}/{name}" for name in self._claim_names())
+
+    def _claim_names(self) -> Iterator[str]:
+        for volume in self.spec.get("volumes") or ():
+            if "persistentVolumeClaim" in volume:
+                yield volume["persistentVolumeClaim"]["claimName"]
+            elif "ephemeral" in volume:
+                yield f"{self.name}-{volume['name']}"
+
+    def is_same_on_its_node(self, other: PodInfo) -> bool:
+        """Return whether nothing changed that could matter to other pods."""
+        return (
+            self.labels == other.labels
+            and self.is_terminating == other.is_terminating
+            and self.requests == other.requests
+            and self.spec == other.spec
+        )
+
+    def refreshed(self, pod: Json) -> PodInfo:
+        """Return the same with a newer state of the pod, of which nothing else has changed."""
+        newer = self._copy()
+        newer.pod = pod
+        return newer
+
+    def _copy(self) -> PodInfo:
+        other = object.__new__(PodInfo)
+        other.__dict__ |= self.__dict__
+        return other
+
+    def on_node(self, node_name: str) -> PodInfo:
+        """Return the pod as it will be once it is bound to the node."""
+        placed = self._copy()
+        placed.spec = {**self.spec, "nodeName": node_name}
+        placed.pod = {**self.pod, "spec": placed.spec}
+        return placed
+
+
+def _host_ports(spec: Json) -> Iterator[tuple[str, str, int]]:
+    sidecars = (each for each in spec.get("initContainers") or () if each.get("restartPolicy") == "Always")
+    for container in (*(spec.get("containers") or ()), *sidecars):
+        for port in container.get("ports") or ():
+            if number := port.get("hostPort"):
+                yield port.get("protocol") or "TCP", port.get("hostIP") or "0.0.0.0", number

@@ -1,0 +1,110 @@
+"""The changes in the cluster that may let a pod be scheduled that could not be before.
+
+A plugin says which kinds of changes may undo its rejections (EventHint); what happens to an object becomes one or
+more ClusterEvents, so that a pod is tried again only for a reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from enum import Enum, Flag, auto
+from typing import TypeAlias
+
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.objects import Json, annotations_of, labels_of
+from pilothouse.scheduler.cache.pod_info import PodInfo
+
+
+class Subject(Enum):
+    NODE = "Node"
+    ASSIGNED_POD = "AssignedPod"
+    PENDING_POD = "UnscheduledPod"
+    """The rejected pod itself."""
+    PERSISTENT_VOLUME_CLAIM = "PersistentVolumeClaim"
+    PERSISTENT_VOLUME = "PersistentVolume"
+    STORAGE_CLASS = "StorageClass"
+    CSI_NODE = "CSINode"
+    CSI_DRIVER = "CSIDriver"
+    CSI_STORAGE_CAPACITY = "CSIStorageCapacity"
+    VOLUME_ATTACHMENT = "VolumeAttachment"
+    ANYTHING = "*"
+
+
+class Action(Flag):
+    ADD = auto()
+    DELETE = auto()
+    UPDATE = auto()
+    """Something changed that has no action of its own."""
+    ALLOCATABLE = auto()
+    LABELS = auto()
+    TAINTS = auto()
+    CONDITIONS = auto()
+    ANNOTATIONS = auto()
+    SCALED_DOWN = auto()
+    TOLERATIONS = auto()
+    GATES_ELIMINATED = auto()
+    ANY = ADD | DELETE | UPDATE | ALLOCATABLE | LABELS | TAINTS | CONDITIONS | ANNOTATIONS
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterEvent:
+    subject: Subject
+    action: Action
+
+
+IsWorthTrying: TypeAlias = Callable[[PodInfo, Json | None, Json | None], bool]
+"""Takes the rejected pod, and the object that changed: before, if it was there, and after, if it still is."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventHint:
+    """A kind of change that may undo a plugin's rejection, if the function, or nobody, objects."""
+
+    subject: Subject
+    actions: Action
+    is_worth_trying: IsWorthTrying | None = None
+
+    def concerns(self, event: ClusterEvent) -> bool:
+        return event.subject in (self.subject, Subject.ANYTHING) and bool(event.action & self.actions)
+
+
+NODE_ADDED = ClusterEvent(Subject.NODE, Action.ADD)
+POD_ADDED = ClusterEvent(Subject.ASSIGNED_POD, Action.ADD)
+POD_DELETED = ClusterEvent(Subject.ASSIGNED_POD, Action.DELETE)
+TIMED_OUT = ClusterEvent(Subject.ANYTHING, Action.ANY)
+"""A pod has waited so long that it is tried again without a reason."""
+
+
+def node_changes(old: Json, new: Json) -> Iterator[ClusterEvent]:
+    """Yield what a node's update may mean to pods that wait; nothing for heartbeats."""
+    old_spec, new_spec = old.get("spec") or {}, new.get("spec") or {}
+    old_status, new_status = old.get("status") or {}, new.get("status") or {}
+    freed = bool(old_spec.get("unschedulable")) and not new_spec.get("unschedulable")
+    changed = {
+        Action.TAINTS: freed or (old_spec.get("taints") or []) != (new_spec.get("taints") or []),
+        Action.ALLOCATABLE: old_status.get("allocatable") != new_status.get("allocatable"),
+        Action.LABELS: labels_of(old) != labels_of(new),
+        Action.CONDITIONS: _condition_statuses(old_status) != _condition_statuses(new_status),
+        Action.ANNOTATIONS: annotations_of(old) != annotations_of(new),
+    }
+    for action, happened in changed.items():
+        if happened:
+            yield ClusterEvent(Subject.NODE, action)
+
+
+def pod_changes(old: PodInfo, new: PodInfo) -> Iterator[ClusterEvent]:
+    """Yield what a pod's update may mean, to others if it is on a node, to itself if it is not."""
+    subject = Subject.ASSIGNED_POD if new.node_name else Subject.PENDING_POD
+    changed = {
+        Action.LABELS: old.labels != new.labels,
+        Action.SCALED_DOWN: any(amount > new.requests.get(name, 0) for name, amount in old.requests.items()),
+        Action.GATES_ELIMINATED: bool(old.spec.get("schedulingGates")) and not new.spec.get("schedulingGates"),
+        Action.TOLERATIONS: len(old.spec.get("tolerations") or ()) != len(new.spec.get("tolerations") or ()),
+    }
+    actions = [action for action, happened in changed.items() if happened] or [Action.UPDATE]
+    for action in actions:
+        yield ClusterEvent(subject, action)
+
+
+def _condition_statuses(status: Json) -> dict[str, str]:
+    return {condition["type"]: condition["status"] for condition in status.get("conditions") or ()}

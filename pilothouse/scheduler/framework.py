@@ -1,0 +1,130 @@
+"""The plugins of a profile, put to work: one call for each extension point."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.scheduler.cache.node_info import NodeInfo
+from pilothouse.scheduler.cache.pod_info import PodInfo
+from pilothouse.scheduler.cluster_events import EventHint
+from pilothouse.scheduler.diagnosis import Rejection
+from pilothouse.scheduler.plugins import table
+from pilothouse.scheduler.plugins.handle import Handle
+from pilothouse.scheduler.plugins.interface import CountingFilter, NodeFilter, OnlyNodes, Plugin
+
+
+@dataclass(frozen=True, slots=True)
+class PodFilters:
+    """All that is to be asked about a node, for one pod."""
+
+    checks: tuple[NodeFilter, ...] = ()
+    names: frozenset[str] | None = None
+    """The only nodes that need be looked at; None for all."""
+    narrowed_by: tuple[str, ...] = ()
+    """The plugins that say so."""
+
+    def check(self, node: NodeInfo) -> Rejection | None:
+        """Return the first rejection."""
+        for check in self.checks:
+            if (rejection := check(node)) is not None:
+                return rejection
+        return None
+
+    def copy(self) -> PodFilters:
+        """Return filters that can be told of pods that are not really there."""
+        copied = (check.copy() if hasattr(check, "copy") else check for check in self.checks)
+        return PodFilters(tuple(copied), self.names, self.narrowed_by)
+
+    def add_pod(self, pod: PodInfo, node: NodeInfo) -> None:
+        node.add_pod(pod)
+        self._count(pod, node, 1)
+
+    def remove_pod(self, pod: PodInfo, node: NodeInfo) -> None:
+        node.remove_pod(pod.uid)
+        self._count(pod, node, -1)
+
+    def _count(self, pod: PodInfo, node: NodeInfo, sign: int) -> None:
+        for check in self.checks:
+            if hasattr(check, "count"):
+                cast("CountingFilter", check).count(pod, node, sign)
+
+
+class Framework:
+    """Each plugin is made once, whatever the number of extension points at which it takes part."""
+
+    def __init__(self, handle: Handle) -> None:
+        self.handle = handle
+        self._made: dict[type[Plugin], Plugin] = {}
+        self._pre_enqueue = [self._plugin(each) for each in table.PRE_ENQUEUE]
+        self._filter = [self._plugin(each) for each in table.FILTER]
+        self._score = [(self._plugin(each), weight) for each, weight in table.SCORE]
+        self._reserve = [self._plugin(each) for each in table.RESERVE]
+        self._pre_bind = [self._plugin(each) for each in table.PRE_BIND]
+
+    def event_hints(self) -> Mapping[str, Sequence[EventHint]]:
+        return {plugin.name: plugin.events for plugin in self._made.values()}
+
+    def pre_enqueue(self, pod: PodInfo) -> str:
+        """Return the plugin that does not let the pod be tried; empty if none objects."""
+        return next((plugin.name for plugin in self._pre_enqueue if plugin.pre_enqueue(pod)), "")
+
+    def pre_filter(self, pod: PodInfo) -> PodFilters | Rejection:
+        """Return how the nodes are to be judged, or why none can do."""
+        checks: list[NodeFilter] = []
+        names: frozenset[str] | None = None
+        narrowed_by: list[str] = []
+        for plugin in self._filter:
+            found = plugin.pre_filter(pod)
+            if isinstance(found, Rejection):
+                return found
+            if isinstance(found, OnlyNodes):
+                names = found.names if names is None else names & found.names
+                narrowed_by.append(plugin.name)
+                found = found.filter
+                if not names:
+                    return _no_node_for_all(narrowed_by)
+            if found is not None:
+                checks.append(found)
+        return PodFilters(tuple(checks), names, tuple(narrowed_by))
+
+    def scores(self, pod: PodInfo, nodes: Sequence[NodeInfo]) -> list[int]:
+        totals = [0] * len(nodes)
+        for plugin, weight in self._score:
+            scores = plugin.score(pod, nodes)
+            if scores is not None:
+                totals = [total + weight * score for total, score in zip(totals, scores, strict=True)]
+        return totals
+
+    def reserve(self, pod: PodInfo, node: NodeInfo) -> None:
+        """Raises what a plugin raises; what others have taken by then is given back."""
+        try:
+            for plugin in self._reserve:
+                plugin.reserve(pod, node)
+        except Exception:
+            self.unreserve(pod, node.name)
+            raise
+
+    def unreserve(self, pod: PodInfo, node_name: str) -> None:
+        for plugin in reversed(self._reserve):
+            plugin.unreserve(pod, node_name)
+
+    def has_pre_bind(self, pod: PodInfo) -> bool:
+        return any(plugin.has_pre_bind(pod) for plugin in self._pre_bind)
+
+    async def pre_bind(self, pod: PodInfo, node_name: str) -> None:
+        for plugin in self._pre_bind:
+            if plugin.has_pre_bind(pod):
+                await plugin.pre_bind(pod, node_name)
+
+    def _plugin(self, kind: type[Plugin]) -> Plugin:
+        if kind not in self._made:
+            self._made[kind] = kind(self.handle)
+        return self._made[kind]
+
+
+def _no_node_for_all(plugins: Sequence[str]) -> Rejection:
+    one, many = "node(s) didn't satisfy plugin {} ", "node(s) didn't satisfy plugins [{}] simultaneously"
+    text = one.format(plugins[0]).strip() if len(plugins) == 1 else many.format(" ".join(plugins))
+    return Rejection(plugins[-1], (text,), is_final=True)

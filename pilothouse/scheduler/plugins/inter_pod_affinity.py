@@ -1,0 +1,134 @@
+"""InterPodAffinity: pods that want to be, or not to be, at one place with others. A place is a node label's value."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.selectors.errors import InvalidSelector
+from pilothouse.scheduler.cache.affinity_terms import AffinityTerm
+from pilothouse.scheduler.cache.node_info import NodeInfo
+from pilothouse.scheduler.cache.pod_info import PodInfo
+from pilothouse.scheduler.cache.tallies import Tally
+from pilothouse.scheduler.cluster_events import Action, EventHint, Subject
+from pilothouse.scheduler.diagnosis import Rejection
+from pilothouse.scheduler.plugins.affinity_scores import scores
+from pilothouse.scheduler.plugins.handle import Handle
+from pilothouse.scheduler.plugins.interface import Plugin, PreFiltered
+from pilothouse.scheduler.plugins.matching_pods import count_matching_all, matches, matches_all
+from pilothouse.scheduler.plugins.places import Places
+
+
+class InterPodAffinity(Plugin):
+    name = "InterPodAffinity"
+
+    def __init__(self, handle: Handle) -> None:
+        super().__init__(handle)
+        self.events = (
+            EventHint(Subject.ASSIGNED_POD, Action.ADD | Action.LABELS | Action.DELETE, self._is_meant),
+            EventHint(Subject.PENDING_POD, Action.LABELS),
+            EventHint(Subject.NODE, Action.ADD | Action.LABELS),
+        )
+        self.not_near = self.reject("node(s) didn't match pod affinity rules", final=True)
+        self.too_near = self.reject("node(s) didn't match pod anti-affinity rules")
+        self.unwelcome = self.reject("node(s) didn't satisfy existing pods anti-affinity rules")
+
+    def pre_filter(self, pod: PodInfo) -> PreFiltered:
+        try:
+            found = _AffinityFilter(self, pod)
+        except InvalidSelector as error:
+            return self.reject(f"parsing pod: {error}", final=True)
+        return found if found.has_something_to_check else None
+
+    def score(self, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Sequence[int] | None:
+        return scores(pod, nodes, self.handle)
+
+    def _is_meant(self, pod: PodInfo, old: Json | None, new: Json | None) -> bool:
+        """Return whether one of the pod's terms is about the other pod, or the other's about the pod."""
+        others = [PodInfo(each) for each in (old, new) if each is not None]
+        mine = (*pod.affinity.required, *pod.affinity.required_anti)
+        return any(
+            any(matches(term, other, self.handle) for term in mine)
+            or any(matches(term, pod, self.handle) for term in other.affinity.required_anti)
+            for other in others
+        )
+
+
+class _AffinityFilter:
+    """The places with pods that the pod wants to be near, with those that it does not, and that do not want it."""
+
+    def __init__(self, plugin: InterPodAffinity, pod: PodInfo) -> None:
+        self._plugin, self._handle, self._pod = plugin, plugin.handle, pod
+        self._wanted, self._unwanted = pod.affinity.required, pod.affinity.required_anti
+        self._near = Places(self._tally_of(self._wanted)) if self._wanted else Places()
+        self._not_near = Places(*(self._tally_of((term,)) for term in self._unwanted))
+        reluctant = plugin.handle.cache.with_required_anti_affinity
+        self._unwelcome = Places(self._tally_of_objections(reluctant.values())) if reluctant else Places()
+
+    @property
+    def has_something_to_check(self) -> bool:
+        return bool(self._wanted or self._unwanted or self._unwelcome)
+
+    def __call__(self, node: NodeInfo, /) -> Rejection | None:
+        if self._wanted and not self._is_near(node):
+            return self._plugin.not_near
+        if self._not_near and self._not_near.any_at(node):
+            return self._plugin.too_near
+        if self._unwelcome and self._unwelcome.any_at(node):
+            return self._plugin.unwelcome
+        return None
+
+    def copy(self) -> _AffinityFilter:
+        other = object.__new__(_AffinityFilter)
+        other.__dict__ |= self.__dict__
+        other._near, other._not_near = self._near.copy(), self._not_near.copy()
+        other._unwelcome = self._unwelcome.copy()
+        return other
+
+    def count(self, pod: PodInfo, node: NodeInfo, sign: int) -> None:
+        for term in pod.affinity.required_anti:
+            if matches(term, self._pod, self._handle):
+                self._unwelcome.add(term.topology_key, node, sign)
+        if matches_all(self._wanted, pod, self._handle):
+            self._add(self._near, self._wanted, node, sign)
+        for term in self._unwanted:
+            if matches(term, pod, self._handle):
+                self._not_near.add(term.topology_key, node, sign)
+
+    def _tally_of(self, terms: Sequence[AffinityTerm]) -> Tally:
+        """Return how many pods match all the terms, at the places of each."""
+
+        def contribution(node: NodeInfo) -> dict[str, int]:
+            number = count_matching_all(terms, node, self._handle)
+            return {term.topology_key: number for term in terms} if number else {}
+
+        key = "; ".join(f"{term.key} at {term.topology_key}" for term in terms)
+        return self._handle.cache.tally(key, contribution)
+
+    def _tally_of_objections(self, nodes: Iterable[NodeInfo]) -> Tally:
+        """Return by how many terms other pods do not want to be with such a pod."""
+
+        def contribution(node: NodeInfo) -> Counter[str]:
+            return Counter(
+                term.topology_key
+                for other in node.with_required_anti_affinity.values()
+                for term in other.affinity.required_anti
+                if matches(term, self._pod, self._handle)
+            )
+
+        return self._handle.cache.tally(f"objections {self._pod.labels_key}", contribution, nodes)
+
+    def _is_near(self, node: NodeInfo) -> bool:
+        """Return whether each term has a pod in the node's place. The first pod of many that want to be together may
+        be anywhere, or none of them ever could.
+        """
+        if any(term.topology_key not in node.labels for term in self._wanted):
+            return False
+        if all(self._near.count_at(term.topology_key, node) > 0 for term in self._wanted):
+            return True
+        return not self._near and matches_all(self._wanted, self._pod, self._handle)
+
+    def _add(self, places: Places, terms: Iterable[AffinityTerm], node: NodeInfo, number: int) -> None:
+        for term in terms:
+            places.add(term.topology_key, node, number)

@@ -1,0 +1,109 @@
+"""NodeResourcesFit and NodeResourcesBalancedAllocation: whether a node has enough left, and how well it would be used.
+
+Both depend on the pod's requests and on what is on the node, so a node keeps the answers until that changes: of many
+nodes, only the one that got the last pod is computed anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from pilothouse.machinery.objects import Json
+from pilothouse.scheduler.cache.node_info import NodeInfo
+from pilothouse.scheduler.cache.pod_info import PodInfo
+from pilothouse.scheduler.cluster_events import Action, EventHint, Subject
+from pilothouse.scheduler.diagnosis import Rejection
+from pilothouse.scheduler.plugins.handle import Handle
+from pilothouse.scheduler.plugins.interface import Plugin, PreFiltered
+from pilothouse.scheduler.plugins.resource_scores import balanced_allocation, least_allocated
+
+_FITS, _UNKNOWN = Rejection("", ()), -1
+
+
+class NodeResourcesFit(Plugin):
+    name = "NodeResourcesFit"
+
+    def __init__(self, handle: Handle) -> None:
+        super().__init__(handle)
+        self.events = (
+            EventHint(Subject.ASSIGNED_POD, Action.DELETE | Action.SCALED_DOWN),
+            EventHint(Subject.PENDING_POD, Action.SCALED_DOWN),
+            EventHint(Subject.NODE, Action.ADD | Action.ALLOCATABLE, _fits_now),
+        )
+
+    def pre_filter(self, pod: PodInfo) -> PreFiltered:
+        key = f"fit {pod.requests_key}"
+
+        def check(node: NodeInfo) -> Rejection | None:
+            known: Rejection | None = node.memo.get(key)
+            if known is None:
+                known = self._check(pod, node) or _FITS
+                node.remember(key, known)
+            return None if known is _FITS else known
+
+        return check
+
+    def score(self, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Sequence[int] | None:
+        return _scores("least", least_allocated, pod, nodes)
+
+    def _check(self, pod: PodInfo, node: NodeInfo) -> Rejection | None:
+        lacking = [*_lacking(pod, node)]
+        if not lacking and len(node.pods) < node.allowed_pods:
+            return None
+        too_many = ("Too many pods",) if len(node.pods) >= node.allowed_pods else ()
+        final = any(pod.requests[name] > node.allocatable.get(name, 0) for name in lacking)
+        return self.reject(*too_many, *(f"Insufficient {name}" for name in lacking), final=final)
+
+
+class NodeResourcesBalancedAllocation(Plugin):
+    name = "NodeResourcesBalancedAllocation"
+
+    def score(self, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Sequence[int] | None:
+        """Pods that request nothing are left out, or they would all go to one node."""
+        if not pod.requests.get("cpu") and not pod.requests.get("memory"):
+            return None
+        return _scores("balanced", balanced_allocation, pod, nodes)
+
+
+def _scores(
+    name: str, compute: Callable[[PodInfo, NodeInfo], int], pod: PodInfo, nodes: Sequence[NodeInfo]
+) -> list[int]:
+    key = f"{name} {pod.requests_key}"
+    scores: list[int] = [node.memo.get(key, _UNKNOWN) for node in nodes]
+    if _UNKNOWN in scores:
+        for position, node in enumerate(nodes):
+            if scores[position] == _UNKNOWN:
+                scores[position] = compute(pod, node)
+                node.remember(key, scores[position])
+    return scores
+
+
+def _lacking(pod: PodInfo, node: NodeInfo) -> Iterator[str]:
+    """Yield the resources of which the node has too little left. A request of nothing always fits."""
+    for name, amount in pod.requests.items():
+        if amount and amount > node.allocatable.get(name, 0) - node.requested.get(name, 0):
+            yield name
+
+
+def _fits_now(pod: PodInfo, old: Json | None, new: Json | None) -> bool:
+    """Return whether the pod would fit on the node if it were empty, and the node has more than it had."""
+    if new is None or not _would_fit_alone(pod, after := _info(new)):
+        return False
+    if old is None:
+        return True
+    before = _info(old)
+    more = any(
+        amount and after.allocatable.get(name, 0) > before.allocatable.get(name, 0)
+        for name, amount in pod.requests.items()
+    )
+    return more or after.allowed_pods > before.allowed_pods
+
+
+def _would_fit_alone(pod: PodInfo, node: NodeInfo) -> bool:
+    return node.allowed_pods > 0 and next(_lacking(pod, node), None) is None
+
+
+def _info(node: Json) -> NodeInfo:
+    info = NodeInfo("")
+    info.set_node(node)
+    return info

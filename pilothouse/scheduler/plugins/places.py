@@ -1,0 +1,61 @@
+"""How many pods there are at a place: a value of a node label, such as a zone or the node itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pilothouse.scheduler.cache.node_info import NodeInfo
+from pilothouse.scheduler.cache.tallies import Tally
+
+
+class Places:
+    _counts: dict[str, dict[str, int]]  # topology key → value → number; none is 0
+
+    def __init__(self, *tallies: Tally) -> None:
+        """Those of the tallies together. They are not changed: whoever adds, adds to a copy."""
+        self._counts = dict(tallies[0].places) if tallies else {}
+        for tally in tallies[1:]:
+            for topology_key, values in tally.places.items():
+                self._counts[topology_key] = _sum(self._counts.get(topology_key), values)
+
+    def __bool__(self) -> bool:
+        return any(self._counts.values())
+
+    def add(self, topology_key: str, node: NodeInfo, number: int) -> None:
+        """A node without the label is at no place."""
+        value = node.labels.get(topology_key)
+        if value is None:
+            return
+        values = self._counts.setdefault(topology_key, {})
+        values[value] = values.get(value, 0) + number
+        if not values[value]:
+            del values[value]
+
+    def count_at(self, topology_key: str, node: NodeInfo) -> int:
+        value = node.labels.get(topology_key)
+        return self._counts.get(topology_key, {}).get(value, 0) if value is not None else 0
+
+    def any_at(self, node: NodeInfo) -> bool:
+        for topology_key, values in self._counts.items():
+            if values.get(node.labels.get(topology_key, ""), 0) > 0:
+                return True
+        return False
+
+    def sums_at(self, nodes: Iterable[NodeInfo]) -> list[int]:
+        """Return for each node the sum over all places that it is at."""
+        nodes = list(nodes)
+        sums = [0] * len(nodes)
+        for key, values in self._counts.items():
+            sums = [before + values.get(node.labels.get(key, ""), 0) for before, node in zip(sums, nodes, strict=True)]
+        return sums
+
+    def copy(self) -> Places:
+        other = Places()
+        other._counts = {key: dict(values) for key, values in self._counts.items()}
+        return other
+
+
+def _sum(one: dict[str, int] | None, other: dict[str, int]) -> dict[str, int]:
+    if not one:
+        return other
+    return {value: one.get(value, 0) + other.get(value, 0) for value in one.keys() | other.keys()}

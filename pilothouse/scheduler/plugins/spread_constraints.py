@@ -1,0 +1,132 @@
+"""The spread constraints of a pod: its own, or those that all pods of a workload have if they say nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from pilothouse.client.cache.indexer import NAMESPACE_INDEX
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.scheduling.node_affinity import RequiredNodeAffinity, node_affinity_of, required_node_affinity
+from pilothouse.machinery.scheduling.tolerations import first_untolerated
+from pilothouse.machinery.selectors.label_selector import from_label_selector
+from pilothouse.machinery.selectors.labels import EVERYTHING, Selector, from_set
+from pilothouse.scheduler.cache.cache import Cache
+from pilothouse.scheduler.cache.node_info import NodeInfo
+from pilothouse.scheduler.cache.node_order import HOSTNAME, ZONE
+from pilothouse.scheduler.cache.pod_info import PodInfo
+from pilothouse.scheduler.cache.tallies import Tally
+from pilothouse.scheduler.plugins.handle import Listers
+from pilothouse.scheduler.plugins.matching_pods import count_selected
+
+HARD, SOFT = "DoNotSchedule", "ScheduleAnyway"
+_HONOR, _IGNORE = "Honor", "Ignore"
+_BY_DEFAULT: tuple[Json, ...] = (
+    {"topologyKey": HOSTNAME, "whenUnsatisfiable": SOFT, "maxSkew": 3},
+    {"topologyKey": ZONE, "whenUnsatisfiable": SOFT, "maxSkew": 5},
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SpreadConstraint:
+    topology_key: str
+    max_skew: int
+    selector: Selector
+    min_domains: int
+    honors_affinity: bool
+    honors_taints: bool
+    namespace: str
+    key: str
+    """Constraints that select the same pods for the same places have the same."""
+
+    def includes(self, node: NodeInfo, pod: PodInfo, required: RequiredNodeAffinity | None) -> bool:
+        """Return whether the node's pods count at all, for a pod that could go to it or not."""
+        if self.honors_affinity and required is not None and not required.matches(node.node or {}):
+            return False
+        tolerations = pod.spec.get("tolerations") or ()
+        return not (self.honors_taints and node.taints and first_untolerated(node.taints, tolerations))
+
+    def tally(self, cache: Cache) -> Tally:
+        """Return how many pods are selected, at the places of the constraint."""
+
+        def contribution(node: NodeInfo) -> dict[str, int]:
+            number = count_selected(self.namespace, self.selector, node)
+            return {self.topology_key: number} if number else {}
+
+        return cache.tally(self.key, contribution)
+
+    def includes_all(self, cache: Cache, required: RequiredNodeAffinity | None) -> bool:
+        """Return whether all nodes count, so that nobody need ask for each."""
+        anywhere = not self.honors_affinity or required is None
+        return anywhere and not (self.honors_taints and cache.tainted)
+
+
+def required_affinity(pod: PodInfo) -> RequiredNodeAffinity | None:
+    """None if any node will do, so that nobody need ask for each."""
+    anywhere = not pod.spec.get("nodeSelector") and not node_affinity_of(pod.pod)
+    return None if anywhere else required_node_affinity(pod.pod)
+
+
+def own_constraints(pod: PodInfo, action: str) -> tuple[SpreadConstraint, ...]:
+    """Raises InvalidSelector."""
+    chosen = (each for each in pod.spec.get("topologySpreadConstraints") or () if each["whenUnsatisfiable"] == action)
+    return tuple(_read(each, pod, _selector(each, pod)) for each in chosen)
+
+
+def default_constraints(pod: PodInfo, listers: Listers) -> tuple[SpreadConstraint, ...]:
+    """Return the constraints of a pod that has none of its own and is of a service or a workload."""
+    selector = workload_selector(pod, listers)
+    return () if selector.empty else tuple(_read(each, pod, selector) for each in _BY_DEFAULT)
+
+
+def workload_selector(pod: PodInfo, listers: Listers) -> Selector:
+    """Return what the services of the pod, and its controller, select together; everything if it has none."""
+    labels: dict[str, str] = {}
+    for service in listers.services.by_index(NAMESPACE_INDEX, pod.namespace):
+        wanted = (service.get("spec") or {}).get("selector") or {}
+        if wanted and wanted.items() <= pod.labels.items():
+            labels |= wanted
+    selector = from_set(labels) if labels else EVERYTHING
+    for owner in _controllers(pod, listers):
+        wanted = owner["spec"].get("selector")
+        if wanted and owner["kind"] == "ReplicationController":
+            selector = selector.add(*from_set(wanted).requirements)
+        elif wanted:
+            selector = selector.add(*from_label_selector(wanted).requirements)
+    return selector
+
+
+def _controllers(pod: PodInfo, listers: Listers) -> Iterator[Json]:
+    of_kind = {
+        "ReplicationController": listers.replication_controllers,
+        "ReplicaSet": listers.replica_sets,
+        "StatefulSet": listers.stateful_sets,
+    }
+    for reference in pod.pod["metadata"].get("ownerReferences") or ():
+        if reference.get("controller") and reference["kind"] in of_kind:
+            owner = of_kind[reference["kind"]].get_by_key(f"{pod.namespace}/{reference['name']}")
+            if owner is not None:
+                yield {**owner, "kind": reference["kind"]}
+
+
+def _selector(constraint: Json, pod: PodInfo) -> Selector:
+    selector = from_label_selector(constraint.get("labelSelector"))
+    same = {key: pod.labels[key] for key in constraint.get("matchLabelKeys") or () if key in pod.labels}
+    return selector.add(*from_set(same).requirements) if same else selector
+
+
+def _read(constraint: Json, pod: PodInfo, selector: Selector) -> SpreadConstraint:
+    return SpreadConstraint(
+        topology_key=constraint["topologyKey"],
+        max_skew=constraint["maxSkew"],
+        selector=selector,
+        min_domains=constraint.get("minDomains") or 1,
+        honors_affinity=(constraint.get("nodeAffinityPolicy") or _HONOR) == _HONOR,
+        honors_taints=(constraint.get("nodeTaintsPolicy") or _IGNORE) == _HONOR,
+        namespace=pod.namespace,
+        key=f"{constraint['topologyKey']} of {pod.namespace} {selector if selector.selectable else '-'}",
+    )
+
+
+def has_all_labels(node: NodeInfo, constraints: Iterable[SpreadConstraint]) -> bool:
+    return all(constraint.topology_key in node.labels for constraint in constraints)

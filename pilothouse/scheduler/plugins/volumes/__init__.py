@@ -1,0 +1,1 @@
+"""Volumes that decide where a pod can be, or that wait for it to be somewhere."""

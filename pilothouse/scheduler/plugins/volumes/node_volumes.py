@@ -1,0 +1,118 @@
+"""Which volumes a pod would use on a node: those that its claims are bound to, free ones, or new ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from pilothouse.controllers.volume.persistentvolume.fields import (
+    SELECTED_NODE,
+    class_of_claim,
+    is_bound_to,
+    requested_size,
+    storage_in,
+)
+from pilothouse.controllers.volume.persistentvolume.matching import best_match
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.objects import Json, annotations_of, name_of
+from pilothouse.machinery.scheduling.node_affinity import NodeSelector
+from pilothouse.machinery.selectors.label_selector import from_label_selector
+from pilothouse.scheduler.cache.node_info import NodeInfo
+from pilothouse.scheduler.plugins.handle import Listers
+from pilothouse.scheduler.plugins.volumes.assumed import AssumedObjects
+from pilothouse.scheduler.plugins.volumes.pod_claims import PodClaims
+
+NO_VOLUME = "node(s) didn't find available persistent volumes to bind"
+WRONG_NODE = "node(s) didn't match PersistentVolume's node affinity"
+NO_SPACE = "node(s) did not have enough free storage"
+VOLUME_GONE = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
+_NO_PROVISIONER = ("", "kubernetes.io/no-provisioner")
+
+
+@dataclass(frozen=True, slots=True)
+class PodVolumes:
+    """What is to be done for a pod's claims if it gets the node."""
+
+    bindings: tuple[tuple[Json, Json], ...] = ()
+    """Volumes, each with the claim that it is to be bound to."""
+    provisions: tuple[Json, ...] = ()
+    """Claims for which a volume is to be made near the node."""
+
+
+class NodeConflict(Exception):
+    """The node is not for the pod's volumes; the message is the reason."""
+
+
+def find_volumes(claims: PodClaims, node: NodeInfo, volumes: AssumedObjects, listers: Listers) -> PodVolumes:
+    """Raises NodeConflict."""
+    for claim in claims.bound:
+        volume = volumes.get(claim["spec"]["volumeName"])
+        if volume is None:
+            raise NodeConflict(VOLUME_GONE)
+        if not is_reachable(volume, node):
+            raise NodeConflict(WRONG_NODE)
+    if any(annotations_of(claim).get(SELECTED_NODE, node.name) != node.name for claim in claims.waiting):
+        raise NodeConflict(NO_VOLUME)
+    undecided = [claim for claim in claims.waiting if SELECTED_NODE not in annotations_of(claim)]
+    bindings = _matches(undecided, node, volumes) if undecided else ()
+    matched = {name_of(claim) for _, claim in bindings}
+    provisions = tuple(claim for claim in claims.waiting if name_of(claim) not in matched)
+    for claim in provisions:
+        _check_provision(claim, node, listers)
+    return PodVolumes(bindings, provisions)
+
+
+def is_reachable(volume: Json, node: NodeInfo) -> bool:
+    required = (volume["spec"].get("nodeAffinity") or {}).get("required")
+    return required is None or NodeSelector.read(required).matches(node.node or {})
+
+
+def _matches(claims: Sequence[Json], node: NodeInfo, volumes: AssumedObjects) -> tuple[tuple[Json, Json], ...]:
+    """Return a volume for each claim for which there is one; the smaller claims choose first."""
+    found: list[tuple[Json, Json]] = []
+    for claim in sorted(claims, key=requested_size):
+        taken = {name_of(volume) for volume, _ in found}
+        volume = _match(claim, [each for each in volumes if name_of(each) not in taken], node)
+        if volume is not None:
+            found.append((volume, claim))
+    return tuple(found)
+
+
+def _match(claim: Json, volumes: Iterable[Json], node: NodeInfo) -> Json | None:
+    """A claim for which a volume is reserved gets that or none."""
+    volumes = list(volumes)
+    reserved = [volume for volume in volumes if is_bound_to(volume, claim)]
+    return best_match(claim, [each for each in reserved or volumes if is_reachable(each, node)], delayed=False)
+
+
+def _check_provision(claim: Json, node: NodeInfo, listers: Listers) -> None:
+    found = listers.storage_classes.get_by_key(class_of_claim(claim))
+    if found is None or (found.get("provisioner") or "") in _NO_PROVISIONER:
+        raise NodeConflict(NO_VOLUME)
+    if not _is_allowed(found.get("allowedTopologies") or (), node):
+        raise NodeConflict(NO_VOLUME)
+    if not _has_space(claim, found, node, listers):
+        raise NodeConflict(NO_SPACE)
+
+
+def _is_allowed(topologies: Sequence[Json], node: NodeInfo) -> bool:
+    def matches(term: Json) -> bool:
+        expressions = term.get("matchLabelExpressions") or ()
+        return bool(expressions) and all(node.labels.get(each["key"]) in each["values"] for each in expressions)
+
+    return not topologies or any(map(matches, topologies))
+
+
+def _has_space(claim: Json, storage_class: Json, node: NodeInfo, listers: Listers) -> bool:
+    """A driver that does not say how much it has is taken to have enough."""
+    driver = listers.csi_drivers.get_by_key(storage_class["provisioner"])
+    if driver is None or not driver["spec"].get("storageCapacity"):
+        return True
+    size = requested_size(claim)
+
+    def is_enough(capacity: Json) -> bool:
+        most = storage_in({"storage": capacity.get("maximumVolumeSize") or capacity.get("capacity") or 0})
+        topology = from_label_selector(capacity.get("nodeTopology"))
+        same_class = capacity.get("storageClassName") == name_of(storage_class)
+        return bool(same_class and most >= size and topology.matches(node.labels))
+
+    return any(map(is_enough, listers.csi_storage_capacities.list()))

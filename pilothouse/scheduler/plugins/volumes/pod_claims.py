@@ -1,0 +1,80 @@
+"""The volume claims of a pod, sorted by what is still to be done for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import field
+
+from pilothouse.client.cache.indexer import Indexer
+from pilothouse.controllers.volume.persistentvolume.fields import BIND_COMPLETED, class_of_claim, phase_of
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.objects import Json, annotations_of, metadata, name_of
+from pilothouse.scheduler.cache.pod_info import PodInfo
+from pilothouse.scheduler.plugins.volumes.assumed import AssumedObjects
+
+WAIT_FOR_FIRST_CONSUMER = "WaitForFirstConsumer"
+
+
+class ClaimUnusable(Exception):
+    """The pod can be nowhere while it is so; the message says why."""
+
+
+@dataclass(slots=True)
+class PodClaims:
+    bound: list[Json] = field(default_factory=list)
+    waiting: list[Json] = field(default_factory=list)
+    """Those that are bound when the pod has a node."""
+    unbound: list[Json] = field(default_factory=list)
+    """Those that should be bound by now."""
+
+
+def claims_of(pod: PodInfo, claims: AssumedObjects, classes: Indexer) -> PodClaims:
+    """Raises ClaimUnusable."""
+    found = PodClaims()
+    for claim in _usable_claims(pod, claims):
+        if is_bound(claim):
+            found.bound.append(claim)
+        elif not claim["spec"].get("volumeName") and waits_for_consumer(claim, classes):
+            found.waiting.append(claim)
+        else:
+            found.unbound.append(claim)
+    return found
+
+
+def is_bound(claim: Json) -> bool:
+    return bool(claim["spec"].get("volumeName")) and BIND_COMPLETED in annotations_of(claim)
+
+
+def waits_for_consumer(claim: Json, classes: Indexer) -> bool:
+    found = classes.get_by_key(class_of_claim(claim))
+    return found is not None and found.get("volumeBindingMode") == WAIT_FOR_FIRST_CONSUMER
+
+
+def _usable_claims(pod: PodInfo, claims: AssumedObjects) -> Iterator[Json]:
+    for volume in pod.spec.get("volumes") or ():
+        if "persistentVolumeClaim" in volume:
+            name = volume["persistentVolumeClaim"]["claimName"]
+            missing = f'persistentvolumeclaim "{name}" not found'
+        elif "ephemeral" in volume:
+            name = f"{pod.name}-{volume['name']}"
+            missing = f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{name}"'
+        else:
+            continue
+        claim = claims.get(f"{pod.namespace}/{name}")
+        if claim is None:
+            raise ClaimUnusable(missing)
+        _check(claim, pod, is_ephemeral="ephemeral" in volume)
+        yield claim
+
+
+def _check(claim: Json, pod: PodInfo, *, is_ephemeral: bool) -> None:
+    name = name_of(claim)
+    if phase_of(claim) == "Lost":
+        volume = claim["spec"].get("volumeName") or ""
+        raise ClaimUnusable(f'persistentvolumeclaim "{name}" bound to non-existent persistentvolume "{volume}"')
+    if metadata(claim).get("deletionTimestamp"):
+        raise ClaimUnusable(f'persistentvolumeclaim "{name}" is being deleted')
+    owners = metadata(claim).get("ownerReferences") or ()
+    if is_ephemeral and not any(each.get("controller") and each["uid"] == pod.uid for each in owners):
+        where = f"{pod.namespace}/{name}"
+        raise ClaimUnusable(f"PVC {where} was not created for pod {pod.key} (pod is not owner)")

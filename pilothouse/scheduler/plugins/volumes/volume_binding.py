@@ -1,0 +1,161 @@
+"""VolumeBinding: a pod goes where its volumes are; volumes that wait for it are bound or made where it goes.
+
+Those are decided with the node and counted as taken; before the pod is bound, they are written, and it is waited until
+the volume controllers have done their part.
+"""
+
+from __future__ import annotations
+
+from pilothouse.controllers.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
+from pilothouse.controllers.volume.persistentvolume.fields import (
+    BOUND_BY_CONTROLLER,
+    SELECTED_NODE,
+    is_bound_to,
+    with_annotations,
+)
+from pilothouse.machinery.objects import Json, annotations_of, name_of, namespace_of, resource_version_of, uid_of
+from pilothouse.scheduler.cache.node_info import NodeInfo
+from pilothouse.scheduler.cache.pod_info import PodInfo
+from pilothouse.scheduler.cluster_events import Action, EventHint, Subject
+from pilothouse.scheduler.diagnosis import Rejection
+from pilothouse.scheduler.plugins.handle import Handle
+from pilothouse.scheduler.plugins.interface import Plugin, PreFiltered
+from pilothouse.scheduler.plugins.volumes.assumed import AssumedObjects
+from pilothouse.scheduler.plugins.volumes.node_volumes import NodeConflict, PodVolumes, find_volumes, is_reachable
+from pilothouse.scheduler.plugins.volumes.pod_claims import ClaimUnusable, claims_of, is_bound
+
+BIND_TIMEOUT = 600.0
+_FIRST_LOOK, _LONGEST_PAUSE = 0.02, 1.0
+
+
+class VolumesNotBound(Exception):
+    """The volumes of a pod could not be bound."""
+
+
+class VolumeBinding(Plugin):
+    name = "VolumeBinding"
+
+    def __init__(self, handle: Handle) -> None:
+        super().__init__(handle)
+        self.events = (
+            EventHint(Subject.PERSISTENT_VOLUME_CLAIM, Action.ADD | Action.UPDATE, uses_claim),
+            EventHint(Subject.PERSISTENT_VOLUME, Action.ADD | Action.UPDATE),
+            EventHint(Subject.STORAGE_CLASS, Action.ADD | Action.UPDATE),
+            EventHint(Subject.NODE, Action.ADD | Action.LABELS),
+            EventHint(Subject.CSI_NODE, Action.ADD | Action.UPDATE),
+            EventHint(Subject.CSI_DRIVER, Action.UPDATE),
+            EventHint(Subject.CSI_STORAGE_CAPACITY, Action.ADD | Action.UPDATE),
+        )
+        self._claims, self._volumes = AssumedObjects(handle.listers.claims), AssumedObjects(handle.listers.volumes)
+        self._reserved: dict[str, PodVolumes] = {}
+
+    def pre_filter(self, pod: PodInfo) -> PreFiltered:
+        if not pod.claim_keys:
+            return None
+        try:
+            claims = claims_of(pod, self._claims, self.handle.listers.storage_classes)
+        except ClaimUnusable as error:
+            return self.reject(str(error), final=True)
+        if claims.unbound:
+            return self.reject("pod has unbound immediate PersistentVolumeClaims", final=True)
+
+        def check(node: NodeInfo) -> Rejection | None:
+            try:
+                find_volumes(claims, node, self._volumes, self.handle.listers)
+            except NodeConflict as error:
+                return self.reject(str(error), final=True)
+            return None
+
+        return check
+
+    def reserve(self, pod: PodInfo, node: NodeInfo) -> None:
+        if not pod.claim_keys:
+            return
+        claims = claims_of(pod, self._claims, self.handle.listers.storage_classes)
+        if not claims.waiting:
+            return
+        found = find_volumes(claims, node, self._volumes, self.handle.listers)
+        bindings = tuple((_bound_volume(volume, claim), claim) for volume, claim in found.bindings)
+        provisions = tuple(with_annotations(claim, **{SELECTED_NODE: node.name}) for claim in found.provisions)
+        for volume, _ in bindings:
+            self._volumes.assume(volume)
+        for claim in provisions:
+            self._claims.assume(claim)
+        self._reserved[pod.uid] = PodVolumes(bindings, provisions)
+
+    def unreserve(self, pod: PodInfo, node_name: str) -> None:
+        found = self._reserved.pop(pod.uid, PodVolumes())
+        for volume, _ in found.bindings:
+            self._volumes.forget(name_of(volume))
+        for claim in found.provisions:
+            self._claims.forget(f"{pod.namespace}/{name_of(claim)}")
+
+    def has_pre_bind(self, pod: PodInfo) -> bool:
+        return pod.uid in self._reserved
+
+    async def pre_bind(self, pod: PodInfo, node_name: str) -> None:
+        """Raises StatusError, ConnectionFailed, VolumesNotBound."""
+        found = self._reserved[pod.uid]
+        client = self.handle.client
+        assert client is not None
+        for volume, _ in found.bindings:
+            await client.for_resource(PERSISTENT_VOLUMES).update(volume)
+        for claim in found.provisions:
+            await client.for_resource(PERSISTENT_VOLUME_CLAIMS, namespace=pod.namespace).update(claim)
+        await self._until_bound(pod, node_name, found)
+        del self._reserved[pod.uid]
+
+    async def _until_bound(self, pod: PodInfo, node_name: str, found: PodVolumes) -> None:
+        deadline, pause = self.handle.clock.now() + BIND_TIMEOUT, _FIRST_LOOK
+        while not self._are_bound(pod, node_name, found):
+            if self.handle.clock.now() >= deadline:
+                raise VolumesNotBound("binding volumes: context deadline exceeded")
+            await self.handle.clock.sleep(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE)
+
+    def _are_bound(self, pod: PodInfo, node_name: str, found: PodVolumes) -> bool:
+        """Raises VolumesNotBound if they never will be."""
+        listers, node = self.handle.listers, self.handle.cache.node(node_name)
+        if node is None:
+            raise VolumesNotBound(f'binding volumes: failed to get node "{node_name}": node "{node_name}" not found')
+        if listers.pods.get_by_key(pod.key) is None:
+            raise VolumesNotBound(f'binding volumes: pod does not exist any more: pod "{pod.name}" not found')
+        claims = [*(claim for _, claim in found.bindings), *found.provisions]
+        return all(self._is_bound(claim, node) for claim in claims)
+
+    def _is_bound(self, claim: Json, node: NodeInfo) -> bool:
+        name = name_of(claim)
+        shown = self.handle.listers.claims.get_by_key(f"{namespace_of(claim)}/{name}")
+        if shown is None:
+            raise VolumesNotBound(f'binding volumes: failed to check provisioning pvc: could not find "{name}"')
+        wanted = annotations_of(claim).get(SELECTED_NODE)
+        moved = resource_version_of(shown) != resource_version_of(claim)
+        if wanted and moved and annotations_of(shown).get(SELECTED_NODE) != wanted:
+            raise VolumesNotBound(f'binding volumes: provisioning failed for PVC "{name}"')
+        if not is_bound(shown):
+            return False
+        volume = self.handle.listers.volumes.get_by_key(shown["spec"]["volumeName"])
+        if volume is not None and not is_reachable(volume, node):
+            where = f'pv "{name_of(volume)}" node affinity doesn\'t match node "{node.name}"'
+            raise VolumesNotBound(f"binding volumes: {where}")
+        return volume is not None
+
+
+def uses_claim(pod: PodInfo, old: Json | None, new: Json | None) -> bool:
+    """Return whether the claim that changed is one of the pod's."""
+    return new is not None and f"{namespace_of(new)}/{name_of(new)}" in pod.claim_keys
+
+
+def _bound_volume(volume: Json, claim: Json) -> Json:
+    """Return the volume as it is when it is the claim's, which the volume controllers then make right."""
+    reference = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "namespace": namespace_of(claim),
+        "name": name_of(claim),
+        "uid": uid_of(claim),
+        "resourceVersion": resource_version_of(claim),
+    }
+    reserved = is_bound_to(volume, claim)
+    named = volume if reserved else with_annotations(volume, **{BOUND_BY_CONTROLLER: "yes"})
+    return {**named, "spec": {**volume["spec"], "claimRef": reference}}

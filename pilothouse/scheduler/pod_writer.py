@@ -1,0 +1,75 @@
+"""What the scheduler writes to pods: their node, why they have none, and the node where room is made for them."""
+
+from __future__ import annotations
+
+from pilothouse.client.rest.client import Client
+from pilothouse.client.rest.options import DeleteOptions, PatchType
+from pilothouse.controllers.resources import PODS
+from pilothouse.machinery.conditions import find_condition
+from pilothouse.machinery.errors import NotFound
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.times import now
+from pilothouse.scheduler.cache.pod_info import PodInfo
+
+POD_SCHEDULED, DISRUPTION_TARGET = "PodScheduled", "DisruptionTarget"
+UNSCHEDULABLE, SCHEDULER_ERROR = "Unschedulable", "SchedulerError"
+PREEMPTED = "PreemptionByScheduler"
+
+
+class PodWriter:
+    def __init__(self, client: Client) -> None:
+        self._pods = client.for_resource(PODS)
+
+    async def bind(self, pod: PodInfo, node_name: str) -> None:
+        """Raises StatusError, ConnectionFailed."""
+        binding = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"namespace": pod.namespace, "name": pod.name, "uid": pod.uid},
+            "target": {"kind": "Node", "name": node_name},
+        }
+        await self._pods.namespace(pod.namespace).create(binding, name=pod.name, subresource="binding")
+
+    async def set_unscheduled(self, pod: PodInfo, reason: str, message: str, nominated: str | None) -> None:
+        """Say that the pod has no node and why, and for which it waits; None leaves that as it is."""
+        status = _changed_condition(pod, POD_SCHEDULED, "False", reason, message) | _changed_node(pod, nominated)
+        await self._patch_status(pod, status)
+
+    async def set_nominated(self, pod: PodInfo, node_name: str) -> None:
+        """Name the node that the pod is to get; empty for none."""
+        await self._patch_status(pod, _changed_node(pod, node_name))
+
+    async def preempt(self, pod: PodInfo, scheduler_name: str) -> None:
+        """Delete the pod in favour of another. One that is gone already is no error."""
+        message = f"{scheduler_name}: preempting to accommodate a higher priority pod"
+        pods = self._pods.namespace(pod.namespace)
+        try:
+            await self._patch_status(pod, _changed_condition(pod, DISRUPTION_TARGET, "True", PREEMPTED, message))
+            await pods.delete(pod.name, DeleteOptions(uid=pod.uid))
+        except NotFound:
+            return
+
+    async def _patch_status(self, pod: PodInfo, status: Json) -> None:
+        if status:
+            pods = self._pods.namespace(pod.namespace)
+            patch = {"metadata": {"uid": pod.uid}, "status": status}
+            await pods.patch(pod.name, patch, PatchType.STRATEGIC, subresource="status")
+
+
+def _changed_node(pod: PodInfo, nominated: str | None) -> Json:
+    if nominated is None or nominated == pod.nominated_node:
+        return {}
+    return {"nominatedNodeName": nominated or None}
+
+
+def _changed_condition(pod: PodInfo, kind: str, status: str, reason: str, message: str) -> Json:
+    """Return the status with the condition; empty if the pod has it already."""
+    found = find_condition(pod.pod, kind) or {}
+    wanted: Json = {"type": kind, "status": status, "reason": reason, "message": message}
+    if generation := pod.pod["metadata"].get("generation"):
+        wanted["observedGeneration"] = generation
+    if wanted.items() <= found.items():
+        return {}
+    moved = found.get("status") != status
+    since = now() if moved else found.get("lastTransitionTime")
+    return {"conditions": [{**wanted, "lastProbeTime": None, "lastTransitionTime": since}]}

@@ -1,0 +1,1 @@
+"""Making room for a pod by deleting others of less priority."""

@@ -1,0 +1,133 @@
+"""DefaultPreemption: where no node fits, looks for one that would if pods of less priority were gone, and deletes them.
+
+The pod itself is not bound: it is nominated for the node and tried again when they are gone. Meanwhile it counts as if
+it were there, so that no pod of less priority takes the place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Sequence
+
+from pilothouse.client.rest.errors import ConnectionFailed
+from pilothouse.machinery.conditions import find_condition
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.status_error import StatusError
+from pilothouse.scheduler.cache.node_info import NodeInfo
+from pilothouse.scheduler.cache.pod_info import PodInfo
+from pilothouse.scheduler.diagnosis import Diagnosis, FitError, Rejection
+from pilothouse.scheduler.events import SchedulerEvents
+from pilothouse.scheduler.framework import Framework
+from pilothouse.scheduler.plugins.default_preemption import DefaultPreemption
+from pilothouse.scheduler.pod_writer import DISRUPTION_TARGET, PREEMPTED, PodWriter
+from pilothouse.scheduler.preemption.victims import Victims, find_victims
+from pilothouse.scheduler.queue.scheduling_queue import SchedulingQueue
+
+logger = logging.getLogger(__name__)
+
+_LEAST_CANDIDATES, _PERCENTAGE = 100, 10
+_LONGEST_SEARCH = 0.025
+"""After so many seconds, what has been found is enough: others wait for the event loop."""
+_NOT_HELPFUL = Rejection(DefaultPreemption.name, ("Preemption is not helpful for scheduling",), is_final=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    nominated: str | None = None
+    """The node where room is made; empty if nowhere; None if the pod's nomination stays as it is."""
+    message: str = ""
+
+
+class Preemption:
+    def __init__(
+        self, framework: Framework, queue: SchedulingQueue, writer: PodWriter, events: SchedulerEvents
+    ) -> None:
+        self._framework, self._handle, self._writer, self._events = framework, framework.handle, writer, events
+        self._queue = queue
+        self._waiting: asyncio.Queue[tuple[PodInfo, Victims]] = asyncio.Queue()
+
+    def make_room(self, pod: PodInfo, diagnosis: Diagnosis) -> Outcome:
+        """Find the pods that have to go, and have them deleted."""
+        if pod.spec.get("preemptionPolicy") == "Never":
+            return Outcome(message="preemption: not eligible due to preemptionPolicy=Never.")
+        if self._waits_for_victims(pod, diagnosis):
+            return Outcome(message="preemption: not eligible due to a terminating pod on the nominated node.")
+        found = self._candidates(pod, diagnosis)
+        if isinstance(found, FitError):
+            return Outcome("", f"preemption: {found}")
+        chosen = min(found, key=lambda victims: victims.cost)
+        self._handle.preempting.add(pod.uid)
+        self._waiting.put_nowait((pod, chosen))
+        return Outcome(chosen.node_name)
+
+    async def run(self) -> None:
+        """Delete victims, until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            while True:
+                pod, victims = await self._waiting.get()
+                tasks.create_task(self._execute(pod, victims))
+
+    def _waits_for_victims(self, pod: PodInfo, diagnosis: Diagnosis) -> bool:
+        node = self._handle.cache.node(pod.nominated_node) if pod.nominated_node else None
+        if node is None or not diagnosis.may_be_resolved(node.name):
+            return False
+        return any(each.priority < pod.priority and _is_going_for_another(each) for each in node.pods.values())
+
+    def _candidates(self, pod: PodInfo, diagnosis: Diagnosis) -> list[Victims] | FitError:
+        nodes = [node for node in self._handle.cache.nodes if diagnosis.may_be_resolved(node.name)]
+        why_not = Diagnosis(for_absent=_NOT_HELPFUL)
+        candidates = self._dry_run(pod, nodes, why_not) if nodes else []
+        return candidates or FitError(why_not, len(self._handle.cache.nodes))
+
+    def _dry_run(self, pod: PodInfo, nodes: Sequence[NodeInfo], why_not: Diagnosis) -> list[Victims]:
+        """Look at as many nodes as it takes, or there is time for, to find enough candidates that break no budget."""
+        filters = self._framework.pre_filter(pod)
+        if isinstance(filters, Rejection):
+            return []
+        budgets: list[Json] = self._handle.listers.disruption_budgets.list()
+        enough = min(max(len(nodes) * _PERCENTAGE // 100, _LEAST_CANDIDATES), len(nodes))
+        offset = self._handle.random.randrange(len(nodes))
+        candidates: list[Victims] = []
+        end = time.monotonic() + _LONGEST_SEARCH
+        for node in (*nodes[offset:], *nodes[:offset]):
+            found = find_victims(pod, node, filters, self._framework, budgets)
+            if isinstance(found, Rejection):
+                why_not.reject(node.name, found)
+            elif found.pods:
+                candidates.append(found)
+                is_enough = len(candidates) >= enough or time.monotonic() > end
+                if is_enough and any(not each.broken_budgets for each in candidates):
+                    break
+        return candidates
+
+    async def _execute(self, pod: PodInfo, victims: Victims) -> None:
+        """The pod is tried again when the victims are gone; at once, if they could not be deleted."""
+        try:
+            await self._clear_nominations(pod, victims.node_name)
+            going = [victim for victim in victims.pods if not victim.is_terminating]
+            await asyncio.gather(*(self._delete(victim, pod, victims.node_name) for victim in going))
+        except (StatusError, ConnectionFailed) as error:
+            logger.warning("can not make room for pod %s on %s: %s", pod.key, victims.node_name, error)
+            self._handle.preempting.discard(pod.uid)
+            self._queue.activate(pod.uid)
+        else:
+            self._handle.preempting.discard(pod.uid)
+            self._queue.release(pod.uid)
+
+    async def _delete(self, victim: PodInfo, pod: PodInfo, node_name: str) -> None:
+        await self._writer.preempt(victim, pod.scheduler_name)
+        self._events.preempted(victim, pod, node_name)
+
+    async def _clear_nominations(self, pod: PodInfo, node_name: str) -> None:
+        """Pods of less priority that were to come to the node look for another, as they may no longer fit."""
+        for each in self._handle.nominator.pods_for(node_name):
+            if each.priority < pod.priority:
+                await self._writer.set_nominated(each, "")
+
+
+def _is_going_for_another(pod: PodInfo) -> bool:
+    condition = find_condition(pod.pod, DISRUPTION_TARGET) or {}
+    return pod.is_terminating and condition.get("status") == "True" and condition.get("reason") == PREEMPTED

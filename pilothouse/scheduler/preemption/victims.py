@@ -1,0 +1,84 @@
+"""The pods of a node that would have to go for another: as few, and of as little importance, as can be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.times import parse_time
+from pilothouse.scheduler.cache.node_info import NodeInfo
+from pilothouse.scheduler.cache.pod_info import PodInfo
+from pilothouse.scheduler.cycle import check_with_nominated
+from pilothouse.scheduler.diagnosis import Rejection
+from pilothouse.scheduler.framework import Framework, PodFilters
+from pilothouse.scheduler.plugins.default_preemption import DefaultPreemption
+from pilothouse.scheduler.preemption.budgets import split_by_budgets
+
+_LIFTED = 1 << 31
+"""Added to priorities so that none is negative: or else many pods of negative priority would weigh less than few."""
+
+
+@dataclass(frozen=True, slots=True)
+class Victims:
+    node_name: str
+    pods: tuple[PodInfo, ...]
+    """The most important first; there is at least one."""
+    broken_budgets: int
+    """How many of them are deleted against a disruption budget."""
+
+    @property
+    def cost(self) -> tuple[int, int, int, int, float]:
+        """Which of several is to be chosen: the least, by one criterion after the other."""
+        greatest = self.pods[0].priority
+        earliest = min(start_time(pod) for pod in self.pods if pod.priority == greatest)
+        return (
+            self.broken_budgets,
+            greatest,
+            sum(pod.priority + _LIFTED for pod in self.pods),
+            len(self.pods),
+            -earliest,
+        )
+
+
+def find_victims(
+    pod: PodInfo, node: NodeInfo, filters: PodFilters, framework: Framework, budgets: Sequence[Json]
+) -> Victims | Rejection:
+    """Return whom to delete on the node so that the pod fits, or why that would not help."""
+    node, filters = node.copy(), filters.copy()
+    candidates = sorted((each for each in node.pods.values() if each.priority < pod.priority), key=importance)
+    if not candidates:
+        return Rejection(DefaultPreemption.name, ("No preemption victims found for incoming pod",), is_final=True)
+    for each in candidates:
+        filters.remove_pod(each, node)
+    if (rejection := check_with_nominated(pod, node, filters, framework)) is not None:
+        return rejection
+    protected, free = split_by_budgets(candidates, budgets)
+    broken = _not_reprieved(pod, protected, node, filters, framework)
+    victims = [*broken, *_not_reprieved(pod, free, node, filters, framework)]
+    return Victims(node.name, tuple(sorted(victims, key=importance)), len(broken))
+
+
+def importance(pod: PodInfo) -> tuple[int, float]:
+    """The more important comes first: the one of greater priority, then the one that has run longer."""
+    return -pod.priority, start_time(pod)
+
+
+def start_time(pod: PodInfo) -> float:
+    """Return when the pod was started; now, if it was not."""
+    moment = parse_time(text) if (text := pod.status.get("startTime")) else datetime.now(UTC)
+    return moment.timestamp() if moment is not None else 0.0
+
+
+def _not_reprieved(
+    pod: PodInfo, candidates: Iterable[PodInfo], node: NodeInfo, filters: PodFilters, framework: Framework
+) -> list[PodInfo]:
+    """Put each back with which the pod still fits, and return the others."""
+    victims = []
+    for each in candidates:
+        filters.add_pod(each, node)
+        if check_with_nominated(pod, node, filters, framework) is not None:
+            filters.remove_pod(each, node)
+            victims.append(each)
+    return victims

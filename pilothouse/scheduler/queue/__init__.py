@@ -1,0 +1,1 @@
+"""The pods that wait for a node."""

@@ -1,0 +1,84 @@
+"""Puts the scheduler together and runs it."""
+
+from __future__ import annotations
+
+from random import Random
+
+from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
+from pilothouse.client.cache.shared_informer import Registration, wait_for_cache_sync
+from pilothouse.controllers.context import ControllerContext
+from pilothouse.controllers.resources import (
+    NAMESPACES,
+    NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    POD_DISRUPTION_BUDGETS,
+    PODS,
+    REPLICA_SETS,
+    SERVICES,
+)
+from pilothouse.machinery.names import GroupVersionResource
+from pilothouse.scheduler.cluster_events import Subject
+from pilothouse.scheduler.events import SchedulerEvents
+from pilothouse.scheduler.framework import Framework
+from pilothouse.scheduler.informers import ClusterState
+from pilothouse.scheduler.plugins.handle import Handle, Listers
+from pilothouse.scheduler.pod_writer import PodWriter
+from pilothouse.scheduler.preemption.preemption import Preemption
+from pilothouse.scheduler.queue.hints import QueueingHints
+from pilothouse.scheduler.queue.scheduling_queue import SchedulingQueue
+from pilothouse.scheduler.scheduler import Scheduler
+
+_STORAGE = "storage.k8s.io"
+_LISTED = {
+    "namespaces": NAMESPACES,
+    "services": SERVICES,
+    "replication_controllers": GroupVersionResource("", "v1", "replicationcontrollers"),
+    "replica_sets": REPLICA_SETS,
+    "stateful_sets": GroupVersionResource("apps", "v1", "statefulsets"),
+    "disruption_budgets": POD_DISRUPTION_BUDGETS,
+    "claims": PERSISTENT_VOLUME_CLAIMS,
+    "volumes": PERSISTENT_VOLUMES,
+    "storage_classes": GroupVersionResource(_STORAGE, "v1", "storageclasses"),
+    "csi_nodes": GroupVersionResource(_STORAGE, "v1", "csinodes"),
+    "csi_drivers": GroupVersionResource(_STORAGE, "v1", "csidrivers"),
+    "csi_storage_capacities": GroupVersionResource(_STORAGE, "v1", "csistoragecapacities"),
+    "volume_attachments": GroupVersionResource(_STORAGE, "v1", "volumeattachments"),
+    "pods": PODS,
+}
+_SUBJECTS = {
+    "claims": Subject.PERSISTENT_VOLUME_CLAIM,
+    "volumes": Subject.PERSISTENT_VOLUME,
+    "storage_classes": Subject.STORAGE_CLASS,
+    "csi_nodes": Subject.CSI_NODE,
+    "csi_drivers": Subject.CSI_DRIVER,
+    "csi_storage_capacities": Subject.CSI_STORAGE_CAPACITY,
+    "volume_attachments": Subject.VOLUME_ATTACHMENT,
+}
+
+
+async def run(context: ControllerContext, *, seed: int | None = None) -> None:
+    """Schedule pods until cancelled. With a seed, which of several equal nodes is chosen is always the same."""
+    informers = {name: context.informer(resource) for name, resource in _LISTED.items()}
+    listers = Listers(**{name: informer.indexer for name, informer in informers.items()})
+    handle = Handle(listers=listers, client=context.client, clock=context.clock, random=Random(seed))
+    framework = Framework(handle)
+    queue = SchedulingQueue(framework.pre_enqueue, QueueingHints(framework.event_hints()), context.clock)
+    state = ClusterState(handle, queue)
+    writer, events = PodWriter(context.client), SchedulerEvents(context.client, context.clock)
+    preemption = Preemption(framework, queue, writer, events)
+    nodes = context.informer(NODES).add_event_handler(state.nodes())
+    seen: list[Registration] = [nodes]
+    for name, informer in informers.items():
+        if (handler := _handler(state, name)) is not None:
+            seen.append(informer.add_event_handler(handler))
+    await wait_for_cache_sync(*informers.values(), *seen)
+    await Scheduler(framework, queue, writer, events, preemption).run()
+
+
+def _handler(state: ClusterState, name: str) -> ResourceEventHandlerFuncs | None:
+    if name == "pods":
+        return state.pods()
+    if name == "namespaces":
+        return state.namespaces()
+    return state.others(_SUBJECTS[name]) if name in _SUBJECTS else None

@@ -1,0 +1,168 @@
+"""Takes pods from the queue one after the other, finds a node for each, and binds it while the next is looked at.
+
+Pods count for their nodes from the moment these are chosen, so nothing waits for a binding. One that fails is taken
+back, and the pod tried again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from typing import Any
+
+from pilothouse.client.rest.errors import ConnectionFailed
+from pilothouse.machinery.status_error import StatusError
+from pilothouse.scheduler.cache.node_info import NodeInfo
+from pilothouse.scheduler.cache.pod_info import PodInfo
+from pilothouse.scheduler.cluster_events import POD_DELETED
+from pilothouse.scheduler.cycle import SchedulingCycle
+from pilothouse.scheduler.diagnosis import FitError, NoNodesAvailable
+from pilothouse.scheduler.events import SchedulerEvents
+from pilothouse.scheduler.framework import Framework
+from pilothouse.scheduler.pod_writer import SCHEDULER_ERROR, UNSCHEDULABLE, PodWriter
+from pilothouse.scheduler.preemption.preemption import Preemption
+from pilothouse.scheduler.queue.queued_pod import QueuedPod
+from pilothouse.scheduler.queue.scheduling_queue import SchedulingQueue
+
+logger = logging.getLogger(__name__)
+
+_TURN = 0.005
+"""After so many seconds, others get their turn on the event loop."""
+_MOST_WRITES = 100
+"""How many bindings and other writes may be under way before no more pods are taken."""
+
+
+class Scheduler:
+    def __init__(
+        self,
+        framework: Framework,
+        queue: SchedulingQueue,
+        writer: PodWriter,
+        events: SchedulerEvents,
+        preemption: Preemption,
+        *,
+        percentage_of_nodes_to_score: int = 0,
+    ) -> None:
+        self._framework, self._queue, self._writer, self._events = framework, queue, writer, events
+        self._handle, self._preemption = framework.handle, preemption
+        self._cycle = SchedulingCycle(framework, percentage_of_nodes_to_score=percentage_of_nodes_to_score)
+        self._tasks: asyncio.TaskGroup | None = None
+        self._writes = asyncio.Semaphore(_MOST_WRITES)
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        async with asyncio.TaskGroup() as self._tasks:
+            self._tasks.create_task(self._queue.run())
+            self._tasks.create_task(self._events.run())
+            self._tasks.create_task(self._preemption.run())
+            while True:
+                await self._queue.wait()
+                await self._schedule_for_a_turn()
+
+    async def _schedule_for_a_turn(self) -> None:
+        end = asyncio.get_running_loop().time() + _TURN
+        while asyncio.get_running_loop().time() < end:
+            if self._writes.locked():
+                async with self._writes:
+                    return
+            queued = self._queue.pop()
+            if queued is None:
+                return
+            self.schedule(queued)
+        await asyncio.sleep(0)
+
+    def schedule(self, queued: QueuedPod) -> None:
+        """Try to find a node for the pod, and begin to bind it."""
+        pod = queued.pod
+        if self._handle.cache.is_assumed(pod.uid):
+            return
+        if pod.is_terminating:
+            self._events.failed(pod, f"skip schedule deleting pod: {pod.key}")
+            return
+        try:
+            node = self._cycle.find_node(pod)
+            self._assume(queued, node)
+        except NoNodesAvailable as error:
+            self._fail(queued, UNSCHEDULABLE, str(error), nominated="")
+        except FitError as error:
+            self._preempt(queued, error)
+        except Exception as error:
+            logger.exception("can not schedule pod %s", pod.key)
+            self._fail(queued, SCHEDULER_ERROR, str(error), nominated="")
+
+    def _assume(self, queued: QueuedPod, node: NodeInfo) -> None:
+        placed = queued.pod.on_node(node.name)
+        self._handle.cache.assume(placed)
+        self._handle.nominator.delete(placed.uid)
+        try:
+            self._framework.reserve(placed, node)
+        except Exception:
+            self._handle.cache.forget(placed.uid)
+            raise
+        self._spawn(self._bind(queued, placed, node.name))
+
+    async def _bind(self, queued: QueuedPod, pod: PodInfo, node_name: str) -> None:
+        try:
+            if self._framework.has_pre_bind(pod):
+                await self._pre_bind(pod, node_name)
+            async with self._writes:
+                await self._writer.bind(pod, node_name)
+        except Exception as error:
+            logger.debug("can not bind pod %s to %s: %s", pod.key, node_name, error)
+            self._give_up(queued, pod, node_name, error)
+        else:
+            self._events.scheduled(pod, node_name)
+
+    async def _pre_bind(self, pod: PodInfo, node_name: str) -> None:
+        """What must come first may take long, so others are told which node the pod is to get."""
+        await self._writer.set_nominated(pod, node_name)
+        await self._framework.pre_bind(pod, node_name)
+
+    def _give_up(self, queued: QueuedPod, pod: PodInfo, node_name: str, error: Exception) -> None:
+        self._framework.unreserve(pod, node_name)
+        self._handle.cache.forget(pod.uid)
+        self._queue.move_all(POD_DELETED, pod.pod)
+        self._fail(queued, SCHEDULER_ERROR, str(error), nominated="")
+
+    def _preempt(self, queued: QueuedPod, error: FitError) -> None:
+        found = error.diagnosis
+        if found.pre_filter_message:
+            # Upstream's plugin for claims of devices has not seen the pod, fails for that, and nobody else is asked.
+            found.post_filter_message, nominated = "not found", None
+        else:
+            outcome = self._preemption.make_room(queued.pod, found)
+            nominated = outcome.nominated
+            if outcome.message:
+                found.post_filter_message = f"no new claims to deallocate, {outcome.message}"
+        self._fail(queued, UNSCHEDULABLE, str(error), nominated=nominated, rejected_by=found.plugins)
+
+    def _fail(
+        self,
+        queued: QueuedPod,
+        reason: str,
+        message: str,
+        *,
+        nominated: str | None,
+        rejected_by: set[str] | frozenset[str] = frozenset(),
+    ) -> None:
+        """Put the pod back, if it still waits for a node, and say why it has none."""
+        current = self._handle.listers.pods.get_by_key(queued.pod.key)
+        if current is None or current["metadata"]["uid"] != queued.pod.uid or current["spec"].get("nodeName"):
+            return
+        queued.pod = PodInfo(current)
+        self._queue.add_rejected(queued, rejected_by)
+        self._handle.nominator.set(queued.pod, nominated)
+        self._events.failed(queued.pod, message)
+        self._spawn(self._say_why(queued.pod, reason, message, nominated))
+
+    async def _say_why(self, pod: PodInfo, reason: str, message: str, nominated: str | None) -> None:
+        try:
+            async with self._writes:
+                await self._writer.set_unscheduled(pod, reason, message, nominated)
+        except (StatusError, ConnectionFailed) as error:
+            logger.debug("can not write the status of pod %s: %s", pod.key, error)
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        assert self._tasks is not None
+        self._tasks.create_task(work)

@@ -1,0 +1,90 @@
+"""What is due when, who has which address, and how often leases are renewed."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from pilothouse.client.fake_clock import FakeClock
+from pilothouse.nodes.fleet.addresses import Addresses, NodeRanges, NoMoreAddresses
+from pilothouse.nodes.fleet.leases import interval
+from pilothouse.nodes.running.agenda import Agenda
+
+
+async def _taken(agenda: Agenda) -> list[str]:
+    """All that is due by now."""
+    taken = []
+    while True:
+        try:
+            taken.append(await asyncio.wait_for(asyncio.shield(asyncio.ensure_future(agenda.take())), 0.001))
+        except TimeoutError:
+            return taken
+
+
+async def test_what_is_due_comes_in_the_order_in_which_it_is() -> None:
+    clock = FakeClock()
+    agenda, start = Agenda(clock), clock.wall()
+    agenda.add("c", start + 3)
+    agenda.add("a", start + 1)
+    agenda.add("b", start + 2)
+    agenda.add("now")
+    assert await agenda.take() == "now"
+    clock.advance(1.5)
+    assert await agenda.take() == "a"
+    clock.advance(10)
+    assert [await agenda.take(), await agenda.take()] == ["b", "c"]
+
+
+async def test_the_earliest_time_counts_and_a_key_is_due_once() -> None:
+    clock = FakeClock()
+    agenda, start = Agenda(clock), clock.wall()
+    agenda.add("a", start + 5)
+    agenda.add("a", start + 1)
+    agenda.add("a", start + 9)
+    clock.advance(2)
+    assert await _taken(agenda) == ["a"]
+
+
+async def test_what_is_forgotten_is_not_due() -> None:
+    clock = FakeClock()
+    agenda = Agenda(clock)
+    agenda.add("a", clock.wall() + 1)
+    agenda.forget("a")
+    clock.advance(5)
+    assert await _taken(agenda) == []
+
+
+async def test_thousands_of_keys_need_one_timer() -> None:
+    clock = FakeClock()
+    agenda, start = Agenda(clock), clock.wall()
+    for number in range(3000):
+        agenda.add(str(number), start + 1 + number / 1000)
+    assert clock.timers == 1
+
+
+def test_every_address_is_given_out_once_and_again_when_it_is_free() -> None:
+    addresses = Addresses("10.0.0.0/29")
+    addresses.mark("10.0.0.3")
+    given = [addresses.take() for _ in range(4)]
+    assert given == ["10.0.0.2", "10.0.0.4", "10.0.0.5", "10.0.0.6"]
+    with pytest.raises(NoMoreAddresses):
+        addresses.take()
+    addresses.give_back("10.0.0.4")
+    addresses.give_back("192.168.0.1")
+    assert addresses.take() == "10.0.0.4"
+
+
+def test_every_node_gets_a_range_of_its_own() -> None:
+    ranges = NodeRanges("10.128.0.0/22", 24)
+    ranges.mark("10.128.1.0/24")
+    assert [ranges.take() for _ in range(3)] == ["10.128.0.0/24", "10.128.2.0/24", "10.128.3.0/24"]
+    with pytest.raises(NoMoreAddresses):
+        ranges.take()
+    ranges.give_back("10.128.2.0/24")
+    assert ranges.take() == "10.128.2.0/24"
+
+
+@pytest.mark.parametrize(("nodes", "seconds"), [(1, 10), (200, 10), (400, 20), (1000, 40)])
+def test_many_nodes_renew_their_leases_less_often(nodes: int, seconds: float) -> None:
+    assert interval(nodes, 10.0) == seconds
