@@ -28,7 +28,7 @@ class ControllerOptions:
         "scheduler",
         BOOL,
         True,
-        "Find nodes for pods, as kube-scheduler does, from the first node on. False by default where no controller runs.",
+        "Find nodes for pods, as kube-scheduler does, from the first node on. By default not where no controller runs.",
     )
     cluster_signing_cert_file: str = flag(
         "cluster-signing-cert-file",
