@@ -11,8 +11,7 @@ import logging
 from collections.abc import Coroutine
 from typing import Any
 
-from pilothouse.client.rest.errors import ConnectionFailed
-from pilothouse.machinery.status_error import StatusError
+from pilothouse.machinery.status_error import PilothouseError
 from pilothouse.scheduler.cache.node_info import NodeInfo
 from pilothouse.scheduler.cache.pod_info import PodInfo
 from pilothouse.scheduler.cluster_events import POD_DELETED
@@ -161,7 +160,7 @@ class Scheduler:
         try:
             async with self._writes:
                 await self._writer.set_unscheduled(pod, reason, message, nominated)
-        except (StatusError, ConnectionFailed) as error:
+        except PilothouseError as error:
             logger.debug("can not write the status of pod %s: %s", pod.key, error)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
