@@ -134,7 +134,9 @@ class Scheduler:
             outcome = self._preemption.make_room(queued.pod, found)
             nominated = outcome.nominated
             if outcome.message:
-                found.post_filter_message = f"no new claims to deallocate, {outcome.message}"
+                has_claims = bool(queued.pod.spec.get("resourceClaims"))
+                about_claims = "still not schedulable" if has_claims else "no new claims to deallocate"
+                found.post_filter_message = f"{about_claims}, {outcome.message}"
         self._fail(queued, UNSCHEDULABLE, str(error), nominated=nominated, rejected_by=found.plugins)
 
     def _fail(
