@@ -10,16 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pilothouse.apiserver.metrics import REGISTRY
-from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.apiserver.server.server import GenericAPIServer
-from pilothouse.client.clock import REAL_CLOCK, cancelled
+from pilothouse.client.clock import REAL_CLOCK
 from pilothouse.client.wait import Backoff
+from pilothouse.controlplane.beside_the_server import election, run_beside
 from pilothouse.controlplane.certificates.simulated_kubelet import ensure_kubelet_certificates
 from pilothouse.controlplane.loopback import Loopback
 from pilothouse.controlplane.options.completion import CompletedOptions
 
 if TYPE_CHECKING:
-    from pilothouse.client.leaderelection.elector import LeaderElector
     from pilothouse.client.rest.client import Client
     from pilothouse.nodes.config import SimulationConfig
 
@@ -35,28 +34,17 @@ _CALM = 120.0
 def install_simulated_nodes(server: GenericAPIServer, options: CompletedOptions, loopback: Loopback) -> None:
     """Add the hooks that run the simulation; none in a process that leaves it to another."""
     if options.simulation.runs_here:
-        nodes = _SimulatedNodes(server, options, loopback.client_named(PROGRAM))
-        server.add_post_start_hook("start-pilothouse-simulated-nodes", nodes.start)
-        server.add_pre_shutdown_hook("stop-pilothouse-simulated-nodes", nodes.stop)
+        nodes = _SimulatedNodes(options, loopback.client_named(PROGRAM))
+        run_beside(server, "simulated-nodes", nodes.run)
 
 
 class _SimulatedNodes:
-    def __init__(self, server: GenericAPIServer, options: CompletedOptions, client: Client) -> None:
-        self._ready = server.lifecycle.has_been_ready
+    def __init__(self, options: CompletedOptions, client: Client) -> None:
         self._options = options
         self._client = client
-        self._running: asyncio.Task[None] | None = None
 
-    async def start(self, context: HookContext) -> None:
-        self._running = context.spawn(self._run(), name="simulated-nodes")
-
-    async def stop(self) -> None:
-        """While requests are still answered."""
-        if self._running is not None:
-            await cancelled(self._running)
-
-    async def _run(self) -> None:
-        await self._ready.wait()
+    async def run(self) -> None:
+        """Until cancelled."""
         if not self._options.simulation.nodes:
             await _first_simulated_node(self._client)
         pause = _PAUSE.delays_with_reset(_CALM, REAL_CLOCK)
@@ -69,10 +57,15 @@ class _SimulatedNodes:
 
     async def _simulate_as_leader(self) -> None:
         """On a store that several servers share, one of them simulates."""
-        if self._options.controllers.leader_elect:
-            await self._elector().run(self._simulate)
-        else:
+        from pilothouse.client.leaderelection.elector import LeaderElector
+        from pilothouse.client.leaderelection.lease_lock import LeaseLock
+
+        how = election(self._options.controllers, _LEASE)
+        if how is None:
             await self._simulate()
+        else:
+            lock = LeaseLock(self._client, namespace=how.namespace, name=how.name, identity=how.identity)
+            await LeaderElector(lock, times=how.times).run(self._simulate)
 
     async def _simulate(self) -> None:
         await asyncio.to_thread(importlib.import_module, "pilothouse.nodes.simulation")  # requests do not wait for it
@@ -85,19 +78,6 @@ class _SimulatedNodes:
             await simulation.run(context, _config(self._options), kubelet)
         finally:
             await context.close()
-
-    def _elector(self) -> LeaderElector:
-        from pilothouse.client.leaderelection.elector import ElectionTimes, LeaderElector
-        from pilothouse.client.leaderelection.lease_lock import LeaseLock, new_identity
-
-        options = self._options.controllers
-        lock = LeaseLock(self._client, namespace=options.lease_namespace, name=_LEASE, identity=new_identity())
-        times = ElectionTimes(
-            lease_duration=options.lease_duration,
-            renew_deadline=options.renew_deadline,
-            retry_period=options.retry_period,
-        )
-        return LeaderElector(lock, times=times)
 
 
 def _config(options: CompletedOptions) -> SimulationConfig:

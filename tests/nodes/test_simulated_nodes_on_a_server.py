@@ -121,10 +121,15 @@ async def test_a_node_that_says_it_is_simulated_is_and_what_is_said_of_it_holds(
     await nodes.patch("mine", {"metadata": {"annotations": broken}})
     mine = await until(nodes, "mine", lambda node: not is_ready(node))
     assert next(each for each in mine["status"]["conditions"] if each["type"] == "DiskPressure")["status"] == "True"
+    await nodes.patch("mine", {"metadata": {"annotations": {"pilothouse.dev/behavior": '{"gone": true}'}}})
+    await create(api, "c", "mine")
     await nodes.delete("mine")
     await create(api, "b")
     await until(pods(api), "b", is_ready)
     assert {name_of(node) for node in (await nodes.list())["items"]} == {"node-1", "node-2"}
+    assert (await pods(api).get("c"))["status"]["phase"] == "Pending"
+    await nodes.create({"metadata": {"name": "mine", "annotations": annotations}})
+    await until(pods(api), "c", is_ready)
 
 
 async def test_finalizers_resizes_and_ephemeral_containers_are_respected(api: API) -> None:

@@ -68,6 +68,7 @@ class Pods:
         self._fleet.on_change.append(self._node_changed)
         self._behaviors.on_change.append(self._look_at_all)
         self._stages.on_change.append(self._look_at_all)
+        self._on = {name: set() for name in self._fleet.nodes}
         handler = ResourceEventHandlerFuncs(add=self._seen, update=lambda old, new: self._seen(new), delete=self._gone)
         registration = self._informer.add_event_handler(handler)
         await registration.wait_synced()  # or else an address might be given away that a pod has
@@ -119,9 +120,9 @@ class Pods:
 
     def _node_changed(self, name: str) -> None:
         if name not in self._fleet.nodes:
-            for key in [*self._on.pop(name, ())]:
-                self._on.setdefault(name, set())
+            for key in [*self._on.get(name, ())]:
                 self._forget(key)
+            self._on.pop(name, None)  # should it come back, the pods on it are looked for again
         elif name in self._on:
             for key in self._on[name]:
                 self._agenda.add(key)
