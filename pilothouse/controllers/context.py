@@ -55,7 +55,10 @@ class ControllerConfig:
     namespace_deletion_grace_period: float = 5.0
     """How long other servers may need to see that a namespace is terminating, and to store what they had let in."""
     concurrent_daemonset_syncs: int = 2
+    concurrent_deployment_syncs: int = 5
     concurrent_gc_syncs: int = 20
+    concurrent_rc_syncs: int = 5
+    concurrent_replicaset_syncs: int = 5
     concurrent_serviceaccount_token_syncs: int = 5
     concurrent_resource_quota_syncs: int = 5
     resource_quota_sync_period: float = 300.0

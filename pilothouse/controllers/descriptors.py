@@ -28,7 +28,6 @@ from pilothouse.controllers.resources import (
     SERVICE_CIDRS,
     SERVICES,
     STATEFUL_SETS,
-    STORAGE_VERSIONS,
     VOLUME_ATTRIBUTES_CLASSES,
 )
 from pilothouse.machinery.dataclass import dataclass
@@ -52,8 +51,6 @@ class ControllerDescriptor:
     """Its account in kube-system, as which it acts; with none it acts as the program itself."""
     has_every_right: bool = False
     """For one that Kubernetes has no role for."""
-    features: tuple[str, ...] = ()
-    """It runs only where all of these are on."""
     concerns: tuple[GroupVersionResource, ...] = ()
     """The resources whose first object starts it; with none it starts at once."""
     package: str = "pilothouse.controllers"
@@ -297,14 +294,6 @@ CONTROLLERS = (
         "statefulset",
         service_account="statefulset-controller",
         concerns=(STATEFUL_SETS,),
-    ),
-    ControllerDescriptor(
-        "storageversion-garbage-collector-controller",
-        "storageversiongc.controller",
-        "storage-version-gc",
-        service_account="storage-version-garbage-collector",
-        features=("APIServerIdentity", "StorageVersionAPI"),
-        concerns=(STORAGE_VERSIONS,),
     ),
     ControllerDescriptor(
         "taint-eviction-controller",

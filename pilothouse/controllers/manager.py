@@ -18,7 +18,6 @@ from typing import TypeAlias
 
 from prometheus_client import CollectorRegistry
 
-from pilothouse.apiserver.server.features import enabled as is_on
 from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
 from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.leaderelection.elector import ElectionTimes, LeaderElector
@@ -112,11 +111,10 @@ class ControllerManager:
 
     async def _run_controller(self, descriptor: ControllerDescriptor, context: ControllerContext) -> None:
         """Until cancelled, even if the controller finds that there is nothing for it to do and returns."""
-        if all(map(is_on, descriptor.features)):
-            await _first_object(descriptor.concerns, context)
-            logger.debug("starting controller %s", descriptor.name)
-            run = await _loaded(descriptor)
-            await run(await self._context_of(descriptor, context))
+        await _first_object(descriptor.concerns, context)
+        logger.debug("starting controller %s", descriptor.name)
+        run = await _loaded(descriptor)
+        await run(await self._context_of(descriptor, context))
         logger.debug("controller %s has nothing to do", descriptor.name)
         await asyncio.get_running_loop().create_future()
 

@@ -23,6 +23,7 @@ from pilothouse.nodes.config import SimulationConfig
 from pilothouse.nodes.fleet.fleet import Fleet
 from pilothouse.nodes.kubelet.endpoint import serve_kubelets
 from pilothouse.nodes.kubelet.host import Host
+from pilothouse.nodes.metrics.reader_role import install_reader_role
 from pilothouse.nodes.pods.happenings import Happening
 from pilothouse.nodes.running.events import NodeEvents
 from pilothouse.nodes.running.pods import Pods
@@ -35,6 +36,8 @@ async def run(context: ControllerContext, config: SimulationConfig, kubelet: Sim
     """Until cancelled."""
     for definition in (behavior.DEFINITION, stage.DEFINITION):
         await install(definition, context.client)
+    if config.nodes:  # metrics are served
+        await install_reader_role(context.client)
     await Simulation(context, config, kubelet).run()
 
 
@@ -50,7 +53,7 @@ class Simulation:
         self.stages = Stages(_Surroundings(self, context.clock), config.seed, self._tell)
         self.fleet = Fleet(context, config, self.behaviors, self.stages)
         self.pods = Pods(context, config, self.behaviors, self.fleet, self.stages, self.events)
-        self.host = Host(context.informer(PODS), self.behaviors, self._nodes_alive)
+        self.host = Host(context.informer(PODS), self.behaviors, self.fleet)
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -61,9 +64,6 @@ class Simulation:
             kubelets = serve_kubelets(self.host, self._kubelet)
             for running in (self.fleet.run(), self.pods.run(), self.events.run(), kubelets):
                 tasks.create_task(running)
-
-    def _nodes_alive(self) -> list[Json]:
-        return [node for name, node in self.fleet.nodes.items() if self.fleet.is_alive(name)]
 
     async def _follow(self, resource: GroupVersionResource, told: Behaviors | Stages) -> None:
         """Returns when all that is said so far is known: nobody shall be healthy who must not be."""

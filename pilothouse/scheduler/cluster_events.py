@@ -27,6 +27,9 @@ class Subject(Enum):
     CSI_DRIVER = "CSIDriver"
     CSI_STORAGE_CAPACITY = "CSIStorageCapacity"
     VOLUME_ATTACHMENT = "VolumeAttachment"
+    RESOURCE_CLAIM = "ResourceClaim"
+    RESOURCE_SLICE = "ResourceSlice"
+    DEVICE_CLASS = "DeviceClass"
     ANYTHING = "*"
 
 
@@ -43,6 +46,8 @@ class Action(Flag):
     SCALED_DOWN = auto()
     TOLERATIONS = auto()
     GATES_ELIMINATED = auto()
+    GENERATED_CLAIMS = auto()
+    """Claims of devices were made for the pod."""
     ANY = ADD | DELETE | UPDATE | ALLOCATABLE | LABELS | TAINTS | CONDITIONS | ANNOTATIONS
 
 
@@ -100,6 +105,7 @@ def pod_changes(old: PodInfo, new: PodInfo) -> Iterator[ClusterEvent]:
         Action.SCALED_DOWN: any(amount > new.requests.get(name, 0) for name, amount in old.requests.items()),
         Action.GATES_ELIMINATED: bool(old.spec.get("schedulingGates")) and not new.spec.get("schedulingGates"),
         Action.TOLERATIONS: len(old.spec.get("tolerations") or ()) != len(new.spec.get("tolerations") or ()),
+        Action.GENERATED_CLAIMS: old.status.get("resourceClaimStatuses") != new.status.get("resourceClaimStatuses"),
     }
     actions = [action for action, happened in changed.items() if happened] or [Action.UPDATE]
     for action in actions:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from random import Random
+from typing import TypeAlias
 
 from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
-from pilothouse.client.cache.shared_informer import Registration, wait_for_cache_sync
+from pilothouse.client.cache.informer_factory import SharedInformerFactory
+from pilothouse.client.cache.shared_informer import SharedIndexInformer, wait_for_cache_sync
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.resources import (
     NAMESPACES,
@@ -23,13 +25,16 @@ from pilothouse.scheduler.events import SchedulerEvents
 from pilothouse.scheduler.framework import Framework
 from pilothouse.scheduler.informers import ClusterState
 from pilothouse.scheduler.plugins.handle import Handle, Listers
+from pilothouse.scheduler.pod_view import NOT_ENDED, reduced
 from pilothouse.scheduler.pod_writer import PodWriter
 from pilothouse.scheduler.preemption.preemption import Preemption
 from pilothouse.scheduler.queue.hints import QueueingHints
 from pilothouse.scheduler.queue.scheduling_queue import SchedulingQueue
 from pilothouse.scheduler.scheduler import Scheduler
 
-_STORAGE = "storage.k8s.io"
+Informers: TypeAlias = dict[str, SharedIndexInformer]
+
+_STORAGE, _DEVICES = "storage.k8s.io", "resource.k8s.io"
 _LISTED = {
     "namespaces": NAMESPACES,
     "services": SERVICES,
@@ -44,7 +49,9 @@ _LISTED = {
     "csi_drivers": GroupVersionResource(_STORAGE, "v1", "csidrivers"),
     "csi_storage_capacities": GroupVersionResource(_STORAGE, "v1", "csistoragecapacities"),
     "volume_attachments": GroupVersionResource(_STORAGE, "v1", "volumeattachments"),
-    "pods": PODS,
+    "resource_claims": GroupVersionResource(_DEVICES, "v1", "resourceclaims"),
+    "resource_slices": GroupVersionResource(_DEVICES, "v1", "resourceslices"),
+    "device_classes": GroupVersionResource(_DEVICES, "v1", "deviceclasses"),
 }
 _SUBJECTS = {
     "claims": Subject.PERSISTENT_VOLUME_CLAIM,
@@ -54,25 +61,40 @@ _SUBJECTS = {
     "csi_drivers": Subject.CSI_DRIVER,
     "csi_storage_capacities": Subject.CSI_STORAGE_CAPACITY,
     "volume_attachments": Subject.VOLUME_ATTACHMENT,
+    "resource_claims": Subject.RESOURCE_CLAIM,
+    "resource_slices": Subject.RESOURCE_SLICE,
+    "device_classes": Subject.DEVICE_CLASS,
 }
+
+_MAY_BE_MISSING = ("resource_claims", "resource_slices", "device_classes")
 
 
 async def run(context: ControllerContext, *, seed: int | None = None) -> None:
     """Schedule pods until cancelled. With a seed, which of several equal nodes is chosen is always the same."""
+    pods = SharedInformerFactory(context.client, field_selector=NOT_ENDED, transform=reduced, clock=context.clock)
     informers = {name: context.informer(resource) for name, resource in _LISTED.items()}
+    informers["pods"] = pods.for_resource(PODS)
     listers = Listers(**{name: informer.indexer for name, informer in informers.items()})
     handle = Handle(listers=listers, client=context.client, clock=context.clock, random=Random(seed))
+    async with pods:
+        await _scheduler(context, handle, informers)
+
+
+async def _scheduler(context: ControllerContext, handle: Handle, informers: Informers) -> None:
     framework = Framework(handle)
     queue = SchedulingQueue(framework.pre_enqueue, QueueingHints(framework.event_hints()), context.clock)
     state = ClusterState(handle, queue)
     writer, events = PodWriter(context.client), SchedulerEvents(context.client, context.clock)
     preemption = Preemption(framework, queue, writer, events)
-    nodes = context.informer(NODES).add_event_handler(state.nodes())
-    seen: list[Registration] = [nodes]
+    seen = [context.informer(NODES).add_event_handler(state.nodes())]
     for name, informer in informers.items():
-        if (handler := _handler(state, name)) is not None:
-            seen.append(informer.add_event_handler(handler))
-    await wait_for_cache_sync(*informers.values(), *seen)
+        handler = _handler(state, name)
+        registration = informer.add_event_handler(handler) if handler is not None else None
+        # Where claims of devices are not served, nobody waits for them; a pod that has some waits until they are seen.
+        if registration is not None and name not in _MAY_BE_MISSING:
+            seen.append(registration)
+    awaited = (informer for name, informer in informers.items() if name not in _MAY_BE_MISSING)
+    await wait_for_cache_sync(*awaited, *seen)
     await Scheduler(framework, queue, writer, events, preemption).run()
 
 

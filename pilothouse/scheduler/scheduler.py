@@ -20,6 +20,7 @@ from pilothouse.scheduler.cycle import SchedulingCycle
 from pilothouse.scheduler.diagnosis import FitError, NoNodesAvailable
 from pilothouse.scheduler.events import SchedulerEvents
 from pilothouse.scheduler.framework import Framework
+from pilothouse.scheduler.plugins.devices.dynamic_resources import DynamicResources
 from pilothouse.scheduler.pod_writer import SCHEDULER_ERROR, UNSCHEDULABLE, PodWriter
 from pilothouse.scheduler.preemption.preemption import Preemption
 from pilothouse.scheduler.queue.queued_pod import QueuedPod
@@ -127,7 +128,7 @@ class Scheduler:
 
     def _preempt(self, queued: QueuedPod, error: FitError) -> None:
         found = error.diagnosis
-        if found.pre_filter_message:
+        if found.pre_filter_message and DynamicResources.name not in found.plugins:
             # Upstream's plugin for claims of devices has not seen the pod, fails for that, and nobody else is asked.
             found.post_filter_message, nominated = "not found", None
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -100,6 +101,19 @@ async def test_an_app_is_held_back_when_nobody_reads() -> None:
         await asyncio.sleep(0)
     assert sent <= 16
     await events.aclose()
+
+
+async def test_a_watch_that_nobody_reads_can_be_closed_though_the_app_takes_the_cancellation_for_its_end() -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        with suppress(asyncio.CancelledError):
+            while True:
+                await send({"type": "http.response.body", "body": b"x" * 10, "more_body": True})
+
+    events = await loopback(app).resource("v1", "pods").watch()
+    for _ in range(100):
+        await asyncio.sleep(0)
+    await asyncio.wait_for(events.aclose(), 5)
 
 
 async def test_an_app_that_breaks_is_a_broken_connection() -> None:

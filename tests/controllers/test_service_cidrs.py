@@ -1,10 +1,9 @@
-"""service-cidr-controller, and the one for servers that are gone: what stays as long as it is needed."""
+"""service-cidr-controller: a range of addresses stays as long as it is needed."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest_asyncio
@@ -17,7 +16,6 @@ from pilothouse.controllers.descriptors import enabled
 from pilothouse.controllers.manager import ControllerManager
 from pilothouse.controllers.servicecidrs.controller import FINALIZER
 from pilothouse.controllers.servicecidrs.ranges import is_needed, overlapping
-from pilothouse.controllers.storageversiongc.controller import with_versions
 from pilothouse.machinery.conditions import find_condition
 from pilothouse.machinery.objects import Json, metadata
 
@@ -67,17 +65,3 @@ def test_a_range_is_needed_if_addresses_are_in_no_other() -> None:
     assert not is_needed(small, [small, other], [ip("10.0.0.3"), ip("10.9.0.1"), ip("10.0.0.200", "someone")])
     assert not is_needed(small, [small, large], [ip("10.0.0.200")])
     assert overlapping(other, [small, large, cidr("far", "192.0.2.0/24", "2001:db8::/64")]) == ["small", "large"]
-
-
-def test_servers_that_are_left_agree_or_do_not() -> None:
-    now = datetime(2026, 1, 1, tzinfo=UTC)
-    first, second = ({"apiServerID": name, "encodingVersion": version} for name, version in (("a", "v1"), ("b", "v2")))
-    agreed = with_versions({"metadata": {"generation": 3}}, [first], now)["status"]
-    assert agreed["commonEncodingVersion"] == "v1"
-    assert agreed["conditions"][0]["reason"] == "CommonEncodingVersionSet"
-    apart = with_versions({"metadata": {}, "status": agreed}, [first, second], now)["status"]
-    assert "commonEncodingVersion" not in apart
-    assert (apart["conditions"][0]["status"], apart["conditions"][0]["message"]) == (
-        "False",
-        "Common encoding version unset",
-    )

@@ -82,6 +82,7 @@ MEMOS = {
         "controllers/context:ControllerContext._informers",
         "controllers/metrics:_made",
         "kube/rbac/bootstrap/tables:BootstrapObjects.by_kind",
+        "kube/served:Registries._by_identity",
         "kube/served:Registries._by_resource",
         "machinery/apply/schema_atoms:_ATOMS",
         "machinery/cel/interpreter/dispatch:Function._found",

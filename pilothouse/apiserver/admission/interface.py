@@ -72,9 +72,11 @@ def _unheard(key: str, value: str, level: str = METADATA) -> None:
 NO_EQUIVALENTS = EquivalentResources()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Attributes:
     """One write as admission sees it. `obj` is None for deletes, `old` for creates.
+
+    Nobody changes them; they are not frozen because that makes them three times as dear, and every write has two.
 
     `kind` and `resource` are what the request names; `obj` and `old` have the stored form, whichever version that is.
 

@@ -16,22 +16,20 @@ class UnionAuthorizer:
         self.authorizers = tuple(authorizers)
 
     async def authorize(self, attributes: Attributes) -> Answer:
-        reasons: list[str] = []
-        errors: list[str] = []
+        undecided: list[Answer] = []
         for authorizer in self.authorizers:
             answer = await authorizer.authorize(attributes)
             if answer.decision is not Decision.NO_OPINION:
-                return replace(answer, error=_joined([*errors, answer.error])) if errors else answer
-            if answer.reason:
-                reasons.append(answer.reason)
-            if answer.error:
-                errors.append(answer.error)
-        return Answer(Decision.NO_OPINION, "\n".join(reasons), _joined(errors))
+                return answer if not undecided else replace(answer, error=_errors([*undecided, answer]))
+            if answer.reason or answer.error:
+                undecided.append(answer)
+        reasons = (answer.reason for answer in undecided if answer.reason)
+        return Answer(Decision.NO_OPINION, "\n".join(reasons), _errors(undecided))
 
     async def rules_for(self, user: User, namespace: str) -> Rules:
         return union_of_rules([await rules_of(each, user, namespace) for each in self.authorizers])
 
 
-def _joined(errors: Sequence[str]) -> str:
-    there = [error for error in errors if error]
+def _errors(answers: Sequence[Answer]) -> str:
+    there = [answer.error for answer in answers if answer.error]
     return aggregate(there) if there else ""

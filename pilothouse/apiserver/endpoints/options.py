@@ -37,10 +37,14 @@ def get_options(request: Request) -> GetOptions:
 
 
 def create_options(request: Request) -> WriteOptions:
+    if not request.query_string:
+        return WriteOptions()
     return _write_options(request, "CreateOptions", validate_create_options)
 
 
 def update_options(request: Request) -> WriteOptions:
+    if not request.query_string:
+        return WriteOptions()
     return _write_options(request, "UpdateOptions", validate_update_options)
 
 

@@ -6,6 +6,7 @@ system:masters are never turned away.
 
 from __future__ import annotations
 
+from typing import Protocol
 from weakref import WeakSet
 
 from pilothouse.apiserver.authn.user import SYSTEM_PRIVILEGED_GROUP
@@ -18,19 +19,29 @@ READ_ONLY = frozenset(("get", "list", "watch"))
 _RETRY_AFTER = 1
 
 
-_COUNTED: dict[str, WeakSet[InFlight]] = {"readOnly": WeakSet(), "mutating": WeakSet()}
+class _Counted(Protocol):
+    @property
+    def count(self) -> int: ...
+
+
+_COUNTED: dict[str, WeakSet[_Counted]] = {"readOnly": WeakSet(), "mutating": WeakSet()}
 """Each way in to the server counts its own; the metric has them all."""
+
+
+def show_in_flight(kind: str, requests: _Counted) -> None:
+    """The metric has the count of these requests in it from now on."""
+    counted = _COUNTED[kind]
+    counted.add(requests)
+    CURRENT_INFLIGHT.labels(request_kind=kind).set_function(lambda: sum(each.count for each in counted))
 
 
 class InFlight:
     """How many of one kind are under way, and how many may be."""
 
-    def __init__(self, kind: str, limit: int = 0) -> None:
+    def __init__(self, kind: str, limit: int) -> None:
         self.limit = limit
         self.count = 0
-        counted = _COUNTED[kind]
-        counted.add(self)
-        CURRENT_INFLIGHT.labels(request_kind=kind).set_function(lambda: sum(each.count for each in counted))
+        show_in_flight(kind, self)
 
 
 def with_max_in_flight(read_only_limit: int, mutating_limit: int) -> Filter:

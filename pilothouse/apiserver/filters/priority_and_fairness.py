@@ -8,7 +8,7 @@ import asyncio
 from functools import partial
 
 from pilothouse.apiserver.beside_the_loop import TRY_AGAIN_LATER
-from pilothouse.apiserver.filters.max_in_flight import READ_ONLY, InFlight
+from pilothouse.apiserver.filters.max_in_flight import READ_ONLY, show_in_flight
 from pilothouse.apiserver.flowcontrol.controller import Flow, FlowController
 from pilothouse.apiserver.flowcontrol.estimate import ONE_SEAT, StatsOf, WorkEstimate, count_watchers, estimate
 from pilothouse.apiserver.flowcontrol.queue_set import Rejected, Ticket
@@ -35,9 +35,10 @@ def with_priority_and_fairness(control: FlowControl) -> Filter:
     controller, stats_of = control.controller, control.stats_of
     pacer = controller.pacer
 
-    def wrap(handler: Handler) -> Handler:
-        reading, writing = InFlight("readOnly"), InFlight("mutating")
+    show_in_flight("readOnly", controller.reads)
+    show_in_flight("mutating", controller.writes)
 
+    def wrap(handler: Handler) -> Handler:
         async def take_turns(request: Request) -> Response:
             info = request.info
             flow = controller.flow_of(request.user, info)
@@ -47,15 +48,14 @@ def with_priority_and_fairness(control: FlowControl) -> Filter:
                 return await handler(request)
             work = _work(request, flow, stats_of)
             ticket = Ticket(work.seats, flow.distinguisher, flow.schema.name, about=request, is_read=is_read)
-            kind, use = (reading, controller.reads) if is_read else (writing, controller.writes)
+            use = controller.reads if is_read else controller.writes
             try:
                 if not flow.level.queues.start(ticket):
                     await _wait(flow, ticket, control.wait_limit, use)
             except Rejected as why:
                 raise _rejected(flow, ticket, why) from None
             DISPATCHED.inc(flow.series.labels)
-            kind.count += 1
-            use.change(executing=1)
+            use.change(1)
             try:
                 if not flow.is_exempt and not pacer.begin(flow.entropy):
                     await pacer.wait(flow.level.line, flow.entropy, work.seats)
@@ -64,8 +64,7 @@ def with_priority_and_fairness(control: FlowControl) -> Filter:
                 _give_back(flow, ticket, work, is_watch)
                 raise
             finally:
-                kind.count -= 1
-                use.change(executing=-1)
+                use.change(-1)
             if isinstance(response.body, bytes) or is_watch:
                 _give_back(flow, ticket, work, is_watch)
             else:
@@ -90,11 +89,11 @@ def _work(request: Request, flow: Flow, stats_of: StatsOf) -> WorkEstimate:
 
 async def _wait(flow: Flow, ticket: Ticket, limit: float, use: KindUse) -> None:
     """Raises Rejected."""
-    use.change(waiting=1)
+    use.change(0, waiting=1)
     try:
         await flow.level.queues.wait(ticket, flow.entropy, timeout=limit)
     finally:
-        use.change(waiting=-1)
+        use.change(0, waiting=-1)
     waited_in_queue(ticket.started - ticket.arrived)
     WAIT.observe((*flow.series.labels, "true"), ticket.started - ticket.arrived)
 

@@ -42,7 +42,7 @@ StatsOf: TypeAlias = Callable[[GroupResource], ResourceStats | None]
 def estimate(request: Request, stats_of: StatsOf, series: FlowSeries) -> WorkEstimate:
     """`series`: of the flow, where it is counted how many watch what is written."""
     info = request.info
-    if not info.is_resource:
+    if not info.is_resource or info.verb == "get":
         return ONE_SEAT
     if info.verb in ("list", "watch"):
         stats = None if info.name or _resumes(request) else stats_of(info.group_resource)

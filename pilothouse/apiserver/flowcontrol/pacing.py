@@ -73,18 +73,15 @@ class Pacer:
         self._turning = False
         self._lines: deque[Line] = deque()  # those in which somebody waits
 
-    @property
-    def _limit(self) -> int:
-        return self._limits[self._several > 0]
-
     def begin(self, flow: int) -> bool:
         """Whether a request may begin in this turn; if so, it is counted. Others that wait to begin come first."""
         if flow != self._flow:
             self._flow, self._several = flow, _REMEMBERED
-        if self._begun >= self._limit:
+        if self._begun >= self._limits[self._several > 0]:
             return False
         self._begun += 1
-        self._turn_again()
+        if not self._turning:
+            self._turn_again()
         return True
 
     async def wait(self, line: Line, flow: int, weight: int) -> None:
@@ -99,7 +96,8 @@ class Pacer:
         self._begun = 0
         self._turning = False
         self._several = max(0, self._several - 1)
-        while self._lines and self._begun < self._limit:
+        limit = self._limits[self._several > 0]
+        while self._lines and self._begun < limit:
             line = self._lines.popleft()
             turn = line.next()
             if turn is not None:
@@ -110,6 +108,5 @@ class Pacer:
             self._turn_again()
 
     def _turn_again(self) -> None:
-        if not self._turning:
-            self._turning = True
-            asyncio.get_running_loop().call_soon(self._turn)
+        self._turning = True
+        asyncio.get_running_loop().call_soon(self._turn)

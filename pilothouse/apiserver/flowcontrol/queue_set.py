@@ -118,12 +118,11 @@ class QueueSet:
     def start(self, ticket: Ticket) -> bool:
         """Whether the request may run at once, in which case it must be finished. Raises Rejected."""
         ticket.arrived = ticket.started = self.now()
-        unlimited = self.queuing.queues < 0
-        fits = unlimited or self._fits(ticket.seats)
-        if fits and not self.waiting:
+        queues = self.queuing.queues
+        if not self.waiting and (queues < 0 or self._fits(ticket.seats)):
             self._run(ticket)
             return True
-        if self.queuing.queues <= 0:
+        if queues <= 0:
             self.rejected += 1
             raise Rejected("concurrency-limit")
         return False

@@ -30,7 +30,7 @@ Part: TypeAlias = tuple[tuple[float, ...], Callable[[State], int]]
 class Use:
     """`enter` and what settles belong to the event loop; `shown` is for any thread."""
 
-    __slots__ = ("_at", "_histograms", "_now", "_parts", "_seconds", "_settling", "state")
+    __slots__ = ("__weakref__", "_at", "_histograms", "_now", "_parts", "_seconds", "_settling", "state")
 
     def __init__(self, state: State, parts: Mapping[str, Part], now: Callable[[], float]) -> None:
         self.state = state
@@ -118,7 +118,12 @@ class KindUse(Use):
         }
         super().__init__((0, 0), parts, now)
 
-    def change(self, *, executing: int = 0, waiting: int = 0) -> None:
+    @property
+    def count(self) -> int:
+        """How many execute."""
+        return self.state[0]
+
+    def change(self, executing: int, waiting: int = 0) -> None:
         """By so many requests more, or fewer."""
         now_executing, now_waiting = self.state
         self.enter((now_executing + executing, now_waiting + waiting))

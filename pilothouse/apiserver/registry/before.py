@@ -11,11 +11,11 @@ from pilothouse.apiserver.registry.hooks import Objections
 from pilothouse.apiserver.registry.metadata import ensure_namespace
 from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.machinery.errors import Invalid
-from pilothouse.machinery.field import Errors, FieldError, root
+from pilothouse.machinery.field import Errors, FieldError, Path, located, root
 from pilothouse.machinery.names import GroupKind
 from pilothouse.machinery.objects import Json, metadata, name_of
 from pilothouse.machinery.validation.names import name_is_path_segment
-from pilothouse.machinery.validation.object_meta import validate_object_meta, validate_object_meta_update
+from pilothouse.machinery.validation.object_meta import METADATA, validate_object_meta, validate_object_meta_update
 
 
 def before_create(
@@ -60,9 +60,12 @@ def _keep_identity(meta: Json, old: Json) -> None:
 
 
 def _validate_common(strategy: Strategy, obj: Json) -> Errors:
-    return validate_object_meta(
-        metadata(obj), namespaced=strategy.namespaced, name_rule=name_is_path_segment, path=root("metadata")
-    )
+    def validate(path: Path) -> Errors:
+        return validate_object_meta(
+            metadata(obj), namespaced=strategy.namespaced, name_rule=name_is_path_segment, path=path
+        )
+
+    return located(validate, METADATA)
 
 
 def _validate_common_update(strategy: Strategy, obj: Json, old: Json) -> Errors:

@@ -11,11 +11,11 @@ from enum import Enum
 from typing import ClassVar, TypeAlias
 
 from pilothouse.apiserver.authn.user import User
-from pilothouse.machinery.field import Errors, root
+from pilothouse.machinery.field import Errors, Path, located, root
 from pilothouse.machinery.names_generator import generate_name
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.names import name_is_dns_subdomain
-from pilothouse.machinery.validation.object_meta import validate_object_meta, validate_object_meta_update
+from pilothouse.machinery.validation.object_meta import METADATA, validate_object_meta, validate_object_meta_update
 
 NameRule: TypeAlias = Callable[[str, bool], list[str]]
 """Returns the problems of a name; the flag says that it is only a generateName prefix."""
@@ -98,13 +98,16 @@ class Strategy:
         return 0
 
     def validate_metadata(self, obj: Json) -> Errors:
-        return validate_object_meta(
-            obj["metadata"],
-            namespaced=self.namespaced,
-            name_rule=self.name_rule,
-            path=root("metadata"),
-            prefix_rule=self.validates_generate_name,
-        )
+        def validate(path: Path) -> Errors:
+            return validate_object_meta(
+                obj["metadata"],
+                namespaced=self.namespaced,
+                name_rule=self.name_rule,
+                path=path,
+                prefix_rule=self.validates_generate_name,
+            )
+
+        return located(validate, METADATA)
 
     def validate_metadata_update(self, obj: Json, old: Json) -> Errors:
         return validate_object_meta_update(obj["metadata"], old["metadata"], path=root("metadata"))

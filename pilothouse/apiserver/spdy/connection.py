@@ -148,7 +148,7 @@ class SpdyConnection:
         await self.send(SynStream(stream.id, headers))
         async with asyncio.timeout(_ANSWER_SECONDS):
             await stream.answered.wait()
-        if stream.is_closed:
+        if stream.is_refused:
             raise ConnectionResetError("the stream was refused")
         return stream
 

@@ -37,6 +37,7 @@ class SpdyStream:
         self.headers = headers
         self.answered = asyncio.Event()
         """Set once the other end has taken the stream, or refused it."""
+        self.is_refused = False
         self._connection = connection
         self._gate = _Gate()
         self._received = asyncio.StreamReader(limit=_BUFFER)
@@ -96,7 +97,9 @@ class SpdyStream:
         """Ends both directions here, as when the connection has gone."""
         self._closed = True
         self._end_received()
-        self.answered.set()
+        if not self.answered.is_set():
+            self.is_refused = True
+            self.answered.set()
 
     def _end_received(self) -> None:
         if not self._ended:

@@ -97,6 +97,8 @@ class AsgiResponse:
 
     async def close(self) -> None:
         self._gone.set()
+        while not self._body.empty():
+            self._body.get_nowait()  # nobody will read it, and the app may wait for room to say that it has ended
         self._task.cancel()
         await asyncio.wait({self._task})
         if self._started.done() and not self._started.cancelled():

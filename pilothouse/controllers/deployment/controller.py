@@ -70,7 +70,7 @@ class DeploymentController:
             "deployment",
             self._sync,
             caches=caches,
-            workers=5,
+            workers=self._context.config.concurrent_deployment_syncs,
             queue=self._queue,
             max_retries=_MAX_RETRIES,
             clock=self._context.clock,

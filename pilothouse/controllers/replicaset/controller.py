@@ -16,7 +16,9 @@ from pilothouse.controllers.replicaset.replicas import Replicas
 from pilothouse.controllers.replicaset.status import calculated_status, is_up_to_date
 from pilothouse.controllers.resources import PODS
 from pilothouse.controllers.workloads.expectations import ControllerExpectations
+from pilothouse.controllers.workloads.owner_lookup import OwnerLookup
 from pilothouse.controllers.workloads.owners import controlled_or_orphaned, index_by_controller, is_controlled_by
+from pilothouse.controllers.workloads.pacing import Pacing
 from pilothouse.controllers.workloads.pod_control import PodControl
 from pilothouse.controllers.workloads.pod_state import is_active, is_terminating, next_availability
 from pilothouse.controllers.workloads.ref_manager import CannotAdopt, ControllerRefManager
@@ -30,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 
 async def run(context: ControllerContext) -> None:
-    await ReplicaSetController(context, REPLICA_SET, workers=5).run()
+    await ReplicaSetController(context, REPLICA_SET, workers=context.config.concurrent_replicaset_syncs).run()
 
 
 class ReplicaSetController:
@@ -46,6 +48,7 @@ class ReplicaSetController:
             index_by_controller(informer)
         self._queue = context.queue(kind.queue, str)
         self._recorder = EventRecorder(context.client, EventSource(kind.component), clock=context.clock)
+        self._pacing = Pacing(self._queue, context.clock)
         self._expectations = ControllerExpectations(context.clock)
         self._replicas = Replicas(
             PodControl(context.client, self._recorder),
@@ -57,7 +60,8 @@ class ReplicaSetController:
         """The resourceVersion of each set's last status. It is there until the cache has it, too."""
 
     async def run(self) -> None:
-        notifications = Notifications(self._kind, self._queue, self._expectations, replica_sets=self._replica_sets)
+        owners = OwnerLookup(self._replica_sets, self._kind.kind, self._kind.selector_of)
+        notifications = Notifications(owners, self._queue, self._pacing, self._expectations)
         self._replica_sets.add_event_handler(notifications.of_replica_sets())
         self._pods.add_event_handler(notifications.of_pods())
         caches, clock = (self._replica_sets, self._pods), self._context.clock
@@ -76,6 +80,7 @@ class ReplicaSetController:
         replica_set = self._replica_sets.indexer.get_by_key(key)
         if replica_set is None:
             self._expectations.forget(key)
+            self._pacing.forget(key)
             self._written.pop(key, None)
             return None
         if self._is_stale(key, replica_set):
@@ -110,6 +115,7 @@ class ReplicaSetController:
                 failure = error
         now, told = self._now, None if failure is None else str(failure)
         status = calculated_status(replica_set, pods, terminating=terminating, failure=told, now=now)
+        self._pacing.looked(key, len(pods))
         if not await self._write(key, replica_set, status):
             return None
         if failure is not None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 
 from pilothouse.client.cache.keys import meta_namespace_key
 from pilothouse.client.cache.shared_informer import SharedIndexInformer
 from pilothouse.controllers.namespace_state import is_refusal_of_terminating_namespace
 from pilothouse.controllers.workloads.expectations import ControllerExpectations
+from pilothouse.controllers.workloads.few_at_once import few_at_once
 from pilothouse.controllers.workloads.owners import CONTROLLER_UID_INDEX, controller_of
 from pilothouse.controllers.workloads.pod_control import PodControl, SlowStartError, slow_start
 from pilothouse.controllers.workloads.pod_ranking import sorted_for_deletion
@@ -66,17 +67,17 @@ class Replicas:
 
     async def _delete(self, replica_set: Json, pods: Sequence[Json]) -> None:
         self._expectations.expect_deletions(meta_namespace_key(replica_set), map(uid_of, pods))
-        errors = await asyncio.gather(*(self._delete_one(replica_set, pod) for pod in pods))
-        if error := next((each for each in errors if each is not None), None):
+        results = await few_at_once([partial(self._delete_one, replica_set, pod) for pod in pods])
+        if error := next((each for each in results if each is not None), None):
             raise error
 
-    async def _delete_one(self, replica_set: Json, pod: Json) -> StatusError | None:
+    async def _delete_one(self, replica_set: Json, pod: Json) -> None:
         try:
             await self._control.delete(name_of(pod), replica_set)
         except StatusError as error:
             self._expectations.deletion_observed(meta_namespace_key(replica_set), uid_of(pod))
-            return None if isinstance(error, NotFound) else error
-        return None
+            if not isinstance(error, NotFound):
+                raise
 
     def _to_delete(self, replica_set: Json, pods: Sequence[Json], count: int, now: datetime) -> Sequence[Json]:
         if count == len(pods):

@@ -8,4 +8,4 @@ from pilothouse.controllers.replicaset.kind import REPLICATION_CONTROLLER
 
 
 async def run(context: ControllerContext) -> None:
-    await ReplicaSetController(context, REPLICATION_CONTROLLER, workers=5).run()
+    await ReplicaSetController(context, REPLICATION_CONTROLLER, workers=context.config.concurrent_rc_syncs).run()

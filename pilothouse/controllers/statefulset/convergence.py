@@ -7,7 +7,8 @@ ordinals from the partition up, from the highest down, when nothing else is left
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
 
 from pilothouse.apiserver.server.features import enabled
 from pilothouse.controllers.statefulset.claims import claim_templates, storage_matches
@@ -41,7 +42,7 @@ class Convergence:
             return 0
         return await self._replace_outdated()
 
-    async def _blocked_by(self, pods: Sequence[Json], do: Callable[[Json], Awaitable[bool]]) -> bool:
+    async def _blocked_by(self, pods: Sequence[Json], do: Callable[[Json], Coroutine[Any, Any, bool]]) -> bool:
         """Do something for each pod. In order, it ends at the first after which others must wait."""
         if self._in_order:
             for pod in pods:

@@ -209,7 +209,10 @@ class _TaintEviction:
         condition = {**_CONDITION, "lastTransitionTime": timestamp(self._clock.wall())}
         if generation := metadata(pod).get("generation"):
             condition["observedGeneration"] = generation
-        return {"metadata": {"uid": uid_of(pod)}, "status": {"conditions": [condition]}}
+        others = [each["type"] for each in (pod.get("status") or {}).get("conditions") or ()]
+        order = [{"type": kind} for kind in dict.fromkeys((*others, condition["type"]))]
+        status = {"conditions": [condition], "$setElementOrder/conditions": order}
+        return {"metadata": {"uid": uid_of(pod)}, "status": status}
 
 
 def _no_execute(node: Json) -> list[Json]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from pilothouse.client.cache.indexer import NAMESPACE_INDEX
 from pilothouse.client.cache.shared_informer import SharedIndexInformer
@@ -10,14 +10,19 @@ from pilothouse.controllers.workloads.owners import controller_of
 from pilothouse.machinery.objects import Json, labels_of, namespace_of, uid_of
 from pilothouse.machinery.selectors.errors import InvalidSelector
 from pilothouse.machinery.selectors.label_selector import from_label_selector
+from pilothouse.machinery.selectors.labels import Selector
 
 
 class OwnerLookup:
     """Finds owners of one kind in the cache of an informer."""
 
-    def __init__(self, owners: SharedIndexInformer, kind: str) -> None:
+    def __init__(
+        self, owners: SharedIndexInformer, kind: str, selector_of: Callable[[Json], Selector] | None = None
+    ) -> None:
+        """`selector_of` reads the selector of an owner that does not have it as others do."""
         self._owners = owners
         self._kind = kind
+        self._selector_of = selector_of or _selector_of
 
     def owner_of(self, obj: Json) -> Json | None:
         """Return the owner that controls the object; None if it is of another kind, or is no longer there."""
@@ -34,7 +39,7 @@ class OwnerLookup:
             return
         for owner in self._owners.indexer.by_index(NAMESPACE_INDEX, namespace_of(orphan)):
             try:
-                selector = from_label_selector(owner["spec"].get("selector"))
+                selector = self._selector_of(owner)
             except InvalidSelector:
                 continue
             if not selector.empty and selector.matches(labels):
@@ -58,6 +63,10 @@ class OwnerLookup:
     @staticmethod
     def _just(owner: Json | None) -> list[Json]:
         return [] if owner is None else [owner]
+
+
+def _selector_of(owner: Json) -> Selector:
+    return from_label_selector(owner["spec"].get("selector"))
 
 
 def _is_going(obj: Json) -> bool:

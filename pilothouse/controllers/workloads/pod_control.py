@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from pilothouse.client.events.event import NORMAL, WARNING
 from pilothouse.client.events.recorder import EventRecorder
@@ -11,6 +11,7 @@ from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.options import PatchType
 from pilothouse.controllers.namespace_state import is_refusal_of_terminating_namespace
 from pilothouse.controllers.resources import PODS
+from pilothouse.controllers.workloads.few_at_once import few_at_once
 from pilothouse.controllers.workloads.owners import controller_ref
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, name_of, namespace_of
@@ -84,7 +85,7 @@ def pod_prefix(owner: str) -> str:
     return f"{owner}-" if len(owner) + 1 <= _MAX_PREFIX else owner
 
 
-async def slow_start(count: int, do: Callable[[], Awaitable[object]]) -> int:
+async def slow_start(count: int, do: Callable[[], Coroutine[Any, Any, object]]) -> int:
     """Does it `count` times, in batches that double as long as all of one succeed; returns how often it succeeded.
 
     A thousand pods that quota refuses cost one refusal, and not a thousand. Raises the first error, as `SlowStartError`
@@ -92,8 +93,8 @@ async def slow_start(count: int, do: Callable[[], Awaitable[object]]) -> int:
     """
     done, batch = 0, min(count, _FIRST_BATCH)
     while batch > 0:
-        results = await asyncio.gather(*(do() for _ in range(batch)), return_exceptions=True)
-        errors = [each for each in results if isinstance(each, BaseException)]
+        results = await few_at_once([do] * batch)
+        errors = [each for each in results if isinstance(each, Exception)]
         done += batch - len(errors)
         if errors:
             raise SlowStartError(done, errors[0]) from errors[0]

@@ -43,12 +43,21 @@ class ControllerOptions:
     concurrent_daemonset_syncs: int = flag(
         "concurrent-daemonset-syncs", INT, 2, "How many daemon sets are worked on at once."
     )
+    concurrent_deployment_syncs: int = flag(
+        "concurrent-deployment-syncs", INT, 5, "How many deployments are worked on at once."
+    )
     concurrent_gc_syncs: int = flag(
         "concurrent-gc-syncs", INT, 20, "How many objects the garbage collector works on at once."
     )
     concurrent_job_syncs: int = flag("concurrent-job-syncs", INT, 5, "How many jobs are worked on at once.")
     concurrent_namespace_syncs: int = flag(
         "concurrent-namespace-syncs", INT, 10, "How many namespaces are emptied at once."
+    )
+    concurrent_rc_syncs: int = flag(
+        "concurrent-rc-syncs", INT, 5, "How many replication controllers are worked on at once."
+    )
+    concurrent_replicaset_syncs: int = flag(
+        "concurrent-replicaset-syncs", INT, 5, "How many replica sets are worked on at once."
     )
     concurrent_resource_quota_syncs: int = flag(
         "concurrent-resource-quota-syncs", INT, 5, "How many resource quotas are added up at once."
@@ -130,9 +139,12 @@ class ControllerOptions:
         for name, number in (
             ("daemonset", self.concurrent_daemonset_syncs),
             ("cron-job", self.concurrent_cron_job_syncs),
+            ("deployment", self.concurrent_deployment_syncs),
             ("gc", self.concurrent_gc_syncs),
             ("job", self.concurrent_job_syncs),
             ("namespace", self.concurrent_namespace_syncs),
+            ("rc", self.concurrent_rc_syncs),
+            ("replicaset", self.concurrent_replicaset_syncs),
             ("resource-quota", self.concurrent_resource_quota_syncs),
             ("serviceaccount-token", self.concurrent_serviceaccount_token_syncs),
             ("statefulset", self.concurrent_statefulset_syncs),

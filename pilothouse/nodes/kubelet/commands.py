@@ -73,8 +73,8 @@ class InContainer:
 
     async def attach(self, session: Session) -> Json:
         """Shows the log as it is written, until the container ends. A shell that waits for somebody gets one."""
-        words = [*(self.spec.get("command") or ()), *(self.spec.get("args") or ())]
-        if self.spec.get("stdin") and words[:1] and words[0].rsplit("/", 1)[-1] in SHELLS and len(words) == 1:
+        words = [*(self.spec.get("command") or ()), *(self.spec.get("args") or ())] or ["sh"]
+        if self.spec.get("stdin") and len(words) == 1 and words[0].rsplit("/", 1)[-1] in SHELLS:
             return await self.execute(words, session)
         log = await log_of(self.host, self.pod, self.spec, LogOptions(follow=True))
         if not isinstance(log, str):

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from pilothouse.client.cache.shared_informer import SharedIndexInformer
 from pilothouse.machinery.objects import Json
 from pilothouse.nodes.behavior.behaviors import Behaviors
 from pilothouse.nodes.behavior.model import ContainerBehavior
 from pilothouse.nodes.containers.container import Containers, spec_of
+from pilothouse.nodes.fleet.fleet import Fleet
 from pilothouse.nodes.kubelet.pods import KnownPods
 
 
 class Host:
-    """`pods` are those that an informer knows, `nodes` those that are simulated and alive."""
+    """`pods` are those that an informer knows, `fleet` has the nodes that are simulated."""
 
-    def __init__(self, pods: SharedIndexInformer, behaviors: Behaviors, nodes: Callable[[], list[Json]]) -> None:
+    def __init__(self, pods: SharedIndexInformer, behaviors: Behaviors, fleet: Fleet) -> None:
         self.containers = Containers()
         self.pods = KnownPods(pods, gone=self.containers.forget)
-        self.nodes = nodes
-        self._behaviors = behaviors
+        self._behaviors, self._fleet = behaviors, fleet
+
+    def nodes(self) -> list[Json]:
+        """Return those of which anything is heard."""
+        return [node for name, node in self._fleet.nodes.items() if self._fleet.is_alive(name)]
+
+    def answers_for(self, node: str) -> bool:
+        return self._fleet.is_alive(node)
 
     def behavior(self, pod: Json, container: str) -> ContainerBehavior:
         return self._behaviors.of_container(pod, container)

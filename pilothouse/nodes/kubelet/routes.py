@@ -38,6 +38,8 @@ class KubeletRoutes:
         node = ""
         if words[:1] == (_NODES,) and len(words) > 1:
             node, words = words[1], words[2:]
+            if not self._host.answers_for(node):
+                return Response(503, f"node {node} does not answer".encode(), [*_TEXT])
         return await self._route(request, node, list(words))
 
     async def _route(self, request: Request, node: str, words: list[str]) -> Response:

@@ -35,6 +35,9 @@ class Listers:
     csi_drivers: Indexer = field(default_factory=_empty)
     csi_storage_capacities: Indexer = field(default_factory=_empty)
     volume_attachments: Indexer = field(default_factory=_empty)
+    resource_claims: Indexer = field(default_factory=_empty)
+    resource_slices: Indexer = field(default_factory=_empty)
+    device_classes: Indexer = field(default_factory=_empty)
     pods: Indexer = field(default_factory=_empty)
 
 

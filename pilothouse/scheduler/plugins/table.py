@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pilothouse.scheduler.plugins.default_preemption import DefaultPreemption
+from pilothouse.scheduler.plugins.devices.dynamic_resources import DynamicResources
 from pilothouse.scheduler.plugins.image_locality import ImageLocality
 from pilothouse.scheduler.plugins.inter_pod_affinity import InterPodAffinity
 from pilothouse.scheduler.plugins.interface import Plugin
@@ -19,7 +20,7 @@ from pilothouse.scheduler.plugins.volumes.volume_binding import VolumeBinding
 from pilothouse.scheduler.plugins.volumes.volume_restrictions import VolumeRestrictions
 from pilothouse.scheduler.plugins.volumes.volume_zone import VolumeZone
 
-PRE_ENQUEUE: tuple[type[Plugin], ...] = (SchedulingGates, DefaultPreemption)
+PRE_ENQUEUE: tuple[type[Plugin], ...] = (SchedulingGates, DynamicResources, DefaultPreemption)
 
 FILTER: tuple[type[Plugin], ...] = (
     NodeUnschedulable,
@@ -34,6 +35,7 @@ FILTER: tuple[type[Plugin], ...] = (
     VolumeZone,
     PodTopologySpread,
     InterPodAffinity,
+    DynamicResources,
 )
 
 SCORE: tuple[tuple[type[Plugin], int], ...] = (
@@ -47,6 +49,6 @@ SCORE: tuple[tuple[type[Plugin], int], ...] = (
     (ImageLocality, 1),
 )
 
-RESERVE: tuple[type[Plugin], ...] = (VolumeBinding,)
+RESERVE: tuple[type[Plugin], ...] = (VolumeBinding, DynamicResources)
 
-PRE_BIND: tuple[type[Plugin], ...] = (VolumeBinding,)
+PRE_BIND: tuple[type[Plugin], ...] = (VolumeBinding, DynamicResources)

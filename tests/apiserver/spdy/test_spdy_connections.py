@@ -133,6 +133,15 @@ async def test_streams_end_when_the_other_end_closes_after_what_it_has_written()
             await client.create_stream(named("late"))
 
 
+async def test_a_stream_that_was_taken_can_be_read_though_the_other_end_has_gone_at_once() -> None:
+    async with two_ends() as (client, taken):
+        creating = asyncio.create_task(client.create_stream(named("data")))
+        other = await taken.get()
+        await other.write(b"all there is")
+        other._connection.close()
+        assert await read_all(await creating) == b"all there is"
+
+
 async def test_an_idle_connection_is_closed() -> None:
     async with two_ends(idle_seconds=0.05) as (client, _):
         stream = await client.create_stream(named("data"))

@@ -50,6 +50,8 @@ def test_the_dictionary_is_that_of_the_protocol() -> None:
     assert sha256(DICTIONARY).hexdigest() == digest
 
 
+STREAMS = ("error", "stdin", "stdout", "stderr")
+
 VECTORS = [
     (Ping(1), "80030006 00000004 00000001"),
     (RstStream(5, 5), "80030003 00000008 00000005 00000005"),
@@ -68,13 +70,18 @@ async def test_frames_are_written_and_read_as_the_protocol_says(frame: Frame, ve
     assert await frames_of(bytes.fromhex(vector)) == [frame]
 
 
-async def test_headers_come_through_another_compressor() -> None:
-    """Go's has a larger window, and sends the type of a stream just so."""
-    plain = b"\0\0\0\1" + b"\0\0\0\x0astreamtype" + b"\0\0\0\x05error"
-    deflate = zlib.compressobj(9, zdict=DICTIONARY)
-    block = deflate.compress(plain) + deflate.flush(zlib.Z_SYNC_FLUSH)
-    head = bytes.fromhex("80030001") + (10 + len(block)).to_bytes(4, "big") + bytes.fromhex("00000001 00000000 0000")
-    assert await frames_of(head + block) == [SynStream(1, {"streamtype": ("error",)})]
+KUBECTL = """
+80030001 00000029 00000001 00000000 0000 78f9e3c6a7c26260606004a7b392a2d4c45c6851c29a0a0a6800000000ffff
+80030001 00000017 00000003 00000000 0000 c22e555c92929907000000ffff
+80030001 00000019 00000005 00000000 0000 c22ac5565c92925f5a02000000ffff
+80030001 00000015 00000007 00000000 0000 c229975a5404000000ffff
+"""
+"""What kubectl sends for `kubectl exec -i`: each stream compressed with those before it."""
+
+
+async def test_the_streams_of_kubectl_are_read() -> None:
+    expected = [SynStream(1 + 2 * place, {"streamtype": (name,)}) for place, name in enumerate(STREAMS)]
+    assert await frames_of(bytes.fromhex(KUBECTL)) == expected
 
 
 ids = st.integers(1, 2**31 - 1)

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import replace
 from enum import StrEnum
-from functools import cached_property
 from typing import TypeAlias
 
 from pilothouse.apiserver.storage.interface import Entry, Revision
@@ -82,14 +81,19 @@ class ChangeEvents:
     otherwise the window would keep every object a second time, encoded.
     """
 
+    __slots__ = ("_made", "_plain", "change")
+
     def __init__(self, change: CacheChange) -> None:
         self.change = change
         self._made: dict[EventType, WatchEvent] = {}
+        self._plain: WatchEvent | None = None
 
-    @cached_property
+    @property
     def plain(self) -> WatchEvent | None:
         """The event for watchers without a selector, nearly all of them."""
-        return self.through(None)
+        if self._plain is None:
+            self._plain = self.through(None)
+        return self._plain
 
     def through(self, predicate: Predicate | None) -> WatchEvent | None:
         """Return the event that a watcher with this predicate sees, None when the change does not concern it."""

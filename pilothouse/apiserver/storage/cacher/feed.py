@@ -45,9 +45,8 @@ class CacheFeed:
                 self.window.add(change)
                 self.watchers.dispatch(change)
         self.freshness.advance(revision)
-        self.metrics.stored_events.inc(len(events))
-        self.metrics.received.inc(len(events))
-        self.metrics.dispatched.inc(len(events))
+        for counted in (self.metrics.stored_events, self.metrics.received, self.metrics.dispatched):
+            counted.value += len(events)
         self.metrics.reached(revision)
 
     def progress(self, revision: Revision) -> None:

@@ -11,6 +11,7 @@ from prometheus_client import Counter, Gauge, Histogram
 
 from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.storage.metrics import count_list
+from pilothouse.apiserver.tallies import Count, CounterTally
 from pilothouse.machinery.names import GroupResource
 
 _LABELS = ("group", "resource")
@@ -20,6 +21,11 @@ _REVISION_DIGITS = 10**15  # a float is exact up to here
 
 def _counter(name: str, documentation: str, *more: str) -> Counter:
     return Counter(name, documentation, (*_LABELS, *more), registry=REGISTRY)
+
+
+def _tally(name: str, documentation: str) -> CounterTally:
+    """For what every change is counted in."""
+    return CounterTally(name.removesuffix("_total"), documentation, _LABELS, registry=REGISTRY)
 
 
 LISTS = _counter("apiserver_cache_list_total", "[ALPHA] Number of LIST requests served from watch cache", "index")
@@ -39,11 +45,11 @@ TERMINATED = _counter(
     "apiserver_terminated_watchers_total",
     "[ALPHA] Counter of watchers closed due to unresponsiveness broken by resource type.",
 )
-RECEIVED = _counter(
+RECEIVED = _tally(
     "apiserver_watch_cache_events_received_total",
     "[ALPHA] Counter of events received in watch cache broken by resource type.",
 )
-DISPATCHED = _counter(
+DISPATCHED = _tally(
     "apiserver_watch_cache_events_dispatched_total",
     "[ALPHA] Counter of events dispatched in watch cache broken by resource type.",
 )
@@ -90,7 +96,7 @@ SIZE_ESTIMATE = Gauge(
     _LABELS,
     registry=REGISTRY,
 )
-STORAGE_EVENTS = _counter(
+STORAGE_EVENTS = _tally(
     "apiserver_storage_events_received_total", "[BETA] Number of etcd events received split by kind."
 )
 RESOURCE_VERSION = Gauge(
@@ -130,16 +136,16 @@ class CacheMetrics:
         return TERMINATED.labels(*self._labels)
 
     @cached_property
-    def received(self) -> Counter:
-        return RECEIVED.labels(*self._labels)
+    def received(self) -> Count:
+        return RECEIVED.row(self._labels)
 
     @cached_property
-    def stored_events(self) -> Counter:
-        return STORAGE_EVENTS.labels(*self._labels)
+    def stored_events(self) -> Count:
+        return STORAGE_EVENTS.row(self._labels)
 
     @cached_property
-    def dispatched(self) -> Counter:
-        return DISPATCHED.labels(*self._labels)
+    def dispatched(self) -> Count:
+        return DISPATCHED.row(self._labels)
 
     @cached_property
     def initializations(self) -> Counter:

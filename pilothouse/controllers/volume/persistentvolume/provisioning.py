@@ -10,7 +10,6 @@ from pilothouse.controllers.volume.persistentvolume.binding import Binding
 from pilothouse.controllers.volume.persistentvolume.fields import (
     BETA_STORAGE_PROVISIONER,
     BOUND_BY_CONTROLLER,
-    MIGRATED_TO,
     PROVISIONED_BY,
     SIMULATED,
     STORAGE_PROVISIONER,
@@ -63,9 +62,8 @@ class Provisioning:
 
     async def _wait_for_others(self, claim: Json, provisioner: str) -> None:
         driver = _MIGRATED.get(provisioner, provisioner)
-        wanted = _provisioner_annotations(driver) | ({MIGRATED_TO: driver} if driver != provisioner else {})
         if annotations_of(claim).get(STORAGE_PROVISIONER) != driver:
-            claim = await self._binding.write_claim(with_annotations(claim, **wanted))
+            claim = await self._binding.write_claim(with_annotations(claim, **_provisioner_annotations(driver)))
         told = (
             f"Waiting for a volume to be created either by the external provisioner '{driver}' or manually by the"
             " system administrator. If volume creation is delayed, please verify that the provisioner is running and"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from pilothouse.kube.core.pods.validation.annotations import validate_pod_annotations
 from pilothouse.kube.core.pods.validation.container import validate_image_whitespace
 from pilothouse.kube.core.pods.validation.options import PodValidationOptions
 from pilothouse.kube.core.pods.validation.profiles import validate_profiles_agree
 from pilothouse.kube.core.pods.validation.spec import validate_pod_spec
-from pilothouse.machinery.field import NOWHERE, Errors, Path, forbidden
+from pilothouse.machinery.field import Errors, Path, forbidden, located
 from pilothouse.machinery.objects import Json, annotations_of, labels_of
 from pilothouse.machinery.validation.labels import validate_labels
 from pilothouse.machinery.validation.object_meta import validate_annotations
@@ -17,23 +17,17 @@ from pilothouse.machinery.validation.object_meta import validate_annotations
 
 def validate_new_pod(pod: Json) -> Errors:
     """Validate all of a new pod but its metadata."""
-    return _located(lambda top: _validate_new_pod(pod, top), Path())
+    return located(lambda top: _validate_new_pod(pod, top), Path())
 
 
 def validate_pod(pod: Json, options: PodValidationOptions) -> Errors:
     """Yield what is wrong with a pod, new or updated."""
-    return _located(lambda top: _validate_pod(pod, top, options), Path())
+    return located(lambda top: _validate_pod(pod, top, options), Path())
 
 
 def validate_pod_template(template: Json, path: Path, options: PodValidationOptions | None = None) -> Errors:
     """A template in a workload. `options_for_template` gives the options for an update."""
-    return _located(lambda at: _validate_pod_template(template, at, options or PodValidationOptions()), path)
-
-
-def _located(validate: Callable[[Path], Errors], path: Path) -> Errors:
-    """Most pods are valid, and to know that takes no paths, which are most of the cost."""
-    if any(True for _ in validate(NOWHERE)):
-        yield from validate(path)
+    return located(lambda at: _validate_pod_template(template, at, options or PodValidationOptions()), path)
 
 
 def _validate_new_pod(pod: Json, top: Path) -> Errors:

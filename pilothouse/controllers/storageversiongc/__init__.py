@@ -1,1 +1,0 @@
-"""What servers that are gone have said about how they store."""

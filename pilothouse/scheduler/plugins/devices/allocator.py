@@ -1,0 +1,167 @@
+"""Finds devices for claims: the first way to give each request as many as it asks for, none of them twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pilothouse.client.cache.indexer import Indexer
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.objects import Json
+from pilothouse.scheduler.plugins.devices.selecting import is_selected, is_tolerated
+from pilothouse.scheduler.plugins.devices.slices import Device, common_selector
+
+_MOST_STEPS = 10_000
+"""How many choices are tried before it is given up: there may be more than anybody can wait for."""
+
+
+class CannotAllocate(Exception):
+    """There are no devices for the claims."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    """One request of a claim, or one of its alternatives."""
+
+    name: str
+    candidates: tuple[Device, ...]
+    count: int
+    request: Json
+
+    @property
+    def is_admin(self) -> bool:
+        return bool(self.request.get("adminAccess"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    wish: _Wish
+    device: Device
+
+
+class Allocator:
+    def __init__(self, devices: Sequence[Device], taken: set[tuple[str, str, str]], classes: Indexer) -> None:
+        self._devices, self._taken, self._classes = devices, taken, classes
+        self._steps = 0
+
+    def allocate(self, claims: Sequence[Json]) -> list[Json]:
+        """Return an allocation for each claim. Raises CannotAllocate, SelectionFailed."""
+        used, found = set(self._taken), []
+        for claim in claims:
+            choices = self._choose(claim, used)
+            if choices is None:
+                raise CannotAllocate("cannot allocate all claims")
+            used |= {choice.device.id for choice in choices if not choice.wish.is_admin}
+            found.append(self._result(claim, choices))
+        return found
+
+    def _choose(self, claim: Json, used: set[tuple[str, str, str]]) -> list[_Choice] | None:
+        requests = claim["spec"].get("devices", {}).get("requests") or ()
+        constraints = claim["spec"].get("devices", {}).get("constraints") or ()
+        return self._extend([], list(requests), constraints, used)
+
+    def _extend(
+        self, chosen: list[_Choice], requests: list[Json], constraints: Sequence[Json], used: set[tuple[str, str, str]]
+    ) -> list[_Choice] | None:
+        """Return the choice made complete; None if there is no way."""
+        if not requests:
+            return chosen
+        for wish in self._wishes(requests[0], used):
+            for more in self._ways(wish, chosen, constraints, used):
+                taken = used | {choice.device.id for choice in more if not wish.is_admin}
+                complete = self._extend([*chosen, *more], requests[1:], constraints, taken)
+                if complete is not None:
+                    return complete
+        return None
+
+    def _wishes(self, request: Json, used: set[tuple[str, str, str]]) -> Iterator[_Wish]:
+        """Yield what would satisfy the request, the best first."""
+        if "exactly" in request:
+            yield self._wish(request["name"], request["exactly"], used)
+        for alternative in request.get("firstAvailable") or ():
+            yield self._wish(f"{request['name']}/{alternative['name']}", alternative, used)
+
+    def _wish(self, name: str, request: Json, used: set[tuple[str, str, str]]) -> _Wish:
+        found = self._classes.get_by_key(request["deviceClassName"])
+        if found is None:
+            raise CannotAllocate(f"request {name}: device class {request['deviceClassName']} does not exist")
+        selectors = [*(found["spec"].get("selectors") or ()), *(request.get("selectors") or ())]
+        matching = tuple(
+            device
+            for device in self._devices
+            if is_selected(device, selectors) and is_tolerated(device, request.get("tolerations") or [])
+        )
+        if request.get("allocationMode") == "All":
+            return _Wish(name, matching, max(len(matching), 1), request)
+        free = tuple(device for device in matching if request.get("adminAccess") or device.id not in used)
+        return _Wish(name, free, request.get("count") or 1, request)
+
+    def _ways(
+        self, wish: _Wish, chosen: list[_Choice], constraints: Sequence[Json], used: set[tuple[str, str, str]]
+    ) -> Iterator[list[_Choice]]:
+        """Yield the ways to choose as many devices as are wished, that keep the constraints."""
+
+        def extend(more: list[_Choice], start: int) -> Iterator[list[_Choice]]:
+            if len(more) == wish.count:
+                yield more
+                return
+            for position in range(start, len(wish.candidates)):
+                self._steps += 1
+                if self._steps > _MOST_STEPS:
+                    return
+                device = wish.candidates[position]
+                added = [*more, _Choice(wish, device)]
+                is_free = wish.is_admin or device.id not in used
+                if is_free and all(_keeps(constraint, [*chosen, *added]) for constraint in constraints):
+                    yield from extend(added, position + 1)
+
+        return extend([], 0)
+
+    def _result(self, claim: Json, choices: Sequence[_Choice]) -> Json:
+        results = [_shown(choice) for choice in choices]
+        allocation: Json = {"devices": {"results": results}}
+        if config := [*self._configurations(claim, choices)]:
+            allocation["devices"]["config"] = config
+        selector = common_selector(choice.device for choice in choices)
+        return allocation | ({"nodeSelector": selector} if selector else {})
+
+    def _configurations(self, claim: Json, choices: Sequence[_Choice]) -> Iterator[Json]:
+        seen: set[str] = set()
+        for choice in choices:
+            if choice.wish.name not in seen:
+                seen.add(choice.wish.name)
+                found = self._classes.get_by_key(choice.wish.request["deviceClassName"]) or {"spec": {}}
+                for each in found["spec"].get("config") or ():
+                    yield {"source": "FromClass", "requests": [choice.wish.name], **each}
+        for each in claim["spec"]["devices"].get("config") or ():
+            yield {"source": "FromClaim", **each}
+
+
+def _shown(choice: _Choice) -> Json:
+    device, request = choice.device, choice.wish.request
+    shown: Json = {"request": choice.wish.name, "driver": device.driver, "pool": device.pool, "device": device.name}
+    if choice.wish.is_admin:
+        shown["adminAccess"] = True
+    if tolerations := request.get("tolerations"):
+        shown["tolerations"] = tolerations
+    return shown
+
+
+def _keeps(constraint: Json, choices: Sequence[_Choice]) -> bool:
+    """Return whether all devices that the constraint is about have the same value of its attribute."""
+    name = constraint.get("matchAttribute")
+    if not name:
+        return True
+    about = constraint.get("requests") or ()
+    values = [
+        _attribute(choice.device, name)
+        for choice in choices
+        if not about or choice.wish.name in about or choice.wish.name.partition("/")[0] in about
+    ]
+    return all(value is not None and value == values[0] for value in values)
+
+
+def _attribute(device: Device, name: str) -> Json | None:
+    attributes: Json = device.spec.get("attributes") or {}
+    domain, _, own = name.partition("/")
+    found: Json | None = attributes.get(name) or (attributes.get(own) if domain == device.driver else None)
+    return found

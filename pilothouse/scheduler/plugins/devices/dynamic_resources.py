@@ -1,0 +1,158 @@
+"""DynamicResources: a pod goes where the devices are that its claims ask for, and gets them before it is bound."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pilothouse.machinery.names import GroupVersionResource
+from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of, uid_of
+from pilothouse.machinery.scheduling.node_affinity import NodeSelector
+from pilothouse.scheduler.cache.node_info import NodeInfo
+from pilothouse.scheduler.cache.pod_info import PodInfo
+from pilothouse.scheduler.cluster_events import Action, EventHint, Subject
+from pilothouse.scheduler.diagnosis import Rejection
+from pilothouse.scheduler.plugins.devices.allocator import Allocator, CannotAllocate
+from pilothouse.scheduler.plugins.devices.pod_claims import (
+    MOST_CONSUMERS,
+    ClaimUnusable,
+    allocation_of,
+    consumers_of,
+    is_reserved_for,
+    resource_claims_of,
+)
+from pilothouse.scheduler.plugins.devices.selecting import SelectionFailed
+from pilothouse.scheduler.plugins.devices.slices import devices_for
+from pilothouse.scheduler.plugins.handle import Handle
+from pilothouse.scheduler.plugins.interface import Plugin, PreFiltered
+
+RESOURCE_CLAIMS = GroupVersionResource("resource.k8s.io", "v1", "resourceclaims")
+FINALIZER = "resource.kubernetes.io/delete-protection"
+
+
+class DynamicResources(Plugin):
+    name = "DynamicResources"
+
+    def __init__(self, handle: Handle) -> None:
+        super().__init__(handle)
+        self.events = (
+            EventHint(Subject.RESOURCE_CLAIM, Action.ADD | Action.UPDATE, self._may_help),
+            EventHint(Subject.RESOURCE_CLAIM, Action.DELETE),
+            EventHint(Subject.RESOURCE_SLICE, Action.ADD | Action.UPDATE),
+            EventHint(Subject.DEVICE_CLASS, Action.ADD | Action.UPDATE),
+            EventHint(Subject.PENDING_POD, Action.GENERATED_CLAIMS),
+            EventHint(Subject.NODE, Action.ADD | Action.LABELS | Action.TAINTS),
+        )
+        self._reserved: dict[str, list[tuple[Json, Json | None]]] = {}
+        """By the uid of a pod: its claims, each with the allocation that is still to be written."""
+        self._written: dict[str, Json] = {}
+        """By the key of a claim: its allocation, until the informer shows it."""
+
+    def pre_enqueue(self, pod: PodInfo) -> str | None:
+        if not pod.spec.get("resourceClaims"):
+            return None
+        try:
+            resource_claims_of(pod, self.handle.listers.resource_claims)
+        except ClaimUnusable as error:
+            return str(error)
+        return None
+
+    def pre_filter(self, pod: PodInfo) -> PreFiltered:
+        if not pod.spec.get("resourceClaims"):
+            return None
+        try:
+            claims = resource_claims_of(pod, self.handle.listers.resource_claims)
+        except ClaimUnusable as error:
+            return self.reject(str(error), final=True)
+        if any(not is_reserved_for(pod, each) and len(consumers_of(each)) >= MOST_CONSUMERS for each in claims):
+            return self.reject("resourceclaim in use", final=True)
+
+        def check(node: NodeInfo) -> Rejection | None:
+            if not all(_is_reached(each, node) for each in claims):
+                return self.reject("resourceclaim not available on the node", final=True)
+            try:
+                self._allocate(claims, node)
+            except (CannotAllocate, SelectionFailed) as error:
+                return self.reject(str(error), final=True)
+            return None
+
+        return check if claims else None
+
+    def reserve(self, pod: PodInfo, node: NodeInfo) -> None:
+        """Raises CannotAllocate, SelectionFailed, ClaimUnusable."""
+        if not pod.spec.get("resourceClaims"):
+            return
+        claims = resource_claims_of(pod, self.handle.listers.resource_claims)
+        if claims:
+            self._reserved[pod.uid] = self._allocate(claims, node)
+
+    def unreserve(self, pod: PodInfo, node_name: str) -> None:
+        self._reserved.pop(pod.uid, None)
+
+    def has_pre_bind(self, pod: PodInfo) -> bool:
+        return pod.uid in self._reserved
+
+    async def pre_bind(self, pod: PodInfo, node_name: str) -> None:
+        """Raises StatusError, ConnectionFailed."""
+        for claim, allocation in self._reserved[pod.uid]:
+            await self._write(pod, claim, allocation)
+        del self._reserved[pod.uid]
+
+    async def _write(self, pod: PodInfo, claim: Json, allocation: Json | None) -> None:
+        """Write the allocation, if it is new, and that the pod uses it. Raises Conflict if the claim has changed."""
+        client = self.handle.client
+        assert client is not None
+        claims = client.for_resource(RESOURCE_CLAIMS, namespace=namespace_of(claim))
+        finalizers = metadata(claim).get("finalizers") or []
+        if allocation is not None and FINALIZER not in finalizers:
+            meta = {**metadata(claim), "finalizers": [*finalizers, FINALIZER]}
+            claim = await claims.update({**claim, "metadata": meta})
+        if is_reserved_for(pod, claim) and allocation is None:
+            return
+        consumer = {"resource": "pods", "name": pod.name, "uid": pod.uid}
+        status = {**(claim.get("status") or {}), "reservedFor": [*consumers_of(claim), consumer]}
+        await claims.update_status({**claim, "status": status | ({"allocation": allocation} if allocation else {})})
+        if allocation is not None:
+            self._written[f"{pod.namespace}/{name_of(claim)}"] = allocation
+
+    def _allocate(self, claims: Sequence[Json], node: NodeInfo) -> list[tuple[Json, Json | None]]:
+        """Return each claim with its new allocation; None for one that has been allocated."""
+        waiting = [each for each in claims if allocation_of(each) is None]
+        if not waiting:
+            return [(each, None) for each in claims]
+        listers = self.handle.listers
+        devices = devices_for(node, listers.resource_slices.list())
+        allocations = Allocator(devices, self._taken(), listers.device_classes).allocate(waiting)
+        new = {uid_of(claim): allocation for claim, allocation in zip(waiting, allocations, strict=True)}
+        return [(each, new.get(uid_of(each))) for each in claims]
+
+    def _taken(self) -> set[tuple[str, str, str]]:
+        """Return the devices that are allocated, or about to be."""
+        written = [allocation_of(each) for each in self.handle.listers.resource_claims.list()]
+        self._written = {key: each for key, each in self._written.items() if self._is_not_shown(key)}
+        coming = [allocation for reserved in self._reserved.values() for _, allocation in reserved]
+        return {
+            (each["driver"], each["pool"], each["device"])
+            for allocation in (*written, *self._written.values(), *coming)
+            if allocation is not None
+            for each in (allocation.get("devices") or {}).get("results") or ()
+            if not each.get("adminAccess")
+        }
+
+    def _is_not_shown(self, key: str) -> bool:
+        claim = self.handle.listers.resource_claims.get_by_key(key)
+        return claim is not None and allocation_of(claim) is None
+
+    def _may_help(self, pod: PodInfo, old: Json | None, new: Json | None) -> bool:
+        """Return whether it is one of the pod's claims, or one that gave its devices back."""
+        if new is None:
+            return True
+        given_back = old is not None and allocation_of(old) is not None and allocation_of(new) is None
+        names = {each.get("resourceClaimName") for each in pod.spec.get("resourceClaims") or ()}
+        names |= {each.get("resourceClaimName") for each in pod.status.get("resourceClaimStatuses") or ()}
+        return given_back or (namespace_of(new) == pod.namespace and name_of(new) in names)
+
+
+def _is_reached(claim: Json, node: NodeInfo) -> bool:
+    """Return whether what the claim has been given can be used on the node."""
+    selector = (allocation_of(claim) or {}).get("nodeSelector")
+    return selector is None or NodeSelector.read(selector).matches(node.node or {})

@@ -1,0 +1,62 @@
+"""The resource claims of a pod."""
+
+from __future__ import annotations
+
+from pilothouse.client.cache.indexer import Indexer
+from pilothouse.machinery.objects import Json, metadata
+from pilothouse.scheduler.cache.pod_info import PodInfo
+
+MOST_CONSUMERS = 256
+
+
+class ClaimUnusable(Exception):
+    """The pod can not be tried while it is so; the message says why."""
+
+
+def resource_claims_of(pod: PodInfo, claims: Indexer) -> list[Json]:
+    """Raises ClaimUnusable."""
+    found = []
+    for reference in pod.spec.get("resourceClaims") or ():
+        name = _claim_name(pod, reference)
+        if name is None:
+            continue  # it was found that no claim is needed
+        claim = claims.get_by_key(f"{pod.namespace}/{name}")
+        if claim is None:
+            raise ClaimUnusable(f'resourceclaim.resource.k8s.io "{name}" not found')
+        if metadata(claim).get("deletionTimestamp"):
+            raise ClaimUnusable(f'resourceclaim "{name}" is being deleted')
+        if reference.get("resourceClaimTemplateName") and not _is_for(pod, claim):
+            raise ClaimUnusable(
+                f"ResourceClaim {pod.namespace}/{name} was not created for pod {pod.key} (pod is not owner)"
+            )
+        found.append(claim)
+    return found
+
+
+def allocation_of(claim: Json) -> Json | None:
+    found: Json | None = (claim.get("status") or {}).get("allocation")
+    return found
+
+
+def consumers_of(claim: Json) -> list[Json]:
+    return list((claim.get("status") or {}).get("reservedFor") or ())
+
+
+def is_reserved_for(pod: PodInfo, claim: Json) -> bool:
+    return any(each.get("uid") == pod.uid for each in consumers_of(claim))
+
+
+def _claim_name(pod: PodInfo, reference: Json) -> str | None:
+    if name := reference.get("resourceClaimName"):
+        return str(name)
+    made = pod.status.get("resourceClaimStatuses") or ()
+    status = next((each for each in made if each["name"] == reference["name"]), None)
+    if status is None:
+        raise ClaimUnusable(f'pod "{pod.key}": ResourceClaim not created yet')
+    found: str | None = status.get("resourceClaimName")
+    return found
+
+
+def _is_for(pod: PodInfo, claim: Json) -> bool:
+    owners = metadata(claim).get("ownerReferences") or ()
+    return any(each.get("controller") and each["uid"] == pod.uid for each in owners)

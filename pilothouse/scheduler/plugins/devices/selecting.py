@@ -1,0 +1,73 @@
+"""Whether a device is of the kind that a request asks for: by expressions, and by taints that are tolerated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from pilothouse.machinery.bounded_cache import bounded_cache
+from pilothouse.machinery.cel.functions import quantities, semver
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.scheduling.tolerations import NO_EXECUTE, NO_SCHEDULE, untolerated
+from pilothouse.scheduler.plugins.devices.slices import Device
+
+_DEAREST = 10_000
+"""What an expression may cost. It is evaluated between requests, for each device: they wait for it."""
+
+
+class SelectionFailed(Exception):
+    """An expression can not say whether the device will do."""
+
+
+def is_selected(device: Device, selectors: Iterable[Json]) -> bool:
+    """Raises SelectionFailed."""
+    for selector in selectors:
+        expression = (selector.get("cel") or {}).get("expression") or ""
+        outcome = _program(expression).run(_variables(device), limit=_DEAREST)
+        if outcome.error is not None:
+            raise SelectionFailed(f"CEL expression {expression!r} failed for device {device.name}: {outcome.error}")
+        if outcome.value is not True:
+            return False
+    return True
+
+
+def is_tolerated(device: Device, tolerations: list[Json]) -> bool:
+    return next(untolerated(device.spec.get("taints") or (), tolerations, (NO_SCHEDULE, NO_EXECUTE)), None) is None
+
+
+@bounded_cache(entries=256, key_bytes=1024)
+def _program(expression: str) -> Any:
+    from pilothouse.machinery.cel.devices import compile_device_selector
+    from pilothouse.machinery.cel.environment import CompilationFailed
+    from pilothouse.machinery.cel.program import Program
+
+    try:
+        return Program(compile_device_selector(expression).program)
+    except CompilationFailed as error:
+        raise SelectionFailed(str(error)) from None
+
+
+def _variables(device: Device) -> dict[str, Any]:
+    attributes = _by_domain(device, {name: _attribute(value) for name, value in _parts(device, "attributes")})
+    sizes = {name: quantities.parse(str(value["value"])) for name, value in _parts(device, "capacity")}
+    shown = {"driver": device.driver, "attributes": attributes, "capacity": _by_domain(device, sizes)}
+    return {"device": shown, "device.attributes": attributes, "device.capacity": shown["capacity"]}
+
+
+def _parts(device: Device, kind: str) -> Iterable[tuple[str, Json]]:
+    return (device.spec.get(kind) or {}).items()
+
+
+def _attribute(value: Json) -> Any:
+    if "version" in value:
+        return semver.parse(value["version"])
+    return next(iter(value.values()), None)
+
+
+def _by_domain(device: Device, values: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """A name without a domain is of the driver's."""
+    sorted_out: dict[str, dict[str, Any]] = {device.driver: {}}
+    for name, value in values.items():
+        domain, slash, rest = name.partition("/")
+        sorted_out.setdefault(domain if slash else device.driver, {})[rest if slash else name] = value
+    return sorted_out
