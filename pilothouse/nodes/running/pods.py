@@ -16,14 +16,14 @@ from pilothouse.machinery.status_error import StatusError
 from pilothouse.nodes.behavior.behaviors import Behaviors
 from pilothouse.nodes.config import SimulationConfig
 from pilothouse.nodes.fleet.fleet import Fleet
-from pilothouse.nodes.fleet.node_object import address_of
+from pilothouse.nodes.fleet.node_object import address_of, cidr_of
 from pilothouse.nodes.pods.phase import ENDED
 from pilothouse.nodes.pods.restore import restore
 from pilothouse.nodes.running.agenda import Agenda
 from pilothouse.nodes.running.events import NodeEvents
 from pilothouse.nodes.running.pod_addresses import PodAddresses
 from pilothouse.nodes.running.record import Record
-from pilothouse.nodes.running.steps import POD, Steps, cidr_of
+from pilothouse.nodes.running.steps import POD, Steps
 from pilothouse.nodes.stages.stages import Stages
 
 logger = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, name_of, namespace_of, resource_version_of, uid_of
 from pilothouse.nodes.behavior.behaviors import Behaviors
 from pilothouse.nodes.config import SimulationConfig
-from pilothouse.nodes.fleet.node_object import address_of
+from pilothouse.nodes.fleet.node_object import address_of, cidr_of
 from pilothouse.nodes.pods.happenings import mount_failed
 from pilothouse.nodes.pods.machine import advance
 from pilothouse.nodes.pods.restore import restore
@@ -128,9 +128,3 @@ class Steps:
 
     def _pods_beside(self, pod: Json) -> ResourceClient:
         return self._client.for_resource(PODS, namespace=namespace_of(pod))
-
-
-def cidr_of(node: Json | None) -> str:
-    """Return the range of the node's pods; empty if it has none yet."""
-    cidr: str = ((node or {}).get("spec") or {}).get("podCIDR") or ""
-    return cidr
