@@ -11,7 +11,7 @@ from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.controllers.podautoscaler.config import AutoscalerConfig
 from pilothouse.controllers.podautoscaler.history import History
 from pilothouse.controllers.podautoscaler.limits import Wish, limit
-from pilothouse.controllers.podautoscaler.metric_sources import MetricSources, Proposal
+from pilothouse.controllers.podautoscaler.metric_sources import Proposal
 from pilothouse.controllers.podautoscaler.proposals import NoProposal, Proposals
 from pilothouse.controllers.podautoscaler.replica_calculator import Tolerances
 from pilothouse.controllers.podautoscaler.scale_target import ScaleTarget, ScaleTargets, ScaleUnavailable
@@ -59,7 +59,7 @@ class _Look:
 class Autoscaling:
     def __init__(
         self,
-        sources: MetricSources,
+        proposals: Proposals,
         targets: ScaleTargets,
         recorder: EventRecorder,
         config: AutoscalerConfig,
@@ -69,7 +69,7 @@ class Autoscaling:
         self._recorder = recorder
         self._config = config
         self._clock = clock
-        self._proposals = Proposals(sources, recorder)
+        self._proposals = proposals
         self._histories: dict[str, History] = {}
 
     def forget(self, key: str) -> None:
