@@ -6,6 +6,7 @@ A pod may go to a place if, with it there, no place has more than `maxSkew` pods
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Self
 
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.selectors.errors import InvalidSelector
@@ -14,7 +15,7 @@ from pilothouse.scheduler.cache.pod_info import PodInfo
 from pilothouse.scheduler.cluster_events import Action, EventHint, Subject
 from pilothouse.scheduler.diagnosis import Rejection
 from pilothouse.scheduler.plugins.handle import Handle
-from pilothouse.scheduler.plugins.interface import Plugin, PreFiltered
+from pilothouse.scheduler.plugins.interface import CountingFilter, Plugin, PreFiltered
 from pilothouse.scheduler.plugins.spread_constraints import (
     HARD,
     SOFT,
@@ -58,7 +59,7 @@ class PodTopologySpread(Plugin):
         return scores(pod, nodes, constraints, self.handle, all_labels_required=False)
 
 
-class _SpreadFilter:
+class _SpreadFilter(CountingFilter):
     """How many pods there are at each place, for each constraint."""
 
     def __init__(self, plugin: PodTopologySpread, pod: PodInfo, constraints: Sequence[SpreadConstraint]) -> None:
@@ -78,8 +79,8 @@ class _SpreadFilter:
                 return self._plugin.too_many
         return None
 
-    def copy(self) -> _SpreadFilter:
-        other = object.__new__(_SpreadFilter)
+    def copy(self) -> Self:
+        other = object.__new__(type(self))
         other.__dict__ |= self.__dict__
         other._counts = [dict(counts) for counts in self._counts]
         return other
