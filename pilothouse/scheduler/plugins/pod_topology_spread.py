@@ -26,6 +26,7 @@ from pilothouse.scheduler.plugins.spread_constraints import (
     required_affinity,
 )
 from pilothouse.scheduler.plugins.spread_scores import scores
+from pilothouse.scheduler.plugins.workload_selectors import WorkloadSelectors
 
 _REASON = "node(s) didn't match pod topology spread constraints"
 
@@ -40,6 +41,7 @@ class PodTopologySpread(Plugin):
             EventHint(Subject.PENDING_POD, Action.LABELS),
             EventHint(Subject.NODE, Action.ADD | Action.DELETE | Action.LABELS | Action.TAINTS, _may_be_a_place),
         )
+        self._selectors = WorkloadSelectors(handle.listers)
         self.too_many = self.reject(_REASON)
         self.no_label = self.reject(f"{_REASON} (missing required label)", final=True)
 
@@ -55,7 +57,7 @@ class PodTopologySpread(Plugin):
     def score(self, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Sequence[int] | None:
         if pod.spec.get("topologySpreadConstraints"):
             return scores(pod, nodes, own_constraints(pod, SOFT), self.handle, all_labels_required=True)
-        constraints = default_constraints(pod, self.handle.listers)
+        constraints = default_constraints(pod, self._selectors)
         return scores(pod, nodes, constraints, self.handle, all_labels_required=False)
 
 
