@@ -24,15 +24,22 @@ class SimulatedKubelet:
     """The files, for who serves and who asks. Those of the certificates must be there before either does."""
 
     directory: Path
-    authority: Path
+
+    @property
+    def ca_cert(self) -> Path:
+        return self.directory / "ca.crt"
+
+    @property
+    def ca_key(self) -> Path:
+        return self.directory / "ca.key"
 
     @property
     def serving_cert(self) -> Path:
-        return self.directory / "simulated-kubelet.crt"
+        return self.directory / "kubelet.crt"
 
     @property
     def serving_key(self) -> Path:
-        return self.directory / "simulated-kubelet.key"
+        return self.directory / "kubelet.key"
 
     @property
     def client_cert(self) -> Path:
@@ -44,7 +51,7 @@ class SimulatedKubelet:
 
     @property
     def _port_file(self) -> Path:
-        return self.directory / "simulated-kubelet.port"
+        return self.directory / "port"
 
     def publish(self, port: int) -> None:
         """Tells all who ask that the kubelets are served at this port."""
@@ -65,6 +72,6 @@ class SimulatedKubelet:
     @cached_property
     def tls(self) -> ssl.SSLContext:
         """How the API server connects. Raises OSError where the certificates are missing."""
-        context = verifying_context(file=str(self.authority))
+        context = verifying_context(file=str(self.ca_cert))
         context.load_cert_chain(self.client_cert, self.client_key)
         return context

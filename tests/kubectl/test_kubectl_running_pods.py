@@ -55,7 +55,8 @@ def test_logs_are_what_the_command_writes(pods: Kubectl) -> None:
 
 
 def test_logs_are_followed_until_the_pod_is_gone(pods: Kubectl) -> None:
-    pods("run", "short", "--image=busybox", "--overrides", '{"spec":{"nodeName":"node-1"}}', "--", "echo", "bye")
+    command = ("sh", "-c", "echo bye; sleep 3600")
+    pods("run", "short", "--image=busybox", "--overrides", '{"spec":{"nodeName":"node-1"}}', "--", *command)
     pods("wait", "--for=condition=Ready", "pod/short", "--timeout=20s")
     following = pods.start("logs", "-f", "short")
     assert following.stdout is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import io
 import tarfile
 
@@ -122,6 +123,18 @@ async def test_archives_do_not_leave_the_container_and_bad_ones_are_refused() ->
     code, _, problem = await box.run("tar", "xf", "-", stdin=b"no archive")
     assert code == 1
     assert problem.startswith("tar: corrupted archive")
+
+
+async def test_archives_are_not_inflated() -> None:
+    box = Box()
+    bomb = gzip.compress(archive(large=bytes(1 << 20)))
+    assert (await box.run("tar", "xzf", "-", "-C", "/tmp", stdin=bomb))[0] == 1
+    assert (await box.run("ls", "/tmp")) == (0, "", "")
+
+
+async def test_scripts_are_bounded() -> None:
+    code, _, problem = await Box().run("sh", "-c", "true;" * 20_000)
+    assert (code, problem) == (126, "sh: argument list too long\n")
 
 
 async def test_space_is_bounded_and_given_back() -> None:

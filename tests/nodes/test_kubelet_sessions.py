@@ -184,8 +184,9 @@ async def test_who_does_not_show_the_right_certificate_is_refused(api: API) -> N
     answer = await api.request("GET", "/api/v1/nodes/node-1/proxy/healthz")
     assert (answer.status, answer.body) == (200, b"ok")
     pki = Path(api.ca).parent
-    port = (pki / "simulated-kubelet.port").read_text()
-    trust = ssl.create_default_context(cafile=api.ca)
+    kubelets = pki.parent / "simulated-kubelets"
+    port = (kubelets / "port").read_text()
+    trust = ssl.create_default_context(cafile=kubelets / "ca.crt")
     trust.load_cert_chain(pki / "admin.crt", pki / "admin.key")
     async with (
         aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=trust)) as stranger,

@@ -66,10 +66,6 @@ class SpdyConnection:
         self._used = asyncio.get_running_loop().time()
         self._idle_timer: asyncio.TimerHandle | None = None
 
-    @property
-    def is_closed(self) -> bool:
-        return self._is_closed
-
     async def run(self, *, idle_seconds: float = IDLE_SECONDS) -> None:
         """Receives until the other end goes, breaks the protocol, or neither end has sent anything for long."""
         self._close_when_idle(idle_seconds)

@@ -1,4 +1,7 @@
-"""The certificates with which this server and its simulated kubelets know each other."""
+"""The certificates with which this server and its simulated kubelets know each other.
+
+They have a CA of their own: the server's may be somebody else's, who does not give its key away.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,11 @@ from pathlib import Path
 
 from pilothouse.apiserver.simulated_kubelet import CLIENT_NAME, HOST, SERVER_NAME, SimulatedKubelet
 from pilothouse.controlplane.certificates.names import ServingNames
-from pilothouse.controlplane.certificates.paths import CertificatePaths
 
 
 def simulated_kubelet(data_dir: Path) -> SimulatedKubelet:
     """Return where the files are, whether they are there or not."""
-    paths = CertificatePaths.under(data_dir)
-    return SimulatedKubelet(paths.directory, paths.ca_cert)
+    return SimulatedKubelet(data_dir / "simulated-kubelets")
 
 
 def ensure_kubelet_certificates(data_dir: Path) -> SimulatedKubelet:
@@ -20,8 +21,9 @@ def ensure_kubelet_certificates(data_dir: Path) -> SimulatedKubelet:
     from pilothouse.controlplane.certificates.issue import Profile
     from pilothouse.controlplane.certificates.keep import keep_authority, keep_certificate
 
-    paths, files = CertificatePaths.under(data_dir), simulated_kubelet(data_dir)
-    authority = keep_authority("kubernetes", paths.ca_cert, paths.ca_key)
+    files = simulated_kubelet(data_dir)
+    files.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    authority = keep_authority("simulated-kubelets", files.ca_cert, files.ca_key)
     names = ServingNames(frozenset({SERVER_NAME}), frozenset({HOST}))
     keep_certificate(Profile("simulated-kubelet", names=names), authority, files.serving_cert, files.serving_key)
     keep_certificate(Profile(CLIENT_NAME), authority, files.client_cert, files.client_key)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 import posixpath
 import tarfile
 from typing import Final
 
+from pilothouse.apiserver.beside_the_loop import by_size
+from pilothouse.controllers.in_turns import in_turns
 from pilothouse.nodes.containers.files import FileProblem, Files
 from pilothouse.nodes.containers.process import Process
 
@@ -47,7 +48,7 @@ def _read(process: Process) -> tuple[str, str, list[str]]:
 
 
 async def _extract(process: Process, data: bytes, base: str) -> int:
-    for member, contents in await asyncio.to_thread(_members, data):
+    async for member, contents in in_turns(await by_size(len(data), _members, data)):
         path = posixpath.normpath(posixpath.join(base, member.name.lstrip("/")))
         files = process.container.files
         if member.isdir():
@@ -59,9 +60,14 @@ async def _extract(process: Process, data: bytes, base: str) -> int:
 
 
 def _members(data: bytes) -> list[tuple[tarfile.TarInfo, bytes | None]]:
-    with tarfile.open(fileobj=io.BytesIO(data)) as archive:
-        read = ((member, archive.extractfile(member) if member.isfile() else None) for member in archive)
-        return [(member, None if file is None else file.read()) for member, file in read]
+    """Return the files with their contents, and the directories. What is compressed or sparse could become anything."""
+    found: list[tuple[tarfile.TarInfo, bytes | None]] = []
+    with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
+        for member in archive:
+            plain = member.isfile() and not member.issparse() and member.size <= len(data)
+            file = archive.extractfile(member) if plain else None
+            found.append((member, None if file is None else file.read()))
+    return found
 
 
 async def _create(process: Process, base: str, names: list[str]) -> int:
@@ -73,7 +79,7 @@ async def _create(process: Process, base: str, names: list[str]) -> int:
         for each in files.walk(path):
             shown = posixpath.join(name, posixpath.relpath(each, path)) if each != path else name
             chosen.append((shown.lstrip("/"), _contents(files, each)))
-    await process.stdout.write(await asyncio.to_thread(_archive, chosen))
+    await process.stdout.write(await by_size(sum(len(contents or b"") for _, contents in chosen), _archive, chosen))
     return 2 if code else 0
 
 

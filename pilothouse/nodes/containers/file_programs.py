@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Final
 
+from pilothouse.apiserver.beside_the_loop import by_size
 from pilothouse.nodes.containers.archives import tar
 from pilothouse.nodes.containers.files import FileProblem
 from pilothouse.nodes.containers.process import Process, Program
@@ -125,24 +126,27 @@ async def _tee(process: Process) -> int:
     return 0
 
 
-async def _lines(process: Process) -> list[bytes]:
-    """Return the lines of the files that are named, or of the input. Raises FileProblem."""
+async def _text(process: Process) -> bytes:
+    """Return the contents of the files that are named, or the input. Raises FileProblem."""
     names = [each for each in _split(process)[1] if not each.isdigit()]
     if not names:
-        return (await process.read_all()).splitlines(keepends=True)
-    read = (process.container.files.read(process.path(name)) for name in names)
-    return b"".join(read).splitlines(keepends=True)
+        return await process.read_all()
+    return b"".join(process.container.files.read(process.path(name)) for name in names)
 
 
 async def _head_or_tail(process: Process) -> int:
     count = next(_numbers(process.arguments), 10)
     try:
-        lines = await _lines(process)
+        text = await _text(process)
     except FileProblem as problem:
         return await process.complain(problem)
-    chosen = lines[:count] if process.name == "head" else lines[max(0, len(lines) - count) :]
-    await process.stdout.write(b"".join(chosen))
+    await process.stdout.write(await by_size(len(text), _end_of, text, count, from_start=process.name == "head"))
     return 0
+
+
+def _end_of(text: bytes, count: int, *, from_start: bool) -> bytes:
+    lines = text.splitlines(keepends=True)
+    return b"".join(lines[:count] if from_start else lines[max(0, len(lines) - count) :])
 
 
 def _numbers(arguments: list[str]) -> Iterator[int]:
@@ -152,20 +156,29 @@ def _numbers(arguments: list[str]) -> Iterator[int]:
 
 async def _wc(process: Process) -> int:
     try:
-        lines = await _lines(process)
+        text = await _text(process)
     except FileProblem as problem:
         return await process.complain(problem)
-    counts = {"l": len(lines), "w": sum(len(each.split()) for each in lines), "c": sum(map(len, lines))}
+    counts = await by_size(len(text), _counts, text)
     chosen = [letter for letter in counts if letter in _split(process)[0]] or [*counts]
     await process.say(" ".join(str(counts[letter]) for letter in chosen) + "\n")
     return 0
 
 
+def _counts(text: bytes) -> dict[str, int]:
+    return {"l": text.count(b"\n"), "w": len(text.split()), "c": len(text)}
+
+
 async def _grep(process: Process) -> int:
     wanted = next((each for each in process.arguments if not each.startswith("-")), "").encode()
-    found = [line for line in (await process.read_all()).splitlines() if wanted in line]
-    await process.stdout.write(b"".join(line + b"\n" for line in found))
+    text = await process.read_all()
+    found = await by_size(len(text), _lines_with, text, wanted)
+    await process.stdout.write(found)
     return 0 if found else 1
+
+
+def _lines_with(text: bytes, wanted: bytes) -> bytes:
+    return b"".join(line + b"\n" for line in text.splitlines() if wanted in line)
 
 
 FILE_PROGRAMS: Final[dict[str, Program]] = {

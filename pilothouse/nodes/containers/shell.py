@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from dataclasses import field, replace
 from typing import Final
@@ -14,6 +15,8 @@ from pilothouse.nodes.containers.words import BadSyntax, Sign, words
 
 SHELLS: Final = frozenset({"sh", "bash", "ash", "dash"})
 NOT_FOUND: Final = 127
+NOT_RUNNABLE: Final = 126
+_MAX_SCRIPT: Final = 64 * 1024
 _REDIRECTIONS: Final = (">", "1>", ">>", "<", "2>")
 _TO_ERRORS: Final = (">&2", "1>&2")
 _ENDS: Final = (";", "\n", "&", "&&", "||")
@@ -84,6 +87,9 @@ class Shell:
 
     async def run(self, script: str) -> int:
         """Return the exit code of the last command."""
+        if len(script) > _MAX_SCRIPT:
+            await self._process.complain("argument list too long")
+            return NOT_RUNNABLE
         try:
             await self._run_list(words(script, self._lookup))
         except BadSyntax as problem:
@@ -104,6 +110,7 @@ class Shell:
             skipped = (before == "&&" and self.code != 0) or (before == "||" and self.code == 0)
             if any(command.words or command.redirections for command in pipeline) and not skipped:
                 self.code = await self._run_pipeline(pipeline)
+                await asyncio.sleep(0)  # a script may be long
 
     async def _run_pipeline(self, pipeline: list[_Command]) -> int:
         stdin, code = self._process.stdin, 0

@@ -18,7 +18,7 @@ async def serve_kubelets(host: Host, files: SimulatedKubelet) -> None:
 
     Raises OSError or ValueError where the certificates are not usable.
     """
-    tls = TlsFiles(KeyPair(files.serving_cert, files.serving_key), client_cas=(files.authority,))
+    tls = TlsFiles(KeyPair(files.serving_cert, files.serving_key), client_cas=(files.ca_cert,))
     serving = await asyncio.to_thread(SecureServing, SecureServingInfo(tls, HOST, 0, disable_http2_serving=True))
     server = Server(KubeletRoutes(host), [serving.endpoint])
     await server.start()

@@ -17,6 +17,8 @@ from pilothouse.nodes.kubelet.log_text import LogLine, log_lines
 
 _TEXT: Final = [(b"content-type", b"text/plain")]
 _ALL: Final = "All"
+_SECOND: Final = 1.0
+"""Statuses tell times in whole seconds: a container that has ended may have written until the next one."""
 _WAITING: Final = {
     "ErrImagePull": "image can't be pulled",
     "ImagePullBackOff": "trying and failing to pull image",
@@ -134,7 +136,7 @@ class _Reading:
                 return
 
     async def _pieces(self) -> AsyncIterator[bytes]:
-        now = self.run.ended or time.time()
+        now = time.time() if self.run.ended is None else self.run.ended + _SECOND
         written = [line for line in self.lines if self.run.began + line.after <= now]
         chosen = [*filter(self._is_wanted, written)]
         if self.options.tail is not None:

@@ -26,9 +26,7 @@ class KnownPods:
         self._gone = gone
         self._waiting: dict[str, set[asyncio.Future[None]]] = {}
         informer.add_indexers({_NODE_INDEX: _node})
-        informer.add_event_handler(
-            ResourceEventHandlerFuncs(update=lambda _, pod: self._changed(pod), delete=self._deleted)
-        )
+        informer.add_event_handler(ResourceEventHandlerFuncs(update=self._updated, delete=self._deleted))
 
     def get(self, namespace: str, name: str) -> Json | None:
         return self._indexer.get_by_key(f"{namespace}/{name}")
@@ -51,6 +49,11 @@ class KnownPods:
             waiting.discard(told)
             if not waiting and self._waiting.get(f"{namespace}/{name}") is waiting:
                 del self._waiting[f"{namespace}/{name}"]
+
+    def _updated(self, old: Json, new: Json) -> None:
+        if uid_of(old) != uid_of(new):
+            self._gone(uid_of(old))
+        self._changed(new)
 
     def _changed(self, pod: Json) -> None:
         for told in self._waiting.get(f"{namespace_of(pod)}/{name_of(pod)}", ()):

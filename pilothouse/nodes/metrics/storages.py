@@ -21,6 +21,7 @@ from pilothouse.apiserver.registry.table import NAME, Column
 from pilothouse.apiserver.simulated_kubelet import HOST, SERVER_NAME, SimulatedKubelet
 from pilothouse.apiserver.storage.interface import Entry
 from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
+from pilothouse.controllers.in_turns import in_turns
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.names import GroupResource, GroupVersionKind
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
@@ -54,8 +55,11 @@ class MeasuredObjects:
         path = f"{self._path}/{ctx.namespace}" if ctx.namespace else self._path
         found = sorted(await self._ask(path), key=lambda each: (namespace_of(each), name_of(each)))
         matches = predicate(options)
-        objects = [StoredObject(Entry("", self._codec.encode(each), 0, 0), self._codec) for each in found]
+        objects = [self._shown(each) async for each in in_turns(found)]
         return ListResult([each for each in objects if matches is None or matches(each)], revision=0)
+
+    def _shown(self, obj: Json) -> StoredObject:
+        return StoredObject(Entry("", self._codec.encode(obj), 0, 0), self._codec)
 
     async def _ask(self, path: str) -> Objects:
         """Raises ServiceUnavailable while nobody simulates."""

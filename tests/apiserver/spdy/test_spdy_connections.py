@@ -16,7 +16,7 @@ PATIENCE = 5.0
 
 
 @asynccontextmanager
-async def two_ends(**running: float) -> AsyncIterator[tuple[SpdyConnection, asyncio.Queue[SpdyStream]]]:
+async def two_ends() -> AsyncIterator[tuple[SpdyConnection, asyncio.Queue[SpdyStream]]]:
     """A client, and the streams that its server has taken."""
     taken: asyncio.Queue[SpdyStream] = asyncio.Queue()
 
@@ -28,7 +28,7 @@ async def two_ends(**running: float) -> AsyncIterator[tuple[SpdyConnection, asyn
     here, there = socket.socketpair()
     client = SpdyConnection(*await asyncio.open_connection(sock=here), serves=False)
     server = SpdyConnection(*await asyncio.open_connection(sock=there), serves=True, accept=take)
-    tasks = [asyncio.create_task(client.run()), asyncio.create_task(server.run(**running))]
+    tasks = [asyncio.create_task(client.run()), asyncio.create_task(server.run())]
     try:
         async with asyncio.timeout(PATIENCE):
             yield client, taken
@@ -108,7 +108,7 @@ async def test_who_does_not_read_holds_up_who_writes() -> None:
 
         writing = asyncio.create_task(write())
         other = await taken.get()
-        await asyncio.wait((writing,), timeout=0.2)
+        await asyncio.wait((writing,), timeout=0.1)
         assert written < 8 * 1024 * 1024
         assert len(await read_all(other)) == 256 * 65536
         await writing
@@ -142,17 +142,46 @@ async def test_a_stream_that_was_taken_can_be_read_though_the_other_end_has_gone
         assert await read_all(await creating) == b"all there is"
 
 
+@asynccontextmanager
+async def raw_client(**running: float) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """The client's side of a connection that a server's end reads."""
+    here, there = socket.socketpair()
+    reader, writer = await asyncio.open_connection(sock=here)
+    server = SpdyConnection(*await asyncio.open_connection(sock=there), serves=True)
+    task = asyncio.create_task(server.run(**running))
+    try:
+        async with asyncio.timeout(PATIENCE):
+            yield reader, writer
+    finally:
+        writer.close()
+        await task
+
+
 async def test_an_idle_connection_is_closed() -> None:
-    async with two_ends(idle_seconds=0.05) as (client, _):
-        stream = await client.create_stream(named("data"))
-        assert await stream.read() == b""
+    async with raw_client(idle_seconds=0.02) as (reader, _):
+        assert await reader.read() == bytes.fromhex("80030007 00000008 00000000 00000000")
 
 
-async def test_pings_are_answered_and_keep_a_connection_alive() -> None:
-    async with two_ends(idle_seconds=0.1) as (client, taken):
-        pinging = asyncio.create_task(client.ping_every(0.02))
-        stream = await client.create_stream(named("data"))
-        await asyncio.wait((pinging,), timeout=0.3)
-        await stream.write(b"x")
-        assert await (await taken.get()).read() == b"x"
-        pinging.cancel()
+async def test_pings_are_answered_but_not_answers_to_pings() -> None:
+    async with raw_client() as (reader, writer):
+        own, theirs = bytes.fromhex("80030006 00000004 00000003"), bytes.fromhex("80030006 00000004 00000002")
+        writer.write(theirs + own)
+        assert await reader.readexactly(12) == own
+
+
+async def test_who_breaks_the_protocol_is_left() -> None:
+    async with raw_client() as (reader, writer):
+        writer.write(bytes.fromhex("80030001 00ffffff"))
+        assert await reader.read() == bytes.fromhex("80030007 00000008 00000000 00000001")
+
+
+async def test_pings_are_sent_as_long_as_the_connection_is_open() -> None:
+    here, there = socket.socketpair()
+    reader, writer = await asyncio.open_connection(sock=here)
+    client = SpdyConnection(*await asyncio.open_connection(sock=there), serves=False)
+    pinging = asyncio.create_task(client.ping_every(0.01))
+    async with asyncio.timeout(PATIENCE):
+        assert (await reader.readexactly(24))[8:] == bytes.fromhex("00000001 80030006 00000004 00000003")
+        client.close()
+        await pinging
+    writer.close()
