@@ -35,7 +35,7 @@ class Box:
 
     async def run(self, *words: str, stdin: bytes = b"") -> tuple[int, str, str]:
         out, errors = Kept(), Kept()
-        container = self.containers.enter(POD, SPEC)
+        container = self.containers.enter(POD, SPEC, {})
         code = await run_command(Process([*words], container, Given(stdin), out, errors, self._sleep))
         return code, out.data.decode(), errors.data.decode()
 
@@ -109,7 +109,7 @@ async def test_archives_are_unpacked_and_made_as_kubectl_cp_asks() -> None:
     assert (await box.run("ls", "/tmp/new"))[1] == "a\nb\n"
     out = Kept()
     process = Process(
-        ["tar", "cf", "-", "/tmp/new"], box.containers.enter(POD, SPEC), Given(b""), out, out, asyncio.sleep
+        ["tar", "cf", "-", "/tmp/new"], box.containers.enter(POD, SPEC, {}), Given(b""), out, out, asyncio.sleep
     )
     assert await run_command(process) == 0
     with tarfile.open(fileobj=io.BytesIO(out.data)) as made:
@@ -139,7 +139,7 @@ async def test_scripts_are_bounded() -> None:
 
 async def test_space_is_bounded_and_given_back() -> None:
     box = Box()
-    files = box.containers.enter(POD, SPEC).files
+    files = box.containers.enter(POD, SPEC, {}).files
     files.write("/tmp/large", b"x" * (CONTAINER_SPACE // 2))
     with pytest.raises(FileProblem, match="No space left on device"):
         files.write("/tmp/larger", b"x" * (CONTAINER_SPACE // 2))

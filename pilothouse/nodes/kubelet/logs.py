@@ -84,7 +84,7 @@ async def log_of(host: Host, pod: Json, spec: Json, options: LogOptions) -> Asyn
     run = _run_of(pod, container, options)
     if isinstance(run, str):
         return run
-    lines = await log_lines(pod, spec, host.behavior(pod, container).logs)
+    lines = await log_lines(pod, spec, host.behavior(pod, container).logs, await host.objects_for(pod, spec))
     return _Reading(host, pod, container, options, run, lines).read()
 
 
