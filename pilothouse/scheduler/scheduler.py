@@ -11,8 +11,7 @@ import logging
 from collections.abc import Coroutine
 from typing import Any
 
-from pilothouse.client.rest.errors import ConnectionFailed
-from pilothouse.machinery.status_error import StatusError
+from pilothouse.machinery.status_error import PilothouseError
 from pilothouse.scheduler.cache.node_info import NodeInfo
 from pilothouse.scheduler.cache.pod_info import PodInfo
 from pilothouse.scheduler.cluster_events import POD_DELETED
@@ -135,7 +134,9 @@ class Scheduler:
             outcome = self._preemption.make_room(queued.pod, found)
             nominated = outcome.nominated
             if outcome.message:
-                found.post_filter_message = f"no new claims to deallocate, {outcome.message}"
+                has_claims = bool(queued.pod.spec.get("resourceClaims"))
+                about_claims = "still not schedulable" if has_claims else "no new claims to deallocate"
+                found.post_filter_message = f"{about_claims}, {outcome.message}"
         self._fail(queued, UNSCHEDULABLE, str(error), nominated=nominated, rejected_by=found.plugins)
 
     def _fail(
@@ -161,7 +162,7 @@ class Scheduler:
         try:
             async with self._writes:
                 await self._writer.set_unscheduled(pod, reason, message, nominated)
-        except (StatusError, ConnectionFailed) as error:
+        except PilothouseError as error:
             logger.debug("can not write the status of pod %s: %s", pod.key, error)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:

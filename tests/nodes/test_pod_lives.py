@@ -266,6 +266,20 @@ def test_a_resize_is_done_at_once_or_never() -> None:
     assert life.container()["restartCount"] == 0
 
 
+def test_a_container_whose_policy_says_so_is_restarted_for_a_resize_once() -> None:
+    policy = [{"resourceName": "cpu", "restartPolicy": "NotRequired"}]
+    policy.append({"resourceName": "memory", "restartPolicy": "RestartContainer"})
+    small = {"requests": {"cpu": "100m", "memory": "1Gi"}}
+    life = Life(pod(container("app", resources=small, resizePolicy=policy)))
+    life.pass_time()
+    _resize(life, {"requests": {"cpu": "200m", "memory": "1Gi"}})
+    assert life.container()["restartCount"] == 0
+    larger = {"requests": {"cpu": "200m", "memory": "2Gi"}}
+    _resize(life, larger)
+    assert (life.container()["restartCount"], life.container()["resources"]) == (1, larger)
+    assert life.condition("Ready")["status"] == "True"
+
+
 def _resize(life: Life, resources: Json) -> None:
     life.pod["spec"]["containers"][0]["resources"] = resources
     life.pod["metadata"]["generation"] += 1

@@ -134,3 +134,36 @@ async def test_a_pod_of_another_scheduler_is_left_alone(client: Client) -> None:
     assert name_of(theirs) == "theirs"
     assert not theirs["spec"].get("nodeName")
     assert not scheduled(theirs)
+
+
+async def test_where_others_could_schedule_too_only_the_holder_of_the_lease_does(tmp_path: Path) -> None:
+    async with whole_server(tmp_path, scheduler=True, leader_elect=True, authorization_mode="RBAC") as server:
+        client = server.client(in_process=True)
+        await add_node(client, "node-1")
+        await add_pod(client, "web")
+        assert await until_bound(client, "web") == "node-1"
+        leases = client.resource("coordination.k8s.io/v1", "leases", namespace="kube-system")
+        assert (await leases.get("kube-scheduler"))["spec"]["holderIdentity"]
+
+
+async def test_a_server_that_does_not_schedule_leaves_it_to_others(tmp_path: Path) -> None:
+    async with whole_server(tmp_path, scheduler=False, leader_elect=True) as server:
+        client = server.client(in_process=True)
+        await add_node(client, "node-1")
+        await add_pod(client, "web")
+        leases = client.resource("coordination.k8s.io/v1", "leases", namespace="kube-system")
+        assert "kube-scheduler" not in {name_of(each) for each in (await leases.list())["items"]}
+        assert not (await client.resource("v1", "pods", namespace="default").get("web"))["spec"].get("nodeName")
+
+
+async def test_a_pod_that_somebody_else_bound_meanwhile_stays_where_it_is(client: Client) -> None:
+    await add_node(client, "node-1", cpu="1")
+    await add_pod(client, "web", cpu="2")
+    await until(client, "pods", "web", lambda pod: scheduled(pod).get("reason") == "Unschedulable")
+    pods = client.resource("v1", "pods", namespace="default")
+    target = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "web"}, "target": {"name": "elsewhere"}}
+    await pods.create(target, name="web", subresource="binding")
+    await add_node(client, "node-2", cpu="8")
+    await add_pod(client, "next", cpu="2")
+    assert await until_bound(client, "next") == "node-2"
+    assert (await pods.get("web"))["spec"]["nodeName"] == "elsewhere"

@@ -42,6 +42,7 @@ class Queue:
         queued = self.queue.pop()
         assert queued is not None
         self.queue.add_rejected(queued, plugins)
+        self.clock.advance(0.1)
 
 
 async def test_the_pod_of_greater_priority_is_first_and_then_the_one_that_waited_longer() -> None:
@@ -104,6 +105,22 @@ async def test_those_that_were_never_rejected_come_before_those_that_back_off() 
     assert [queue.pop(), queue.pop()] == ["new", "rejected"]
 
 
+async def test_a_pod_that_was_rejected_often_is_not_tried_all_the_time() -> None:
+    queue = Queue()
+    queue.add("a")
+    for _ in range(5):
+        queue.reject(FIT)
+        queue.clock.advance(10)
+        queue.queue.move_all(POD_DELETED, pod("other", on="n"))
+    queue.reject(FIT)
+    queue.queue.move_all(POD_DELETED, pod("other", on="n"))
+    assert queue.pop() == ""
+    waiting = asyncio.create_task(queue.queue.wait())
+    queue.clock.advance(1)
+    await waiting
+    assert queue.pop() == "a"
+
+
 async def test_after_an_error_a_pod_waits_longer_each_time() -> None:
     queue = Queue()
     queue.add("a")
@@ -111,7 +128,7 @@ async def test_after_an_error_a_pod_waits_longer_each_time() -> None:
         queue.reject()
         queue.clock.advance(seconds - 0.5)
         assert queue.pop() == ""
-        queue.clock.advance(0.5)
+        queue.clock.advance(0.4)
 
 
 async def test_a_gated_pod_is_tried_when_its_gates_are_gone_and_not_before() -> None:

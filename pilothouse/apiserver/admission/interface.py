@@ -65,7 +65,7 @@ class Annotate(Protocol):
     def __call__(self, key: str, value: str, level: str = METADATA) -> None: ...
 
 
-def _unheard(key: str, value: str, level: str = METADATA) -> None:
+def unheard(key: str, value: str, level: str = METADATA) -> None:
     """Annotates nothing: for requests that no audit log hears of."""
 
 
@@ -99,7 +99,7 @@ class Attributes:
     options: Json | None = None
     dry_run: bool = False
     warn: Callable[[str], None] = lambda _: None
-    annotate: Annotate = _unheard
+    annotate: Annotate = unheard
     equivalents: EquivalentResources = NO_EQUIVALENTS
     """The other versions in which the object could have come, and how it gets there."""
     weight: Weight = field(default_factory=Weight)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pilothouse.apiserver.admission.chain import AdmissionChain
 from pilothouse.apiserver.admission.equivalents import EquivalentResources
-from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.apiserver.admission.interface import Attributes, Operation, unheard
 from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.endpoints.fieldmanager.manager import FieldManager
 from pilothouse.apiserver.endpoints.groups import ServedResource
@@ -66,7 +66,7 @@ class RequestScope:
             options=options,
             dry_run=dry_run,
             warn=request.warnings.append,
-            annotate=request.annotate,
+            annotate=request.annotate if request.audit is not None else unheard,
             equivalents=self.equivalents,
             weight=request.weight,
             deadline=request.deadline,

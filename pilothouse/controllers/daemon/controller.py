@@ -91,12 +91,12 @@ class _DaemonSetController:
             raise TryAgain(str(error)) from error
 
     async def _update(self, daemon_set: Json, key: str) -> Requeue | None:
+        is_ready = self._expectations.are_met(key)  # before the pods are read: they then show all that was expected
         revisions, pods = DaemonRevisions(self._context.client, daemon_set), await self._claimed(PODS, daemon_set)
         known = await self._claimed(CONTROLLER_REVISIONS, daemon_set)
         self._pacing.looked(key, max(len(pods), len(self._nodes.indexer)))
         current, old = await revisions.current_and_old(known, pods)
         view, failure = self._view(daemon_set, current, pods), None
-        is_ready = self._expectations.are_met(key)
         if is_ready:
             try:
                 view = await self._act(view, current)
@@ -115,15 +115,18 @@ class _DaemonSetController:
         plan = plan_placement(view, lambda node: self._may_replace(daemon_set, node))
         for event in plan.told:
             self._recorder.event(daemon_set, *event)
-        view = await self._carried_out(plan, view, current)
+        has_acted = await self._carry_out(plan, view)
         if is_rolling(daemon_set) and self._expectations.are_met(key):
-            view = await self._carried_out(plan_update(view), view, current)
-        return view
+            view = await self._refreshed(view, current) if has_acted else view
+            has_acted = await self._carry_out(plan_update(view), view)
+        return await self._refreshed(view, current) if has_acted else view
 
-    async def _carried_out(self, plan: Plan, view: DaemonView, current: Json) -> DaemonView:
-        if not plan.nodes and not plan.pods:
-            return view
+    async def _carry_out(self, plan: Plan, view: DaemonView) -> bool:
+        """Return whether there was anything to do. Raises StatusError."""
         await self._control.carry_out(plan, view.daemon_set, view.digest)
+        return bool(plan.nodes or plan.pods)
+
+    async def _refreshed(self, view: DaemonView, current: Json) -> DaemonView:
         return self._view(view.daemon_set, current, await self._claimed(PODS, view.daemon_set))
 
     def _view(self, daemon_set: Json, current: Json, pods: list[Json]) -> DaemonView:

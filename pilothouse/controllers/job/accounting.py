@@ -28,33 +28,43 @@ from pilothouse.controllers.workloads.pod_state import is_deleted
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, uid_of
 
+_OUTCOMES = ("succeeded", "failed")
 MAX_UNCOUNTED = 500
 """So that the status stays small, and no job keeps the others waiting."""
 
 
 @dataclass(slots=True)
 class Accounts:
+    uncounted: dict[str, dict[str, None]]
+    """By outcome, the pods that are to be counted when their finalizer is gone, in the order of the status."""
     to_release: list[Json] = field(default_factory=list)
     """Pods that are written down and may go."""
     succeeded_indexes: set[int] = field(default_factory=set)
     changed: bool = False
-    full: bool = False
-    """Whether there are more pods than one sync counts."""
+
+    @property
+    def full(self) -> bool:
+        """Whether there may be more pods than one sync counts."""
+        return len(self.succeeded_indexes) + sum(map(len, self.uncounted.values())) >= MAX_UNCOUNTED
+
+    def add(self, outcome: str, uid: str) -> None:
+        if uid not in self.uncounted[outcome]:
+            self.uncounted[outcome][uid] = None
+            self.changed = True
 
 
 def write_down(state: SyncState) -> Accounts:
     """Put the pods that ended into the status, and return them with whether the status has changed."""
-    accounts = Accounts()
+    accounts = Accounts({outcome: dict.fromkeys(state.uncounted(outcome)) for outcome in _OUTCOMES})
     pods = sorted(state.pods, key=_by_index) if is_indexed(state.job) else state.pods
     for pod in filter(state.is_pending, pods):
         if not _may_go(state, pod):
             continue
         accounts.to_release.append(pod)
         _write_down_pod(state, accounts, pod)
-        uncounted = len(state.uncounted("succeeded")) + len(state.uncounted("failed"))
-        if len(accounts.succeeded_indexes) + uncounted >= MAX_UNCOUNTED:
-            accounts.full = True
+        if accounts.full:
             break
+    state.status["uncountedTerminatedPods"] = {name: [*uids] for name, uids in accounts.uncounted.items() if uids}
     if is_indexed(state.job):
         _write_down_indexes(state, accounts)
     return accounts
@@ -63,7 +73,7 @@ def write_down(state: SyncState) -> Accounts:
 def count_released(status: Json, pending: Iterable[str]) -> bool:
     """Count the pods that were written down and are let go. Return whether there were any."""
     pending, changed, uncounted = set(pending), False, status["uncountedTerminatedPods"]
-    for outcome in ("succeeded", "failed"):
+    for outcome in _OUTCOMES:
         before = uncounted.get(outcome) or []
         kept = [uid for uid in before if uid in pending]
         if len(kept) != len(before):
@@ -93,7 +103,7 @@ def announce_end(state: SyncState) -> bool:
 
 def enact_end(state: SyncState) -> bool:
     """Say in the status that the job has ended, unless pods still terminate or are to be counted. Return whether."""
-    waiting = any(map(state.uncounted, ("succeeded", "failed"))) or state.terminating > 0
+    waiting = any(map(state.uncounted, _OUTCOMES)) or state.terminating > 0
     if state.finished is None or waiting:
         return False
     ensure_condition(state.status, state.finished)
@@ -113,17 +123,17 @@ def _may_go(state: SyncState, pod: Json) -> bool:
 
 
 def _write_down_pod(state: SyncState, accounts: Accounts, pod: Json) -> None:
-    uid, failed = uid_of(pod), state.uncounted("failed")
-    if has_succeeded(pod) and uid not in failed:
-        if is_indexed(state.job):
-            index = valid_index(pod, state.job["spec"]["completions"])
-            if index is not None and index not in state.counted_indexes:
-                accounts.succeeded_indexes.add(index)
-                accounts.changed = True
-        else:
-            accounts.changed |= _add_uncounted(state, "succeeded", uid)
+    uid = uid_of(pod)
+    if has_succeeded(pod) and uid not in accounts.uncounted["failed"]:
+        if not is_indexed(state.job):
+            accounts.add("succeeded", uid)
+            return
+        index = valid_index(pod, state.job["spec"]["completions"])
+        if index is not None and index not in state.counted_indexes:
+            accounts.succeeded_indexes.add(index)
+            accounts.changed = True
     elif _counts_as_failed(state, pod):
-        accounts.changed |= _add_uncounted(state, "failed", uid)
+        accounts.add("failed", uid)
 
 
 def _counts_as_failed(state: SyncState, pod: Json) -> bool:
@@ -132,14 +142,6 @@ def _counts_as_failed(state: SyncState, pod: Json) -> bool:
     if not (job_failed or has_failed(pod, state.job)) or not state.has_valid_index(pod):
         return False
     return match_failure(state.job, pod).counts
-
-
-def _add_uncounted(state: SyncState, outcome: str, uid: str) -> bool:
-    uncounted = state.uncounted(outcome)
-    if uid in uncounted:
-        return False
-    state.status["uncountedTerminatedPods"][outcome] = [*uncounted, uid]
-    return True
 
 
 def _write_down_indexes(state: SyncState, accounts: Accounts) -> None:

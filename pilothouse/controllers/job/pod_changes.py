@@ -73,7 +73,7 @@ class PodChanges:
         except SlowStartError as error:
             logger.debug("%s: %d pods failed, %d were not tried", key, failures, count - attempts)
             self._expectations.creation_observed(key, failures + count - attempts)
-            return error
+            return error.error if isinstance(error.error, Exception) else error
         finally:
             state.active += attempts - failures
 

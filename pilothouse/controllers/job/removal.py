@@ -33,7 +33,8 @@ def pods_to_remove(job: Json, active: Sequence[Json], at_least: int) -> list[Jso
 def _one_of_each_index(pods: Iterable[Json], completions: int) -> _Progress:
     remove, keep = list[Json](), list[Json]()
     for index, of_index in groupby(sorted(pods, key=_order), key=lambda pod: valid_index(pod, completions)):
-        *others, last = sorted(of_index, key=_progress)
+        same = [*of_index]
+        *others, last = sorted(same, key=_progress) if len(same) > 1 else same
         remove += others
         (remove if index is None else keep).append(last)
     return _Progress(remove, keep)

@@ -21,7 +21,7 @@ from pilothouse.controllers.job.pods import (
     valid_index,
 )
 from pilothouse.controllers.job.spec import is_indexed, limits_each_index
-from pilothouse.controllers.workloads.pod_state import is_active, is_ready, is_terminating
+from pilothouse.controllers.workloads.pod_state import has_ended, is_active, is_ready, is_terminating
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, uid_of
 
@@ -80,6 +80,7 @@ def look_at(job: Json, pods: list[Json], *, released: frozenset[str], backoff: B
     """Return the state of a job whose status is to be changed, which the caller has copied."""
     status = job["status"]
     status["uncountedTerminatedPods"] = dict(status.get("uncountedTerminatedPods") or {})
+    pods = [pod for pod in pods if not has_ended(pod) or is_tracked(pod)]  # the others are counted and let go
     active = list(filter(is_active, pods))
     state = SyncState(
         job=job,

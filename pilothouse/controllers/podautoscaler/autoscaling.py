@@ -72,9 +72,6 @@ class Autoscaling:
         self._proposals = Proposals(sources, recorder)
         self._histories: dict[str, History] = {}
 
-    def know(self, key: str) -> None:
-        self._histories.setdefault(key, History())
-
     def forget(self, key: str) -> None:
         self._histories.pop(key, None)
         self._proposals.forget(key)

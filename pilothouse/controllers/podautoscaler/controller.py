@@ -66,7 +66,6 @@ class _HorizontalController:
 
     def _enqueue(self, autoscaler: Json) -> None:
         """Whatever happens, each is looked at once in a period."""
-        self._autoscaling.know(meta_namespace_key(autoscaler))
         self._queue.add_after(meta_namespace_key(autoscaler), self._period)
 
     async def _sync(self, key: str) -> Requeue | None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
 from pilothouse.client.rest.resource import ResourceClient
+from pilothouse.client.rest.response_errors import has_no_status
 from pilothouse.client.rest_mapper import NoMatch, RESTMapper
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import Conflict
+from pilothouse.machinery.errors import Conflict, NotFound
 from pilothouse.machinery.names import GroupKind, GroupVersion
 from pilothouse.machinery.objects import Json, name_of, namespace_of
 from pilothouse.machinery.status_error import PilothouseError, StatusError
@@ -79,4 +80,6 @@ class ScaleTargets:
         try:
             return ScaleTarget(resource, await resource.get(reference["name"], subresource="scale"))
         except _FAILURES as error:
+            if isinstance(error, NotFound) and has_no_status(error):
+                self._mapper.reset()  # what serves the kind has changed
             raise ScaleUnavailable(str(error)) from None

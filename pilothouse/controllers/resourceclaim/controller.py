@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
 from pilothouse.client.cache.keys import last_known_state, meta_namespace_key
-from pilothouse.client.controller.runner import Controller
+from pilothouse.client.controller.runner import Controller, TryAgain
 from pilothouse.client.events.event import WARNING, EventSource
 from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.controllers.context import ControllerContext
@@ -21,7 +21,7 @@ from pilothouse.controllers.resourceclaim.pod_syncs import (
 )
 from pilothouse.controllers.resourceclaim.pods import claim_keys, is_done, owning_pod, template_keys
 from pilothouse.controllers.resources import PODS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
-from pilothouse.machinery.errors import NotFound
+from pilothouse.machinery.errors import Conflict, NotFound
 from pilothouse.machinery.objects import Json, metadata
 
 _NAME = "resource_claim"
@@ -112,6 +112,8 @@ class _ResourceClaims:
                 await self._pod_syncs.sync(obj)
         except NotFound:
             return
+        except Conflict as error:
+            raise TryAgain(str(error)) from None
         except ClaimNotPossible as why:
             self._recorder.event(obj, WARNING, "FailedResourceClaimCreation", str(why))
             raise

@@ -6,6 +6,7 @@ import logging
 import os
 from dataclasses import fields, replace
 
+from pilothouse.controllers.descriptors import enabled
 from pilothouse.controlplane.options.authentication import AuthenticationOptions
 from pilothouse.controlplane.options.authorization import ALWAYS_ALLOW, NOT_WITH_CONFIG, AuthorizationOptions
 from pilothouse.controlplane.options.options import Options
@@ -51,7 +52,10 @@ def complete(options: Options) -> CompletedOptions:
         misc=replace(options.misc, service_cluster_ip_range=ranges),
         generic=replace(options.generic, advertise_address=_advertise_address(options)),
         controllers=replace(
-            options.controllers, leader_elect=_leader_elect(options), controllers=_controllers(options)
+            options.controllers,
+            leader_elect=_leader_elect(options),
+            controllers=_controllers(options),
+            scheduler=_scheduler(options),
         ),
     )
 
@@ -82,6 +86,12 @@ def _controllers(options: Options) -> tuple[str, ...]:
     """The flag is kube-controller-manager's as well, and the controllers are in here."""
     collector = () if options.generic.enable_garbage_collector else ("-garbage-collector-controller",)
     return (*collector, *options.controllers.controllers)
+
+
+def _scheduler(options: Options) -> bool:
+    """Where no controller runs nothing moves but what clients move, unless a flag says otherwise."""
+    chosen = options.controllers
+    return chosen.scheduler if "scheduler" in options.given else bool(enabled(chosen.controllers))
 
 
 def _leader_elect(options: Options) -> bool:

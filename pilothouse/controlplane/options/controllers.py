@@ -25,7 +25,10 @@ class ControllerOptions:
         f" stands for but foo. There are: {', '.join(each.name for each in CONTROLLERS)}.",
     )
     scheduler: bool = flag(
-        "scheduler", BOOL, True, "Find nodes for pods, as kube-scheduler does. It begins with the first node."
+        "scheduler",
+        BOOL,
+        True,
+        "Find nodes for pods, as kube-scheduler does, from the first node on. By default not where no controller runs.",
     )
     cluster_signing_cert_file: str = flag(
         "cluster-signing-cert-file",

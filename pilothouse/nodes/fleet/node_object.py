@@ -63,6 +63,12 @@ def address_of(node: Json) -> str:
     return found
 
 
+def cidr_of(node: Json | None) -> str:
+    """Return the range of the addresses of the node's pods; empty if it has none yet."""
+    cidr: str = ((node or {}).get("spec") or {}).get("podCIDR") or ""
+    return cidr
+
+
 def node_status(
     node: Json, address: str, behavior: NodeBehavior, config: SimulationConfig, now: float, *, heartbeat: bool = False
 ) -> Json:

@@ -70,6 +70,10 @@ def killing(container: Container) -> Iterator[Happening]:
     yield Happening(NORMAL, "Killing", f"Stopping container {container.name}", container.field_path)
 
 
+def killed_for_resize(container: Container) -> Iterator[Happening]:
+    yield Happening(NORMAL, "Killing", f"Container {container.name} resize requires restart", container.field_path)
+
+
 def probe_failed(container: Container, probe: str) -> Iterator[Happening]:
     message = f"{probe.capitalize()} probe failed: simulated failure"
     yield Happening(WARNING, "Unhealthy", message, container.field_path)

@@ -12,7 +12,7 @@ from pilothouse.nodes.pods import resize
 from pilothouse.nodes.pods.containers import EPHEMERAL, INIT, MAIN, SIDECAR, Container, containers_of
 from pilothouse.nodes.pods.ends import KILLED, SIGTERM, is_finite, reason_of
 from pilothouse.nodes.pods.happenings import Happening
-from pilothouse.nodes.pods.one_container import Moment, step, terminated
+from pilothouse.nodes.pods.one_container import Moment, restarted_for_resize, step, terminated
 from pilothouse.nodes.pods.phase import ENDED, FAILED, has_ended, has_failed, is_initialized, phase_of
 from pilothouse.nodes.pods.state import (
     CONTAINER_CREATING,
@@ -89,12 +89,15 @@ class _Turn:
 
     def _go_on(self) -> None:
         """Containers may follow each other at the same moment, if nothing takes any time."""
+        is_resized = resize.is_resized(self._pod) and not resize.infeasible(self._pod, self._world.allocatable)
         for container in self._containers:
             state = self._states[container.name]
             if state.stage == WAITING and not state.since:
                 if not self._may_start(container):
                     continue
                 state = replace(state, since=self._now)
+            if is_resized and state.runs and resize.requires_restart(self._pod, container, state.restarts):
+                state = restarted_for_resize(self._moment, container, state)
             self._states[container.name] = step(self._moment, container, state)
 
     def _may_start(self, container: Container) -> bool:

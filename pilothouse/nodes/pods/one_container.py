@@ -9,7 +9,7 @@ from pilothouse.machinery.objects import Json
 from pilothouse.nodes.behavior.model import READINESS
 from pilothouse.nodes.pods import happenings as told
 from pilothouse.nodes.pods.containers import INIT, Container, restarts_after
-from pilothouse.nodes.pods.ends import crash_back_off, next_end, ready_at, started_at
+from pilothouse.nodes.pods.ends import crash_back_off, next_end, ready_at, reason_of, started_at
 from pilothouse.nodes.pods.happenings import Happening
 from pilothouse.nodes.pods.state import (
     CRASH_LOOP_BACK_OFF,
@@ -65,6 +65,12 @@ def terminated(state: ContainerState, exit_code: int, reason: str, now: float) -
         ended=ended,
         last=state.last,
     )
+
+
+def restarted_for_resize(moment: Moment, container: Container, state: ContainerState) -> ContainerState:
+    """Return a container that was ended and started again, because it could not be resized while it ran."""
+    moment.tell(told.killed_for_resize(container))
+    return _restart(moment, container, terminated(state, 0, reason_of(0), moment.now))
 
 
 def _wait(moment: Moment, container: Container, state: ContainerState) -> ContainerState:

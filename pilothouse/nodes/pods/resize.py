@@ -9,11 +9,12 @@ import orjson
 from pilothouse.client.events.event import NORMAL, WARNING
 from pilothouse.machinery.objects import Json, metadata
 from pilothouse.machinery.quantity import Quantity, parse_quantity
-from pilothouse.nodes.pods.containers import MAIN, SIDECAR, containers_of
+from pilothouse.nodes.pods.containers import MAIN, SIDECAR, Container, containers_of
 from pilothouse.nodes.pods.happenings import Happening
 
 PENDING = "PodResizePending"
 _RESIZABLE = ("cpu", "memory")
+_LISTS = ("initContainerStatuses", "containerStatuses")
 
 
 def is_resized(pod: Json) -> bool:
@@ -21,11 +22,27 @@ def is_resized(pod: Json) -> bool:
     status: Json = pod.get("status") or {}
     if metadata(pod).get("generation") == status.get("observedGeneration") and not _is_pending(status):
         return False
-    lists = ("initContainerStatuses", "containerStatuses")
-    known = {each["name"]: each.get("resources") for name in lists for each in status.get(name) or ()}
+    known = {each["name"]: each.get("resources") for name in _LISTS for each in status.get(name) or ()}
     return any(
         known.get(each.name) is not None and known[each.name] != shown_resources(each.spec)
         for each in containers_of(pod)
+    )
+
+
+def requires_restart(pod: Json, container: Container, restarts: int) -> bool:
+    """Whether what has changed can not be changed while the container runs. One that was restarted for it has been
+    restarted more often than the stored status says."""
+    policies = {
+        each.get("resourceName"): each.get("restartPolicy") for each in container.spec.get("resizePolicy") or ()
+    }
+    stored = stored_status(pod, container.name)
+    if "RestartContainer" not in policies.values() or stored is None or stored.get("restartCount") != restarts:
+        return False
+    old, new = stored.get("resources") or {}, shown_resources(container.spec)
+    return any(
+        policies.get(name) == "RestartContainer" and (old.get(part) or {}).get(name) != (new.get(part) or {}).get(name)
+        for part in ("requests", "limits")
+        for name in _RESIZABLE
     )
 
 
@@ -52,6 +69,12 @@ def tell(pod: Json, problem: str) -> Iterator[Happening]:
     else:
         yield Happening(NORMAL, "ResizeStarted", f"Pod resize started: {_summary(pod)}")
         yield Happening(NORMAL, "ResizeCompleted", f"Pod resize completed: {_summary(pod)}")
+
+
+def stored_status(pod: Json, name: str) -> Json | None:
+    """Return what the stored status says about a container, if it says anything."""
+    status: Json = pod.get("status") or {}
+    return next((each for kind in _LISTS for each in status.get(kind) or () if each["name"] == name), None)
 
 
 def _requested(pod: Json, name: str) -> Quantity:

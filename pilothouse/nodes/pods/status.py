@@ -14,7 +14,7 @@ from pilothouse.nodes.pods.conditions import conditions_of
 from pilothouse.nodes.pods.containers import EPHEMERAL, INIT, MAIN, SIDECAR, Container, containers_of
 from pilothouse.nodes.pods.phase import ENDED, PENDING, phase_of
 from pilothouse.nodes.pods.resize import PENDING as RESIZE_PENDING
-from pilothouse.nodes.pods.resize import shown_resources
+from pilothouse.nodes.pods.resize import shown_resources, stored_status
 from pilothouse.nodes.pods.state import RUNNING, WAITING, ContainerState, PodState, Termination
 
 _LISTS = {
@@ -147,17 +147,12 @@ def _terminated(pod: Json, container: Container, ended: Termination) -> Json:
 
 def _resources(pod: Json, container: Container, state: PodState) -> Json:
     """A container keeps what it has while it can not have what it asks for."""
-    if state.resize_problem and (stored := _stored_status(pod, container.name)) is not None:
+    if state.resize_problem and (stored := stored_status(pod, container.name)) is not None:
         return {name: stored[name] for name in ("resources", "allocatedResources") if name in stored}
     shown: Json = {"resources": shown_resources(container.spec)}
     if requests := (container.spec.get("resources") or {}).get("requests"):
         shown["allocatedResources"] = requests
     return shown
-
-
-def _stored_status(pod: Json, name: str) -> Json | None:
-    status: Json = pod.get("status") or {}
-    return next((each for kind in _LISTS for each in status.get(kind) or () if each["name"] == name), None)
 
 
 def _mount(mount: Json) -> Json:

@@ -1,49 +1,39 @@
-"""Follows the pods on simulated nodes, and writes what becomes of them."""
+"""Follows the pods on simulated nodes, and has them looked at when something happens to them or is due."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import suppress
-from functools import partial
 
 from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
 from pilothouse.client.cache.keys import deletion_handling_key, meta_namespace_key
 from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
-from pilothouse.client.rest.options import DeleteOptions
-from pilothouse.client.rest.resource import ResourceClient
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.resources import PODS
 from pilothouse.machinery.errors import Conflict, NotFound
-from pilothouse.machinery.objects import Json, name_of, namespace_of, resource_version_of, uid_of
+from pilothouse.machinery.objects import Json, resource_version_of, uid_of
 from pilothouse.machinery.status_error import StatusError
 from pilothouse.nodes.behavior.behaviors import Behaviors
 from pilothouse.nodes.config import SimulationConfig
 from pilothouse.nodes.fleet.fleet import Fleet
-from pilothouse.nodes.fleet.node_object import address_of
-from pilothouse.nodes.pods.happenings import mount_failed
-from pilothouse.nodes.pods.machine import advance
+from pilothouse.nodes.fleet.node_object import address_of, cidr_of
 from pilothouse.nodes.pods.phase import ENDED
 from pilothouse.nodes.pods.restore import restore
-from pilothouse.nodes.pods.status import Addresses, new_status
-from pilothouse.nodes.pods.world import World
 from pilothouse.nodes.running.agenda import Agenda
 from pilothouse.nodes.running.events import NodeEvents
 from pilothouse.nodes.running.pod_addresses import PodAddresses
-from pilothouse.nodes.running.prerequisites import Prerequisites
 from pilothouse.nodes.running.record import Record
+from pilothouse.nodes.running.steps import POD, Steps
 from pilothouse.nodes.stages.stages import Stages
 
 logger = logging.getLogger(__name__)
 
-POD = "Pod"
 _AGAIN, _SOON = 1.0, 0.01
-_LONGEST_MOUNT_RETRY = 5.0
 
 
 class Pods:
     _records: dict[str, Record]  # the pods that have not ended, by namespace and name
-    _on: dict[str, set[str]]  # their keys, by node
+    _on: dict[str, set[str]]  # their keys, by node; every node that is known has an entry
 
     def __init__(
         self,
@@ -54,13 +44,12 @@ class Pods:
         stages: Stages,
         events: NodeEvents,
     ) -> None:
-        self._config, self._behaviors, self._fleet, self._stages = config, behaviors, fleet, stages
-        self._events = events
-        self._clock, self._client = context.clock, context.client
+        self._behaviors, self._fleet, self._stages = behaviors, fleet, stages
+        self._clock, self._writers = context.clock, config.writers
         self._informer = context.informer(PODS)
         self._agenda = Agenda(context.clock)
-        self._prerequisites = Prerequisites(context.client, context.clock)
         self._addresses = PodAddresses()
+        self._steps = Steps(context, config, behaviors, stages, events, self._addresses)
         self._records, self._on = {}, {}
 
     async def run(self) -> None:
@@ -73,8 +62,18 @@ class Pods:
         registration = self._informer.add_event_handler(handler)
         await registration.wait_synced()  # or else an address might be given away that a pod has
         async with asyncio.TaskGroup() as tasks:
-            for _ in range(self._config.writers):
+            for _ in range(self._writers):
                 tasks.create_task(self._work())
+
+    def addresses_for(self, key: str, node: str, *, host_network: bool) -> list[str]:
+        """Return the addresses of a pod, which it gets now if it has none."""
+        if host_network:
+            return self._fleet.addresses_of(node)
+        record = self._records.get(key)
+        if record is None:
+            return []
+        record.address = record.address or self._addresses.take(cidr_of(self._fleet.nodes.get(node)))
+        return [record.address] if record.address else []
 
     def _seen(self, pod: Json) -> None:
         node = (pod.get("spec") or {}).get("nodeName") or ""
@@ -102,7 +101,8 @@ class Pods:
         if record.state.phase in ENDED and not record.must_be_removed and not self._stages.drive(POD):
             return
         record.is_cleared = record.state.has_sandbox
-        record.address = self._addresses.mark(cidr, pod) if (cidr := self._cidr(node)) else ""
+        cidr = cidr_of(self._fleet.nodes[node])
+        record.address = self._addresses.mark(cidr, pod) if cidr else ""
         self._records[key] = record
         self._on.setdefault(node, set()).add(key)
         self._agenda.add(key)
@@ -116,7 +116,7 @@ class Pods:
             self._agenda.forget(key)
             self._stages.forget(POD, key)
             self._on[record.node].discard(key)
-            self._addresses.give_back(self._cidr(record.node), record.address)
+            self._addresses.give_back(cidr_of(self._fleet.nodes.get(record.node)), record.address)
 
     def _node_changed(self, name: str) -> None:
         if name not in self._fleet.nodes:
@@ -136,134 +136,51 @@ class Pods:
         for key in self._records:
             self._agenda.add(key)
 
-    def _cidr(self, node: str) -> str:
-        return ((self._fleet.nodes.get(node) or {}).get("spec") or {}).get("podCIDR") or ""
-
     async def _work(self) -> None:
         while True:
             await asyncio.sleep(0)  # many pods may be looked at without anything to wait for
             key = await self._agenda.take()
             record = self._records.get(key)
-            if record is None or not self._can_run(record):
+            if record is None or (node := self._node_of(record)) is None:
                 continue
             if record.is_busy:
                 record.heard.add("")
-                continue
-            await self._look_at(key, record)
+            else:
+                await self._look_at(key, record, node)
 
-    def _can_run(self, record: Record) -> bool:
+    def _node_of(self, record: Record) -> Json | None:
         """A node that is gone does nothing, and one that has no addresses yet gets them soon."""
         node = self._fleet.nodes.get(record.node)
-        has_addresses = node is not None and bool(address_of(node) and self._cidr(record.node))
-        return has_addresses and self._fleet.is_alive(record.node)
+        if node is None or not address_of(node) or not cidr_of(node):
+            return None
+        return node if self._fleet.is_alive(record.node) else None
 
-    async def _look_at(self, key: str, record: Record) -> None:
+    async def _look_at(self, key: str, record: Record, node: Json) -> None:
         record.is_busy = True
         try:
-            await self._go_on(key, record)
-        except NotFound:
-            self._forget(key)  # the informer brings another pod of this name, if there is one
-        except Conflict:
-            await self._read_again(key, record)
+            again = await self._go_on(key, record, node)
         except (StatusError, ConnectionFailed, InvalidResponse) as error:
             logger.warning("pod %s could not be written: %s", key, error)
-            self._agenda.add(key, self._clock.wall() + _AGAIN)
+            again = self._clock.wall() + _AGAIN
         finally:
             record.is_busy = False
-        if record.heard - {record.written}:
-            self._agenda.add(key)
+        if self._records.get(key) is record:
+            if again is not None:
+                self._agenda.add(key, again)
+            if record.heard - {record.written}:
+                self._agenda.add(key)
         record.heard.clear()
 
-    async def _read_again(self, key: str, record: Record) -> None:
-        """Somebody else has written the pod, and the cache does not have that yet."""
-        with suppress(StatusError, ConnectionFailed, InvalidResponse):
-            pod = await self._pods_beside(record.pod).get(name_of(record.pod))
-            if uid_of(pod) == uid_of(record.pod):
-                record.take(pod)
-        self._agenda.add(key, self._clock.wall() + _SOON)
-
-    async def _go_on(self, key: str, record: Record) -> None:
-        if self._stages.drive(POD):
-            await self._follow_stages(key, record)
-            return
-        if record.follows_stages:
-            record.state, record.follows_stages = restore(record.pod, self._clock.wall()), False
-        await self._clear(key, record)
-        step = advance(record.pod, record.state, self._world(record), self._clock.wall())
-        record.state = step.state
-        await self._write(record)
-        for happening in step.happenings:
-            self._events.tell(record.pod, record.node, happening)
-        if step.due is not None:
-            self._agenda.add(key, step.due)
-        elif step.has_ended:
-            await self._end(key, record)
-
-    async def _follow_stages(self, key: str, record: Record) -> None:
-        record.follows_stages = True
-        pending = self._stages.next(POD, key, record.pod)
-        if pending is None:
-            return
-        if pending.due <= self._clock.wall():
-            answer = await self._stages.play(POD, key, record.pod, self._pods_beside(record.pod))
-            record.written = resource_version_of(answer)
-            record.take(answer)
-            self._agenda.add(key)
-        else:
-            self._agenda.add(key, pending.due)
-
-    def addresses_for(self, key: str, node: str, *, host_network: bool) -> list[str]:
-        """Return the addresses of a pod, which it gets now if it has none."""
-        if host_network:
-            return self._fleet.addresses_of(node)
-        record = self._records.get(key)
-        if record is None:
-            return []
-        record.address = record.address or self._addresses.take(self._cidr(node))
-        return [record.address] if record.address else []
-
-    async def _clear(self, key: str, record: Record) -> None:
-        """See whether all is there that the pod can not start without; if not, again after a while."""
-        if record.is_cleared or record.is_deleting:
-            return
-        record.obstacle = await self._prerequisites.obstacle(record.pod)
-        record.is_cleared = record.obstacle is None
-        if record.obstacle is not None:
-            if not record.obstacle.container:
-                for happening in mount_failed(record.obstacle.message):
-                    self._events.tell(record.pod, record.node, happening)
-            record.tries += 1
-            wait = min(0.25 * 2 ** min(record.tries, 10), _LONGEST_MOUNT_RETRY)
-            self._agenda.add(key, self._clock.wall() + wait)
-
-    def _world(self, record: Record) -> World:
-        pod, status = record.pod, self._fleet.nodes[record.node].get("status") or {}
-        allocatable = status.get("allocatable") or {}
-        behavior = partial(self._behaviors.of_container, pod)
-        return World(self._config, behavior, uid_of(pod), record.obstacle, allocatable)
-
-    async def _write(self, record: Record) -> None:
-        """A whole status is written, not a patch: nobody else writes it at the same time, and it costs less."""
-        pod = record.pod
-        status = new_status(pod, record.state, self._addresses_of(record), self._clock.wall())
-        if status is not None:
-            answer = await self._pods_beside(pod).update_status({**pod, "status": status})
-            record.written = resource_version_of(answer)
-            record.take(answer)
-
-    def _pods_beside(self, pod: Json) -> ResourceClient:
-        return self._client.for_resource(PODS, namespace=namespace_of(pod))
-
-    def _addresses_of(self, record: Record) -> Addresses:
-        host = address_of(self._fleet.nodes[record.node])
-        if (record.pod.get("spec") or {}).get("hostNetwork"):
-            return Addresses((host,), (host,))
-        if record.state.has_sandbox and not record.address:
-            record.address = self._addresses.take(self._cidr(record.node))
-        return Addresses((host,), (record.address,) if record.address else ())
-
-    async def _end(self, key: str, record: Record) -> None:
-        if record.must_be_removed:
-            options = DeleteOptions(grace_period_seconds=0, uid=uid_of(record.pod))
-            await self._pods_beside(record.pod).delete(name_of(record.pod), options)
-        self._forget(key)
+    async def _go_on(self, key: str, record: Record, node: Json) -> float | None:
+        """Return when to look at the pod again."""
+        try:
+            outcome = await self._steps.go_on(key, record, node)
+        except NotFound:
+            self._forget(key)  # the informer brings another pod of this name, if there is one
+            return None
+        except Conflict:
+            await self._steps.read_again(record)
+            return self._clock.wall() + _SOON
+        if outcome.is_over:
+            self._forget(key)
+        return outcome.again

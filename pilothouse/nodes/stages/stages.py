@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Callable
+from dataclasses import replace
 
 from pilothouse.client.events.event import WARNING
 from pilothouse.client.rest.options import DeleteOptions, PatchType
@@ -19,6 +20,9 @@ logger = logging.getLogger(__name__)
 
 _TYPES = {"json": PatchType.JSON, "merge": PatchType.MERGE, "strategic": PatchType.STRATEGIC}
 
+_PAUSE = 1.0
+"""A stage that follows itself waits so long at least: it would keep the server busy for ever."""
+
 Tell = Callable[[Json, str, str, str], None]
 """Records an event: about what, its type, reason and message."""
 
@@ -27,19 +31,22 @@ Tell = Callable[[Json, str, str, str], None]
 class Pending:
     stage: Stage
     due: float
-    played: str = ""
-    """The version that came of playing it, which is the same as before for a stage that changed nothing."""
+    version: str
+    """Of the object for which it was chosen."""
+    is_played: bool = False
+    """Whether it has changed nothing: it is not played again before something else changes the object."""
 
 
 class Stages:
     _pending: dict[tuple[str, str], Pending]  # by kind, and the object's key
+    _last: dict[tuple[str, str], tuple[str, float]]  # the stage that was played last, and when
 
     def __init__(self, around: Surroundings, seed: int, tell: Tell) -> None:
         self._around, self._tell = around, tell
         self._functions = functions(around)
         self._chance = random.Random(seed)
         self._read: dict[str, Stage] = {}
-        self._pending = {}
+        self._pending, self._last = {}, {}
         self.on_change: list[Callable[[], None]] = []
 
     def set(self, obj: Json) -> None:
@@ -62,18 +69,19 @@ class Stages:
         return any(stage.kind == kind for stage in self._read.values())
 
     def next(self, kind: str, key: str, obj: Json) -> Pending | None:
-        """Return the stage whose turn it is; one that was chosen stays so while it matches."""
+        """Return the stage whose turn it is, chosen anew whenever the object has changed; one that is chosen again
+        has waited already."""
         pending = self._pending.get((kind, key))
-        version = resource_version_of(obj)
-        if pending is not None and pending.played == version:
+        if pending is not None and pending.version == resource_version_of(obj):
+            return None if pending.is_played else pending
+        chosen = self._choose(kind, key, obj)
+        if chosen is None:
+            self._pending.pop((kind, key), None)
             return None
-        if pending is None or pending.played or not pending.stage.matches(obj):
-            pending = self._choose(kind, obj)
-        if pending is None:
-            self.forget(kind, key)
-        else:
-            self._pending[kind, key] = pending
-        return pending
+        if pending is not None and pending.stage is chosen.stage and not pending.is_played:
+            chosen = replace(chosen, due=pending.due)
+        self._pending[kind, key] = chosen
+        return chosen
 
     async def play(self, kind: str, key: str, obj: Json, objects: ResourceClient) -> Json:
         """Do what the pending stage says, and return what came of it. Raises StatusError, ConnectionFailed."""
@@ -85,20 +93,27 @@ class Stages:
             stage = {"apiVersion": "kwok.x-k8s.io/v1alpha1", "kind": "Stage", "metadata": {"name": pending.stage.name}}
             self._refuse(stage, error)
             answer = obj
-        version = resource_version_of(answer)
-        self._pending[kind, key] = Pending(pending.stage, pending.due, version)
-        if version != resource_version_of(obj):
-            del self._pending[kind, key]
+        if resource_version_of(answer) == resource_version_of(obj):
+            self._pending[kind, key] = replace(pending, is_played=True)
+        else:
+            self._pending.pop((kind, key), None)
+            self._last[kind, key] = (pending.stage.name, self._around.now())
         return answer
 
     def forget(self, kind: str, key: str) -> None:
+        """The object is gone."""
         self._pending.pop((kind, key), None)
+        self._last.pop((kind, key), None)
 
-    def _choose(self, kind: str, obj: Json) -> Pending | None:
+    def _choose(self, kind: str, key: str, obj: Json) -> Pending | None:
         stages = [stage for stage in self._read.values() if stage.kind == kind]
         stage = choose(stages, obj, self._chance)
-        now = self._around.now()
-        return None if stage is None else Pending(stage, now + stage.wait_for(obj, now, self._chance))
+        now, version = self._around.now(), resource_version_of(obj)
+        if stage is None:
+            return None
+        due = now + stage.wait_for(obj, now, self._chance)
+        name, at = self._last.get((kind, key), ("", 0.0))
+        return Pending(stage, max(due, at + _PAUSE) if name == stage.name else due, version)
 
     async def _play(self, stage: Stage, obj: Json, objects: ResourceClient) -> Json:
         name = name_of(obj)

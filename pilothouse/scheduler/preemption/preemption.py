@@ -11,11 +11,10 @@ import logging
 import time
 from collections.abc import Sequence
 
-from pilothouse.client.rest.errors import ConnectionFailed
 from pilothouse.machinery.conditions import find_condition
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.status_error import StatusError
+from pilothouse.machinery.status_error import PilothouseError
 from pilothouse.scheduler.cache.node_info import NodeInfo
 from pilothouse.scheduler.cache.pod_info import PodInfo
 from pilothouse.scheduler.diagnosis import Diagnosis, FitError, Rejection
@@ -109,7 +108,7 @@ class Preemption:
             await self._clear_nominations(pod, victims.node_name)
             going = [victim for victim in victims.pods if not victim.is_terminating]
             await asyncio.gather(*(self._delete(victim, pod, victims.node_name) for victim in going))
-        except (StatusError, ConnectionFailed) as error:
+        except PilothouseError as error:
             logger.warning("can not make room for pod %s on %s: %s", pod.key, victims.node_name, error)
             self._handle.preempting.discard(pod.uid)
             self._queue.activate(pod.uid)

@@ -1,7 +1,7 @@
 """The pods that wait for a node, in four places:
 
               rejected            something changed that may help
-    active ────────────▶ unschedulable ────────────▶ back-off ──▶ active      (at once, if nobody else waits)
+    active ────────────▶ unschedulable ────────────▶ back-off ──▶ active      (sooner, if nobody else waits)
        ▲    an error                                     ▲
        │────────────────────────────────────────────────┘
     gated: among the unschedulable, but never tried, until no plugin objects
@@ -39,7 +39,7 @@ class SchedulingQueue:
         self._pre_enqueue, self._hints, self._clock = pre_enqueue, hints, clock
         self._back_off = back_off or BackOff()
         self._active = PodHeap(lambda queued: queued.order)
-        self._backing_off = PodHeap(lambda queued: (self._back_off.ends(queued), queued.order))
+        self._backing_off = PodHeap(lambda queued: (self._back_off.may_be_cut_short(queued), queued.order))
         self._after_errors = PodHeap(lambda queued: (self._back_off.ends(queued), queued.order))
         self._unschedulable: dict[str, QueuedPod] = {}
         self._timer: Timer | None = None
@@ -50,10 +50,13 @@ class SchedulingQueue:
         await self._has_some.wait()
 
     def pop(self) -> QueuedPod | None:
-        """Return the pod whose turn it is, or None. While nobody else waits, a back-off is cut short."""
-        queued = self._active.pop() or self._backing_off.pop()
+        """Return the pod whose turn it is, or None."""
+        queued = self._active.pop()
+        if queued is None and self._can_cut_back_off_short():
+            queued = self._backing_off.pop()
         if queued is None:
             self._has_some.clear()
+            self._set_timer()
         else:
             queued.attempts += 1
         return queued
@@ -150,16 +153,26 @@ class SchedulingQueue:
             (self._active if place is None else place).push(queued)
             self._has_some.set()
 
+    def _can_cut_back_off_short(self) -> bool:
+        first = self._backing_off.first()
+        return first is not None and self._back_off.may_be_cut_short(first) <= self._clock.now()
+
     def _set_timer(self) -> None:
-        """Wake up when the next pod that waits because of an error may be tried."""
-        first = self._after_errors.first()
-        if first is not None and self._timer is None:
-            wait = max(self._back_off.ends(first) - self._clock.now(), 0.0)
-            self._timer = self._clock.call_later(wait, self._end_back_offs)
+        """Wake up when the next pod may be tried that has to wait at least so long."""
+        waiting, failed = self._backing_off.first(), self._after_errors.first()
+        times = [self._back_off.may_be_cut_short(waiting)] if waiting else []
+        times += [self._back_off.ends(failed)] if failed else []
+        if times and self._timer is None:
+            self._timer = self._clock.call_later(max(min(times) - self._clock.now(), 0.0), self._end_back_offs)
 
     def _end_back_offs(self) -> None:
         self._timer = None
-        while (first := self._after_errors.first()) and self._back_off.ends(first) <= self._clock.now():
-            self._after_errors.remove(first.pod.uid)
-            self._enqueue(first)
-        self._set_timer()
+        now = self._clock.now()
+        for place in (self._backing_off, self._after_errors):
+            while (first := place.first()) and self._back_off.ends(first) <= now:
+                place.remove(first.pod.uid)
+                self._enqueue(first)
+        if self._can_cut_back_off_short():
+            self._has_some.set()
+        else:
+            self._set_timer()

@@ -7,12 +7,13 @@ the next look at either goes on from there.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 
 from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
 from pilothouse.client.cache.keys import meta_namespace_key
 from pilothouse.client.cache.shared_informer import wait_for_cache_sync
 from pilothouse.client.controller.enqueue import enqueue_keys
-from pilothouse.client.controller.runner import Controller
+from pilothouse.client.controller.runner import Controller, TryAgain
 from pilothouse.client.events.event import EventSource
 from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.client.wait import until
@@ -35,6 +36,7 @@ from pilothouse.controllers.volume.persistentvolume.fields import (
 from pilothouse.controllers.volume.persistentvolume.provisioning import Provisioning
 from pilothouse.controllers.volume.persistentvolume.store import Claims, Volumes
 from pilothouse.controllers.volume.persistentvolume.volumes import VolumeSyncs
+from pilothouse.machinery.errors import Conflict, NotFound
 from pilothouse.machinery.objects import Json, name_of
 
 
@@ -84,7 +86,7 @@ class _Binder:
         claim = self._informed_claims.indexer.get_by_key(key)
         if claim is not None:
             if self._claims.keep(claim):
-                await self._claim_syncs.sync(claim)
+                await _unless_outdated(self._claim_syncs.sync(claim))
         elif (gone := self._claims.forget(key)) is not None and (volume := gone["spec"].get("volumeName")):
             self._volume_queue.add(volume)
 
@@ -95,7 +97,7 @@ class _Binder:
             if gone is not None and claim_ref(gone):
                 self._claim_queue.add(claim_key_of(gone))
         elif self._volumes.keep(volume):
-            await self._volume_syncs.sync(volume)
+            await _unless_outdated(self._volume_syncs.sync(volume))
             self._hasten_claims(volume)
 
     def _hasten_claims(self, before: Json) -> None:
@@ -118,3 +120,13 @@ class _Binder:
         for volume in self._informed_volumes.indexer.list():
             if phase_of(volume) != "Bound":
                 self._volume_queue.add(name_of(volume))
+
+
+async def _unless_outdated(sync: Awaitable[None]) -> None:
+    """What others have changed or deleted meanwhile is looked at again, when the news of that come. Raises TryAgain."""
+    try:
+        await sync
+    except Conflict as error:
+        raise TryAgain(str(error)) from None
+    except NotFound:
+        return

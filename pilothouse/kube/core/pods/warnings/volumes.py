@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from pilothouse.kube.core.pods.warnings.containers import fractional
 from pilothouse.machinery.dataclass import dataclass
@@ -37,6 +37,8 @@ class _File:
 
 def volume_warnings(volumes: Sequence[Json], path: Path) -> Iterator[str]:
     for position, volume in enumerate(volumes):
+        if _DEPRECATED.keys().isdisjoint(volume):
+            continue
         for name, message in _DEPRECATED.items():
             source = volume.get(name)
             if source is None:
@@ -90,7 +92,9 @@ def _projected(source: Json) -> list[_File]:
     return []
 
 
-def _overlaps(volume: str, described: str, files: Iterable[_File]) -> Iterator[str]:
+def _overlaps(volume: str, described: str, files: Sequence[_File]) -> Iterator[str]:
+    if len(files) < 2:
+        return
     earlier: list[_File] = []
     for given in files:
         file = _File(given.path.rstrip("/"), given.source)

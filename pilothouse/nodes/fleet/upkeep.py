@@ -1,0 +1,76 @@
+"""Makes the objects of simulated nodes say what kubelets would have made them say."""
+
+from __future__ import annotations
+
+from pilothouse.client.rest.options import PatchType
+from pilothouse.controllers.context import ControllerContext
+from pilothouse.controllers.resources import NODES
+from pilothouse.machinery.objects import Json, name_of
+from pilothouse.nodes.behavior.behaviors import Behaviors
+from pilothouse.nodes.config import SimulationConfig
+from pilothouse.nodes.fleet.node_addresses import NodeAddresses
+from pilothouse.nodes.fleet.node_object import NOT_READY_TAINT, cidr_of, labels_to_add, new_node, node_status
+
+
+class Upkeep:
+    """Its functions raise StatusError, ConnectionFailed, InvalidResponse, and NoMoreAddresses."""
+
+    def __init__(
+        self, context: ControllerContext, config: SimulationConfig, behaviors: Behaviors, addresses: NodeAddresses
+    ) -> None:
+        self._nodes = context.client.for_resource(NODES)
+        self._clock, self._config = context.clock, config
+        self._behaviors, self._addresses = behaviors, addresses
+
+    async def create(self, number: int) -> None:
+        """Create the node of this number, which is ready from the beginning."""
+        node = new_node(number, self._config)
+        cidr = self._addresses.cidr(node)
+        await self._nodes.create(
+            {**node, "spec": {"podCIDR": cidr, "podCIDRs": [cidr]}, "status": self._status(node, heartbeat=True)}
+        )
+
+    async def complete(self, node: Json) -> Json:
+        """Give the node what it must have before anything else. Return it as it is then."""
+        patch: Json = {}
+        if labels := labels_to_add(node):
+            patch["metadata"] = {"labels": labels}
+        if spec := self._missing_in_spec(node):
+            patch["spec"] = spec
+        return await self._nodes.patch(name_of(node), patch, PatchType.MERGE) if patch else node
+
+    async def report(self, node: Json, *, heartbeat: bool) -> Json:
+        """Let the node say how it is, if it has not said so already; with `heartbeat`, in any case. Return it then."""
+        stored, status = node.get("status") or {}, self._status(node, heartbeat=heartbeat)
+        changed = {field: value for field, value in status.items() if stored.get(field) != value}
+        if not heartbeat and _say_the_same(changed.get("conditions"), stored.get("conditions")):
+            changed.pop("conditions", None)
+        if not changed:
+            return node
+        patch = {"status": changed}
+        return await self._nodes.patch(name_of(node), patch, PatchType.STRATEGIC, subresource="status")
+
+    def _status(self, node: Json, *, heartbeat: bool) -> Json:
+        behavior, address = self._behaviors.of_node(node), self._addresses.address(node)
+        return node_status(node, address, behavior, self._config, self._clock.wall(), heartbeat=heartbeat)
+
+    def _missing_in_spec(self, node: Json) -> Json:
+        spec: Json = {}
+        if not cidr_of(node):
+            cidr = self._addresses.cidr(node)
+            spec |= {"podCIDR": cidr, "podCIDRs": [cidr]}
+        taints = (node.get("spec") or {}).get("taints") or ()
+        kept = [each for each in taints if each.get("key") != NOT_READY_TAINT]
+        if len(kept) != len(taints) and not self._behaviors.of_node(node).not_ready:
+            spec["taints"] = kept or None
+        return spec
+
+
+def _say_the_same(wanted: list[Json] | None, stored: list[Json] | None) -> bool:
+    """Whether all conditions that are wanted are there as they should be, among any others and in any order."""
+    known = {each["type"]: each for each in stored or ()}
+    return all(
+        (known.get(each["type"]) or {}).get(field) == each[field]
+        for each in wanted or ()
+        for field in ("status", "reason", "message")
+    )
