@@ -14,6 +14,7 @@ from pilothouse.nodes.containers.container import Containers
 from pilothouse.nodes.containers.files import CONTAINER_SPACE, FileProblem
 from pilothouse.nodes.containers.process import Given, Kept, NoRoom, Process
 from pilothouse.nodes.containers.shell import CommandNotFound, run_command
+from pilothouse.nodes.containers.words import NotSupported
 
 SPEC: Json = {
     "name": "app",
@@ -77,6 +78,12 @@ async def test_lines_are_run_as_they_come_until_exit() -> None:
 async def test_programs_that_are_not_there_are_not_found() -> None:
     with pytest.raises(CommandNotFound):
         await Box().run("nginx", "-g", "daemon off;")
+
+
+@pytest.mark.parametrize("script", ["while true; do date; done", "echo $(date)", "if true; then echo x; fi"])
+async def test_what_the_shell_does_not_know_it_says(script: str) -> None:
+    with pytest.raises(NotSupported):
+        await Box().run("sh", "-c", script)
 
 
 async def test_time_passes_as_the_caller_wants() -> None:

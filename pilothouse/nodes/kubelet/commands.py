@@ -16,6 +16,7 @@ from pilothouse.nodes.behavior.model import ExecAnswer
 from pilothouse.nodes.containers.container import Container
 from pilothouse.nodes.containers.process import Kept, NoInput, NoRoom, Process
 from pilothouse.nodes.containers.shell import SHELLS, CommandNotFound, run_command
+from pilothouse.nodes.containers.words import NotSupported
 from pilothouse.nodes.kubelet.host import Host, running_spec
 from pilothouse.nodes.kubelet.logs import LogOptions, log_of
 from pilothouse.nodes.kubelet.session import Session, wanted_streams
@@ -61,6 +62,8 @@ class InContainer:
             code = await run_command(_process(command, container, session))
         except CommandNotFound as missing:
             return error_status(InternalError.of(_MISSING.format(missing)))
+        except NotSupported as unknown:
+            return error_status(InternalError.of(f"simulated containers do not know this of a shell: {unknown}"))
         except Interrupted:
             code = _INTERRUPTED
         except NoRoom:

@@ -14,6 +14,7 @@ from pilothouse.nodes.containers.container import Container, fresh_container
 from pilothouse.nodes.containers.given import Objects
 from pilothouse.nodes.containers.process import NoInput, NoRoom, Process
 from pilothouse.nodes.containers.shell import CommandNotFound, run_command
+from pilothouse.nodes.containers.words import NotSupported
 
 STDOUT, STDERR = "Stdout", "Stderr"
 _MAX_LINES: Final = 10_000
@@ -49,6 +50,8 @@ async def _written(container: Container, words: list[str]) -> list[LogLine] | No
         await run_command(process)
     except CommandNotFound:
         return None
+    except NotSupported:  # what was written until then is true, but not all
+        return recorder.finished() or None
     except NoRoom:
         pass
     return recorder.finished()
