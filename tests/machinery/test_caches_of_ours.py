@@ -65,6 +65,7 @@ MEMOS = {
         "machinery/cel/cost/estimate:_Estimation._paths",
         "machinery/cel/cost/estimate:_Estimation._sizes",
         "machinery/codec/yaml_nodes:_Composer._anchors",
+        "nodes/kubelet/spdy_sessions:_SpdySession._streams",
     ),
     "ends with a stored object, or with a test": (
         "controllers/garbagecollector/graph:ObjectState._by_uid",
