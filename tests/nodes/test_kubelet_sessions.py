@@ -246,12 +246,20 @@ async def test_metrics_are_those_of_the_behavior_or_half_of_what_is_requested(ap
 
 async def test_sessions_and_logs_end_with_the_pod(api: API) -> None:
     following = asyncio.create_task(log(api, "container=told&follow=true"))
+    pods = client(api).resource("v1", "pods", namespace="default")
     async with session(api, "attach?container=told&stdout=1", V5) as socket:
         first: Any = await socket.receive()
         assert first.data == b"\x01"
-        pods = client(api).resource("v1", "pods", namespace="default")
+        second: Any = await socket.receive()
+        assert second.data == b"\x01first\nsecond\nthird\n"
+        more = orjson.loads(orjson.dumps(BEHAVIOR))
+        more["containers"]["told"]["logs"] += "\nfourth"
+        annotations = {"pilothouse.dev/behavior": orjson.dumps(more).decode()}
+        await pods.patch("web", {"metadata": {"annotations": annotations}})
+        third: Any = await socket.receive()
+        assert third.data == b"\x01fourth\n"
         await pods.delete("web", DeleteOptions(grace_period_seconds=0))
         await until_gone(pods, "web")
         channels = await heard(socket)
-    assert channels[1] == b"first\nsecond\nthird\n"
-    assert await following == "first\nsecond\nthird\n"
+    assert orjson.loads(channels[3])["status"] == "Success"
+    assert await following == "first\nsecond\nthird\nfourth\n"

@@ -18,7 +18,8 @@ from pilothouse.nodes.containers.process import Kept, NoInput, NoRoom, Process
 from pilothouse.nodes.containers.shell import SHELLS, CommandNotFound, run_command
 from pilothouse.nodes.containers.words import NotSupported
 from pilothouse.nodes.kubelet.host import Host, running_spec
-from pilothouse.nodes.kubelet.logs import LogOptions, log_of
+from pilothouse.nodes.kubelet.log_options import LogOptions
+from pilothouse.nodes.kubelet.logs import log_of
 from pilothouse.nodes.kubelet.session import Session, wanted_streams
 from pilothouse.nodes.kubelet.spdy_sessions import spdy_session
 from pilothouse.nodes.kubelet.terminal import Interrupted, Terminal
