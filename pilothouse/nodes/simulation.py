@@ -19,6 +19,7 @@ from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json, name_of
 from pilothouse.nodes.behavior import definition as behavior
 from pilothouse.nodes.behavior.behaviors import SIMULATED_BEHAVIORS, Behaviors
+from pilothouse.nodes.classes import install_classes
 from pilothouse.nodes.config import SimulationConfig
 from pilothouse.nodes.fleet.fleet import Fleet
 from pilothouse.nodes.kubelet.endpoint import serve_kubelets
@@ -38,6 +39,7 @@ async def run(context: ControllerContext, config: SimulationConfig, kubelet: Sim
         await install(definition, context.client)
     if config.nodes:  # metrics are served
         await install_reader_role(context.client)
+        await install_classes(context.client)
     await Simulation(context, config, kubelet).run()
 
 

@@ -35,7 +35,7 @@ CONFIG = NodeLifecycleConfig()
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 _beats = itertools.count()
 QUICK = NodeLifecycleConfig(
-    node_monitor_period=0.02, node_monitor_grace_period=0.3, node_startup_grace_period=0.1, node_eviction_rate=100.0
+    node_monitor_period=0.02, node_monitor_grace_period=0.6, node_startup_grace_period=0.1, node_eviction_rate=100.0
 )
 
 

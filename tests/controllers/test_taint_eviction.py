@@ -6,7 +6,6 @@ import math
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-import pytest
 import pytest_asyncio
 from awaiting import until, until_all
 from controllers_on_a_server import ControlledServer, controlled_server, managed, running
@@ -16,7 +15,7 @@ from pilothouse.client.fake_clock import FakeClock
 from pilothouse.client.rest.resource import ResourceClient
 from pilothouse.controllers.descriptors import enabled
 from pilothouse.controllers.manager import ControllerManager
-from pilothouse.controllers.tainteviction.tolerations import matching_tolerations, tolerated_seconds, tolerates
+from pilothouse.controllers.tainteviction.controller import tolerated_seconds
 from pilothouse.controllers.ttl.controller import TTL_ANNOTATION, ClusterSize
 from pilothouse.machinery.conditions import find_condition
 from pilothouse.machinery.objects import Json, annotations_of, metadata
@@ -106,27 +105,8 @@ def test_the_larger_the_cluster_the_longer_objects_are_kept() -> None:
     assert size.seconds == 0
 
 
-@pytest.mark.parametrize(
-    ("toleration", "tolerated"),
-    [
-        ({"operator": "Exists"}, True),
-        ({"key": "down", "operator": "Exists", "effect": "NoSchedule"}, False),
-        ({"key": "down", "value": "yes"}, True),
-        ({"key": "down", "operator": "Equal", "value": "no"}, False),
-        ({"key": "other", "operator": "Exists"}, False),
-        ({"key": "down", "operator": "Gt", "value": "1"}, False),
-    ],
-)
-def test_a_toleration_matches_by_key_value_and_effect(toleration: Json, tolerated: bool) -> None:
-    assert tolerates(toleration, TAINT) is tolerated
-
-
 def test_the_shortest_time_counts() -> None:
-    short, long, ever = (
-        {"operator": "Exists", "key": key, "tolerationSeconds": s} for key, s in (("a", 5), ("b", 9), ("c", None))
-    )
-    taints = [{"key": key, "effect": "NoExecute"} for key in "abc"]
-    assert matching_tolerations(taints, [short, long]) is None
-    assert tolerated_seconds(matching_tolerations(taints, [ever, long, short]) or ()) == 5
+    short, long, ever = {"tolerationSeconds": 5}, {"tolerationSeconds": 9}, {"operator": "Exists"}
+    assert tolerated_seconds([ever, long, short]) == 5
     assert tolerated_seconds([ever]) == math.inf
     assert tolerated_seconds([{"tolerationSeconds": -3}]) == 0

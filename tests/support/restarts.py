@@ -31,4 +31,4 @@ async def kill_after(number: int, changes: RestWatch, server: ServeProcess) -> S
     server.signal(signal.SIGKILL)
     server.wait()
     server.close()
-    return ServeProcess(server.data_dir)
+    return ServeProcess(server.data_dir, *server.flags)

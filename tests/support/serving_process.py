@@ -25,7 +25,7 @@ class ServeProcess:
     """Ready when the constructor returns; killed by `close` if it still runs."""
 
     def __init__(self, data_dir: Path, *flags: str) -> None:
-        self.data_dir = data_dir
+        self.data_dir, self.flags = data_dir, flags
         command = [sys.executable, "-m", "pilothouse.cli.main", "serve", "--data-dir", str(data_dir), *flags]
         if not any(flag.startswith("--secure-port") for flag in flags):
             command.append("--secure-port=0")

@@ -14,7 +14,7 @@ from pilothouse.client import Json
 from pilothouse.testing import API, server
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
-QUIET: dict[str, Any] = {"controllers": "-*", "scheduler": False, "disable_admission_plugins": "ServiceAccount"}
+QUIET: dict[str, Any] = {"controllers": "-*", "disable_admission_plugins": "ServiceAccount"}
 """No controller makes the accounts that pods run as."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from prometheus_client import CollectorRegistry
 
@@ -21,10 +21,10 @@ from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.metrics import metrics_in
 from pilothouse.controllers.pod_index import PODS_BY_NODE, index_pods_by_node
 from pilothouse.controllers.resources import NODES, PODS
-from pilothouse.controllers.tainteviction.tolerations import matching_tolerations, tolerated_seconds
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, metadata, name_of, uid_of
+from pilothouse.machinery.scheduling.tolerations import matching_tolerations
 
 logger = logging.getLogger(__name__)
 
@@ -213,6 +213,12 @@ class _TaintEviction:
         order = [{"type": kind} for kind in dict.fromkeys((*others, condition["type"]))]
         status = {"conditions": [condition], "$setElementOrder/conditions": order}
         return {"metadata": {"uid": uid_of(pod)}, "status": status}
+
+
+def tolerated_seconds(used: Iterable[Json]) -> float:
+    """Return how long all of these tolerations tolerate: infinity for ever."""
+    limits = [each["tolerationSeconds"] for each in used if each.get("tolerationSeconds") is not None]
+    return max(0.0, float(min(limits))) if limits else math.inf
 
 
 def _no_execute(node: Json) -> list[Json]:

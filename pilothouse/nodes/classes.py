@@ -1,0 +1,33 @@
+"""The classes that a cluster of simulated nodes has from the start, as a cluster in a cloud has its provider's.
+
+Claims that name no class get a volume at once; ingresses of the class `simulated` get an address. The controllers of
+both run where nodes are simulated.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from pilothouse.client.rest.client import Client
+from pilothouse.controllers.loadbalancer.ingresses import CLASS
+from pilothouse.controllers.volume.persistentvolume.fields import SIMULATED
+from pilothouse.machinery.errors import AlreadyExists
+
+_STORAGE = {
+    "metadata": {"name": CLASS, "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}},
+    "provisioner": SIMULATED,
+    "reclaimPolicy": "Delete",
+    "volumeBindingMode": "Immediate",
+    "allowVolumeExpansion": True,
+}
+_INGRESS = {"metadata": {"name": CLASS}, "spec": {"controller": SIMULATED}}
+
+
+async def install_classes(client: Client) -> None:
+    """Those that are there are left as they are."""
+    for version, plural, made in (
+        ("storage.k8s.io/v1", "storageclasses", _STORAGE),
+        ("networking.k8s.io/v1", "ingressclasses", _INGRESS),
+    ):
+        with suppress(AlreadyExists):
+            await client.resource(version, plural).create(made)
