@@ -70,6 +70,7 @@ MEMOS = {
         "machinery/cel/cost/estimate:_Estimation._sizes",
         "machinery/codec/yaml_nodes:_Composer._anchors",
         "scheduler/diagnosis:Diagnosis.nodes",
+        "nodes/kubelet/spdy_sessions:_SpdySession._streams",
     ),
     "ends with a stored object, or with a test": (
         "controllers/garbagecollector/graph:ObjectState._by_uid",
