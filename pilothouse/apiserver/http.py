@@ -150,7 +150,7 @@ class Request:
     def header_names(self) -> bytes:
         """The names of all headers, each behind a zero byte: to see at once that there is none of some kind."""
         if self._header_names is None:
-            self._header_names = b"\0".join([b"", *[name for name, _ in self.headers]])
+            self._header_names = b"\0" + b"\0".join(dict(self.headers))
         return self._header_names
 
     def set_headers(self, headers: Headers) -> None:
