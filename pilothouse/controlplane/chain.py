@@ -15,13 +15,11 @@ from pilothouse.apiserver.rest_client_metrics import REST_CLIENT_METRICS
 from pilothouse.apiserver.server.not_found import not_found
 from pilothouse.client.rest.metrics import count_requests_in
 from pilothouse.controlplane.config import Config
-from pilothouse.controlplane.controllers import install_controllers
 from pilothouse.controlplane.leader_election import install_leader_election
 from pilothouse.controlplane.loopback import Loopback
-from pilothouse.controlplane.nodes import install_simulated_nodes
+from pilothouse.controlplane.moving_parts import install_moving_parts
 from pilothouse.controlplane.options.serving import SecureServingOptions
 from pilothouse.controlplane.priorities import API_VERSION_PRIORITIES
-from pilothouse.controlplane.scheduler import install_scheduler
 from pilothouse.controlplane.simulated_metrics import with_simulated_metrics
 from pilothouse.extensions.server import ExtensionsServer
 from pilothouse.kube.core.services.lister import ServiceLister
@@ -50,9 +48,7 @@ def create_server_chain(config: Config) -> Aggregator:
     aggregator = Aggregator(aggregator_config, delegate=kube.generic)
     loopback.bind(aggregator.generic)
     install_leader_election(kube.generic, config, loopback.client)
-    install_controllers(aggregator.generic, config.options, loopback)
-    install_scheduler(aggregator.generic, config.options, loopback)
-    install_simulated_nodes(aggregator.generic, config.options, loopback)
+    install_moving_parts(aggregator.generic, config.options, loopback)
     return aggregator
 
 
