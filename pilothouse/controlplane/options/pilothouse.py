@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.flags.declare import flag
-from pilothouse.machinery.flags.values import STRING
+from pilothouse.machinery.flags.values import BOOL, STRING
 
 _AUTO = "auto"
 _MOST_WORKERS = 256
@@ -34,6 +34,9 @@ class PilothouseOptions:
         STRING,
         "1",
         "How many processes serve the API, on as many cores; 'auto' for one a core. The store gets another.",
+    )
+    console: bool = flag(
+        "console", BOOL, False, "Whether to serve the console beside the API, on a free port of 127.0.0.1."
     )
 
     @property
