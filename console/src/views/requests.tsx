@@ -66,7 +66,7 @@ function Plot({ chart, at, values }: { chart: Chart; at: number[]; values: numbe
     const style = getComputedStyle(document.documentElement), accent = style.getPropertyValue("--accent"), quiet = style.getPropertyValue("--quiet"), line = style.getPropertyValue("--line");
     const size = () => ({ width: holder.current!.clientWidth, height: 88 });
     plot.current = new uPlot({
-      ...size(), cursor: { show: false }, legend: { show: false }, padding: [6, 4, 0, 0],
+      ...size(), cursor: { show: false }, legend: { show: false }, padding: [6, 4, 7, 0],
       scales: { y: { range: (_, low, high) => [Math.min(0, low ?? 0), Math.max(1, (high ?? 1) * 1.15)] } },
       axes: [{ show: false }, { size: 38, stroke: quiet, font: "11px system-ui", grid: { stroke: line, width: 1 }, ticks: { show: false }, splits: (_, __, low, high) => [low, (low + high) / 2, high], values: (_, splits) => splits.map((v) => (v >= 1000 ? `${(v / 1000).toFixed(1)}k` : v >= 10 ? v.toFixed(0) : String(Math.round(v * 10) / 10))) }],
       series: [{}, { stroke: accent, width: 1.6, fill: `color-mix(in srgb, ${accent} 12%, transparent)`, points: { show: false }, spanGaps: true }],
