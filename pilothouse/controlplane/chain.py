@@ -49,6 +49,7 @@ def create_server_chain(config: Config) -> Aggregator:
     )
     aggregator = Aggregator(aggregator_config, delegate=kube.generic)
     loopback.bind(aggregator.generic)
+    config.snapshots.bystanders = loopback.gate
     install_leader_election(kube.generic, config, loopback.client)
     install_controllers(aggregator.generic, config.options, loopback)
     install_scheduler(aggregator.generic, config.options, loopback)
