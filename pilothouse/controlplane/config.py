@@ -22,6 +22,7 @@ from pilothouse.apiserver.storage.interface import Store
 from pilothouse.apiserver.webhook.service_resolver import ServiceResolver
 from pilothouse.controlplane.authentication.setup import Authentication, set_up_authentication
 from pilothouse.controlplane.authorization.setup import Authorization, set_up_authorization
+from pilothouse.controlplane.bench import new_bench
 from pilothouse.controlplane.certificates.simulated_kubelet import simulated_kubelet
 from pilothouse.controlplane.front_proxy import FrontProxy, front_proxy
 from pilothouse.controlplane.options.completion import CompletedOptions, host_address
@@ -38,6 +39,7 @@ from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
 from pilothouse.machinery.dataclass import dataclass
 
 if TYPE_CHECKING:
+    from pilothouse.bench.bench import Bench
     from pilothouse.controlplane.audit import Audit
 
 
@@ -53,6 +55,8 @@ class Config:
     proxy_client: KeyPair
     """The certificate that is shown to the servers of other API groups."""
     place: ServingPlace = ALONE
+    bench: Bench | None = None
+    """What makes the server misbehave, with --testing."""
     background: Mapping[str, Background] = field(default_factory=dict)
     """The tasks that run beside the server until it stops, by name."""
 
@@ -75,12 +79,15 @@ def new_config(options: CompletedOptions, store: Store, place: ServingPlace = AL
     authentication = set_up_authentication(options, accounts, registries, proxy)
     parts = _Parts(options, registries, authentication, authorization, accounts, address, proxy, place)
     generic, audit = _generic(parts), _audit(options)
-    chain = replace(_chain(parts, generic), auditing=audit.auditing if audit else None)
+    bench = new_bench(options, generic)
+    chain = replace(
+        _chain(parts, generic), auditing=audit.auditing if audit else None, bench=bench.filter if bench else None
+    )
     kube = _kube(parts, generic)
     background = {**authentication.background, **authorization.background, **kube.admission.static.background}
     if audit:
         background["audit"] = audit.run
-    return Config(options, generic, kube, chain, proxy.client, place, background)
+    return Config(options, generic, kube, chain, proxy.client, place, bench, background)
 
 
 def _flow_controller(options: CompletedOptions) -> FlowController | None:

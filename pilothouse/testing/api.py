@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AsyncExitStack, ExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pilothouse.client.blocking import BlockingClient
     from pilothouse.client.rest.client import Client
     from pilothouse.client.rest.transport import HttpResponse, Transport
+    from pilothouse.testing.bench import BenchObject, Faults
 
 _JSON = "application/json"
 
@@ -84,6 +85,19 @@ class API(ServerAccess):
         if self._transport is None:
             self._transport = self._call_transport() if self._is_at_hand else self._http_transport()
         return await self._transport.send(http_request(method, target, body, media, accept, named))
+
+    @property
+    def faults(self) -> Faults:
+        """What a server with `testing=True` is to do wrong."""
+        from pilothouse.testing.bench import Faults
+
+        return Faults(self)
+
+    def fault(self, name: str = "", **wishes: Any) -> AbstractAsyncContextManager[BenchObject]:
+        """Have the server misbehave for as long as the block lasts: `fault(verbs=["create"], answer=503)`."""
+        from pilothouse.testing.bench import fault_in_force
+
+        return fault_in_force(self, name, wishes)
 
     @property
     def _is_at_hand(self) -> bool:
