@@ -19,6 +19,19 @@ class Load:
     median_ms: float
 
 
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """So many requests a second of all clients together, instead of as many as there can be."""
+
+    rate: float
+    log: Path
+    """Gets a line for each request, which ends with how many microseconds it took."""
+
+    def latencies(self) -> list[float]:
+        """In milliseconds, shortest first."""
+        return sorted(int(line.rsplit("\t", 1)[1]) / 1000 for line in self.log.read_text().splitlines())
+
+
 def ensure_h2load() -> None:
     if shutil.which("h2load") is None:
         print("installing h2load (Debian package nghttp2-client) ...")
@@ -26,12 +39,20 @@ def ensure_h2load() -> None:
 
 
 def h2load(
-    target: Target, path: str, *, requests: int, clients: int = 32, body: Path | None = None, http1: bool = False
+    target: Target,
+    path: str,
+    *,
+    requests: int,
+    clients: int = 32,
+    body: Path | None = None,
+    http1: bool = False,
+    paced: Pace | None = None,
 ) -> Load:
     command = ["h2load", "-n", str(requests), "-c", str(clients), "-t", "1", "-m", "1"]
     command += ["-H", f"authorization: Bearer {target.token}", "-H", "content-type: application/json"]
     command += ["--h1"] if http1 else []
     command += ["-d", str(body)] if body else []
+    command += [f"--rps={paced.rate / clients}", f"--log-file={paced.log}"] if paced else []
     done = subprocess.run([*command, target.url + path], capture_output=True, text=True, check=True)
     return _read(done.stdout, requests)
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pilothouse.apiserver.authn.user import User
     from pilothouse.apiserver.endpoints.serializers.registry import Serializers
     from pilothouse.apiserver.request_info import RequestInfo
+    from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
 
 
 _MAX_QUERY_PARAMETERS: Final = 10_000
@@ -108,6 +109,8 @@ class Request:
     warnings: list[str] = field(default_factory=list)
     answer_headers: Headers = field(default_factory=list)
     """Headers that the answer gets besides its own, be it a success or a refusal."""
+    watched: Callable[[CacheWatcher], CacheWatcher] | None = None
+    """With --testing: puts something between the events of this watch and who reads them."""
     audit: AuditContext | None = None
     """Where the request is audited: what it and its answer look like is told to this."""
     _weight: Weight | None = None
@@ -152,7 +155,7 @@ class Request:
     def header_names(self) -> bytes:
         """The names of all headers, each behind a zero byte: to see at once that there is none of some kind."""
         if self._header_names is None:
-            self._header_names = b"\0".join([b"", *[name for name, _ in self.headers]])
+            self._header_names = b"\0" + b"\0".join(dict(self.headers))
         return self._header_names
 
     def set_headers(self, headers: Headers) -> None:

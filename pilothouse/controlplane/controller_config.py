@@ -26,6 +26,7 @@ _SHARED_STORE_GRACE, _OWN_STORE_GRACE = 5.0, 0.5
 
 def controller_config(options: CompletedOptions) -> ControllerConfig:
     """Reads files. Raises OSError."""
+    gates = options.features.gates
     given, own = options.controllers, CertificatePaths.under(Path(options.pilothouse.data_dir))
     return ControllerConfig(
         concurrent_namespace_syncs=given.concurrent_namespace_syncs,
@@ -50,8 +51,15 @@ def controller_config(options: CompletedOptions) -> ControllerConfig:
         concurrent_statefulset_syncs=given.concurrent_statefulset_syncs,
         concurrent_ttl_after_finished_syncs=given.concurrent_ttl_after_finished_syncs,
         concurrent_cron_job_syncs=given.concurrent_cron_job_syncs,
-        autoscaler=AutoscalerConfig(**asdict(options.autoscaler)),
-        jobs=JobConfig(concurrent_syncs=given.concurrent_job_syncs),
+        autoscaler=AutoscalerConfig(
+            **asdict(options.autoscaler),
+            configurable_tolerance=gates.enabled("HPAConfigurableTolerance"),
+            scale_to_zero=gates.enabled("HPAScaleToZero"),
+        ),
+        jobs=JobConfig(
+            concurrent_syncs=given.concurrent_job_syncs,
+            mutable_scheduling_directives=gates.enabled("MutableSchedulingDirectivesForSuspendedJobs"),
+        ),
         concurrent_ephemeralvolume_syncs=given.concurrent_ephemeralvolume_syncs,
         pvclaimbinder_sync_period=given.pvclaimbinder_sync_period,
         node_lifecycle=node_lifecycle_config(options.node_controllers),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import cast
 
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.scheduler.cache.node_info import NodeInfo
@@ -34,7 +33,7 @@ class PodFilters:
 
     def copy(self) -> PodFilters:
         """Return filters that can be told of pods that are not really there."""
-        copied = (check.copy() if hasattr(check, "copy") else check for check in self.checks)
+        copied = (check.copy() if isinstance(check, CountingFilter) else check for check in self.checks)
         return PodFilters(tuple(copied), self.names, self.narrowed_by)
 
     def add_pod(self, pod: PodInfo, node: NodeInfo) -> None:
@@ -47,8 +46,8 @@ class PodFilters:
 
     def _count(self, pod: PodInfo, node: NodeInfo, sign: int) -> None:
         for check in self.checks:
-            if hasattr(check, "count"):
-                cast("CountingFilter", check).count(pod, node, sign)
+            if isinstance(check, CountingFilter):
+                check.count(pod, node, sign)
 
 
 class Framework:

@@ -130,7 +130,7 @@ class ClusterState:
         if known is None:
             self._assigned(PodInfo(new))
         elif not self._cache.is_assumed(known.uid) and _is_same_to_others(known.pod, new):
-            self._cache.set_pod(known.refreshed(new))
+            known.refresh(new)
         else:
             now = PodInfo(new)
             self._cache.set_pod(now)

@@ -116,9 +116,12 @@ async def test_every_node_that_fits_gets_a_pod_made_for_it(server: ControlledSer
         updatedNumberScheduled=3,
         observedGeneration=1,
     )
-    events = (await server.client.resource("v1", "events", namespace="default").list())["items"]
-    told = {(each["reason"], each["message"].split(":")[0], each["source"]["component"]) for each in events}
-    assert ("SuccessfulCreate", "Created pod", "daemonset-controller") in told
+    told = ("SuccessfulCreate", f"Created pod: {name_of(pod)}", "daemonset-controller")
+    await until_all(server.client.resource("v1", "events", namespace="default"), lambda every: told in _told(every))
+
+
+def _told(events: list[Json]) -> set[tuple[str, str, str]]:
+    return {(each["reason"], each["message"], each["source"]["component"]) for each in events}
 
 
 async def test_a_taint_keeps_pods_away_and_one_that_executes_drives_them_out(server: ControlledServer) -> None:

@@ -87,7 +87,8 @@ async def test_pods_are_made_in_order_each_when_the_one_before_is_ready(server: 
         _, second = await until_pods(server, "web-0", "web-1")
         await run_pods(pods_of(server.client), ["web-1"])
         status = await until_status(server, replicas=2, readyReplicas=2, availableReplicas=2, observedGeneration=1)
-        events = (await server.client.resource("v1", "events", namespace="default").list())["items"]
+        told = ("SuccessfulCreate", "Create Pod web-0 in StatefulSet web successful", "statefulset-controller")
+        await until_all(server.client.resource("v1", "events", namespace="default"), lambda every: told in _told(every))
     assert first["metadata"]["generateName"] == "web-"
     assert second["metadata"]["labels"] == {
         **LABELS,
@@ -105,8 +106,10 @@ async def test_pods_are_made_in_order_each_when_the_one_before_is_ready(server: 
     )
     assert status["currentRevision"] == status["updateRevision"]
     assert (status["currentReplicas"], status["updatedReplicas"]) == (2, 2)
-    told = {(each["reason"], each["message"], each["source"]["component"]) for each in events}
-    assert ("SuccessfulCreate", "Create Pod web-0 in StatefulSet web successful", "statefulset-controller") in told
+
+
+def _told(events: list[Json]) -> set[tuple[str, str, str]]:
+    return {(each["reason"], each["message"], each["source"]["component"]) for each in events}
 
 
 async def test_a_set_shrinks_from_the_highest_ordinal_one_at_a_time(server: ControlledServer) -> None:

@@ -38,7 +38,11 @@ CACHES = {
     ),
     "parts of paths that are installed, which are short": ("apiserver/openapi/operation_id:identifier",),
     "one registry of metrics": ("controllers/garbagecollector/controller:sync_errors",),
-    "a function without arguments": ("extensions/openapi/publishing:_container",),
+    "a function without arguments": (
+        "controllers/podautoscaler/metric_sources:MetricSources._by_share",
+        "extensions/openapi/publishing:_container",
+    ),
+    "ranges of addresses as they are stored, and few of them": ("controllers/servicecidrs/ranges:_network",),
     "the bound itself": ("machinery/bounded_cache:bounded_cache.decorate",),
 }
 """Where results are kept by arguments, by why clients do not choose these."""
@@ -65,6 +69,8 @@ MEMOS = {
         "machinery/cel/cost/estimate:_Estimation._paths",
         "machinery/cel/cost/estimate:_Estimation._sizes",
         "machinery/codec/yaml_nodes:_Composer._anchors",
+        "scheduler/diagnosis:Diagnosis.nodes",
+        "nodes/kubelet/spdy_sessions:_SpdySession._streams",
     ),
     "ends with a stored object, or with a test": (
         "controllers/garbagecollector/graph:ObjectState._by_uid",
@@ -78,6 +84,8 @@ MEMOS = {
         "builder/own_functions/storage:_types",
         "client/cache/informer_factory:SharedInformerFactory._informers",
         "client/cache/informer_factory:SharedInformerFactory._tasks",
+        "scheduler/framework:Framework._made",
+        "scheduler/queue/hints:QueueingHints._concerned",
         "client/workqueue/metrics:_collectors",
         "controllers/context:ControllerContext._informers",
         "controllers/metrics:_made",
@@ -104,7 +112,20 @@ MEMOS = {
         "extensions/customresources/served_definition:ServedDefinition._views",
         "extensions/customresources/served_definition:SharedRegistries._registries",
     ),
-    "what there is: others take it out": ("kube/admission/quota/plugin:ResourceQuota._locks",),
+    "what there is: others take it out": (
+        "kube/admission/quota/plugin:ResourceQuota._locks",
+        "nodes/kubelet/spdy_sessions:_SpdySession._streams",
+    ),
+    "nodes, their zones and labels, and the pods on them: as many as the API has": (
+        "controllers/nodelifecycle/disruption:Zones.queues",
+        "nodes/running/pod_addresses:PodAddresses._ranges",
+        "scheduler/cache/cache:Cache._places",
+        "scheduler/cache/node_info:NodeInfo.ports",
+        "scheduler/cache/node_info:NodeInfo.requested",
+        "scheduler/cache/tallies:Tally.places",
+        "scheduler/plugins/places:Places._counts",
+    ),
+    "failures on nodes, forgotten after a time": ("controllers/daemon/failed_pods:FailedPodsBackoff._waits",),
     "numbers of at most three digits, or bytes": (
         "apiserver/filters/request_metrics:_Series._by_code",
         "apiserver/http2/hpack/huffman:_Steps",

@@ -6,9 +6,11 @@ import asyncio
 
 import pytest
 
+from pilothouse.client import Client, Json, name_of
 from pilothouse.client.fake_clock import FakeClock
+from pilothouse.client.rest.asgi_transport import AsgiTransport
 from pilothouse.nodes.fleet.addresses import Addresses, NodeRanges, NoMoreAddresses
-from pilothouse.nodes.fleet.leases import interval
+from pilothouse.nodes.fleet.leases import Leases, interval
 from pilothouse.nodes.running.agenda import Agenda
 
 
@@ -85,6 +87,37 @@ def test_every_node_gets_a_range_of_its_own() -> None:
     assert ranges.take() == "10.128.2.0/24"
 
 
-@pytest.mark.parametrize(("nodes", "seconds"), [(1, 10), (200, 10), (400, 20), (1000, 40)])
+@pytest.mark.parametrize(("nodes", "seconds"), [(1, 10), (200, 10), (400, 20), (1000, 35)])
 def test_many_nodes_renew_their_leases_less_often(nodes: int, seconds: float) -> None:
     assert interval(nodes, 10.0) == seconds
+
+
+async def _nobody(*unused: object) -> None:
+    raise AssertionError("nobody asks")
+
+
+class _Leases(Leases):
+    """Counts instead of writing."""
+
+    def __init__(self, clock: FakeClock, nodes: list[Json]) -> None:
+        super().__init__(Client(AsgiTransport(_nobody)), clock, lambda: nodes, 10.0)
+        self.count = 0
+
+    async def renew(self, node: Json) -> None:
+        self.count += 1
+        self._renewed[name_of(node)] = self._clock.now()
+
+
+async def test_leases_are_renewed_in_turns_and_none_is_late() -> None:
+    clock = FakeClock()
+    leases = _Leases(clock, [{"metadata": {"name": f"n{number}"}} for number in range(100)])
+    await leases.renew_some()
+    assert leases.count == 100, "all that are new"
+    for _ in range(10):
+        clock.advance(1)
+        await leases.renew_some()
+    assert leases.count < 130, "a few at a time"
+    clock.advance(12)
+    leases.count = 0
+    await leases.renew_some()
+    assert leases.count == 100, "a pause makes up for itself at once"

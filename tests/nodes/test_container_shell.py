@@ -14,6 +14,7 @@ from pilothouse.nodes.containers.container import Containers
 from pilothouse.nodes.containers.files import CONTAINER_SPACE, FileProblem
 from pilothouse.nodes.containers.process import Given, Kept, NoRoom, Process
 from pilothouse.nodes.containers.shell import CommandNotFound, run_command
+from pilothouse.nodes.containers.words import NotSupported
 
 SPEC: Json = {
     "name": "app",
@@ -35,7 +36,7 @@ class Box:
 
     async def run(self, *words: str, stdin: bytes = b"") -> tuple[int, str, str]:
         out, errors = Kept(), Kept()
-        container = self.containers.enter(POD, SPEC)
+        container = self.containers.enter(POD, SPEC, {})
         code = await run_command(Process([*words], container, Given(stdin), out, errors, self._sleep))
         return code, out.data.decode(), errors.data.decode()
 
@@ -79,6 +80,12 @@ async def test_programs_that_are_not_there_are_not_found() -> None:
         await Box().run("nginx", "-g", "daemon off;")
 
 
+@pytest.mark.parametrize("script", ["while true; do date; done", "echo $(date)", "if true; then echo x; fi"])
+async def test_what_the_shell_does_not_know_it_says(script: str) -> None:
+    with pytest.raises(NotSupported):
+        await Box().run("sh", "-c", script)
+
+
 async def test_time_passes_as_the_caller_wants() -> None:
     box = Box()
     assert await box.run("sh", "-c", "sleep 1m; sleep 0.5") == (0, "", "")
@@ -109,7 +116,7 @@ async def test_archives_are_unpacked_and_made_as_kubectl_cp_asks() -> None:
     assert (await box.run("ls", "/tmp/new"))[1] == "a\nb\n"
     out = Kept()
     process = Process(
-        ["tar", "cf", "-", "/tmp/new"], box.containers.enter(POD, SPEC), Given(b""), out, out, asyncio.sleep
+        ["tar", "cf", "-", "/tmp/new"], box.containers.enter(POD, SPEC, {}), Given(b""), out, out, asyncio.sleep
     )
     assert await run_command(process) == 0
     with tarfile.open(fileobj=io.BytesIO(out.data)) as made:
@@ -139,7 +146,7 @@ async def test_scripts_are_bounded() -> None:
 
 async def test_space_is_bounded_and_given_back() -> None:
     box = Box()
-    files = box.containers.enter(POD, SPEC).files
+    files = box.containers.enter(POD, SPEC, {}).files
     files.write("/tmp/large", b"x" * (CONTAINER_SPACE // 2))
     with pytest.raises(FileProblem, match="No space left on device"):
         files.write("/tmp/larger", b"x" * (CONTAINER_SPACE // 2))

@@ -171,6 +171,45 @@ async def test_what_goes_wrong_behind_comes_on_the_channel_for_errors(api: API) 
     assert orjson.loads(channels[3])["message"] == expected
 
 
+async def test_config_maps_secrets_and_fields_are_files_and_variables(api: API) -> None:
+    core = client(api)
+    await core.resource("v1", "configmaps", namespace="default").create(
+        {"metadata": {"name": "settings"}, "data": {"colour": "blue", "size": "large"}}
+    )
+    await core.resource("v1", "secrets", namespace="default").create(
+        {"metadata": {"name": "hidden"}, "stringData": {"password": "pw"}}
+    )
+    projected = {
+        "sources": [
+            {"secret": {"name": "hidden"}},
+            {"downwardAPI": {"items": [{"path": "labels", "fieldRef": {"fieldPath": "metadata.labels"}}]}},
+        ]
+    }
+    volumes = [{"name": "v", "configMap": {"name": "settings"}}, {"name": "p", "projected": projected}]
+    script = "cat /etc/settings/colour /one /etc/projected/password /etc/projected/labels; echo; env"
+    container = {
+        "name": "c",
+        "image": "x",
+        "command": ["sh", "-c", script],
+        "volumeMounts": [
+            {"name": "v", "mountPath": "/etc/settings"},
+            {"name": "v", "mountPath": "/one", "subPath": "size"},
+            {"name": "p", "mountPath": "/etc/projected"},
+        ],
+        "envFrom": [{"prefix": "SET_", "configMapRef": {"name": "settings"}}],
+        "env": [{"name": "PASSWORD", "valueFrom": {"secretKeyRef": {"name": "hidden", "key": "password"}}}],
+    }
+    spec = {"nodeName": "node-1", "containers": [container], "volumes": volumes}
+    pods = core.resource("v1", "pods", namespace="default")
+    await pods.create({"metadata": {"name": "mounted", "labels": {"app": "m"}}, "spec": spec})
+    await until(pods, "mounted", lambda pod: "containerStatuses" in (pod.get("status") or {}))
+    await until(pods, "mounted", lambda pod: "waiting" not in pod["status"]["containerStatuses"][0]["state"])
+    answer = await api.request("GET", POD.replace("web", "mounted") + "/log")
+    files, *variables = answer.body.decode().splitlines()
+    assert files == 'bluelargepwapp="m"'
+    assert {"SET_colour=blue", "SET_size=large", "PASSWORD=pw"} <= {*variables}
+
+
 async def test_a_terminal_shows_what_is_typed(api: API) -> None:
     async with session(api, "exec?container=app&stdin=1&stdout=1&tty=1&command=sh", V5) as socket:
         await socket.send_bytes(b"\4" + orjson.dumps({"Width": 80, "Height": 24}))
@@ -207,12 +246,20 @@ async def test_metrics_are_those_of_the_behavior_or_half_of_what_is_requested(ap
 
 async def test_sessions_and_logs_end_with_the_pod(api: API) -> None:
     following = asyncio.create_task(log(api, "container=told&follow=true"))
+    pods = client(api).resource("v1", "pods", namespace="default")
     async with session(api, "attach?container=told&stdout=1", V5) as socket:
         first: Any = await socket.receive()
         assert first.data == b"\x01"
-        pods = client(api).resource("v1", "pods", namespace="default")
+        second: Any = await socket.receive()
+        assert second.data == b"\x01first\nsecond\nthird\n"
+        more = orjson.loads(orjson.dumps(BEHAVIOR))
+        more["containers"]["told"]["logs"] += "\nfourth"
+        annotations = {"pilothouse.dev/behavior": orjson.dumps(more).decode()}
+        await pods.patch("web", {"metadata": {"annotations": annotations}})
+        third: Any = await socket.receive()
+        assert third.data == b"\x01fourth\n"
         await pods.delete("web", DeleteOptions(grace_period_seconds=0))
         await until_gone(pods, "web")
         channels = await heard(socket)
-    assert channels[1] == b"first\nsecond\nthird\n"
-    assert await following == "first\nsecond\nthird\n"
+    assert orjson.loads(channels[3])["status"] == "Success"
+    assert await following == "first\nsecond\nthird\nfourth\n"

@@ -73,6 +73,10 @@ def test_json_in_an_annotation_can_be_about_one_container() -> None:
 def test_an_annotation_that_makes_no_sense_is_as_good_as_none() -> None:
     assert behaviors().of_container(pod(exit_after="soon"), "app") == ContainerBehavior()
     assert behaviors().of_container(pod(behavior="{"), "app") == ContainerBehavior()
+    assert behaviors().problem_with(pod(exit_after="soon")) == 'exitAfter: time: invalid duration "soon"'
+    unknown = pod(behavior='{"containers": {"app": {"exit": 1}}}')
+    assert behaviors().problem_with(unknown).startswith("exit: unknown")
+    assert behaviors().problem_with(pod(exit_after="1s")) == ""
 
 
 def test_what_is_wrong_is_named() -> None:

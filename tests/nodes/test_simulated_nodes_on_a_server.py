@@ -86,7 +86,7 @@ async def test_what_goes_wrong_on_request(api: API) -> None:
     )
     await create(api, "image", annotations={"pilothouse.dev/image-pull-error": "no such image"})
     await create(api, "crash", annotations={"pilothouse.dev/exit-code": "3"})
-    await create(api, "work", restartPolicy="Never")
+    await create(api, "work", restartPolicy="Never", annotations={"pilothouse.dev/exit-after": "soon"})
     await create(api, "sick")
     env = [{"name": "X", "valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}}]
     await create(api, "config", containers=[{"name": "app", "image": "nginx", "env": env}])
@@ -95,6 +95,8 @@ async def test_what_goes_wrong_on_request(api: API) -> None:
     await until(pods(api), "image", lambda pod: reason(pod) == "ImagePullBackOff")
     await until(pods(api), "crash", lambda pod: reason(pod) == "CrashLoopBackOff")
     await until(pods(api), "work", phase("Succeeded"))
+    events = client(api).resource("v1", "events", namespace="default")
+    await until_all(events, lambda every: "InvalidBehavior" in {each["reason"] for each in every})
     await until(pods(api), "config", lambda pod: reason(pod) == "CreateContainerConfigError")
     await until(pods(api), "volume", lambda pod: reason(pod) == "ContainerCreating")
     assert not is_ready(await until(pods(api), "sick", phase("Running")))

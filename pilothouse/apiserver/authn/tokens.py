@@ -19,15 +19,15 @@ class StaticTokens:
     """
 
     def __init__(self, users: Mapping[str, User], audiences: Sequence[str] = ()) -> None:
-        self._users = {_digest(token): user for token, user in users.items()}
         self._audiences = tuple(audiences)
+        self._known = {_digest(token): TokenIdentity(user, self._audiences) for token, user in users.items()}
 
     async def authenticate_token(self, token: str, audiences: Sequence[str] | None = None) -> TokenIdentity | None:
         meant_for = accepted_audiences(self._audiences, audiences)
         if meant_for is None:
             return None
-        user = self._users.get(_digest(token))
-        return None if user is None else TokenIdentity(user, meant_for)
+        known = self._known.get(_digest(token))
+        return known if known is None or audiences is None else TokenIdentity(known.user, meant_for)
 
 
 def _digest(token: str) -> bytes:

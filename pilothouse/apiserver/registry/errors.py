@@ -40,42 +40,39 @@ class translated:
     def __enter__(self) -> None: ...
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if error is None:
-            return
-        status = _status_of(error, self._resource, self._name)
-        if status is not None:
-            raise status from error if isinstance(error, (storage.TransformFailed, storage.Unavailable)) else None
+        if error is not None:
+            _raise_status(error, self._resource, self._name)
 
 
-def _status_of(error: BaseException, resource: GroupResource, name: str) -> StatusError | None:
+def _raise_status(error: BaseException, resource: GroupResource, name: str) -> None:
+    """Nothing here has a name for what is raised: that would be a cycle, by the traceback, for as long as the garbage
+    collector does not come to it."""
     match error:
         case storage.KeyExists():
-            return AlreadyExists.of(resource, name)
+            raise AlreadyExists.of(resource, name) from None
         case storage.KeyNotFound():
-            return NotFound.of(resource, name)
+            raise NotFound.of(resource, name) from None
         case storage.RevisionConflict():
-            return Conflict.of(resource, name, MODIFIED)
+            raise Conflict.of(resource, name, MODIFIED) from None
         case storage.Compacted():
-            return Expired("The resourceVersion for the provided list is too old.")
+            raise Expired("The resourceVersion for the provided list is too old.") from None
         case storage.FutureRevision() | cacher.TooLargeRevision():
             retry_after = 0 if resource.resource in _UNCACHED else 1
-            return Timeout.too_large_resource_version(error.requested, error.current, retry_after)
+            raise Timeout.too_large_resource_version(error.requested, error.current, retry_after) from None
         case cacher.TooOld():
-            return Expired(f"too old resource version: {error.requested} ({error.oldest})")
+            raise Expired(f"too old resource version: {error.requested} ({error.oldest})") from None
         case cacher.CacheNotReady():
-            return TooManyRequests.of("storage is (re)initializing", 1)
+            raise TooManyRequests.of("storage is (re)initializing", 1) from None
         case storage.TransformFailed():
-            return InternalError.of(str(error))
+            raise InternalError.of(str(error)) from error
         case storage.TooLarge():
-            return TooLargeToStore(str(error))
+            raise TooLargeToStore(str(error)) from None
         case storage.Undecodable():
-            return StatusError(str(error))
+            raise StatusError(str(error)) from None
         case storage.Unavailable():
             # What the store says may name hosts and files, which is nothing for clients.
             _log.error("%s %s: %s", resource, name, error)
-            return InternalError.of("the storage is unavailable")
-        case _:
-            return None
+            raise InternalError.of("the storage is unavailable") from error
 
 
 def parse_resource_version(text: str) -> int:

@@ -13,3 +13,5 @@ class JobConfig:
     pod_failure_backoff: float = 10.0
     max_pod_failure_backoff: float = 600.0
     """How long a pod that failed is not replaced: at first, and at most."""
+    mutable_scheduling_directives: bool = True
+    """The feature gate MutableSchedulingDirectivesForSuspendedJobs: a job that is suspended has not started."""

@@ -143,10 +143,10 @@ class _JobController:
         if not ensure_condition(status, condition):
             return False
         self._recorder.event(state.job, NORMAL, "Suspended" if suspended else "Resumed", said[2])
-        # The time for which a job may run begins anew when it is resumed.
-        status.pop("startTime", None)
-        if not suspended:
+        if not suspended:  # the time for which a job may run begins anew
             status["startTime"] = format_time(state.now)
+        elif self._config.mutable_scheduling_directives:
+            status.pop("startTime", None)
         return True
 
 

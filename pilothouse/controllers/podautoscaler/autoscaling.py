@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from dataclasses import field
 from datetime import UTC, datetime
 
 from pilothouse.client.clock import Clock
@@ -11,18 +12,19 @@ from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.controllers.podautoscaler.config import AutoscalerConfig
 from pilothouse.controllers.podautoscaler.history import History
 from pilothouse.controllers.podautoscaler.limits import Wish, limit
-from pilothouse.controllers.podautoscaler.metric_sources import MetricSources, Proposal
+from pilothouse.controllers.podautoscaler.metric_sources import Proposal
 from pilothouse.controllers.podautoscaler.proposals import NoProposal, Proposals
 from pilothouse.controllers.podautoscaler.replica_calculator import Tolerances
 from pilothouse.controllers.podautoscaler.scale_target import ScaleTarget, ScaleTargets, ScaleUnavailable
-from pilothouse.machinery.conditions import Condition, remove_condition, set_condition
+from pilothouse.machinery.conditions import Condition, is_true, remove_condition, set_condition
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, namespace_of
 from pilothouse.machinery.quantity import parse_quantity
 from pilothouse.machinery.status_error import PilothouseError
 from pilothouse.machinery.times import format_time
 
-_ABLE = "AbleToScale"
+_ABLE, _SCALED_TO_ZERO = "AbleToScale", "ScaledToZero"
+_BELOW = "Current number of replicas below Spec.MinReplicas"
 
 
 class AutoscalingFailed(PilothouseError):
@@ -40,26 +42,28 @@ class _Look:
     key: str
     autoscaler: Json
     target: ScaleTarget
-    metrics: list[Json]
+    current: int
     desired: int
+    metrics: list[Json] = field(default_factory=list)
     reason: str = ""
     failed: str = ""
     """Why some of its metrics say nothing."""
-
-    @property
-    def current(self) -> int:
-        return self.target.wanted
 
     @property
     def least(self) -> int:
         least = self.autoscaler["spec"].get("minReplicas")
         return 1 if least is None else int(least)
 
+    @property
+    def has_metrics_of_others(self) -> bool:
+        """Whether a metric says something even if there are no pods."""
+        return any(each["type"] in ("Object", "External") for each in self.autoscaler["spec"].get("metrics") or ())
+
 
 class Autoscaling:
     def __init__(
         self,
-        sources: MetricSources,
+        proposals: Proposals,
         targets: ScaleTargets,
         recorder: EventRecorder,
         config: AutoscalerConfig,
@@ -69,7 +73,7 @@ class Autoscaling:
         self._recorder = recorder
         self._config = config
         self._clock = clock
-        self._proposals = Proposals(sources, recorder)
+        self._proposals = proposals
         self._histories: dict[str, History] = {}
 
     def forget(self, key: str) -> None:
@@ -81,7 +85,7 @@ class Autoscaling:
         autoscaler = {**cached, "status": deepcopy(cached.get("status") or {})}
         target = await self._target(autoscaler)
         self._history(key).begin(target.wanted, self._clock.now())
-        look = _Look(key, autoscaler, target, [], target.wanted)
+        look = _Look(key, autoscaler, target, target.wanted, target.wanted)
         await self._decide(look)
         rescaled = look.desired != look.current
         if rescaled:
@@ -111,16 +115,26 @@ class Autoscaling:
 
     async def _decide(self, look: _Look) -> None:
         most = look.autoscaler["spec"]["maxReplicas"]
-        if look.current == 0:
+        if look.current == 0 and not self._may_leave_zero(look):
             told = "scaling is disabled since the replica count of the target is zero"
             set_condition(look.autoscaler, Condition("ScalingActive", "False", "ScalingDisabled", told))
-            remove_condition(look.autoscaler, "ScaledToZero")
+            if not self._config.scale_to_zero:
+                remove_condition(look.autoscaler, _SCALED_TO_ZERO)
+        elif look.current == 0:
+            await self._decide_by_metrics(look, most)
+            if look.desired < look.least:
+                look.desired, look.reason = look.least, look.reason or _BELOW
         elif look.current > most:
             look.desired, look.reason = most, "Current number of replicas above Spec.MaxReplicas"
         elif look.current < look.least:
-            look.desired, look.reason = look.least, "Current number of replicas below Spec.MinReplicas"
+            look.desired, look.reason = look.least, _BELOW
         else:
             await self._decide_by_metrics(look, most)
+
+    def _may_leave_zero(self, look: _Look) -> bool:
+        """Return whether it was this autoscaler that has scaled to zero, and can tell when there is work again."""
+        ours = self._config.scale_to_zero and is_true(look.autoscaler, _SCALED_TO_ZERO)
+        return ours and (look.least != 0 or look.has_metrics_of_others)
 
     async def _decide_by_metrics(self, look: _Look, most: int) -> None:
         proposal = await self._propose(look)
@@ -153,7 +167,7 @@ class Autoscaling:
         return found.highest
 
     def _tolerances(self, autoscaler: Json) -> Tolerances:
-        behavior = autoscaler["spec"].get("behavior") or {}
+        behavior = (autoscaler["spec"].get("behavior") or {}) if self._config.configurable_tolerance else {}
         given = [(behavior.get(way) or {}).get("tolerance") for way in ("scaleDown", "scaleUp")]
         down, up = (self._config.tolerance if each is None else float(parse_quantity(str(each))) for each in given)
         return Tolerances(down, up)
@@ -173,8 +187,17 @@ class Autoscaling:
         set_condition(autoscaler, Condition(_ABLE, "True", "SucceededRescale", told))
         self._recorder.event(autoscaler, NORMAL, "SuccessfulRescale", f"New size: {desired}; reason: {look.reason}")
         if (behavior := autoscaler["spec"].get("behavior")) is not None:
-            self._history(look.key).changed(look.target.wanted, desired, behavior, self._clock.now())
-        remove_condition(autoscaler, "ScaledToZero")
+            self._history(look.key).changed(look.current, desired, behavior, self._clock.now())
+        self._tell_zero(look)
+
+    def _tell_zero(self, look: _Look) -> None:
+        if not self._config.scale_to_zero:
+            remove_condition(look.autoscaler, _SCALED_TO_ZERO)
+            return
+        is_zero = look.desired == 0 < look.current and look.least == 0 and look.has_metrics_of_others
+        said = ("True", "ScaledToZero", "scaled") if is_zero else ("False", "NotScaledToZero", "did not scale")
+        told = f"the HPA controller {said[2]} the workload to zero"
+        set_condition(look.autoscaler, Condition(_SCALED_TO_ZERO, said[0], said[1], told))
 
 
 def _status(look: _Look, desired: int) -> Json:

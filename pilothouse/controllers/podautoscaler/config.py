@@ -17,3 +17,6 @@ class AutoscalerConfig:
     """For so long after a pod's start, what it uses counts only while it is ready."""
     initial_readiness_delay: float = 30.0
     """A pod that has become unready within so long after its start has never been ready."""
+    configurable_tolerance: bool = True
+    scale_to_zero: bool = False
+    """The feature gates HPAConfigurableTolerance and HPAScaleToZero."""

@@ -16,6 +16,8 @@ from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.podautoscaler.autoscaling import Autoscaling, AutoscalingFailed
 from pilothouse.controllers.podautoscaler.metric_sources import MetricSources
 from pilothouse.controllers.podautoscaler.pod_metrics import MetricsClient
+from pilothouse.controllers.podautoscaler.pod_use import PodUse
+from pilothouse.controllers.podautoscaler.proposals import Proposals
 from pilothouse.controllers.podautoscaler.scale_target import ScaleTargets
 from pilothouse.controllers.resources import HORIZONTAL_POD_AUTOSCALERS, PODS
 from pilothouse.machinery.errors import NotFound
@@ -39,10 +41,11 @@ class _HorizontalController:
         self._queue = context.queue(_NAME, str)
         self._recorder = EventRecorder(context.client, EventSource("horizontal-pod-autoscaler"), clock=context.clock)
         mapper = RESTMapper(DiscoveryClient(context.client))
-        metrics = MetricsClient(context.client, mapper)
-        sources = MetricSources(metrics, self._pods, context.config.autoscaler, context.clock)
+        config, clock = context.config.autoscaler, context.clock
+        use = PodUse(self._pods, config, clock)
+        proposals = Proposals(MetricSources(MetricsClient(context.client, mapper), use), use, self._recorder)
         targets = ScaleTargets(context.client, mapper)
-        self._autoscaling = Autoscaling(sources, targets, self._recorder, context.config.autoscaler, context.clock)
+        self._autoscaling = Autoscaling(proposals, targets, self._recorder, config, clock)
         self._autoscalers.add_event_handler(
             ResourceEventHandlerFuncs(
                 add=self._enqueue,

@@ -2,48 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
-from functools import cache
-
-from pilothouse.client.cache.indexer import NAMESPACE_INDEX
-from pilothouse.client.cache.shared_informer import SharedIndexInformer
-from pilothouse.client.clock import Clock
-from pilothouse.controllers.podautoscaler.config import AutoscalerConfig
-from pilothouse.controllers.podautoscaler.pod_groups import group_pods, requests_of
 from pilothouse.controllers.podautoscaler.pod_metrics import MetricsClient, MetricsUnavailable, PodMetric
+from pilothouse.controllers.podautoscaler.pod_use import PodUse, Target
 from pilothouse.controllers.podautoscaler.replica_calculator import (
-    Tolerances,
-    Use,
-    average_use,
-    replicas_for_pods,
     replicas_for_share,
     replicas_for_total,
     total,
-    utilization,
 )
 from pilothouse.controllers.podautoscaler.selector_text import selector_text
-from pilothouse.controllers.workloads.pod_state import is_ready
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.objects import Json, labels_of
+from pilothouse.machinery.objects import Json
 from pilothouse.machinery.quantity import Format, milli_quantity, parse_quantity
 from pilothouse.machinery.selectors.label_selector import from_label_selector
 from pilothouse.machinery.selectors.labels import Selector
 
 _EVERYTHING = Selector()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
-    """The workload that is scaled."""
-
-    namespace: str
-    selector: Selector
-    wanted: int
-    """The replicas that its spec says."""
-    there: int
-    """And its status."""
-    tolerances: Tolerances
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,20 +28,9 @@ class Proposal:
 
 
 class MetricSources:
-    def __init__(
-        self, metrics: MetricsClient, pods: SharedIndexInformer, config: AutoscalerConfig, clock: Clock
-    ) -> None:
+    def __init__(self, metrics: MetricsClient, use: PodUse) -> None:
         self._metrics = metrics
-        self._pods = pods
-        self._config = config
-        self._clock = clock
-
-    def pods_of(self, target: Target) -> list[Json]:
-        """Raises MetricsUnavailable if there are none."""
-        pods = self._pods.indexer.by_index(NAMESPACE_INDEX, target.namespace)
-        if found := [pod for pod in pods if target.selector.matches(labels_of(pod))]:
-            return found
-        raise MetricsUnavailable("no pods returned by selector while calculating replica count")
+        self._use = use
 
     async def of_resource(self, spec: Json, target: Target) -> Proposal:
         source = spec["resource"]
@@ -92,9 +54,9 @@ class MetricSources:
         try:
             metrics = await self._resource_metrics(name, target, container)
             if amount is not None:
-                replicas, use = self._by_average(metrics, _milli(amount), target, name)
+                replicas, use = self._use.by_average(metrics, _milli(amount), target, name)
                 return replicas, {"averageValue": _quantity(name, use.average)}, f"{name} resource"
-            replicas, use = self._by_share(metrics, share, target, name, container)
+            replicas, use = self._use.by_share(metrics, share, target, name, container)
         except MetricsUnavailable as error:
             what = "utilization" if amount is None else "usage"
             raise MetricsUnavailable(f"failed to get {name} {what}: {error}") from None
@@ -107,49 +69,6 @@ class MetricSources:
         except MetricsUnavailable as error:
             raise MetricsUnavailable(f"unable to get metrics for resource {name}: {error}") from None
 
-    def _by_share(
-        self, metrics: Mapping[str, PodMetric], share: int, target: Target, resource: str, container: str
-    ) -> tuple[int, Use]:
-        pods = self.pods_of(target)
-        requests = cache(lambda: requests_of(pods, resource, container))  # asked for when there is use to compare
-        return self._replicas(
-            metrics,
-            pods,
-            target,
-            resource,
-            measure=lambda values: utilization(values, requests(), share),
-            should_use=lambda name: requests()[name] * max(100, share) // 100,
-        )
-
-    def _by_average(
-        self, metrics: Mapping[str, PodMetric], amount: int, target: Target, resource: str = ""
-    ) -> tuple[int, Use]:
-        return self._replicas(
-            metrics,
-            self.pods_of(target),
-            target,
-            resource,
-            measure=lambda values: average_use(values, amount),
-            should_use=lambda name: amount,
-        )
-
-    def _replicas(
-        self,
-        metrics: Mapping[str, PodMetric],
-        pods: list[Json],
-        target: Target,
-        resource: str,
-        *,
-        measure: Callable[[Mapping[str, int]], Use],
-        should_use: Callable[[str], int],
-    ) -> tuple[int, Use]:
-        now = datetime.fromtimestamp(self._clock.wall(), UTC)
-        groups = group_pods(pods, metrics, resource, self._config, now)
-        values = {name: metric.value for name, metric in metrics.items()}
-        return replicas_for_pods(
-            target.wanted, values, groups, measure=measure, should_use=should_use, tolerances=target.tolerances
-        )
-
     async def of_pods(self, spec: Json, target: Target) -> Proposal:
         source = spec["pods"]
         name = source["metric"]["name"]
@@ -157,7 +76,7 @@ class MetricSources:
             metrics = await self._metrics.of_pods(name, target.namespace, target.selector, _selector(source))
         except MetricsUnavailable as error:
             raise MetricsUnavailable(f"unable to get metric {name}: {error}") from None
-        replicas, use = self._by_average(metrics, _milli(source["target"]["averageValue"]), target)
+        replicas, use = self._use.by_average(metrics, _milli(source["target"]["averageValue"]), target)
         current = {"averageValue": str(milli_quantity(use.average))}
         return Proposal(replicas, f"pods metric {name}", {"metric": source["metric"], "current": current})
 
@@ -197,15 +116,8 @@ class MetricSources:
             replicas, each = replicas_for_share(target.there, used, share, target.tolerances)
             return Proposal(replicas, _external(metric), {**status, "current": {"averageValue": _shown(each)}})
         amount = _milli(aim["value"])
-        replicas = replicas_for_total(target.wanted, used, amount, lambda: self._ready(target), target.tolerances)
+        replicas = replicas_for_total(target.wanted, used, amount, lambda: self._use.ready(target), target.tolerances)
         return Proposal(replicas, of_all, {**status, "current": {"value": _shown(used)}})
-
-    def _ready(self, target: Target) -> int:
-        try:
-            pods = self.pods_of(target)
-        except MetricsUnavailable as error:
-            raise MetricsUnavailable(f"unable to calculate ready pods: {error}") from None
-        return sum((pod.get("status") or {}).get("phase") == "Running" and is_ready(pod) for pod in pods)
 
 
 def _external(metric: Json) -> str:

@@ -10,8 +10,9 @@ from dataclasses import field
 
 from pilothouse.client.events.event import WARNING
 from pilothouse.client.events.recorder import EventRecorder
-from pilothouse.controllers.podautoscaler.metric_sources import MetricSources, Proposal, Target
+from pilothouse.controllers.podautoscaler.metric_sources import MetricSources, Proposal
 from pilothouse.controllers.podautoscaler.pod_metrics import MetricsUnavailable
+from pilothouse.controllers.podautoscaler.pod_use import PodUse, Target
 from pilothouse.controllers.podautoscaler.replica_calculator import Tolerances
 from pilothouse.controllers.podautoscaler.scale_target import ScaleTarget
 from pilothouse.machinery.conditions import Condition, set_condition
@@ -57,9 +58,9 @@ class _Round:
 
 
 class Proposals:
-    def __init__(self, sources: MetricSources, recorder: EventRecorder) -> None:
+    def __init__(self, sources: MetricSources, use: PodUse, recorder: EventRecorder) -> None:
         self._recorder = recorder
-        self._pods_of = sources.pods_of
+        self._pods_of = use.pods_of
         self._selectors: dict[str, Selector] = {}
         self._sources = {
             "Object": _Source("object", "FailedGetObjectMetric", _of_object, sources.of_object),

@@ -19,6 +19,7 @@ from pilothouse.nodes.behavior.model import HEALTHY, NOTHING_SPECIAL, ContainerB
 from pilothouse.nodes.behavior.reading import (
     InvalidBehavior,
     annotated_container,
+    annotated_names,
     annotated_node,
     container_behavior,
     is_annotated,
@@ -92,6 +93,16 @@ class Behaviors:
     def remove(self, name: str) -> None:
         self._rules.pop(name, None)
         self._changed()
+
+    def problem_with(self, pod: Json) -> str:
+        """Return what is wrong with the annotations of a pod; empty if they can be understood."""
+        annotations = annotations_of(pod)
+        try:
+            for container in ("", *(annotated_names(annotations))):
+                annotated_container(annotations, container)
+        except InvalidBehavior as error:
+            return str(error)
+        return ""
 
     def of_container(self, pod: Json, container: str) -> ContainerBehavior:
         behavior, annotations = NOTHING_SPECIAL, annotations_of(pod)

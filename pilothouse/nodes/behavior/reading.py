@@ -43,6 +43,11 @@ def annotated_container(annotations: Mapping[str, str], container: str) -> Conta
     return over(container_behavior(own), behavior) if own else behavior
 
 
+def annotated_names(annotations: Mapping[str, str]) -> list[str]:
+    """Return the containers that annotations of a pod say something of their own about. Raises InvalidBehavior."""
+    return [*(_json(annotations.get(BEHAVIOR)).get("containers") or ())]
+
+
 def annotated_node(annotations: Mapping[str, str]) -> NodeBehavior:
     """Raises InvalidBehavior."""
     return node_behavior(_json(annotations.get(BEHAVIOR)))

@@ -11,7 +11,7 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.nodes.containers.files import FileProblem
 from pilothouse.nodes.containers.process import Given, Input, Kept, Output, Process
 from pilothouse.nodes.containers.programs import PROGRAMS
-from pilothouse.nodes.containers.words import BadSyntax, Sign, words
+from pilothouse.nodes.containers.words import BadSyntax, NotSupported, Sign, words
 
 SHELLS: Final = frozenset({"sh", "bash", "ash", "dash"})
 NOT_FOUND: Final = 127
@@ -20,6 +20,7 @@ _MAX_SCRIPT: Final = 64 * 1024
 _REDIRECTIONS: Final = (">", "1>", ">>", "<", "2>")
 _TO_ERRORS: Final = (">&2", "1>&2")
 _ENDS: Final = (";", "\n", "&", "&&", "||")
+_KEYWORDS: Final = frozenset({"while", "until", "for", "if", "case", "function", "{", "("})
 
 
 class CommandNotFound(Exception):
@@ -33,7 +34,7 @@ class _Exit(Exception):
 
 
 async def run_command(process: Process) -> int:
-    """Run the program that the process is for; return its exit code. Raises CommandNotFound."""
+    """Run the program that the process is for; return its exit code. Raises CommandNotFound, NotSupported, NoRoom."""
     if process.name in SHELLS:
         return await _run_shell(process)
     if process.name not in PROGRAMS:
@@ -155,6 +156,8 @@ class Shell:
             environment[name], given = value, given[1:]
         if not given:
             return 0
+        if given[0] in _KEYWORDS or given[0].endswith("()"):
+            raise NotSupported(given[0])
         process = replace(self._process, words=given, stdin=stdin, stdout=stdout, stderr=stderr)
         match given:
             case ["exit", *rest]:

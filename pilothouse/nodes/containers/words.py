@@ -20,6 +20,10 @@ class BadSyntax(Exception):
     """A command line that is not one."""
 
 
+class NotSupported(Exception):
+    """Something that real shells can do, and this one not."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sign:
     text: str
@@ -28,7 +32,7 @@ class Sign:
 def words(line: str, lookup: Lookup) -> Iterator[str | Sign]:
     """Yield the words of the line and the signs between them; variables have the value that they have by then.
 
-    Raises BadSyntax.
+    Raises BadSyntax, NotSupported.
     """
     return _Scanner(line, lookup).run()
 
@@ -105,6 +109,8 @@ class _Scanner:
 
     def _variable(self) -> str:
         found = _VARIABLE.match(self._line, self._at)
+        if found is None and self._line.startswith("(", self._at + 1):
+            raise NotSupported("command substitution")
         if found is None:
             self._at += 1
             return "$"

@@ -140,6 +140,7 @@ class Fleet:
 
     async def _work(self) -> None:
         while True:
+            await asyncio.sleep(0)  # many nodes may be looked at without anything to wait for
             name = await self._queue.get()
             self._queued.discard(name)
             try:

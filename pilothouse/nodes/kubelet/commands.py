@@ -13,10 +13,13 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.server_errors import InternalError
 from pilothouse.nodes.behavior.model import ExecAnswer
+from pilothouse.nodes.containers.container import Container
 from pilothouse.nodes.containers.process import Kept, NoInput, NoRoom, Process
 from pilothouse.nodes.containers.shell import SHELLS, CommandNotFound, run_command
+from pilothouse.nodes.containers.words import NotSupported
 from pilothouse.nodes.kubelet.host import Host, running_spec
-from pilothouse.nodes.kubelet.logs import LogOptions, log_of
+from pilothouse.nodes.kubelet.log_options import LogOptions
+from pilothouse.nodes.kubelet.logs import log_of
 from pilothouse.nodes.kubelet.session import Session, wanted_streams
 from pilothouse.nodes.kubelet.spdy_sessions import spdy_session
 from pilothouse.nodes.kubelet.terminal import Interrupted, Terminal
@@ -55,21 +58,18 @@ class InContainer:
         if answer := self.host.behavior(self.pod, self.spec["name"]).answer_to(command):
             return await _given(answer, session)
         try:
-            code = await run_command(self._process(command, session))
+            objects = await self.host.objects_for(self.pod, self.spec)
+            container = self.host.containers.enter(self.pod, self.spec, objects)
+            code = await run_command(_process(command, container, session))
         except CommandNotFound as missing:
             return error_status(InternalError.of(_MISSING.format(missing)))
+        except NotSupported as unknown:
+            return error_status(InternalError.of(f"simulated containers do not know this of a shell: {unknown}"))
         except Interrupted:
             code = _INTERRUPTED
         except NoRoom:
             code = _KILLED
         return exit_status(code) if code else SUCCESS
-
-    def _process(self, command: list[str], session: Session) -> Process:
-        container = self.host.containers.enter(self.pod, self.spec)
-        if not session.tty:
-            return Process(command, container, session.stdin, session.stdout, session.stderr, asyncio.sleep)
-        terminal = Terminal(session.stdin, session.stdout)
-        return Process(command, container, terminal, terminal, terminal, asyncio.sleep, _PROMPT)
 
     async def attach(self, session: Session) -> Json:
         """Shows the log as it is written, until the container ends. A shell that waits for somebody gets one."""
@@ -81,6 +81,13 @@ class InContainer:
             async for piece in log:
                 await session.stdout.write(piece.replace(b"\n", b"\r\n") if session.tty else piece)
         return SUCCESS
+
+
+def _process(command: list[str], container: Container, session: Session) -> Process:
+    if not session.tty:
+        return Process(command, container, session.stdin, session.stdout, session.stderr, asyncio.sleep)
+    terminal = Terminal(session.stdin, session.stdout)
+    return Process(command, container, terminal, terminal, terminal, asyncio.sleep, _PROMPT)
 
 
 async def _given(answer: ExecAnswer, session: Session) -> Json:

@@ -10,10 +10,11 @@ from typing import Final
 
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, name_of, namespace_of
-from pilothouse.nodes.containers.container import Container, environment_of, hostname_of
-from pilothouse.nodes.containers.files import Files, Space
+from pilothouse.nodes.containers.container import Container, fresh_container
+from pilothouse.nodes.containers.given import Objects
 from pilothouse.nodes.containers.process import NoInput, NoRoom, Process
 from pilothouse.nodes.containers.shell import CommandNotFound, run_command
+from pilothouse.nodes.containers.words import NotSupported
 
 STDOUT, STDERR = "Stdout", "Stderr"
 _MAX_LINES: Final = 10_000
@@ -27,12 +28,12 @@ class LogLine:
     stream: str = STDOUT
 
 
-async def log_lines(pod: Json, spec: Json, logs: str | None) -> Sequence[LogLine]:
+async def log_lines(pod: Json, spec: Json, logs: str | None, objects: Objects) -> Sequence[LogLine]:
     """Return what the container writes in its life. `logs` are those of its behaviour, if it has any."""
     if logs is not None:
         return [LogLine(0.0, line.encode()) for line in logs.splitlines()]
     words = [*(spec.get("command") or ()), *(spec.get("args") or ())]
-    written = await _written(pod, spec, words) if words else None
+    written = await _written(fresh_container(pod, spec, objects), words) if words else None
     return written if written is not None else [LogLine(0.0, _greeting(pod, spec))]
 
 
@@ -41,15 +42,16 @@ def _greeting(pod: Json, spec: Json) -> bytes:
     return f"container {spec['name']} ({image}) of pod {namespace_of(pod)}/{name_of(pod)} is simulated".encode()
 
 
-async def _written(pod: Json, spec: Json, words: list[str]) -> list[LogLine] | None:
+async def _written(container: Container, words: list[str]) -> list[LogLine] | None:
     """Return what the command writes; None for a program that there is not here. Time passes for it at once."""
-    container = Container(hostname_of(pod), environment_of(pod, spec), Files(Space()), spec.get("workingDir") or "/")
     recorder = _Recorder()
     process = Process(words, container, NoInput(), recorder.output(STDOUT), recorder.output(STDERR), recorder.sleep)
     try:
         await run_command(process)
     except CommandNotFound:
         return None
+    except NotSupported:  # what was written until then is true, but not all
+        return recorder.finished() or None
     except NoRoom:
         pass
     return recorder.finished()

@@ -90,5 +90,9 @@ def mount_failed(message: str) -> Iterator[Happening]:
     yield Happening(WARNING, "FailedMount", message)
 
 
+def behavior_refused(message: str) -> Iterator[Happening]:
+    yield Happening(WARNING, "InvalidBehavior", f"The annotations about behavior are ignored: {message}")
+
+
 def _shown(pod: Json) -> str:
     return f"{name_of(pod)}_{namespace_of(pod)}({uid_of(pod)})"

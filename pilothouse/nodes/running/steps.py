@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 
 from pilothouse.client.rest.options import DeleteOptions
@@ -13,7 +14,7 @@ from pilothouse.machinery.objects import Json, name_of, namespace_of, resource_v
 from pilothouse.nodes.behavior.behaviors import Behaviors
 from pilothouse.nodes.config import SimulationConfig
 from pilothouse.nodes.fleet.node_object import address_of, cidr_of
-from pilothouse.nodes.pods.happenings import mount_failed
+from pilothouse.nodes.pods.happenings import Happening, behavior_refused, mount_failed
 from pilothouse.nodes.pods.machine import advance
 from pilothouse.nodes.pods.restore import restore
 from pilothouse.nodes.pods.status import Addresses, new_status
@@ -62,8 +63,7 @@ class Steps:
         step = advance(record.pod, record.state, self._world(record, node), self._clock.wall())
         record.state = step.state
         await self._write(record, node)
-        for happening in step.happenings:
-            self._events.tell(record.pod, record.node, happening)
+        self._tell(record, step.happenings)
         if step.has_ended:
             await self._remove(record)
         return Outcome(min((at for at in (retry, step.due) if at is not None), default=None), step.has_ended)
@@ -88,15 +88,20 @@ class Steps:
         """See whether all is there that the pod can not start without. Return when to look again, if it is not."""
         if record.is_cleared or record.is_deleting:
             return None
+        if not record.tries and (problem := self._behaviors.problem_with(record.pod)):
+            self._tell(record, behavior_refused(problem))
+        record.tries += 1
         record.obstacle = await self._prerequisites.obstacle(record.pod)
         record.is_cleared = record.obstacle is None
         if record.obstacle is None:
             return None
         if not record.obstacle.container:
-            for happening in mount_failed(record.obstacle.message):
-                self._events.tell(record.pod, record.node, happening)
-        record.tries += 1
+            self._tell(record, mount_failed(record.obstacle.message))
         return self._clock.wall() + min(_FIRST_RETRY * 2.0 ** min(record.tries - 1, 10), _LONGEST_RETRY)
+
+    def _tell(self, record: Record, happenings: Iterable[Happening]) -> None:
+        for happening in happenings:
+            self._events.tell(record.pod, record.node, happening)
 
     def _world(self, record: Record, node: Json) -> World:
         allocatable = (node.get("status") or {}).get("allocatable") or {}

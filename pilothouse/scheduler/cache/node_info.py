@@ -14,7 +14,6 @@ from pilothouse.scheduler.cache.requests import CPU, MEMORY, PODS, Amounts, read
 
 _MOST_REMEMBERED = 256
 _COUNTED = (CPU, MEMORY)
-_FORBIDDING = ("NoSchedule", "NoExecute")
 
 
 class NodeInfo:
@@ -71,10 +70,6 @@ class NodeInfo:
     def remove_node(self) -> None:
         self.node = None
         self.memo = {}
-
-    @property
-    def forbidding_taints(self) -> tuple[Json, ...]:
-        return tuple(taint for taint in self.taints if taint["effect"] in _FORBIDDING)
 
     def add_pod(self, pod: PodInfo) -> None:
         """The pod must not be on the node yet."""

@@ -14,7 +14,7 @@ DEFAULT_SCHEDULER = "default-scheduler"
 
 
 class PodInfo:
-    """A pod, and what follows from it. Neither changes."""
+    """A pod, and what follows from it, which never changes."""
 
     def __init__(self, pod: Json) -> None:
         self.pod = pod
@@ -90,20 +90,14 @@ class PodInfo:
             and self.spec == other.spec
         )
 
-    def refreshed(self, pod: Json) -> PodInfo:
-        """Return the same with a newer state of the pod, of which nothing else has changed."""
-        newer = self._copy()
-        newer.pod = pod
-        return newer
-
-    def _copy(self) -> PodInfo:
-        other = object.__new__(PodInfo)
-        other.__dict__ |= self.__dict__
-        return other
+    def refresh(self, pod: Json) -> None:
+        """Take a newer state of the pod, from which the same follows."""
+        self.pod, self.spec, self.labels = pod, pod["spec"], labels_of(pod)
 
     def on_node(self, node_name: str) -> PodInfo:
         """Return the pod as it will be once it is bound to the node."""
-        placed = self._copy()
+        placed = object.__new__(PodInfo)
+        placed.__dict__ |= self.__dict__
         placed.spec = {**self.spec, "nodeName": node_name}
         placed.pod = {**self.pod, "spec": placed.spec}
         return placed

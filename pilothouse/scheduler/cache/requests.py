@@ -16,7 +16,7 @@ from pilothouse.machinery.quantity import parse_quantity
 Amounts: TypeAlias = dict[str, int]
 """By the resource's name: cpu in thousandths, everything else in whole units."""
 
-CPU, MEMORY, EPHEMERAL_STORAGE, PODS = "cpu", "memory", "ephemeral-storage", "pods"
+CPU, MEMORY, PODS = "cpu", "memory", "pods"
 FOR_CONTAINERS_WITHOUT: Amounts = {CPU: 100, MEMORY: 200 << 20}
 """How much a container that requests nothing counts for, where nodes are compared by how full they are."""
 _OF_A_WHOLE_POD = (CPU, MEMORY)

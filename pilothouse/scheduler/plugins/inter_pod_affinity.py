@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import Self
 
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.selectors.errors import InvalidSelector
@@ -15,7 +16,7 @@ from pilothouse.scheduler.cluster_events import Action, EventHint, Subject
 from pilothouse.scheduler.diagnosis import Rejection
 from pilothouse.scheduler.plugins.affinity_scores import scores
 from pilothouse.scheduler.plugins.handle import Handle
-from pilothouse.scheduler.plugins.interface import Plugin, PreFiltered
+from pilothouse.scheduler.plugins.interface import CountingFilter, Plugin, PreFiltered
 from pilothouse.scheduler.plugins.matching_pods import count_matching_all, matches, matches_all
 from pilothouse.scheduler.plugins.places import Places
 
@@ -55,7 +56,7 @@ class InterPodAffinity(Plugin):
         )
 
 
-class _AffinityFilter:
+class _AffinityFilter(CountingFilter):
     """The places with pods that the pod wants to be near, with those that it does not, and that do not want it."""
 
     def __init__(self, plugin: InterPodAffinity, pod: PodInfo) -> None:
@@ -79,8 +80,8 @@ class _AffinityFilter:
             return self._plugin.unwelcome
         return None
 
-    def copy(self) -> _AffinityFilter:
-        other = object.__new__(_AffinityFilter)
+    def copy(self) -> Self:
+        other = object.__new__(type(self))
         other.__dict__ |= self.__dict__
         other._near, other._not_near = self._near.copy(), self._not_near.copy()
         other._unwelcome = self._unwelcome.copy()

@@ -6,8 +6,9 @@ as long as the attempt.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar, Protocol, TypeAlias
+from typing import ClassVar, Protocol, Self, TypeAlias
 
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.scheduler.cache.node_info import NodeInfo
@@ -25,10 +26,16 @@ class NodeFilter(Protocol):
     def __call__(self, node: NodeInfo, /) -> Rejection | None: ...
 
 
-class CountingFilter(NodeFilter, Protocol):
+class CountingFilter(ABC):
     """A filter that looks beyond the node. To see what would be, it is copied and told of pods that come or go."""
 
-    def copy(self) -> CountingFilter: ...
+    @abstractmethod
+    def __call__(self, node: NodeInfo, /) -> Rejection | None: ...
+
+    @abstractmethod
+    def copy(self) -> Self: ...
+
+    @abstractmethod
     def count(self, pod: PodInfo, node: NodeInfo, sign: int) -> None: ...
 
 

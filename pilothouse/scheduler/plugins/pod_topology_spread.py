@@ -6,6 +6,7 @@ A pod may go to a place if, with it there, no place has more than `maxSkew` pods
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Self
 
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.selectors.errors import InvalidSelector
@@ -14,7 +15,7 @@ from pilothouse.scheduler.cache.pod_info import PodInfo
 from pilothouse.scheduler.cluster_events import Action, EventHint, Subject
 from pilothouse.scheduler.diagnosis import Rejection
 from pilothouse.scheduler.plugins.handle import Handle
-from pilothouse.scheduler.plugins.interface import Plugin, PreFiltered
+from pilothouse.scheduler.plugins.interface import CountingFilter, Plugin, PreFiltered
 from pilothouse.scheduler.plugins.spread_constraints import (
     HARD,
     SOFT,
@@ -25,6 +26,7 @@ from pilothouse.scheduler.plugins.spread_constraints import (
     required_affinity,
 )
 from pilothouse.scheduler.plugins.spread_scores import scores
+from pilothouse.scheduler.plugins.workload_selectors import WorkloadSelectors
 
 _REASON = "node(s) didn't match pod topology spread constraints"
 
@@ -39,6 +41,7 @@ class PodTopologySpread(Plugin):
             EventHint(Subject.PENDING_POD, Action.LABELS),
             EventHint(Subject.NODE, Action.ADD | Action.DELETE | Action.LABELS | Action.TAINTS, _may_be_a_place),
         )
+        self._selectors = WorkloadSelectors(handle.listers)
         self.too_many = self.reject(_REASON)
         self.no_label = self.reject(f"{_REASON} (missing required label)", final=True)
 
@@ -54,11 +57,11 @@ class PodTopologySpread(Plugin):
     def score(self, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Sequence[int] | None:
         if pod.spec.get("topologySpreadConstraints"):
             return scores(pod, nodes, own_constraints(pod, SOFT), self.handle, all_labels_required=True)
-        constraints = default_constraints(pod, self.handle.listers)
+        constraints = default_constraints(pod, self._selectors)
         return scores(pod, nodes, constraints, self.handle, all_labels_required=False)
 
 
-class _SpreadFilter:
+class _SpreadFilter(CountingFilter):
     """How many pods there are at each place, for each constraint."""
 
     def __init__(self, plugin: PodTopologySpread, pod: PodInfo, constraints: Sequence[SpreadConstraint]) -> None:
@@ -78,8 +81,8 @@ class _SpreadFilter:
                 return self._plugin.too_many
         return None
 
-    def copy(self) -> _SpreadFilter:
-        other = object.__new__(_SpreadFilter)
+    def copy(self) -> Self:
+        other = object.__new__(type(self))
         other.__dict__ |= self.__dict__
         other._counts = [dict(counts) for counts in self._counts]
         return other

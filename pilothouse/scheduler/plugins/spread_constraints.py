@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
-from pilothouse.client.cache.indexer import NAMESPACE_INDEX
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.scheduling.node_affinity import RequiredNodeAffinity, node_affinity_of, required_node_affinity
 from pilothouse.machinery.scheduling.tolerations import first_untolerated
 from pilothouse.machinery.selectors.label_selector import from_label_selector
-from pilothouse.machinery.selectors.labels import EVERYTHING, Selector, from_set
+from pilothouse.machinery.selectors.labels import Selector, from_set
 from pilothouse.scheduler.cache.cache import Cache
 from pilothouse.scheduler.cache.node_info import NodeInfo
 from pilothouse.scheduler.cache.node_order import HOSTNAME, ZONE
 from pilothouse.scheduler.cache.pod_info import PodInfo
 from pilothouse.scheduler.cache.tallies import Tally
-from pilothouse.scheduler.plugins.handle import Listers
 from pilothouse.scheduler.plugins.matching_pods import count_selected
+from pilothouse.scheduler.plugins.workload_selectors import WorkloadSelectors
 
 HARD, SOFT = "DoNotSchedule", "ScheduleAnyway"
 _HONOR, _IGNORE = "Honor", "Ignore"
@@ -73,40 +72,10 @@ def own_constraints(pod: PodInfo, action: str) -> tuple[SpreadConstraint, ...]:
     return tuple(_read(each, pod, _selector(each, pod)) for each in chosen)
 
 
-def default_constraints(pod: PodInfo, listers: Listers) -> tuple[SpreadConstraint, ...]:
+def default_constraints(pod: PodInfo, selectors: WorkloadSelectors) -> tuple[SpreadConstraint, ...]:
     """Return the constraints of a pod that has none of its own and is of a service or a workload."""
-    selector = workload_selector(pod, listers)
+    selector = selectors.of(pod)
     return () if selector.empty else tuple(_read(each, pod, selector) for each in _BY_DEFAULT)
-
-
-def workload_selector(pod: PodInfo, listers: Listers) -> Selector:
-    """Return what the services of the pod, and its controller, select together; everything if it has none."""
-    labels: dict[str, str] = {}
-    for service in listers.services.by_index(NAMESPACE_INDEX, pod.namespace):
-        wanted = (service.get("spec") or {}).get("selector") or {}
-        if wanted and wanted.items() <= pod.labels.items():
-            labels |= wanted
-    selector = from_set(labels) if labels else EVERYTHING
-    for owner in _controllers(pod, listers):
-        wanted = owner["spec"].get("selector")
-        if wanted and owner["kind"] == "ReplicationController":
-            selector = selector.add(*from_set(wanted).requirements)
-        elif wanted:
-            selector = selector.add(*from_label_selector(wanted).requirements)
-    return selector
-
-
-def _controllers(pod: PodInfo, listers: Listers) -> Iterator[Json]:
-    of_kind = {
-        "ReplicationController": listers.replication_controllers,
-        "ReplicaSet": listers.replica_sets,
-        "StatefulSet": listers.stateful_sets,
-    }
-    for reference in pod.pod["metadata"].get("ownerReferences") or ():
-        if reference.get("controller") and reference["kind"] in of_kind:
-            owner = of_kind[reference["kind"]].get_by_key(f"{pod.namespace}/{reference['name']}")
-            if owner is not None:
-                yield {**owner, "kind": reference["kind"]}
 
 
 def _selector(constraint: Json, pod: PodInfo) -> Selector:

@@ -26,6 +26,11 @@ def ago(**time: float) -> str:
     return format_time(datetime.now(UTC) - timedelta(**time))
 
 
+def once_a_day() -> str:
+    """A schedule that was due a minute ago, and will not be again while a test runs."""
+    return f"{datetime.now(UTC) - timedelta(minutes=1):%M %H * * *}"
+
+
 @dataclass(frozen=True)
 class Crons:
     client: Client
@@ -42,10 +47,16 @@ class Crons:
     def crons(self) -> ResourceClient:
         return self.of("cronjobs")
 
-    async def create(self, *, last: str = "", schedule: str = "* * * * *", **spec: Any) -> Json:
-        """A CronJob that has last run then, made so that nobody sees it before it has."""
+    async def create(self, *, last: str = "", schedule: str = "", **spec: Any) -> Json:
+        """A CronJob that has last run then, made so that nobody sees it before it has. By default one is due."""
         template = {"metadata": {"labels": {"from": "c"}}, "spec": {"template": POD}}
-        given = {"schedule": schedule, "timeZone": "UTC", "jobTemplate": template, "suspend": True, **spec}
+        given = {
+            "schedule": schedule or once_a_day(),
+            "timeZone": "UTC",
+            "jobTemplate": template,
+            "suspend": True,
+            **spec,
+        }
         made = await self.crons.create({"metadata": {"name": "c"}, "spec": given})
         if last:
             await self.crons.patch("c", {"status": {"lastScheduleTime": last}}, subresource="status")
@@ -89,7 +100,7 @@ async def there(server: ControlledServer, request: pytest.FixtureRequest) -> Cro
 
 
 async def test_a_job_that_is_due_is_made_once(there: Crons) -> None:
-    cron = await there.create(last=ago(seconds=90))
+    cron = await there.create(last=ago(hours=1))
     await there.resume()
     status = (await until(there.crons, "c", lambda cron: cron["status"].get("active")))["status"]
     [job] = (await there.jobs.list())["items"]
@@ -111,7 +122,7 @@ async def test_a_job_that_is_due_is_made_once(there: Crons) -> None:
 
 
 async def test_many_missed_times_are_told_and_one_job_is_made(there: Crons) -> None:
-    await there.create(last=ago(days=2))
+    await there.create(last=ago(days=2), schedule="* * * * *")
     await there.resume()
     event = await there.until_event("TooManyMissedTimes")
     assert event["message"] == (
@@ -121,7 +132,7 @@ async def test_many_missed_times_are_told_and_one_job_is_made(there: Crons) -> N
 
 
 async def test_a_job_that_runs_forbids_the_next(there: Crons) -> None:
-    cron = await there.create(last=ago(seconds=90), concurrencyPolicy="Forbid")
+    cron = await there.create(last=ago(hours=1), concurrencyPolicy="Forbid")
     job = await there.job_of(cron, "before")
     reference = {"apiVersion": "batch/v1", "kind": "Job", "namespace": there.namespace, "name": "before"}
     active = [{**reference, "uid": uid_of(job)}]
@@ -133,7 +144,7 @@ async def test_a_job_that_runs_forbids_the_next(there: Crons) -> None:
 
 
 async def test_a_job_that_runs_is_replaced_by_the_next(there: Crons) -> None:
-    cron = await there.create(last=ago(seconds=90), concurrencyPolicy="Replace")
+    cron = await there.create(last=ago(hours=1), concurrencyPolicy="Replace")
     job = await there.job_of(cron, "before")
     reference = {"apiVersion": "batch/v1", "kind": "Job", "namespace": there.namespace, "name": "before"}
     active = [{**reference, "uid": uid_of(job)}]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Self
 
 from pilothouse.machinery.objects import Json
 from pilothouse.scheduler.cache.node_info import NodeInfo
@@ -10,7 +11,7 @@ from pilothouse.scheduler.cache.pod_info import PodInfo
 from pilothouse.scheduler.cluster_events import Action, EventHint, Subject
 from pilothouse.scheduler.diagnosis import Rejection
 from pilothouse.scheduler.plugins.handle import Handle
-from pilothouse.scheduler.plugins.interface import Plugin, PreFiltered
+from pilothouse.scheduler.plugins.interface import CountingFilter, Plugin, PreFiltered
 from pilothouse.scheduler.plugins.volumes.volume_binding import uses_claim
 
 
@@ -59,7 +60,7 @@ class VolumeRestrictions(Plugin):
         return claim is not None and "ReadWriteOncePod" in (claim["spec"].get("accessModes") or ())
 
 
-class _RestrictionFilter:
+class _RestrictionFilter(CountingFilter):
     def __init__(
         self, plugin: VolumeRestrictions, disks: list[tuple[str, Json]], alone: frozenset[str], taken: int
     ) -> None:
@@ -71,8 +72,8 @@ class _RestrictionFilter:
             return self._plugin.disk_taken
         return self._plugin.claim_taken if self._taken > 0 else None
 
-    def copy(self) -> _RestrictionFilter:
-        return _RestrictionFilter(self._plugin, self._disks, self._alone, self._taken)
+    def copy(self) -> Self:
+        return type(self)(self._plugin, self._disks, self._alone, self._taken)
 
     def count(self, pod: PodInfo, node: NodeInfo, sign: int) -> None:
         self._taken += sign * len(self._alone.intersection(pod.claim_keys))

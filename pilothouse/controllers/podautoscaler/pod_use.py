@@ -1,0 +1,104 @@
+"""How many replicas what the pods of a workload use asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from functools import cache
+
+from pilothouse.client.cache.indexer import NAMESPACE_INDEX
+from pilothouse.client.cache.shared_informer import SharedIndexInformer
+from pilothouse.client.clock import Clock
+from pilothouse.controllers.podautoscaler.config import AutoscalerConfig
+from pilothouse.controllers.podautoscaler.pod_groups import group_pods, requests_of
+from pilothouse.controllers.podautoscaler.pod_metrics import MetricsUnavailable, PodMetric
+from pilothouse.controllers.podautoscaler.replica_calculator import (
+    Tolerances,
+    Use,
+    average_use,
+    replicas_for_pods,
+    utilization,
+)
+from pilothouse.controllers.workloads.pod_state import is_ready
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.objects import Json, labels_of
+from pilothouse.machinery.selectors.labels import Selector
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """The workload that is scaled."""
+
+    namespace: str
+    selector: Selector
+    wanted: int
+    """The replicas that its spec says."""
+    there: int
+    """And its status."""
+    tolerances: Tolerances
+
+
+class PodUse:
+    """All of it raises MetricsUnavailable."""
+
+    def __init__(self, pods: SharedIndexInformer, config: AutoscalerConfig, clock: Clock) -> None:
+        self._pods = pods
+        self._config = config
+        self._clock = clock
+
+    def pods_of(self, target: Target) -> list[Json]:
+        """Return the pods of the workload, of which there must be some."""
+        pods = self._pods.indexer.by_index(NAMESPACE_INDEX, target.namespace)
+        if found := [pod for pod in pods if target.selector.matches(labels_of(pod))]:
+            return found
+        raise MetricsUnavailable("no pods returned by selector while calculating replica count")
+
+    def by_share(
+        self, metrics: Mapping[str, PodMetric], share: int, target: Target, resource: str, container: str
+    ) -> tuple[int, Use]:
+        pods = self.pods_of(target)
+        requests = cache(lambda: requests_of(pods, resource, container))  # asked for when there is use to compare
+        return self._replicas(
+            metrics,
+            pods,
+            target,
+            resource,
+            measure=lambda values: utilization(values, requests(), share),
+            should_use=lambda name: requests()[name] * max(100, share) // 100,
+        )
+
+    def by_average(
+        self, metrics: Mapping[str, PodMetric], amount: int, target: Target, resource: str = ""
+    ) -> tuple[int, Use]:
+        return self._replicas(
+            metrics,
+            self.pods_of(target),
+            target,
+            resource,
+            measure=lambda values: average_use(values, amount),
+            should_use=lambda name: amount,
+        )
+
+    def _replicas(
+        self,
+        metrics: Mapping[str, PodMetric],
+        pods: list[Json],
+        target: Target,
+        resource: str,
+        *,
+        measure: Callable[[Mapping[str, int]], Use],
+        should_use: Callable[[str], int],
+    ) -> tuple[int, Use]:
+        now = datetime.fromtimestamp(self._clock.wall(), UTC)
+        groups = group_pods(pods, metrics, resource, self._config, now)
+        values = {name: metric.value for name, metric in metrics.items()}
+        return replicas_for_pods(
+            target.wanted, values, groups, measure=measure, should_use=should_use, tolerances=target.tolerances
+        )
+
+    def ready(self, target: Target) -> int:
+        try:
+            pods = self.pods_of(target)
+        except MetricsUnavailable as error:
+            raise MetricsUnavailable(f"unable to calculate ready pods: {error}") from None
+        return sum((pod.get("status") or {}).get("phase") == "Running" and is_ready(pod) for pod in pods)

@@ -1,0 +1,136 @@
+"""One life of a container, and what is read of its log: from where it is wanted, and further as it is written."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
+from typing import Final
+
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.objects import Json, name_of, namespace_of, uid_of
+from pilothouse.machinery.times import parse_time
+from pilothouse.nodes.kubelet.host import Host, container_status
+from pilothouse.nodes.kubelet.log_options import ALL, LogOptions
+from pilothouse.nodes.kubelet.log_text import LogLine
+
+_SECOND: Final = 1.0
+"""Statuses tell times in whole seconds: a container that has ended may have written until the next one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One life of a container: when it began, and ended if it has."""
+
+    began: float
+    ended: float | None
+
+
+def seconds_of(text: str | None) -> float | None:
+    moment = parse_time(text) if text else None
+    return None if moment is None else moment.timestamp()
+
+
+@dataclass(frozen=True, slots=True)
+class LogReading:
+    host: Host
+    pod: Json
+    container: str
+    options: LogOptions
+    run: Run
+    lines: Sequence[LogLine]
+
+    async def read(self) -> AsyncIterator[bytes]:
+        left = self.options.limit
+        async for piece in self._pieces():
+            if left is not None:
+                piece, left = piece[:left], left - len(piece)
+            yield piece
+            if left is not None and left <= 0:
+                return
+
+    async def _pieces(self) -> AsyncIterator[bytes]:
+        now = time.time() if self.run.ended is None else self.run.ended + _SECOND
+        written = [line for line in self.lines if self.run.began + line.after <= now]
+        chosen = [*filter(self._is_wanted, written)]
+        if self.options.tail is not None:
+            chosen = chosen[max(0, len(chosen) - self.options.tail) :]
+        if chosen:
+            yield b"".join(map(self._shown, chosen))
+        if self.options.follow and self.run.ended is None:
+            async for line in self._further(len(written)):
+                yield line
+
+    async def _further(self, place: int) -> AsyncIterator[bytes]:
+        """Yields what is written from now on, until the container ends."""
+        lines = self.lines
+        while True:
+            for line in lines[place:]:
+                if not await self._is_reached(line):
+                    return
+                if self._is_wanted(line):
+                    yield self._shown(line)
+            place = len(lines)
+            if not await self._changes(3600.0):
+                return
+            lines = await self._with_new(lines)
+
+    async def _is_reached(self, line: LogLine) -> bool:
+        """Whether the container runs until it writes the line; returns when that is known."""
+        moment = self.run.began + line.after
+        while (left := moment - time.time()) > 0:
+            if not await self._changes(left):
+                return moment <= self._end() + _SECOND
+        return True
+
+    async def _changes(self, within: float) -> bool:
+        """Returns when the pod has changed, or the time is over: whether the container still runs."""
+        if self._runs():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(within):
+                    await self.host.pods.changed(namespace_of(self.pod), name_of(self.pod))
+        return self._runs()
+
+    async def _with_new(self, lines: Sequence[LogLine]) -> Sequence[LogLine]:
+        """Return the lines, with those that the pod's behaviour says it has logged by now besides."""
+        pod = self._pod()
+        told = None if pod is None else self.host.behavior(pod, self.container).logs
+        texts, known = (told or "").encode().splitlines(), [line.text for line in lines]
+        if len(texts) <= len(known) or texts[: len(known)] != known:
+            return lines
+        after = time.time() - self.run.began
+        return [*lines, *(LogLine(after, text) for text in texts[len(known) :])]
+
+    def _pod(self) -> Json | None:
+        pod = self.host.pods.get(namespace_of(self.pod), name_of(self.pod))
+        return pod if pod is not None and uid_of(pod) == uid_of(self.pod) else None
+
+    def _runs(self) -> bool:
+        status = container_status(self._pod() or {}, self.container)
+        running = (status.get("state") or {}).get("running") or {}
+        return seconds_of(running.get("startedAt")) == self.run.began
+
+    def _end(self) -> float:
+        """Return when the run has ended; long ago, if nobody knows any more."""
+        status = container_status(self._pod() or {}, self.container)
+        for state in (status.get("state") or {}, status.get("lastState") or {}):
+            ended = state.get("terminated") or {}
+            if seconds_of(ended.get("startedAt")) == self.run.began:
+                return seconds_of(ended.get("finishedAt")) or 0.0
+        return 0.0
+
+    def _is_wanted(self, line: LogLine) -> bool:
+        since = self.options.since
+        is_new = since is None or self.run.began + line.after >= since
+        return is_new and self.options.stream in (ALL, line.stream)
+
+    def _shown(self, line: LogLine) -> bytes:
+        if not self.options.timestamps:
+            return line.text + b"\n"
+        return f"{_stamp(self.run.began + line.after)} ".encode() + line.text + b"\n"
+
+
+def _stamp(seconds: float) -> str:
+    whole = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
+    return f"{whole}.{int(seconds % 1 * 1e9):09d}Z"
