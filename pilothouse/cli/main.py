@@ -13,6 +13,7 @@ COMMANDS = {
     "manifests": "Print what brings the server of this project into a cluster",
     "docs": "Print the reference of this project's API",
     "doctor": "Find out why an aggregated API is not available",
+    "snapshot": "Keep a cluster's objects in a file or a folder, and use them",
     "version": "Print the version",
 }
 """Each is a module of this package with `main(arguments) -> exit code`."""
