@@ -48,6 +48,7 @@ def create_server_chain(config: Config) -> Aggregator:
     )
     aggregator = Aggregator(aggregator_config, delegate=kube.generic)
     loopback.bind(aggregator.generic)
+    config.snapshots.bystanders = loopback.gate
     install_leader_election(kube.generic, config, loopback.client)
     install_moving_parts(aggregator.generic, config.options, loopback)
     return aggregator
