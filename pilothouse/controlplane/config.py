@@ -20,6 +20,7 @@ from pilothouse.apiserver.server.config import GenericConfig
 from pilothouse.apiserver.server.resource_config import parse_runtime_config
 from pilothouse.apiserver.serving.certificate_files import KeyPair
 from pilothouse.apiserver.storage.interface import Store
+from pilothouse.apiserver.storage.snapshots import Snapshots
 from pilothouse.apiserver.webhook.service_resolver import ServiceResolver
 from pilothouse.controlplane.authentication.setup import Authentication, set_up_authentication
 from pilothouse.controlplane.authorization.setup import Authorization, set_up_authorization
@@ -31,6 +32,7 @@ from pilothouse.controlplane.services import build_service_resolver
 from pilothouse.controlplane.serving import client_cas
 from pilothouse.controlplane.serving_place import ALONE, ServingPlace
 from pilothouse.kube.admission.config import AdmissionConfig
+from pilothouse.kube.bootstrap import endpoint_leases
 from pilothouse.kube.bootstrap.address import PublicAddress
 from pilothouse.kube.bootstrap.cluster_authentication_trust import ClusterAuthenticationInfo
 from pilothouse.kube.served import Registries
@@ -53,6 +55,8 @@ class Config:
     chain: ChainConfig
     proxy_client: KeyPair
     """The certificate that is shown to the servers of other API groups."""
+    snapshots: Snapshots
+    """What is stored, to be saved and restored."""
     place: ServingPlace = ALONE
     background: Mapping[str, Background] = field(default_factory=dict)
     """The tasks that run beside the server until it stops, by name."""
@@ -81,7 +85,12 @@ def new_config(options: CompletedOptions, store: Store, place: ServingPlace = AL
     background = {**authentication.background, **authorization.background, **kube.admission.static.background}
     if audit:
         background["audit"] = audit.run
-    return Config(options, generic, kube, chain, proxy.client, place, background)
+    return Config(options, generic, kube, chain, proxy.client, _snapshots(registries), place, background)
+
+
+def _snapshots(registries: Registries) -> Snapshots:
+    lifetimes = {"/events/": registries.event_ttl, "/masterleases/": endpoint_leases.TTL}
+    return Snapshots(registries.store, root=registries.root, lifetimes=lifetimes)
 
 
 def _flow_controller(options: CompletedOptions) -> FlowController | None:
