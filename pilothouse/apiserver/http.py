@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pilothouse.apiserver.authn.user import User
     from pilothouse.apiserver.endpoints.serializers.registry import Serializers
     from pilothouse.apiserver.request_info import RequestInfo
+    from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
 
 
 _MAX_QUERY_PARAMETERS: Final = 10_000
@@ -108,6 +109,8 @@ class Request:
     warnings: list[str] = field(default_factory=list)
     answer_headers: Headers = field(default_factory=list)
     """Headers that the answer gets besides its own, be it a success or a refusal."""
+    watched: Callable[[CacheWatcher], CacheWatcher] | None = None
+    """With --testing: puts something between the events of this watch and who reads them."""
     audit: AuditContext | None = None
     """Where the request is audited: what it and its answer look like is told to this."""
     _weight: Weight | None = None

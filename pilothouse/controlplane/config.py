@@ -24,6 +24,7 @@ from pilothouse.apiserver.storage.snapshots import Snapshots
 from pilothouse.apiserver.webhook.service_resolver import ServiceResolver
 from pilothouse.controlplane.authentication.setup import Authentication, set_up_authentication
 from pilothouse.controlplane.authorization.setup import Authorization, set_up_authorization
+from pilothouse.controlplane.bench import new_bench
 from pilothouse.controlplane.certificates.simulated_kubelet import simulated_kubelet
 from pilothouse.controlplane.front_proxy import FrontProxy, front_proxy
 from pilothouse.controlplane.options.completion import CompletedOptions, host_address
@@ -41,6 +42,7 @@ from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
 from pilothouse.machinery.dataclass import dataclass
 
 if TYPE_CHECKING:
+    from pilothouse.bench.bench import Bench
     from pilothouse.controlplane.audit import Audit
 
 
@@ -58,6 +60,8 @@ class Config:
     snapshots: Snapshots
     """What is stored, to be saved and restored."""
     place: ServingPlace = ALONE
+    bench: Bench | None = None
+    """What makes the server misbehave, with --testing."""
     background: Mapping[str, Background] = field(default_factory=dict)
     """The tasks that run beside the server until it stops, by name."""
 
@@ -80,12 +84,15 @@ def new_config(options: CompletedOptions, store: Store, place: ServingPlace = AL
     authentication = set_up_authentication(options, accounts, registries, proxy)
     parts = _Parts(options, registries, authentication, authorization, accounts, address, proxy, place)
     generic, audit = _generic(parts), _audit(options)
-    chain = replace(_chain(parts, generic), auditing=audit.auditing if audit else None)
+    bench = new_bench(options, generic)
+    chain = replace(
+        _chain(parts, generic), auditing=audit.auditing if audit else None, bench=bench.filter if bench else None
+    )
     kube = _kube(parts, generic)
     background = {**authentication.background, **authorization.background, **kube.admission.static.background}
     if audit:
         background["audit"] = audit.run
-    return Config(options, generic, kube, chain, proxy.client, _snapshots(registries), place, background)
+    return Config(options, generic, kube, chain, proxy.client, _snapshots(registries), place, bench, background)
 
 
 def _snapshots(registries: Registries) -> Snapshots:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pilothouse.client.blocking import BlockingClient
     from pilothouse.client.rest.client import Client
     from pilothouse.client.rest.transport import HttpResponse, Transport
+    from pilothouse.testing.bench import BenchObject, Faults
     from pilothouse.testing.in_thread import InThread, LoopThread
 
 _JSON = "application/json"
@@ -148,6 +149,19 @@ class API(ServerAccess):
         if self.snapshots is None:
             raise ValueError("only a server in this process can be asked for snapshots")
         return self.snapshots
+
+    @property
+    def faults(self) -> Faults:
+        """What a server with `testing=True` is to do wrong."""
+        from pilothouse.testing.bench import Faults
+
+        return Faults(self)
+
+    def fault(self, name: str = "", **wishes: Any) -> AbstractAsyncContextManager[BenchObject]:
+        """Have the server misbehave for as long as the block lasts: `fault(verbs=["create"], answer=503)`."""
+        from pilothouse.testing.bench import fault_in_force
+
+        return fault_in_force(self, name, wishes)
 
     @property
     def _is_at_hand(self) -> bool:

@@ -69,6 +69,8 @@ async def watch_response(
         )
     except Expired as error:
         return _answer(request, serializer, _single(serializer.event("ERROR", serializer.encode(error.status))))
+    if request.watched is not None:
+        watcher = request.watched(watcher)
     labels = (scope.resource.group, scope.resource.version, scope.resource.resource)
     return _answer(request, serializer, partial(_stream, watcher, encoder, serializer, timeout=timeout, labels=labels))
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.flags.declare import flag
-from pilothouse.machinery.flags.values import INT, STRING
+from pilothouse.machinery.flags.values import BOOL, INT, STRING
 
 _AUTO = "auto"
 _MOST_WORKERS = 256
@@ -39,6 +39,13 @@ class PilothouseOptions:
 
     recent_requests: int = flag(
         "recent-requests", INT, 0, "How many of the last requests are kept in memory and shown at /debug/requests."
+    )
+    testing: bool = flag(
+        "testing",
+        BOOL,
+        False,
+        "Serve testing.pilothouse.dev, by which clients may make the server misbehave and set its clock. Only for"
+        " tests: never with an address that other machines can reach.",
     )
 
     @property
