@@ -1,4 +1,4 @@
-"""The programs in the folder for envtest, each by itself: flags, ports, signals, exit codes, and whose etcd is whose."""
+"""The programs in the folder for envtest, each by itself: flags, ports, signals, exit codes, which etcd is real."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stand-in for etcd: it answers health checks, holds its ports and owns a data directory. It stores nothing itself."""
+"""A stand-in for etcd: it answers health checks, holds its ports and has a data directory, but stores nothing."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import signal
 import socket
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -46,15 +47,14 @@ def _hold(flags: EtcdFlags) -> None:
     """Raises OSError."""
     store = flags.data_dir / "pilothouse"
     store.mkdir(mode=0o700, parents=True, exist_ok=True)
-    peers = [socket.create_server(address, family=family) for family, address in map(_address, flags.peer_urls)]
-    clients = [_Clients(url, store) for url in flags.client_urls]
-    for server in clients:
-        Thread(target=server.serve_forever, daemon=True).start()
-    shown = ", ".join(url.geturl() for url in flags.client_urls)
-    print(f"stands in for etcd at {shown}, with {flags.data_dir}", file=sys.stderr, flush=True)
-    signal.sigwait(_SIGNALS)
-    for listener in (*peers, *clients):
-        listener.close() if isinstance(listener, socket.socket) else listener.server_close()
+    with ExitStack() as ports:
+        for family, address in map(_address, flags.peer_urls):
+            ports.enter_context(socket.create_server(address, family=family))
+        for server in [ports.enter_context(_Clients(url, store)) for url in flags.client_urls]:
+            Thread(target=server.serve_forever, daemon=True).start()
+        shown = ", ".join(url.geturl() for url in flags.client_urls)
+        print(f"stands in for etcd at {shown}, with {flags.data_dir}", file=sys.stderr, flush=True)
+        signal.sigwait(_SIGNALS)
 
 
 def _address(url: SplitResult) -> tuple[int, tuple[str, int]]:

@@ -1,7 +1,7 @@
 """The command line of etcd, as far as a stand-in goes by it.
 
-`-name value` and `--name=value` mean the same, and what is not given comes from ETCD_NAME in the environment. Flags that
-say how etcd stores, elects and logs are taken, too: there is nothing here that they could change.
+`-name value` and `--name=value` mean the same, and what is not given comes from ETCD_NAME in the environment. Flags
+that say how etcd stores, elects and logs are taken, too: there is nothing here that they could change.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ Usage:
 
 Flags:
   --advertise-client-urls 'http://localhost:2379'
-    	Taken, as all flags of etcd are; only those that are described here have an effect.
+        Taken, as all flags of etcd are; only those that are described here have an effect.
   --data-dir '${name}.etcd'
-    	Where the objects are kept.
+        Where the objects are kept.
   --listen-client-urls 'http://localhost:2379'
-    	Where to answer /health and /version.
+        Where to answer /health and /version.
   --listen-peer-urls 'http://localhost:2380'
-    	Ports to hold, as etcd would.
+        Ports to hold, as etcd would.
   --name 'default'
-    	The name of this member.
+        The name of this member.
   --unsafe-no-fsync 'false'
-    	Taken without effect.
+        Taken without effect.
 """
 
 

@@ -1,4 +1,4 @@
-"""Who answers at --etcd-servers: a stand-in, which says where to keep the objects, or an etcd that keeps them itself."""
+"""Who answers at --etcd-servers: a stand-in, which says where to keep objects, or an etcd that keeps them itself."""
 
 from __future__ import annotations
 
