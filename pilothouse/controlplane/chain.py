@@ -14,14 +14,13 @@ from pilothouse.aggregator.server import Aggregator, AggregatorConfig
 from pilothouse.apiserver.rest_client_metrics import REST_CLIENT_METRICS
 from pilothouse.apiserver.server.not_found import not_found
 from pilothouse.client.rest.metrics import count_requests_in
+from pilothouse.controlplane.bench import with_test_bench
 from pilothouse.controlplane.config import Config
-from pilothouse.controlplane.controllers import install_controllers
 from pilothouse.controlplane.leader_election import install_leader_election
 from pilothouse.controlplane.loopback import Loopback
-from pilothouse.controlplane.nodes import install_simulated_nodes
+from pilothouse.controlplane.moving_parts import install_moving_parts
 from pilothouse.controlplane.options.serving import SecureServingOptions
 from pilothouse.controlplane.priorities import API_VERSION_PRIORITIES
-from pilothouse.controlplane.scheduler import install_scheduler
 from pilothouse.controlplane.simulated_metrics import with_simulated_metrics
 from pilothouse.extensions.server import ExtensionsServer
 from pilothouse.kube.core.services.lister import ServiceLister
@@ -33,7 +32,7 @@ def create_server_chain(config: Config) -> Aggregator:
     loopback = Loopback(config.chain, host=_own_host(config.options.secure_serving))
     nobody = not_found(config.generic.lifecycle.mux_and_discovery_complete)
     extensions = ExtensionsServer(config.generic, delegate=nobody)
-    delegate = with_simulated_metrics(config, extensions.generic)
+    delegate = with_test_bench(config.bench, config.generic, with_simulated_metrics(config, extensions.generic))
     kube = KubeServer(config.kube, delegate=delegate, client=loopback.client)
     # Admission is the same for custom resources; what it asks about is stored by the kube server.
     extensions.admission.plugins = kube.admission.plugins
@@ -50,9 +49,7 @@ def create_server_chain(config: Config) -> Aggregator:
     aggregator = Aggregator(aggregator_config, delegate=kube.generic)
     loopback.bind(aggregator.generic)
     install_leader_election(kube.generic, config, loopback.client)
-    install_controllers(aggregator.generic, config.options, loopback)
-    install_scheduler(aggregator.generic, config.options, loopback)
-    install_simulated_nodes(aggregator.generic, config.options, loopback)
+    install_moving_parts(aggregator.generic, config.options, loopback)
     return aggregator
 
 

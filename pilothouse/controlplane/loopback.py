@@ -42,6 +42,7 @@ class Loopback:
     async def _call(self, request: Request) -> Response:
         await self._bound.wait()
         assert self._api is not None
+        request.is_own = True
         return await self._api(request)
 
 

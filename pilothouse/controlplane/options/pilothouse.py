@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.flags.declare import flag
-from pilothouse.machinery.flags.values import STRING
+from pilothouse.machinery.flags.values import BOOL, STRING
 
 _AUTO = "auto"
 _MOST_WORKERS = 256
@@ -34,6 +34,14 @@ class PilothouseOptions:
         STRING,
         "1",
         "How many processes serve the API, on as many cores; 'auto' for one a core. The store gets another.",
+    )
+
+    testing: bool = flag(
+        "testing",
+        BOOL,
+        False,
+        "Serve testing.pilothouse.dev, by which clients may make the server misbehave and set its clock. Only for"
+        " tests: never with an address that other machines can reach.",
     )
 
     @property

@@ -62,6 +62,8 @@ class WatchOptions:
     predicate: Predicate | None = None
     bookmarks: bool = False
     deadline: float | None = None
+    expires: bool = False
+    """Whether it ends when the past is forgotten. It need not, for it misses nothing: clients are to find out."""
 
 
 class CacheWatcher:
