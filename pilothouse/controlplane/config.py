@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from pilothouse.apiserver.authn.request_header import STANDARD
 from pilothouse.apiserver.filters.chain import ChainConfig
 from pilothouse.apiserver.filters.priority_and_fairness import FlowControl
+from pilothouse.apiserver.filters.recent_requests import RecentRequests
 from pilothouse.apiserver.flowcontrol.controller import FlowController
 from pilothouse.apiserver.flowcontrol.metrics import FlowControlCollector
 from pilothouse.apiserver.metrics import REGISTRY
@@ -232,4 +233,5 @@ def _chain(parts: _Parts, generic: GenericConfig) -> ChainConfig:
         front_proxy=tuple({STANDARD, parts.front_proxy.headers}),
         flow_control=_flow_control(parts, generic),
         is_terminating=lambda: send_retry_after and generic.lifecycle.not_accepting_new_request.signaled,
+        recent=RecentRequests(kept) if (kept := parts.options.pilothouse.recent_requests) else None,
     )

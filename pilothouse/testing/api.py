@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack
-from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from dataclasses import field, replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.testing.access import ServerAccess, http_request
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from pilothouse.testing.in_thread import InThread, LoopThread
 
 _JSON = "application/json"
+
+B = TypeVar("B", bound="BlockingAPI")
 
 
 @dataclass(slots=True)
@@ -89,6 +91,20 @@ class API(ServerAccess):
         if self._transport is None:
             self._transport = self._call_transport() if self._is_at_hand else self._http_transport()
         return await self._transport.send(http_request(method, target, body, media, accept, named))
+
+    async def service_account(self, name: str) -> API:
+        """Return the same server as the service account `namespace/name` sees it, with a kubeconfig and a token of its
+        own. An account that is not there is made. Raises ValueError, StatusError.
+
+        >>> from pilothouse.testing import server
+        >>> async with server(authorization_mode="RBAC") as api:
+        ...     robot = await api.service_account("default/robot")
+        ...     print((await robot.request("GET", "/api/v1/pods")).json["message"].partition(" cannot")[0])
+        pods is forbidden: User "system:serviceaccount:default:robot"
+        """
+        from pilothouse.testing.service_accounts import kubeconfig_of_account
+
+        return replace(self, kubeconfig=await kubeconfig_of_account(self, name), token="")
 
     async def snapshot(self) -> StoredSnapshot:
         """Return all objects as they are now, to go back to by `restore`. It takes no time and hardly any memory.
@@ -201,6 +217,10 @@ class BlockingAPI(ServerAccess):
     ) -> Answer:
         """Send one request and return its answer, whatever its status. Further headers are keywords: `if_match="1"`."""
         return self.send(self, method, target, body, media=media, accept=accept, **headers)
+
+    def service_account(self: B, name: str) -> B:
+        """As `API.service_account`."""
+        return replace(self, kubeconfig=self.loop.run(self.behind.service_account(name)).kubeconfig, token="")
 
     def snapshot(self) -> StoredSnapshot:
         """As `API.snapshot`."""
