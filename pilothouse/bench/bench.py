@@ -17,6 +17,8 @@ from pilothouse.bench.connections import Connections
 from pilothouse.bench.definitions import GROUP, VERSION
 from pilothouse.bench.faults.definition import FAULT
 from pilothouse.bench.faults.faults import Faults
+from pilothouse.bench.recording.definition import RECORDING
+from pilothouse.bench.recording.recordings import Recordings
 from pilothouse.bench.scope import ServerScope
 from pilothouse.bench.served_kind import Owner, ServedKind
 from pilothouse.bench.settling.definition import SETTLED
@@ -42,10 +44,12 @@ class Bench:
         rest = Rest(self._traffic, scope.workers)
         self._faults = Faults(store, self._connections)
         self._clock = ServerClock(scope.time, rest)
+        self._recordings = Recordings()
         self._settled = SettledObjects(rest)
         owners: list[tuple[CustomResource, Owner]] = [
             (CLOCK, self._clock),
             (FAULT, self._faults),
+            (RECORDING, self._recordings),
             (SETTLED, self._settled),
         ]
         root = f"{key_prefix}-testing"
@@ -63,6 +67,7 @@ class Bench:
 
             async def answer(request: Request) -> Response:
                 self._connections.used_by(request)
+                self._recordings.record(request, own=own)
                 if request.info.group == GROUP:
                     await self._tell(request)
                 return await self._traffic.counted(request, misbehave)

@@ -12,6 +12,7 @@ COMMANDS = {
     "dev": "Run the extension API server of this project while it is written",
     "manifests": "Print what brings the server of this project into a cluster",
     "docs": "Print the reference of this project's API",
+    "rbac": "Print the least roles that allow what a test has recorded",
     "doctor": "Find out why an aggregated API is not available",
     "version": "Print the version",
 }
