@@ -69,6 +69,11 @@ class Weight:
         """Whether work of it was done beside the loop before."""
 
     @property
+    def is_light(self) -> bool:
+        """Whether `carry` would do its work at once."""
+        return self.bytes <= WORTH_A_THREAD
+
+    @property
     def thread(self) -> FairThread:
         return _threads[self.bytes > _LARGE]
 

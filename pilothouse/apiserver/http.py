@@ -98,6 +98,8 @@ class Request:
     audit_id: str = ""
     info: RequestInfo = field(default=None)  # type: ignore[assignment]  # set by the request info filter
     user: User = field(default=None)  # type: ignore[assignment]  # set by the authentication filter
+    is_own: bool = False
+    """Whether the server itself makes it."""
     deadline: float = inf
     """By when it is to be answered, on the monotonic clock; set by the timeout filter."""
     is_routed: bool = False

@@ -25,7 +25,7 @@ from pilothouse.client.leaderelection.lease_lock import LeaseLock
 from pilothouse.client.rest.client import Client
 from pilothouse.client.wait import Backoff
 from pilothouse.controllers.context import ControllerConfig, ControllerContext
-from pilothouse.controllers.descriptors import ControllerDescriptor
+from pilothouse.controllers.descriptor import ControllerDescriptor
 from pilothouse.controllers.resources import SERVICE_ACCOUNTS
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import AlreadyExists
@@ -62,9 +62,14 @@ class ControllerManager:
         election: Election | None = None,
         client_as: ClientAs | None = None,
         privileged: Client | None = None,
+        beside: Sequence[Run] = (),
         clock: Clock = REAL_CLOCK,
     ) -> None:
-        """Without `client_as` all act through the one client. Those that need every right act through `privileged`."""
+        """Without `client_as` all act through the one client. Those that need every right act through `privileged`.
+
+        What runs `beside` them shares their term and their informers.
+        """
+        self._beside = beside
         self._client = client
         self._client_as = client_as
         self._privileged = privileged
@@ -98,6 +103,7 @@ class ControllerManager:
     async def _run_controllers(self) -> None:
         context = ControllerContext(self._client, self._registry, self._config, self._clock)
         tasks = [asyncio.create_task(self._run_controller(each, context), name=each.name) for each in self._controllers]
+        tasks += [asyncio.ensure_future(run(context)) for run in self._beside]
         # Not a TaskGroup: before Python 3.13 it swallows a cancellation that comes while a member fails.
         try:
             ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
@@ -111,7 +117,7 @@ class ControllerManager:
 
     async def _run_controller(self, descriptor: ControllerDescriptor, context: ControllerContext) -> None:
         """Until cancelled, even if the controller finds that there is nothing for it to do and returns."""
-        await _first_object(descriptor.concerns, context)
+        await first_object(descriptor.concerns, context)
         logger.debug("starting controller %s", descriptor.name)
         run = await _loaded(descriptor)
         await run(await self._context_of(descriptor, context))
@@ -121,7 +127,7 @@ class ControllerManager:
     async def _context_of(self, descriptor: ControllerDescriptor, context: ControllerContext) -> ControllerContext:
         if descriptor.has_every_right and self._privileged is not None:
             return context.acting_through(self._privileged)
-        return await self._acting_as(descriptor.service_account, context)
+        return await self._acting_as(descriptor.account, context)
 
     async def _acting_as(self, account: str, context: ControllerContext) -> ControllerContext:
         """The context of a controller; the account is made if it is not there."""
@@ -133,7 +139,7 @@ class ControllerManager:
         return context.acting_through(self._client_as(account))
 
 
-async def _first_object(resources: Sequence[GroupVersionResource], context: ControllerContext) -> None:
+async def first_object(resources: Sequence[GroupVersionResource], context: ControllerContext) -> None:
     """Returns when there is an object of one of them; at once if there are no resources."""
     if not resources:
         return

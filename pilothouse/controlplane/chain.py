@@ -11,18 +11,17 @@ from pilothouse.aggregator.proxy.client_certificate import ProxyClientCertificat
 from pilothouse.aggregator.proxy.handler import ProxyConfig
 from pilothouse.aggregator.proxy.transports import Transports
 from pilothouse.aggregator.server import Aggregator, AggregatorConfig
+from pilothouse.apiserver.filters.recent_requests import PATH as RECENT_REQUESTS
 from pilothouse.apiserver.rest_client_metrics import REST_CLIENT_METRICS
 from pilothouse.apiserver.server.not_found import not_found
 from pilothouse.client.rest.metrics import count_requests_in
 from pilothouse.controlplane.bench import with_test_bench
 from pilothouse.controlplane.config import Config
-from pilothouse.controlplane.controllers import install_controllers
 from pilothouse.controlplane.leader_election import install_leader_election
 from pilothouse.controlplane.loopback import Loopback
-from pilothouse.controlplane.nodes import install_simulated_nodes
+from pilothouse.controlplane.moving_parts import install_moving_parts
 from pilothouse.controlplane.options.serving import SecureServingOptions
 from pilothouse.controlplane.priorities import API_VERSION_PRIORITIES
-from pilothouse.controlplane.scheduler import install_scheduler
 from pilothouse.controlplane.simulated_metrics import with_simulated_metrics
 from pilothouse.extensions.server import ExtensionsServer
 from pilothouse.kube.core.services.lister import ServiceLister
@@ -50,10 +49,11 @@ def create_server_chain(config: Config) -> Aggregator:
     )
     aggregator = Aggregator(aggregator_config, delegate=kube.generic)
     loopback.bind(aggregator.generic)
+    if config.chain.recent is not None:
+        aggregator.generic.mux.handle(RECENT_REQUESTS, config.chain.recent.answer, listed=False)
+    config.snapshots.bystanders = loopback.gate
     install_leader_election(kube.generic, config, loopback.client)
-    install_controllers(aggregator.generic, config.options, loopback)
-    install_scheduler(aggregator.generic, config.options, loopback)
-    install_simulated_nodes(aggregator.generic, config.options, loopback)
+    install_moving_parts(aggregator.generic, config.options, loopback)
     return aggregator
 
 

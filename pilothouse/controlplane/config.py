@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from pilothouse.apiserver.authn.request_header import STANDARD
 from pilothouse.apiserver.filters.chain import ChainConfig
 from pilothouse.apiserver.filters.priority_and_fairness import FlowControl
+from pilothouse.apiserver.filters.recent_requests import RecentRequests
 from pilothouse.apiserver.flowcontrol.controller import FlowController
 from pilothouse.apiserver.flowcontrol.metrics import FlowControlCollector
 from pilothouse.apiserver.metrics import REGISTRY
@@ -19,6 +20,7 @@ from pilothouse.apiserver.server.config import GenericConfig
 from pilothouse.apiserver.server.resource_config import parse_runtime_config
 from pilothouse.apiserver.serving.certificate_files import KeyPair
 from pilothouse.apiserver.storage.interface import Store
+from pilothouse.apiserver.storage.snapshots import Snapshots
 from pilothouse.apiserver.webhook.service_resolver import ServiceResolver
 from pilothouse.controlplane.authentication.setup import Authentication, set_up_authentication
 from pilothouse.controlplane.authorization.setup import Authorization, set_up_authorization
@@ -31,6 +33,7 @@ from pilothouse.controlplane.services import build_service_resolver
 from pilothouse.controlplane.serving import client_cas
 from pilothouse.controlplane.serving_place import ALONE, ServingPlace
 from pilothouse.kube.admission.config import AdmissionConfig
+from pilothouse.kube.bootstrap import endpoint_leases
 from pilothouse.kube.bootstrap.address import PublicAddress
 from pilothouse.kube.bootstrap.cluster_authentication_trust import ClusterAuthenticationInfo
 from pilothouse.kube.served import Registries
@@ -55,6 +58,8 @@ class Config:
     chain: ChainConfig
     proxy_client: KeyPair
     """The certificate that is shown to the servers of other API groups."""
+    snapshots: Snapshots
+    """What is stored, to be saved and restored."""
     place: ServingPlace = ALONE
     bench: Bench | None = None
     """What makes the server misbehave, with --testing."""
@@ -89,7 +94,12 @@ def new_config(
     background = {**authentication.background, **authorization.background, **kube.admission.static.background}
     if audit:
         background["audit"] = audit.run
-    return Config(options, generic, kube, chain, proxy.client, place, bench, background)
+    return Config(options, generic, kube, chain, proxy.client, _snapshots(registries), place, bench, background)
+
+
+def _snapshots(registries: Registries) -> Snapshots:
+    lifetimes = {"/events/": registries.event_ttl, "/masterleases/": endpoint_leases.TTL}
+    return Snapshots(registries.store, root=registries.root, lifetimes=lifetimes)
 
 
 def _flow_controller(options: CompletedOptions) -> FlowController | None:
@@ -225,4 +235,5 @@ def _chain(parts: _Parts, generic: GenericConfig) -> ChainConfig:
         front_proxy=tuple({STANDARD, parts.front_proxy.headers}),
         flow_control=_flow_control(parts, generic),
         is_terminating=lambda: send_retry_after and generic.lifecycle.not_accepting_new_request.signaled,
+        recent=RecentRequests(kept) if (kept := parts.options.pilothouse.recent_requests) else None,
     )

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING
 from pilothouse.apiserver.authn.service_accounts import group_names, user_name
 from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED, User
 from pilothouse.apiserver.metrics import REGISTRY
-from pilothouse.apiserver.server.server import GenericAPIServer
 from pilothouse.client.rest.client import Client
-from pilothouse.controllers.descriptors import ControllerDescriptor, enabled
-from pilothouse.controlplane.beside_the_server import election, run_beside
+from pilothouse.controllers.choice import enabled
+from pilothouse.controllers.descriptor import ControllerDescriptor
+from pilothouse.controlplane.beside_the_server import election
 from pilothouse.controlplane.loopback import Loopback
 from pilothouse.controlplane.options.completion import CompletedOptions
 
 if TYPE_CHECKING:
     from pilothouse.controllers.context import ControllerConfig
+    from pilothouse.controllers.manager import Run
 
 PROGRAM = "kube-controller-manager"
 """The name under which managedFields record what they change."""
@@ -25,32 +26,34 @@ _PROGRAM_USER = User(f"system:{PROGRAM}", groups=(ALL_AUTHENTICATED,))
 _NAMESPACE = "kube-system"
 
 
-def install_controllers(server: GenericAPIServer, options: CompletedOptions, loopback: Loopback) -> None:
-    """Add the hooks that run the controllers; none to a server that runs no controller."""
-    if enabled(options.controllers.controllers, simulation=options.simulation.nodes > 0):
-        run_beside(server, "controllers", _Controllers(options, loopback).run)
-
-
-class _Controllers:
+class Controllers:
     def __init__(self, options: CompletedOptions, loopback: Loopback) -> None:
         self._options, self._all_options = options.controllers, options
         self._loopback = loopback
 
-    async def run(self) -> None:
-        """Until cancelled."""
-        chosen = enabled(self._options.controllers, simulation=self._all_options.simulation.nodes > 0)
-        config = await asyncio.to_thread(_load, chosen, self._all_options)
+    @property
+    def are_wanted(self) -> bool:
+        return bool(self._chosen)
+
+    @property
+    def _chosen(self) -> list[ControllerDescriptor]:
+        return enabled(self._options.controllers, simulation=self._all_options.simulation.nodes > 0)
+
+    async def run(self, beside: Sequence[Run] = ()) -> None:
+        """Until cancelled; what runs `beside` them shares their informers."""
+        config = await asyncio.to_thread(_load, self._chosen, self._all_options)
         from pilothouse.controllers.manager import ControllerManager
 
         own_accounts = self._options.use_service_account_credentials
         manager = ControllerManager(
             self._loopback.client_named(PROGRAM, _PROGRAM_USER if own_accounts else None),
-            chosen,
+            self._chosen,
             registry=REGISTRY,
             config=config,
             election=election(self._options, self._options.lease_name),
             client_as=self._client_as if own_accounts else None,
             privileged=self._loopback.client_named(PROGRAM),
+            beside=beside,
         )
         await manager.run()
 

@@ -10,13 +10,13 @@ import pytest
 from kubectl import BINARY, MISSING, Kubectl
 from serving_process import ServeProcess
 
-_WORKLOADS = ("deployment", "job", "replicaset", "replicationcontroller", "statefulset")
+_WORKLOADS = ("job", "statefulset")
 _numbers = count(1)
 
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeProcess]:
-    """Workloads stay as a test leaves them, so that it can play their controllers."""
+    """Jobs and stateful sets stay as a test leaves them, so that it can play their controllers."""
     left_alone = ",".join(f"-{name}" for name in _WORKLOADS)
     process = ServeProcess(tmp_path_factory.mktemp("kubectl-server") / "data", f"--controllers=*,{left_alone}")
     yield process

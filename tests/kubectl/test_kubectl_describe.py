@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import pytest
 from kubectl import Kubectl
@@ -151,13 +152,15 @@ Events:                   <none>"""
 
 
 @pytest.fixture
-def node(kubectl: Kubectl, namespace: str) -> str:
+def node(kubectl: Kubectl, namespace: str) -> Iterator[str]:
+    """It is gone afterwards, so that no pods are put on a node that has no kubelet to end them."""
     name = f"node-of-{namespace}"
     kubectl("apply", "-f", "-", stdin=NODE.replace("NAME", name))
     kubectl("patch", "node", name, "--subresource=status", "--type=merge", "-p", NODE_STATUS)
     kubectl("create", "-n", namespace, "-f", "-", stdin=POD.replace("NAME", name))
     kubectl("patch", "pod", "web", "-n", namespace, "--subresource=status", "--type=merge", "-p", POD_STATUS)
-    return name
+    yield name
+    kubectl("delete", "node", name)
 
 
 def test_a_pod(kubectl: Kubectl, namespace: str, node: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 
 from pilothouse.apiserver.discovery.groups import ServerAddresses
 from pilothouse.apiserver.discovery.handlers import group_handler, legacy_root_handler, root_handler, version_handler
@@ -78,10 +78,10 @@ def _with_or_without_slash(server: GenericAPIServer, path: str, handler: Handler
 
 
 def _by_version(routes: dict[str, VersionRoutes]) -> Handler:
-    async def dispatch(request: Request) -> Response:
+    def dispatch(request: Request) -> Awaitable[Response]:
         version = routes.get(request.info.version)
         if version is None or not request.info.is_resource:
             raise resource_not_found()
-        return await version(request)
+        return version(request)
 
     return dispatch

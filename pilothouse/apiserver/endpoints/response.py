@@ -39,6 +39,8 @@ async def object_response(
         and not _is_quick(request, scope, output, result)
     ):
         request.weight.at_least(result.size)
+    if request.weight.is_light:
+        return _object_response(request, scope, output, result, status=status)
     return await request.weight.carry(_object_response, request, scope, output, result, status=status)
 
 

@@ -8,6 +8,7 @@ cluster-scoped: /things                 /things/NAME[/SUB]
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from dataclasses import field
 from typing import TypeAlias
 
@@ -77,7 +78,8 @@ class VersionRoutes:
     def add(self, resource: str, subresource: str, routes: ResourceRoutes) -> None:
         self._routes[resource, subresource] = routes
 
-    async def __call__(self, request: Request) -> Response:
+    def __call__(self, request: Request) -> Awaitable[Response]:
+        """Raises NotFound, MethodNotAllowed, NotAcceptable and UnsupportedMediaType at once."""
         info = request.info
         routes = self._routes.get((info.resource, info.subresource))
         methods = routes.methods(info, bool(info.subresource)) if routes else None
@@ -89,7 +91,7 @@ class VersionRoutes:
         request.is_routed = True
         _check_media_types(request, routes)
         request.spoken = routes.errors_in
-        return await handler(request)
+        return handler(request)
 
 
 def _check_media_types(request: Request, routes: ResourceRoutes) -> None:

@@ -24,6 +24,7 @@ from pilothouse.apiserver.filters.loopback_names import with_loopback_names
 from pilothouse.apiserver.filters.max_in_flight import with_max_in_flight
 from pilothouse.apiserver.filters.panic_recovery import with_panic_recovery
 from pilothouse.apiserver.filters.priority_and_fairness import FlowControl, with_priority_and_fairness
+from pilothouse.apiserver.filters.recent_requests import RecentRequests, with_recent_requests
 from pilothouse.apiserver.filters.request_info import with_request_info
 from pilothouse.apiserver.filters.request_metrics import with_request_metrics
 from pilothouse.apiserver.filters.retry_after import with_retry_after
@@ -72,6 +73,8 @@ class ChainConfig:
     """What stands in the way of requests with --testing."""
     is_terminating: Callable[[], bool] = lambda: False
     """Whether requests are to be turned away with 429 by now: --shutdown-send-retry-after."""
+    recent: RecentRequests | None = None
+    """Where the last requests of clients are noted."""
 
 
 def handler_chain(api: Handler, config: ChainConfig) -> Handler:
@@ -83,6 +86,7 @@ def handler_chain(api: Handler, config: ChainConfig) -> Handler:
     >>> handler = handler_chain(hello, ChainConfig(UnionAuthenticator([]), AlwaysAllow()))
     """
     filters: list[Filter] = [
+        with_recent_requests(config.recent),
         *_before_authentication(config),
         with_failed_authentication_audit(config.auditing),
         with_authentication(

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
+
 from pilothouse.apiserver.http import Filter, Handler, Request, Response
 from pilothouse.apiserver.server.features import FeatureGates, serve_with
 
 
 def with_feature_gates(gates: FeatureGates) -> Filter:
     def wrap(handler: Handler) -> Handler:
-        async def serve(request: Request) -> Response:
+        def serve(request: Request) -> Awaitable[Response]:
             serve_with(gates)
-            return await handler(request)
+            return handler(request)
 
         return serve
 

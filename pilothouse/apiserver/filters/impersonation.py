@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from urllib.parse import unquote
 
 from pilothouse.apiserver.authn.identity import InvalidIdentity, identity
@@ -25,9 +26,10 @@ def with_impersonation(authorizer: Authorizer) -> Filter:
     impersonator = Impersonator(authorizer)
 
     def wrap(handler: Handler) -> Handler:
-        async def impersonate(request: Request) -> Response:
-            if _MARK not in request.header_names:
-                return await handler(request)
+        def impersonate(request: Request) -> Awaitable[Response]:
+            return go_on_as_another(request) if _MARK in request.header_names else handler(request)
+
+        async def go_on_as_another(request: Request) -> Response:
             try:
                 await _go_on_as_wanted(impersonator, request)
             except StatusError:

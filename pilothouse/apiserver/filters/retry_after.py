@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from pilothouse.apiserver.http import Filter, Handler, Request, Response, text
 
@@ -14,12 +14,16 @@ def with_retry_after(is_terminating: Callable[[], bool]) -> Filter:
     """Health is still told: whoever watches over the server must see it end."""
 
     def wrap(handler: Handler) -> Handler:
-        async def turn_away(request: Request) -> Response:
+        def turn_away(request: Request) -> Awaitable[Response]:
             if not is_terminating() or request.path.startswith(_HEALTH):
-                return await handler(request)
-            message = "The apiserver is shutting down, please try again later."
-            return text(429, message, retry_after=_SECONDS, connection="close")
+                return handler(request)
+            return _come_again(request)
 
         return turn_away
 
     return wrap
+
+
+async def _come_again(request: Request) -> Response:
+    message = "The apiserver is shutting down, please try again later."
+    return text(429, message, retry_after=_SECONDS, connection="close")

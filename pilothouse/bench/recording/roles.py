@@ -72,12 +72,7 @@ def _rules(requests: Iterable[Json]) -> Iterator[Json]:
             paths.setdefault(path, set()).add(asked["verb"])
             continue
         behind = f"/{asked['subresource']}" if asked.get("subresource") else ""
-        # No name of an object to be created is known when it is decided whether that is allowed.
-        name = (
-            ""
-            if (asked.get("name") or "") in _NAMELESS or (asked["verb"] == "create" and not behind)
-            else asked["name"]
-        )
+        name = "" if (asked.get("name") or "") in _NAMELESS else asked["name"]
         place = (asked.get("group") or "", asked["resource"] + behind, name)
         resources.setdefault(place, set()).add(asked["verb"])
     for (group, resource, names), verbs in sorted(_gathered(resources).items()):

@@ -1,7 +1,7 @@
 """The events of simulated nodes: one writer for all of them, so that they never get in the way of pods.
 
-Events are written one after the other while pods are written many at a time. When there is more to tell than that
-allows, what is normal is left out first: a real kubelet leaves out events, too, when there are too many.
+What is normal is told as often as one kubelet tells it by default (--event-qps, --event-burst), whatever the number of
+nodes: the rest is left out, as a kubelet leaves it out. What is wrong is always told.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import NoReturn
 from pilothouse.client.clock import Clock
 from pilothouse.client.events.correlator import Correlated, EventCorrelator
 from pilothouse.client.events.event import WARNING, EventSource, new_event
+from pilothouse.client.flowcontrol import TokenBucket
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
 from pilothouse.client.rest.options import PatchType
@@ -23,7 +24,8 @@ from pilothouse.nodes.pods.happenings import Happening
 
 logger = logging.getLogger(__name__)
 
-_MAX_NORMAL, _MAX_QUEUED = 1000, 2000
+_MAX_QUEUED = 2000
+_NORMAL_PER_SECOND, _NORMAL_AT_ONCE = 50.0, 500
 
 
 class NodeEvents:
@@ -31,11 +33,12 @@ class NodeEvents:
         self._events = client.resource("v1", "events")
         self._clock = clock
         self._correlator = EventCorrelator(clock)
+        self._normal = TokenBucket(_NORMAL_PER_SECOND, _NORMAL_AT_ONCE, clock)
         self._queue: asyncio.Queue[Json] = asyncio.Queue(_MAX_QUEUED)
 
     def tell(self, obj: Json, node: str, happening: Happening) -> None:
         """About a pod, if the object does not say otherwise. Never waits and never fails."""
-        if self._queue.qsize() >= (_MAX_QUEUED if happening.type == WARNING else _MAX_NORMAL):
+        if self._queue.full() or (happening.type != WARNING and not self._normal.try_accept()):
             return
         source = EventSource("kubelet", node)
         regarding = _reference(obj, happening.field_path)
