@@ -16,6 +16,7 @@ COMMANDS = {
     "docs": "Print the reference of this project's API",
     "envtest": "Be the kube-apiserver and etcd of tests that start one",
     "doctor": "Find out why an aggregated API is not available",
+    "snapshot": "Keep a cluster's objects in a file or a folder, and use them",
     "version": "Print the version",
 }
 """Each is a module of this package with `main(arguments) -> exit code`."""
