@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pilothouse.client.blocking import BlockingClient
     from pilothouse.client.rest.client import Client
     from pilothouse.client.rest.transport import HttpResponse, Transport
-    from pilothouse.testing.bench import BenchObject, Faults
+    from pilothouse.testing.bench import BenchObject, Faults, ServerClock
     from pilothouse.testing.in_thread import InThread, LoopThread
 
 _JSON = "application/json"
@@ -162,6 +162,22 @@ class API(ServerAccess):
         from pilothouse.testing.bench import fault_in_force
 
         return fault_in_force(self, name, wishes)
+
+    @property
+    def clock(self) -> ServerClock:
+        """The time of a server with `testing=True`."""
+        from pilothouse.testing.bench import ServerClock
+
+        return ServerClock(self)
+
+    async def settle(self, timeout: float = 30.0) -> None:
+        """Return when a server with `testing=True` has come to rest: no request is under way, no controller has work.
+
+        Raises TimeoutError with who still works.
+        """
+        from pilothouse.testing.bench import settle
+
+        await settle(self, timeout)
 
     @property
     def _is_at_hand(self) -> bool:
