@@ -37,9 +37,9 @@ def _stored(options: Options, scratch: Path) -> Options:
     if folder is None:
         return replace(options, pilothouse=replace(options.pilothouse, data_dir=str(scratch)))
     home = folder / quote(options.etcd.prefix.strip("/"), safe="")  # servers with other prefixes do not meet in etcd
-    remote = {"servers": (), "cafile": "", "certfile": "", "keyfile": "", "storage_backend": ""}
-    embedded = replace(options.etcd, **remote, unsafe_no_fsync=True)
-    return replace(options, etcd=embedded, pilothouse=replace(options.pilothouse, data_dir=str(home)))
+    embedded = replace(options.etcd, servers=(), cafile="", certfile="", keyfile="", storage_backend="")
+    etcd = replace(embedded, unsafe_no_fsync=True)
+    return replace(options, etcd=etcd, pilothouse=replace(options.pilothouse, data_dir=str(home)))
 
 
 def _without_workloads(options: Options) -> Options:
