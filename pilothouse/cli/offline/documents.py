@@ -70,7 +70,8 @@ def _in_folder(folder: Path) -> Iterator[Document | Checked]:
         return
     for path in sorted(folder.iterdir()):
         if path.is_dir():
-            yield from _in_folder(path) if not path.name.startswith(".") else ()
+            # A link may lead back up; what is hidden is not meant.
+            yield from () if path.is_symlink() or path.name.startswith(".") else _in_folder(path)
         elif path.suffix in _SUFFIXES:
             yield from _in_file(path)
 
