@@ -83,20 +83,30 @@ def read_manifests(paths: Iterable[str]) -> Iterator[Manifest | Checked]:
 
 def manifests_in(document: Document) -> Iterator[Manifest | Checked]:
     """Yield the objects of one document."""
-    looks_like_template = _TEMPLATE.search(document.data)
     try:
         parsed = parse_yaml(document.data)
     except YamlError as error:
-        hint = _HELM if b"{{" in document.data else ""
-        yield document.refusal(str(error), line=line_of_syntax_error(document.data), hint=hint)
+        yield _unreadable(document, error)
         return
-    if looks_like_template:
-        line = document.data.count(b"\n", 0, looks_like_template.start()) + 1
+    if (template := _TEMPLATE.search(document.data)) and not _may_hold_templates(parsed.value):
+        line = document.data.count(b"\n", 0, template.start()) + 1
         yield document.refusal("this is a template, not a manifest", line=line, hint=_HELM)
         return
     duplicates = ((int(line), text) for line, text in _DUPLICATE.findall(parsed.strict_error))
     on_lines = tuple((document.line + line - 1, text) for line, text in duplicates)
     yield from _unfolded(document, parsed.value, "", on_lines)
+
+
+def _unreadable(document: Document, error: YamlError) -> Checked:
+    at = document.data.find(b"{{")
+    if at < 0:
+        return document.refusal(str(error), line=line_of_syntax_error(document.data))
+    return document.refusal(str(error), line=document.data.count(b"\n", 0, at) + 1, hint=_HELM)
+
+
+def _may_hold_templates(value: Any) -> bool:
+    """Whether templates of others are data here."""
+    return isinstance(value, dict) and value.get("kind") in ("ConfigMap", "Secret")
 
 
 def _unfolded(

@@ -58,12 +58,15 @@ class Stage:
                 self.problems[manifest] = await self._write(manifest)
         await self.settle()
 
-    def place_of(self, manifest: Manifest) -> tuple[KindPath, str] | None:
-        """Return where the objects of its kind are, and the namespace that it goes to; None for an unknown kind."""
+    def place_of(self, manifest: Manifest, *, beside: str = "") -> tuple[KindPath, str] | None:
+        """Return where the objects of its kind are, and the namespace that it goes to; None for an unknown kind.
+
+        One that names no namespace goes `beside` others, if that says where they are.
+        """
         path = self.paths.get(manifest.obj)
         if path is None:
             return None
-        return path, (manifest.namespace or self._namespace) if path.namespaced else ""
+        return path, (manifest.namespace or beside or self._namespace) if path.namespaced else ""
 
     async def _write(self, manifest: Manifest) -> list[Finding]:
         place = self.place_of(manifest)

@@ -61,14 +61,14 @@ class _Trial:
     async def _try(self, case: Case) -> Checked:
         before = [one for one in (case.old, *case.params) if one]
         try:
-            versions = [await self._put(one) for one in before]
+            versions = [await self._put(one, case) for one in before]
             await self._bind(True)
             answer = await self._ask(case, versions[0] if case.old else "")
             wrong = list(differences(case.expect, answer, self._about))
         except CaseError as error:
             wrong = [str(error)]
         for one in before:
-            await self._remove(one)
+            await self._remove(one, case)
         severity = Severity.ERROR
         found = tuple(Finding(severity, self._file.file, case.line, text, case.name) for text in wrong)
         return Checked(self._file.file, case.line, case.name, found)
@@ -85,10 +85,10 @@ class _Trial:
         method = "POST" if case.operation == "CREATE" else "PUT"
         return await call(method, item, f"{STRICT}&dryRun=All", as_json(_at_version(case.subject.obj, version)))
 
-    async def _put(self, manifest: Manifest) -> str:
+    async def _put(self, manifest: Manifest, case: Case) -> str:
         """Write the object while no policy has a say; return its resource version. Raises CaseError."""
         await self._bind(False)
-        path, namespace = self._place(manifest)
+        path, namespace = self._place(manifest, beside=case.subject.namespace)
         answer = await self._stage.create(manifest.obj, path, namespace)
         if not answer.is_well:
             raise CaseError(manifest.line(), f"{manifest.subject} cannot be there: {answer.body.get('message')}")
@@ -98,15 +98,15 @@ class _Trial:
             answer = written if written.is_well else answer
         return _version(answer)
 
-    async def _remove(self, manifest: Manifest) -> None:
-        if (place := self._stage.place_of(manifest)) is not None:
+    async def _remove(self, manifest: Manifest, case: Case) -> None:
+        if (place := self._stage.place_of(manifest, beside=case.subject.namespace)) is not None:
             await self._bind(False)
             path, namespace = place
             await self._server.admin("DELETE", path.item(namespace, manifest.name), "gracePeriodSeconds=0")
 
-    def _place(self, manifest: Manifest) -> tuple[KindPath, str]:
+    def _place(self, manifest: Manifest, *, beside: str = "") -> tuple[KindPath, str]:
         """Raises CaseError."""
-        place = self._stage.place_of(manifest)
+        place = self._stage.place_of(manifest, beside=beside)
         if place is None:
             raise CaseError(manifest.line(), unknown_kind(manifest, self._stage.paths).message)
         return place
