@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pilothouse.cli.offline.lines import line_of
+from pilothouse.cli.offline.lines import Lines
 
 _TEXT = b"""metadata:
   labels:
@@ -38,12 +38,12 @@ data: {"a.b": 1}
     ],
 )
 def test_a_field_or_what_is_nearest_around_it_has_a_line(path: str, line: int) -> None:
-    assert line_of(_TEXT, path) == line
+    assert Lines(_TEXT).of(path) == line
 
 
 def test_json_has_lines_too() -> None:
-    assert line_of(b'{\n\t"spec": {\n\t\t"replicas": 1\n\t}\n}', "spec.replicas") == 3
+    assert Lines(b'{\n\t"spec": {\n\t\t"replicas": 1\n\t}\n}').of("spec.replicas") == 3
 
 
 def test_a_text_that_cannot_be_read_has_one_line() -> None:
-    assert line_of(b"a: [", "a") == 1
+    assert Lines(b"a: [").of("a") == 1

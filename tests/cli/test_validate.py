@@ -159,6 +159,7 @@ spec: {policyName: names, validationActions: [Deny]}
     "syntax.yaml": "kind: [\nb: c: d\n",
     "duplicate.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: first}\n",
     "nothing.yaml": "kind: ConfigMap\n",
+    "namespace.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a,\n  namespace: Upper}\n",
 }
 
 
@@ -205,6 +206,7 @@ def _collector() -> Iterator[None]:
         ("syntax.yaml", 2, "error", "yaml: "),
         ("duplicate.yaml", 3, "warning", "is also in"),
         ("nothing.yaml", 1, "error", "apiVersion must be set"),
+        ("namespace.yaml", 4, "error", 'Namespace "Upper" is invalid'),
     ],
 )
 def test_each_finding_is_on_the_line_of_its_field(

@@ -9,7 +9,7 @@ from typing import Any
 from pilothouse.apiserver.authn.user import User
 from pilothouse.cli.offline.cases import Case, CaseError, CaseFile, Expectation
 from pilothouse.cli.offline.documents import Document, NothingToRead
-from pilothouse.cli.offline.lines import line_of, line_of_syntax_error
+from pilothouse.cli.offline.lines import line_of_syntax_error
 from pilothouse.cli.offline.manifests import Manifest, read_manifests
 from pilothouse.machinery.codec.yaml import parse_yaml
 from pilothouse.machinery.codec.yaml_nodes import YamlError
@@ -35,7 +35,7 @@ def read_case_file(path: str) -> CaseFile:
 
 class _Reader:
     def __init__(self, path: str, data: bytes, value: Any) -> None:
-        self._document = Document(path, 1, data)
+        self._document = Document.of(path, data)
         self._folder = Path(path).parent
         self._value = value
 
@@ -59,7 +59,7 @@ class _Reader:
         params = value.get("params") or []
         return Case(
             name=str(value.get("name") or path),
-            line=line_of(self._document.data, path),
+            line=self._document.line_of(path),
             operation=operation,
             user=self._user(value.get("user") or "tester", f"{path}.user"),
             expect=self._expectation(value.get("expect"), f"{path}.expect"),
@@ -130,4 +130,4 @@ class _Reader:
         return value
 
     def _error(self, path: str, message: str) -> CaseError:
-        return CaseError(line_of(self._document.data, path), message)
+        return CaseError(self._document.line_of(path), message)

@@ -40,6 +40,8 @@ class Stage:
         self.paths = KindPaths()
         self.problems: dict[Manifest, list[Finding]] = {}
         self.with_quota: set[str] = set()
+        self.refused_namespaces: dict[str, str] = {}
+        """Why those that objects name cannot be."""
 
     async def set_up(
         self, given: Sequence[Manifest], manifests: Sequence[Manifest] = (), named: Sequence[Manifest] = ()
@@ -136,12 +138,14 @@ class Stage:
         named = {place[1] for manifest in manifests if (place := self.place_of(manifest)) and place[1]}
         own = {manifest.name for manifest in manifests if manifest.group_kind == NAMESPACE}
         for name in sorted({self._namespace, *named, *own}):
-            await self._make("/api/v1/namespaces", {"metadata": {"name": name}})
+            answer = await self._make("/api/v1/namespaces", {"metadata": {"name": name}})
+            if not answer.is_well and not answer.is_there_already and name not in own:
+                self.refused_namespaces[name] = answer.body.get("message", "")
             account = {"metadata": {"name": "default"}, **self._account}
             await self._make(f"/api/v1/namespaces/{quote(name)}/serviceaccounts", account)
 
-    async def _make(self, collection: str, obj: Json) -> None:
-        await self._call("POST", collection, "", as_json(obj))
+    async def _make(self, collection: str, obj: Json) -> CallAnswer:
+        return await self._call("POST", collection, "", as_json(obj))
 
     async def settle(self) -> None:
         """A list is answered when the watch cache has all that was written; who follows it runs in the next turns."""

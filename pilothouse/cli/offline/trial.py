@@ -30,7 +30,7 @@ async def run_case_files(paths: Sequence[str], about: str) -> CheckReport:
         try:
             read = read_case_file(path)
         except CaseError as error:
-            checked.append(Document(path, 1, b"").refusal(str(error), line=error.line))
+            checked.append(Document.of(path).refusal(str(error), line=error.line))
             continue
         async with offline_server() as server:
             checked += await _Trial(server, read, about).run()

@@ -87,6 +87,8 @@ class _Validation:
         if place is None:
             return [unknown_kind(manifest, self._stage.paths)]
         path, namespace = place
+        if message := self._stage.refused_namespaces.get(namespace):
+            return [manifest.finding(Severity.ERROR, message, path="metadata.namespace")]
         if manifest in self._stage.problems and not (self._has_policies or self._has_user):
             return []
         dry = "" if self._adds_up(manifest, namespace) else "&dryRun=All"
