@@ -18,6 +18,7 @@ from pilothouse.apiserver.server.run import RunConfig, Runner
 from pilothouse.apiserver.server.server import PreparedAPIServer
 from pilothouse.apiserver.storage.errors import StorageError
 from pilothouse.apiserver.storage.interface import Store
+from pilothouse.apiserver.storage.snapshots import Snapshots
 from pilothouse.controlplane.certificates.errors import CertificateError
 from pilothouse.controlplane.chain import create_server_chain
 from pilothouse.controlplane.config import Config, new_config
@@ -53,6 +54,8 @@ class Ready(Announcement):
 
     handler: Handler
     """The handler behind the secure port, for calls without a socket."""
+    snapshots: Snapshots
+    """What the server stores, to be saved and restored."""
 
 
 def run(options: CompletedOptions, ready: Callable[[Ready], None]) -> None:
@@ -101,6 +104,7 @@ class Process:
         self._options = config.options
         self._place = config.place
         self._in_flight = config.chain.in_flight
+        self._snapshots = config.snapshots
         renewing = {"certificates": self._renew_certificates} if config.place.leads else {}
         self._background = {**renewing, **config.background}
         self._certificates = certificates
@@ -134,7 +138,7 @@ class Process:
         self._write_kubeconfig()
         paths, etcd = self._options.pilothouse, self._options.etcd
         storage = ", ".join(etcd.servers) or "sqlite"
-        return Ready(self._url, paths.kubeconfig_out, paths.data_dir, storage, self._handler)
+        return Ready(self._url, paths.kubeconfig_out, paths.data_dir, storage, self._handler, self._snapshots)
 
     @property
     def _url(self) -> str:

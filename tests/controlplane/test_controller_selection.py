@@ -6,7 +6,7 @@ import inspect
 
 import pytest
 
-from pilothouse.controllers.descriptors import CONTROLLERS, ControllerDescriptor, enabled, unknown
+from pilothouse.controllers.choice import CONTROLLERS, ControllerDescriptor, enabled, unknown
 from pilothouse.controllers.manager import load
 from pilothouse.controlplane.options.completion import InvalidOptions, complete
 from pilothouse.controlplane.options.options import Options

@@ -23,6 +23,7 @@ from pilothouse.apiserver.filters.loopback_names import with_loopback_names
 from pilothouse.apiserver.filters.max_in_flight import with_max_in_flight
 from pilothouse.apiserver.filters.panic_recovery import with_panic_recovery
 from pilothouse.apiserver.filters.priority_and_fairness import FlowControl, with_priority_and_fairness
+from pilothouse.apiserver.filters.recent_requests import RecentRequests, with_recent_requests
 from pilothouse.apiserver.filters.request_info import with_request_info
 from pilothouse.apiserver.filters.request_metrics import with_request_metrics
 from pilothouse.apiserver.filters.retry_after import with_retry_after
@@ -57,8 +58,12 @@ class ChainConfig:
     """The headers in which front proxies name users."""
     auditing: Auditing | None = None
     flow_control: FlowControl | None = None
+    bench: Callable[[bool], Filter] | None = None
+    """With --testing: makes the filter of the test bench, for the server's own calls or for those of others."""
     is_terminating: Callable[[], bool] = lambda: False
     """Whether requests are to be turned away with 429 by now: --shutdown-send-retry-after."""
+    recent: RecentRequests | None = None
+    """Where the last requests of clients are noted."""
 
 
 def handler_chain(api: Handler, config: ChainConfig) -> Handler:
@@ -70,6 +75,7 @@ def handler_chain(api: Handler, config: ChainConfig) -> Handler:
     >>> handler = handler_chain(hello, ChainConfig(UnionAuthenticator([]), AlwaysAllow()))
     """
     filters: list[Filter] = [
+        with_recent_requests(config.recent),
         *_before_authentication(config),
         with_failed_authentication_audit(config.auditing),
         with_authentication(
@@ -80,10 +86,16 @@ def handler_chain(api: Handler, config: ChainConfig) -> Handler:
         ),
         with_audit(config.auditing),
         with_impersonation(config.authorizer),
+        *_bench(config),
         _limited(config),
         with_authorization(config.authorizer),
     ]
     return fold(filters, api)
+
+
+def _bench(config: ChainConfig, *, own: bool = False) -> list[Filter]:
+    """The test bench stands where it is known who asks, and nothing has been decided yet."""
+    return [] if config.bench is None else [config.bench(own)]
 
 
 def _limited(config: ChainConfig) -> Filter:
@@ -105,6 +117,7 @@ def insecure_handler_chain(api: Handler, config: ChainConfig) -> Handler:
         with_loopback_names(config.run_options.cors_allowed_origins),
         with_authentication(AlwaysUser(INSECURE_SUPERUSER)),
         with_audit(config.auditing),
+        *_bench(config),
         _counted(config),
     ]
     return fold(filters, api)
@@ -119,6 +132,7 @@ def loopback_handler_chain(api: Handler, config: ChainConfig, user: User | None 
         *_before_authentication(config),
         with_authentication(AlwaysUser(user or loopback_user())),
         with_audit(config.auditing),
+        *_bench(config, own=True),
     ]
     if user is not None:
         filters.append(with_authorization(config.authorizer))

@@ -104,6 +104,18 @@ class Cacher:
         self._state.indexes.stop()
         self._bookmarks.stop()
 
+    async def expire(self, revision: Revision) -> None:
+        """Forget the past as after a compaction: the watches that expire end with Compacted, once they have seen every
+        change up to the revision, and none can start before it. Raises CacheNotReady, TooLargeRevision."""
+        if self.ready:
+            await self._require(revision)
+            self._feed.expire(revision)
+
+    @property
+    def tells(self) -> bool:
+        """Whether the reader of a watch that does not expire has events to take, or is at work on some."""
+        return self._watchers.tell
+
     @property
     def objects(self) -> int:
         """The number of objects."""
@@ -156,12 +168,13 @@ class Cacher:
         send_initial_events: bool | None = None,
         bookmarks: bool = False,
         deadline: float | None = None,
+        expires: bool = False,
     ) -> CacheWatcher:
         """Changes under `prefix`, or to the one object with that key.
 
         Starts with the state when `send_initial_events` asks for it, or when it is None and `after` is 0 or None;
-        otherwise with the changes after `after`. `deadline` is in the time of the clock. Raises CacheNotReady, TooOld,
-        TooLargeRevision, Unavailable.
+        otherwise with the changes after `after`. `deadline` is in the time of the clock. One that `expires` ends when
+        the past is forgotten. Raises CacheNotReady, TooOld, TooLargeRevision, Unavailable.
         """
         scope = self._watchers.scope(prefix, predicate)
         if send_initial_events or (send_initial_events is None and not after):
@@ -170,7 +183,7 @@ class Cacher:
         else:
             start = await self._start_after(after)
         # Nothing may be awaited from here to `add`: a change in between would be missed.
-        options = WatchOptions(prefix, scope, predicate=predicate, bookmarks=bookmarks, deadline=deadline)
+        options = WatchOptions(prefix, scope, predicate, bookmarks, deadline, expires)
         watcher = CacheWatcher(options, start, limit=self._watch_buffer, forget=self._watchers.remove)
         self._watchers.add(watcher)
         if bookmarks:
