@@ -3,8 +3,9 @@
 The page of the console is made from `console/` where there is npm; where there is not, or it can not fetch what it
 needs, the package is built without it, and the console says how to get it.
 
-What is known of the built-in types is made by `tools/builtin_types/`, from Go's structs, the overlay, and the OpenAPI definitions in the build dependency
-kubernetes-validate, which is not needed at run time. Where these contradict each other, the build fails.
+What is known of the built-in types is made by `tools/builtin_types/`, from Go's structs, the overlay, and the OpenAPI
+definitions in the build dependency kubernetes-validate, which is not needed at run time. Where these contradict each
+other, the build fails.
 """
 
 from __future__ import annotations
