@@ -33,6 +33,8 @@ export function lastWrite(metadata: Metadata, since: number): Write | null {
   const created = Date.parse(metadata.creationTimestamp ?? ""), writes = (metadata.managedFields ?? []).map((each) => ({ at: Date.parse(each.time ?? ""), manager: each.manager, part: each.subresource ?? "" }));
   const last = writes.filter((each) => each.at >= since).sort((a, b) => b.at - a.at)[0];
   if (metadata.deletionTimestamp && Date.parse(metadata.deletionTimestamp) >= since) return { at: Date.parse(metadata.deletionTimestamp), manager: "", what: "is being deleted" };
-  if (last) return { at: last.at, manager: last.manager, what: last.at === created ? "created" : last.part || "changed" };
+  // Times are of whole seconds: all who wrote in the last one are named.
+  const managers = [...new Set(writes.filter((each) => each.at === last?.at).map((each) => each.manager))].join(", ");
+  if (last) return { at: last.at, manager: managers, what: last.at === created ? "created" : last.part || "changed" };
   return created >= since ? { at: created, manager: "", what: "created" } : null;
 }

@@ -68,7 +68,7 @@ export const scenarios = {
       await slider.waitFor();
       await page.waitForSelector(".changes >> text=created");
       await page.click("button:text-is('5 min')");
-      await page.waitForSelector("[aria-label='Lately'] tr:has-text('settings') >> text=by pilothouse-console");
+      await page.waitForSelector("[aria-label='Lately'] tr:has-text('settings') >> text=pilothouse-console");
       await page.click(".changes a:text-is('settings')");
       await page.waitForSelector(".diff .add >> text=teal-blue");
       await slider.press("End");
