@@ -35,7 +35,8 @@ class MadeFilesHook(BuildHookInterface):  # type: ignore[type-arg]
         if npm is None or not sources.is_dir() or _is_newer(page, sources):
             return
         try:
-            for words in (["ci", "--no-audit", "--no-fund"], ["run", "build"]):
+            # Not `npm ci`: it refuses a lock file that lacks the parts of Rollup and esbuild for other platforms.
+            for words in (["install", "--no-save", "--no-audit", "--no-fund"], ["run", "build"]):
                 subprocess.run([npm, *words], cwd=sources, check=True, timeout=300, capture_output=True)
         except (OSError, subprocess.SubprocessError) as error:
             self.app.display_warning(f"The page of the console was not built: {error}")

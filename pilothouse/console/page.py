@@ -37,7 +37,7 @@ _NOT_BUILT = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Pilo
 <h1>The page of the console was not built</h1>
 <p>This Pilothouse was installed from a clone on a machine without Node.js. Either install a released wheel
 (<code>pip install pilothouse</code>), or install Node.js 20 or later and run, in the clone:</p>
-<pre>npm --prefix console ci
+<pre>npm --prefix console install
 npm --prefix console run build</pre>
 <p>Then start the console again.</p></html>"""
 

@@ -251,4 +251,4 @@ async def test_a_console_whose_page_was_not_built_says_how_to_get_it(tmp_path: P
     status, _, body = await browser.ask("GET", "/")
     await console.close()
     assert status == 503
-    assert b"npm --prefix console ci" in body
+    assert b"npm --prefix console install" in body
