@@ -9,7 +9,7 @@ export const FADE = 900;
 
 export interface Followed {
   columns: Signal<Column[]>; rows: Signal<Row[]>; state: Signal<"loading" | "live" | "reconnecting" | "failed">;
-  error: Signal<string>; revision: Signal<string>; changed: Map<string, number>; stop: () => void;
+  error: Signal<string>; revision: Signal<string>; changed: Map<string, number>; leaving: Set<string>; stop: () => void;
 }
 
 export function withQuery(path: string, query: Record<string, string>): string {
@@ -32,7 +32,7 @@ export function follow(path: string, query: Record<string, string>): Followed {
   const rows = new Map<string, Row>();
   const f: Followed = {
     columns: signal([]), rows: signal([]), state: signal("loading"), error: signal(""), revision: signal(""),
-    changed: new Map(), stop: () => abort.abort(),
+    changed: new Map(), leaving: new Set(), stop: () => abort.abort(),
   };
   let scheduled = false;
   const publish = () => {
@@ -50,6 +50,12 @@ export function follow(path: string, query: Record<string, string>): Followed {
     f.rows.value = [...rows.values()];
   }
 
+  // A row that goes is seen going.
+  function leave(uid: string): void {
+    f.leaving.add(uid);
+    setTimeout(() => { f.leaving.delete(uid); rows.delete(uid); publish(); }, FADE / 2);
+  }
+
   function take(event: TableEvent): void {
     if (event.type === "ERROR") throw new Refused({ message: event.object.message ?? "the watch ended", code: event.object.code ?? 500 });
     for (const row of event.object.rows ?? []) {
@@ -57,7 +63,7 @@ export function follow(path: string, query: Record<string, string>): Followed {
       f.revision.value = resourceVersion;
       if (event.type === "BOOKMARK") continue;
       f.changed.set(uid, Date.now());
-      if (event.type === "DELETED") rows.delete(uid); else rows.set(uid, row);
+      if (event.type === "DELETED") leave(uid); else rows.set(uid, row);
     }
     publish();
   }

@@ -155,7 +155,7 @@ function Line({ kind, row, shown, showNamespace, followed }: LineProps) {
   const to = link("object", [groupPart(kind.group), kind.resource, namespace, name]);
   const fresh = Date.now() - (followed.changed.get(uid) ?? 0) < FADE;
   return (
-    <tr class={`${fresh ? "fresh" : ""} ${row.object.metadata.deletionTimestamp ? "going" : ""}`} onClick={(e) => { if (!(e.target as HTMLElement).closest("a") && !getSelection()?.toString()) go(to); }}>
+    <tr class={`${followed.leaving.has(uid) ? "leaving" : fresh ? "fresh" : ""} ${row.object.metadata.deletionTimestamp ? "going" : ""}`} onClick={(e) => { if (!(e.target as HTMLElement).closest("a") && !getSelection()?.toString()) go(to); }}>
       {showNamespace && <td class="quiet">{namespace}</td>}
       {shown.map(({ column, index }) => <td key={index} class={tone(column, row.cells[index])}>{column.format === "name" ? <a href={to}>{String(row.cells[index])}</a> : String(row.cells[index] ?? "")}</td>)}
     </tr>
