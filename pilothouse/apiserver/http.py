@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pilothouse.apiserver.authn.user import User
     from pilothouse.apiserver.endpoints.serializers.registry import Serializers
     from pilothouse.apiserver.request_info import RequestInfo
+    from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
 
 
 _MAX_QUERY_PARAMETERS: Final = 10_000
@@ -97,6 +98,8 @@ class Request:
     audit_id: str = ""
     info: RequestInfo = field(default=None)  # type: ignore[assignment]  # set by the request info filter
     user: User = field(default=None)  # type: ignore[assignment]  # set by the authentication filter
+    is_own: bool = False
+    """Whether the server itself makes it."""
     deadline: float = inf
     """By when it is to be answered, on the monotonic clock; set by the timeout filter."""
     is_routed: bool = False
@@ -106,6 +109,8 @@ class Request:
     warnings: list[str] = field(default_factory=list)
     answer_headers: Headers = field(default_factory=list)
     """Headers that the answer gets besides its own, be it a success or a refusal."""
+    watched: Callable[[CacheWatcher], CacheWatcher] | None = None
+    """With --testing: puts something between the events of this watch and who reads them."""
     audit: AuditContext | None = None
     """Where the request is audited: what it and its answer look like is told to this."""
     _weight: Weight | None = None

@@ -25,7 +25,7 @@ from pilothouse.client.leaderelection.lease_lock import LeaseLock
 from pilothouse.client.rest.client import Client
 from pilothouse.client.wait import Backoff
 from pilothouse.controllers.context import ControllerConfig, ControllerContext
-from pilothouse.controllers.descriptors import ControllerDescriptor
+from pilothouse.controllers.descriptor import ControllerDescriptor
 from pilothouse.controllers.resources import SERVICE_ACCOUNTS
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import AlreadyExists
@@ -127,7 +127,7 @@ class ControllerManager:
     async def _context_of(self, descriptor: ControllerDescriptor, context: ControllerContext) -> ControllerContext:
         if descriptor.has_every_right and self._privileged is not None:
             return context.acting_through(self._privileged)
-        return await self._acting_as(descriptor.service_account, context)
+        return await self._acting_as(descriptor.account, context)
 
     async def _acting_as(self, account: str, context: ControllerContext) -> ControllerContext:
         """The context of a controller; the account is made if it is not there."""

@@ -11,9 +11,11 @@ from pilothouse.aggregator.proxy.client_certificate import ProxyClientCertificat
 from pilothouse.aggregator.proxy.handler import ProxyConfig
 from pilothouse.aggregator.proxy.transports import Transports
 from pilothouse.aggregator.server import Aggregator, AggregatorConfig
+from pilothouse.apiserver.filters.recent_requests import PATH as RECENT_REQUESTS
 from pilothouse.apiserver.rest_client_metrics import REST_CLIENT_METRICS
 from pilothouse.apiserver.server.not_found import not_found
 from pilothouse.client.rest.metrics import count_requests_in
+from pilothouse.controlplane.bench import with_test_bench
 from pilothouse.controlplane.config import Config
 from pilothouse.controlplane.leader_election import install_leader_election
 from pilothouse.controlplane.loopback import Loopback
@@ -31,7 +33,7 @@ def create_server_chain(config: Config) -> Aggregator:
     loopback = Loopback(config.chain, host=_own_host(config.options.secure_serving))
     nobody = not_found(config.generic.lifecycle.mux_and_discovery_complete)
     extensions = ExtensionsServer(config.generic, delegate=nobody)
-    delegate = with_simulated_metrics(config, extensions.generic)
+    delegate = with_test_bench(config.bench, config.generic, with_simulated_metrics(config, extensions.generic))
     kube = KubeServer(config.kube, delegate=delegate, client=loopback.client)
     # Admission is the same for custom resources; what it asks about is stored by the kube server.
     extensions.admission.plugins = kube.admission.plugins
@@ -47,6 +49,9 @@ def create_server_chain(config: Config) -> Aggregator:
     )
     aggregator = Aggregator(aggregator_config, delegate=kube.generic)
     loopback.bind(aggregator.generic)
+    if config.chain.recent is not None:
+        aggregator.generic.mux.handle(RECENT_REQUESTS, config.chain.recent.answer, listed=False)
+    config.snapshots.bystanders = loopback.gate
     install_leader_election(kube.generic, config, loopback.client)
     install_moving_parts(aggregator.generic, config.options, loopback)
     return aggregator

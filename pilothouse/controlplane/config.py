@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from pilothouse.apiserver.authn.request_header import STANDARD
 from pilothouse.apiserver.filters.chain import ChainConfig
 from pilothouse.apiserver.filters.priority_and_fairness import FlowControl
+from pilothouse.apiserver.filters.recent_requests import RecentRequests
 from pilothouse.apiserver.flowcontrol.controller import FlowController
 from pilothouse.apiserver.flowcontrol.metrics import FlowControlCollector
 from pilothouse.apiserver.metrics import REGISTRY
@@ -19,9 +20,11 @@ from pilothouse.apiserver.server.config import GenericConfig
 from pilothouse.apiserver.server.resource_config import parse_runtime_config
 from pilothouse.apiserver.serving.certificate_files import KeyPair
 from pilothouse.apiserver.storage.interface import Store
+from pilothouse.apiserver.storage.snapshots import Snapshots
 from pilothouse.apiserver.webhook.service_resolver import ServiceResolver
 from pilothouse.controlplane.authentication.setup import Authentication, set_up_authentication
 from pilothouse.controlplane.authorization.setup import Authorization, set_up_authorization
+from pilothouse.controlplane.bench import new_bench
 from pilothouse.controlplane.certificates.simulated_kubelet import simulated_kubelet
 from pilothouse.controlplane.front_proxy import FrontProxy, front_proxy
 from pilothouse.controlplane.options.completion import CompletedOptions, host_address
@@ -30,6 +33,7 @@ from pilothouse.controlplane.services import build_service_resolver
 from pilothouse.controlplane.serving import client_cas
 from pilothouse.controlplane.serving_place import ALONE, ServingPlace
 from pilothouse.kube.admission.config import AdmissionConfig
+from pilothouse.kube.bootstrap import endpoint_leases
 from pilothouse.kube.bootstrap.address import PublicAddress
 from pilothouse.kube.bootstrap.cluster_authentication_trust import ClusterAuthenticationInfo
 from pilothouse.kube.served import Registries
@@ -38,6 +42,8 @@ from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
 from pilothouse.machinery.dataclass import dataclass
 
 if TYPE_CHECKING:
+    from pilothouse.bench.bench import Bench
+    from pilothouse.bench.scope import ServerScope
     from pilothouse.controlplane.audit import Audit
 
 
@@ -52,13 +58,20 @@ class Config:
     chain: ChainConfig
     proxy_client: KeyPair
     """The certificate that is shown to the servers of other API groups."""
+    snapshots: Snapshots
+    """What is stored, to be saved and restored."""
     place: ServingPlace = ALONE
+    bench: Bench | None = None
+    """What makes the server misbehave, with --testing."""
     background: Mapping[str, Background] = field(default_factory=dict)
     """The tasks that run beside the server until it stops, by name."""
 
 
-def new_config(options: CompletedOptions, store: Store, place: ServingPlace = ALONE) -> Config:
-    """Raises ValueError or OSError when a file that an option names makes no sense."""
+def new_config(
+    options: CompletedOptions, store: Store, place: ServingPlace = ALONE, scope: ServerScope | None = None
+) -> Config:
+    """`scope` is that of a server with --testing. Raises ValueError or OSError when a file that an option names makes
+    no sense."""
     features = options.features.gates
     features.publish()
     registries = Registries(
@@ -75,12 +88,19 @@ def new_config(options: CompletedOptions, store: Store, place: ServingPlace = AL
     authentication = set_up_authentication(options, accounts, registries, proxy)
     parts = _Parts(options, registries, authentication, authorization, accounts, address, proxy, place)
     generic, audit = _generic(parts), _audit(options)
-    chain = replace(_chain(parts, generic), auditing=audit.auditing if audit else None)
+    snapshots = _snapshots(registries)
+    bench = new_bench(scope, generic, snapshots)
+    chain = replace(_chain(parts, generic), auditing=audit.auditing if audit else None, bench=bench)
     kube = _kube(parts, generic)
     background = {**authentication.background, **authorization.background, **kube.admission.static.background}
     if audit:
         background["audit"] = audit.run
-    return Config(options, generic, kube, chain, proxy.client, place, background)
+    return Config(options, generic, kube, chain, proxy.client, snapshots, place, bench, background)
+
+
+def _snapshots(registries: Registries) -> Snapshots:
+    lifetimes = {"/events/": registries.event_ttl, "/masterleases/": endpoint_leases.TTL}
+    return Snapshots(registries.store, root=registries.root, lifetimes=lifetimes)
 
 
 def _flow_controller(options: CompletedOptions) -> FlowController | None:
@@ -216,4 +236,5 @@ def _chain(parts: _Parts, generic: GenericConfig) -> ChainConfig:
         front_proxy=tuple({STANDARD, parts.front_proxy.headers}),
         flow_control=_flow_control(parts, generic),
         is_terminating=lambda: send_retry_after and generic.lifecycle.not_accepting_new_request.signaled,
+        recent=RecentRequests(kept) if (kept := parts.options.pilothouse.recent_requests) else None,
     )

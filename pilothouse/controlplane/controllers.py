@@ -10,7 +10,8 @@ from pilothouse.apiserver.authn.service_accounts import group_names, user_name
 from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED, User
 from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.client.rest.client import Client
-from pilothouse.controllers.descriptors import ControllerDescriptor, enabled
+from pilothouse.controllers.choice import enabled
+from pilothouse.controllers.descriptor import ControllerDescriptor
 from pilothouse.controlplane.beside_the_server import election
 from pilothouse.controlplane.loopback import Loopback
 from pilothouse.controlplane.options.completion import CompletedOptions

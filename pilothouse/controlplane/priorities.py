@@ -32,6 +32,7 @@ _GROUPS: dict[str, tuple[int, dict[str, int]]] = {
     "internal.apiserver.k8s.io": (16000, {"v1alpha1": 9}),
     "storagemigration.k8s.io": (15800, {"v1beta1": 9}),
     "metrics.k8s.io": (100, {"v1beta1": 100}),
+    "testing.pilothouse.dev": (50, {"v1alpha1": 15}),
 }
 """Each group's place among groups, and the places of its versions; what is greater comes first."""
 

@@ -18,6 +18,8 @@ from pilothouse.apiserver.server.run import RunConfig, Runner
 from pilothouse.apiserver.server.server import PreparedAPIServer
 from pilothouse.apiserver.storage.errors import StorageError
 from pilothouse.apiserver.storage.interface import Store
+from pilothouse.apiserver.storage.snapshots import Snapshots
+from pilothouse.controlplane.bench import new_scope
 from pilothouse.controlplane.certificates.errors import CertificateError
 from pilothouse.controlplane.chain import create_server_chain
 from pilothouse.controlplane.config import Config, new_config
@@ -53,6 +55,8 @@ class Ready(Announcement):
 
     handler: Handler
     """The handler behind the secure port, for calls without a socket."""
+    snapshots: Snapshots
+    """What the server stores, to be saved and restored."""
 
 
 def run(options: CompletedOptions, ready: Callable[[Ready], None]) -> None:
@@ -76,12 +80,13 @@ async def serve(options: CompletedOptions, stop: asyncio.Event, ready: Callable[
 
 async def _serve(options: CompletedOptions, stop: asyncio.Event, ready: Callable[[Ready], None]) -> None:
     async with AsyncExitStack() as opened:
+        scope = new_scope(options)  # before anything goes by the time
         opened.callback(DataDir.open(Path(options.pilothouse.data_dir)).close)
         certificates = Certificates.ensure(options)
         timeout = options.generic.storage_initialization_timeout
         store = await open_store(options.etcd, Path(options.pilothouse.data_dir), timeout=timeout)
         opened.push_async_callback(store.close)
-        await Process(new_config(options, store), certificates).run(stop, ready)
+        await Process(new_config(options, store, scope=scope), certificates).run(stop, ready)
 
 
 async def serve_as_worker(
@@ -101,6 +106,7 @@ class Process:
         self._options = config.options
         self._place = config.place
         self._in_flight = config.chain.in_flight
+        self._snapshots = config.snapshots
         renewing = {"certificates": self._renew_certificates} if config.place.leads else {}
         self._background = {**renewing, **config.background}
         self._certificates = certificates
@@ -134,7 +140,7 @@ class Process:
         self._write_kubeconfig()
         paths, etcd = self._options.pilothouse, self._options.etcd
         storage = ", ".join(etcd.servers) or "sqlite"
-        return Ready(self._url, paths.kubeconfig_out, paths.data_dir, storage, self._handler)
+        return Ready(self._url, paths.kubeconfig_out, paths.data_dir, storage, self._handler, self._snapshots)
 
     @property
     def _url(self) -> str:

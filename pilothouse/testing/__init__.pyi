@@ -1,3 +1,4 @@
+from pilothouse.apiserver.storage.snapshots import StoredSnapshot as StoredSnapshot
 from pilothouse.testing.answer import Answer as Answer
 from pilothouse.testing.api import API as API
 from pilothouse.testing.api import BlockingAPI as BlockingAPI

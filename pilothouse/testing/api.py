@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AsyncExitStack, ExitStack
-from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack
+from dataclasses import field, replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.testing.access import ServerAccess, http_request
@@ -13,11 +13,16 @@ from pilothouse.testing.answer import Answer
 
 if TYPE_CHECKING:
     from pilothouse.apiserver.http import Handler
+    from pilothouse.apiserver.storage.snapshots import Snapshots, StoredSnapshot
     from pilothouse.client.blocking import BlockingClient
     from pilothouse.client.rest.client import Client
     from pilothouse.client.rest.transport import HttpResponse, Transport
+    from pilothouse.testing.bench import BenchObject, Faults, ServerClock
+    from pilothouse.testing.in_thread import InThread, LoopThread
 
 _JSON = "application/json"
+
+B = TypeVar("B", bound="BlockingAPI")
 
 
 @dataclass(slots=True)
@@ -35,6 +40,8 @@ class API(ServerAccess):
     """Closes, when the server ends, what was opened on it."""
     handler: Handler | None = field(default=None, repr=False, kw_only=True)
     """The server itself, where it runs in this event loop."""
+    snapshots: Snapshots | None = field(default=None, repr=False, kw_only=True)
+    """What the server stores, where it runs in this event loop."""
     _transport: Transport | None = field(default=None, init=False, repr=False)
 
     def client(self, *, in_process: bool = False) -> Client:
@@ -85,6 +92,101 @@ class API(ServerAccess):
             self._transport = self._call_transport() if self._is_at_hand else self._http_transport()
         return await self._transport.send(http_request(method, target, body, media, accept, named))
 
+    async def service_account(self, name: str) -> API:
+        """Return the same server as the service account `namespace/name` sees it, with a kubeconfig and a token of its
+        own. An account that is not there is made. Raises ValueError, StatusError.
+
+        >>> from pilothouse.testing import server
+        >>> async with server(authorization_mode="RBAC") as api:
+        ...     robot = await api.service_account("default/robot")
+        ...     print((await robot.request("GET", "/api/v1/pods")).json["message"].partition(" cannot")[0])
+        pods is forbidden: User "system:serviceaccount:default:robot"
+        """
+        from pilothouse.testing.service_accounts import kubeconfig_of_account
+
+        return replace(self, kubeconfig=await kubeconfig_of_account(self, name), token="")
+
+    async def snapshot(self) -> StoredSnapshot:
+        """Return all objects as they are now, to go back to by `restore`. It takes no time and hardly any memory.
+
+        Raises ValueError for a server in another process.
+        """
+        return await self._at_hand().save()
+
+    async def restore(self, snapshot: StoredSnapshot) -> None:
+        """Make all objects what they were. Clients that watch are told that what they saw is too old, and list again.
+
+        Raises ValueError for a server in another process.
+
+        >>> from pilothouse.testing import server
+        >>> async with server() as api:
+        ...     before = await api.snapshot()
+        ...     gone = await api.request("DELETE", "/api/v1/namespaces/default")
+        ...     await api.restore(before)
+        ...     (await api.request("GET", "/api/v1/namespaces/default")).json["status"]
+        {'phase': 'Active'}
+        """
+        await self._at_hand().restore(snapshot)
+
+    def fork(self) -> AbstractAsyncContextManager[API]:
+        """Run another server, for as long as a block lasts, on a copy of all that this one has when the block begins.
+
+        It has the same flags, users and certificates, and a port of its own; it is a process where this one is.
+        Raises ValueError where the objects are in etcd.
+
+        >>> from pilothouse.testing import server
+        >>> async with server() as api, api.fork() as other:
+        ...     (await other.request("DELETE", "/api/v1/namespaces/default")).status
+        ...     (await api.request("GET", "/api/v1/namespaces/default")).json["status"]
+        200
+        {'phase': 'Active'}
+        """
+        from pilothouse.testing.fork import fork
+
+        return fork(self.home, process=self.handler is None)
+
+    def _at_hand(self) -> Snapshots:
+        if self.snapshots is None:
+            raise ValueError("only a server in this process can be asked for snapshots")
+        return self.snapshots
+
+    @property
+    def faults(self) -> Faults:
+        """What a server with `testing=True` is to do wrong."""
+        from pilothouse.testing.bench import Faults
+
+        return Faults(self)
+
+    def fault(self, name: str = "", **wishes: Any) -> AbstractAsyncContextManager[BenchObject]:
+        """Have the server misbehave for as long as the block lasts: `fault(verbs=["create"], answer=503)`."""
+        from pilothouse.testing.bench import fault_in_force
+
+        return fault_in_force(self, name, wishes)
+
+    @property
+    def clock(self) -> ServerClock:
+        """The time of a server with `testing=True`."""
+        from pilothouse.testing.bench import ServerClock
+
+        return ServerClock(self)
+
+    def recording(
+        self, name: str = "", *, users: Iterable[str] = (), user_agents: Iterable[str] = ()
+    ) -> AbstractAsyncContextManager[BenchObject]:
+        """Record for as long as the block lasts what these users and programs, or all, ask for."""
+        from pilothouse.testing.bench import recorded
+
+        return recorded(self, name, {"users": [*users], "userAgents": [*user_agents]})
+
+    async def settle(self, timeout: float = 30.0) -> None:
+        """Return when a server with `testing=True` has come to rest: no request is under way, no controller has work.
+
+        Raises TimeoutError with who still works.
+        """
+        from pilothouse.testing.bench import settle
+
+        await settle(self, timeout)
+
     @property
     def _is_at_hand(self) -> bool:
         return self.handler is not None and bool(self.token)
@@ -117,6 +219,9 @@ class BlockingAPI(ServerAccess):
     opened: ExitStack = field(repr=False, kw_only=True)
     """Closes, when the server ends, what was opened on it."""
     send: Callable[..., Answer] = field(repr=False, kw_only=True)
+    loop: LoopThread = field(repr=False, kw_only=True)
+    behind: API = field(repr=False, kw_only=True)
+    """The same server for code in its own event loop."""
 
     def client(self) -> BlockingClient:
         """Return a client of this user, which is closed with the server."""
@@ -136,3 +241,36 @@ class BlockingAPI(ServerAccess):
     ) -> Answer:
         """Send one request and return its answer, whatever its status. Further headers are keywords: `if_match="1"`."""
         return self.send(self, method, target, body, media=media, accept=accept, **headers)
+
+    def service_account(self: B, name: str) -> B:
+        """As `API.service_account`."""
+        return replace(self, kubeconfig=self.loop.run(self.behind.service_account(name)).kubeconfig, token="")
+
+    def snapshot(self) -> StoredSnapshot:
+        """As `API.snapshot`."""
+        return self.loop.run(self.behind.snapshot())
+
+    def restore(self, snapshot: StoredSnapshot) -> None:
+        """As `API.restore`.
+
+        >>> from pilothouse.testing import Server
+        >>> with Server() as api:
+        ...     before = api.snapshot()
+        ...     gone = api.request("DELETE", "/api/v1/namespaces/kube-public")
+        ...     api.restore(before)
+        ...     api.request("GET", "/api/v1/namespaces/kube-public").json["status"]
+        {'phase': 'Active'}
+        """
+        self.loop.run(self.behind.restore(snapshot))
+
+    def fork(self) -> InThread:
+        """As `API.fork`: for a `with` block, or from `start` to `stop`.
+
+        >>> from pilothouse.testing import Server
+        >>> with Server() as api, api.fork() as other:
+        ...     api.url == other.url
+        False
+        """
+        from pilothouse.testing.in_thread import InThread
+
+        return InThread(self.behind.fork())

@@ -14,27 +14,32 @@ from pilothouse.testing.flags import DEFAULTS, Flag, command_line
 
 if TYPE_CHECKING:
     from pilothouse.apiserver.http import Handler
+    from pilothouse.apiserver.storage.snapshots import Snapshots
 
 ADMIN = "pilothouse-testing"
 
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """`arguments` start a server here. `scratch` is for what the test's clients need, and goes with the home."""
+    """`arguments` start a server here, and say the same as `flags`. `scratch` is for what the test's clients need, and
+    goes with the home."""
 
     data_dir: Path
     scratch: Path
     token: str
     arguments: list[str]
+    flags: Mapping[str, Flag]
 
 
 @dataclass(frozen=True, slots=True)
 class ReadyServer:
-    """Where a server is that is ready. `handler` is the server itself, where it runs in this event loop."""
+    """Where a server is that is ready. `handler` is the server itself and `snapshots` what it stores, where it runs in
+    this event loop."""
 
     url: str
     kubeconfig: Path
     handler: Handler | None = None
+    snapshots: Snapshots | None = None
 
 
 @contextmanager
@@ -44,9 +49,10 @@ def new_home(data_dir: Path | None, flags: Mapping[str, Flag]) -> Iterator[Home]
         scratch, token = Path(folder), secrets.token_urlsafe(24)
         home = data_dir or scratch / "data"
         all_flags = {"data_dir": home, **DEFAULTS, **flags}
+        all_flags.setdefault("unsafe_no_fsync", data_dir is None and "etcd_servers" not in flags)
         all_flags.setdefault("kubeconfig_out", scratch / "admin.kubeconfig")
         all_flags["token_auth_file"] = _token_file(scratch, token, str(flags.get("token_auth_file", "")))
-        yield Home(home, scratch, token, command_line(all_flags))
+        yield Home(home, scratch, token, command_line(all_flags), flags)
 
 
 def _token_file(folder: Path, token: str, given: str) -> Path:

@@ -29,12 +29,15 @@ class InThread:
     def start(self) -> BlockingAPI:
         """Return when the server is ready. Raises StartError."""
         with ExitStack() as closing:
-            loop = closing.enter_context(_LoopThread())
+            loop = closing.enter_context(LoopThread())
             api = loop.run(self._asked.__aenter__())
             closing.callback(lambda: loop.run(self._asked.__aexit__(None, None, None)))
             opened = closing.enter_context(ExitStack())
             self._closing = closing.pop_all()
-        return BlockingAPI(api.url, api.kubeconfig, api.token, api.home, opened=opened, send=_Sender(loop, api))
+        sender = _Sender(loop, api)
+        return BlockingAPI(
+            api.url, api.kubeconfig, api.token, api.home, opened=opened, send=sender, loop=loop, behind=api
+        )
 
     def stop(self) -> None:
         """Return when the server is gone, and everything that was opened on it is closed."""
@@ -65,7 +68,7 @@ class Server(InThread):
 class _Sender:
     """Sends the requests of a BlockingAPI in the loop of its server, each user's as that user's."""
 
-    def __init__(self, loop: _LoopThread, api: API) -> None:
+    def __init__(self, loop: LoopThread, api: API) -> None:
         self._loop = loop
         self._users = {api.kubeconfig: api}
 
@@ -77,10 +80,10 @@ class _Sender:
         return self._loop.run(known.request(*args, **kwargs))
 
 
-class _LoopThread:
+class LoopThread:
     """An event loop on a thread, from `__enter__` to `__exit__`."""
 
-    def __enter__(self) -> _LoopThread:
+    def __enter__(self) -> LoopThread:
         import uvloop
 
         self._loop = uvloop.new_event_loop()

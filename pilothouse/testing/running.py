@@ -37,7 +37,15 @@ async def server(*, data_dir: Path | None = None, process: bool = False, **flags
         home = stack.enter_context(new_home(data_dir, flags))
         ready = await stack.enter_async_context(child_process(home) if process else in_this_loop(home))
         opened = await stack.enter_async_context(AsyncExitStack())
-        yield API(ready.url, ready.kubeconfig, home.token, home, opened=opened, handler=ready.handler)
+        yield API(
+            ready.url,
+            ready.kubeconfig,
+            home.token,
+            home,
+            opened=opened,
+            handler=ready.handler,
+            snapshots=ready.snapshots,
+        )
 
 
 @asynccontextmanager
@@ -53,7 +61,7 @@ async def in_this_loop(home: Home) -> AsyncIterator[ReadyServer]:
         if serving.done():
             serving.result()
         ready: Ready = announced.result()
-        yield ReadyServer(ready.url, Path(ready.kubeconfig), ready.handler)
+        yield ReadyServer(ready.url, Path(ready.kubeconfig), ready.handler, ready.snapshots)
         stop.set()
         await serving
     except StartFailed as error:

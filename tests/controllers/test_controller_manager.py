@@ -14,8 +14,8 @@ from prometheus_client import CollectorRegistry
 
 from pilothouse.client.leaderelection.elector import ElectionTimes
 from pilothouse.client.rest.options import ListOptions
+from pilothouse.controllers.choice import enabled
 from pilothouse.controllers.context import ControllerContext
-from pilothouse.controllers.descriptors import enabled
 from pilothouse.controllers.manager import ControllerManager, Election
 from pilothouse.controllers.resources import SECRETS
 from pilothouse.errors import Forbidden

@@ -13,7 +13,7 @@ from controllers_on_a_server import ControlledServer, controlled_server, running
 from prometheus_client import CollectorRegistry
 
 from pilothouse.client.rest.resource import ResourceClient
-from pilothouse.controllers.descriptors import enabled
+from pilothouse.controllers.choice import enabled
 from pilothouse.controllers.disruption.stale_pods import seconds_until_stale, without_disruption
 from pilothouse.controllers.disruption.status import Disrupted, Wanted, disrupted, new_status, scaled
 from pilothouse.controllers.manager import ControllerManager

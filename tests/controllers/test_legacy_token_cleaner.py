@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry
 
 from pilothouse.client.clock import RealClock
 from pilothouse.client.rest.resource import ResourceClient
-from pilothouse.controllers.descriptors import enabled
+from pilothouse.controllers.choice import enabled
 from pilothouse.controllers.manager import ControllerManager
 from pilothouse.machinery.objects import Json, labels_of, name_of
 

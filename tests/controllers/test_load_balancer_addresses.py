@@ -12,7 +12,7 @@ import pytest_asyncio
 from awaiting import until, until_all, until_gone
 from controllers_on_a_server import ControlledServer, controlled_server, managed
 
-from pilothouse.controllers.descriptors import enabled
+from pilothouse.controllers.choice import enabled
 from pilothouse.controllers.loadbalancer.addresses import AddressPool, NoAddressLeft
 from pilothouse.controllers.loadbalancer.ingresses import is_simulated
 from pilothouse.controllers.loadbalancer.services import FINALIZER, addresses_of

@@ -13,8 +13,8 @@ from prometheus_client import CollectorRegistry
 
 from pilothouse.client.rest.options import ListOptions
 from pilothouse.client.rest.resource import ResourceClient
+from pilothouse.controllers.choice import enabled
 from pilothouse.controllers.context import ControllerConfig
-from pilothouse.controllers.descriptors import enabled
 from pilothouse.controllers.manager import ControllerManager
 from pilothouse.machinery.objects import Json, name_of
 

@@ -11,8 +11,8 @@ from controllers_on_a_server import ControlledServer, controlled_server, running
 from prometheus_client import CollectorRegistry
 
 from pilothouse.client.rest.resource import ResourceClient
+from pilothouse.controllers.choice import enabled
 from pilothouse.controllers.context import ControllerConfig
-from pilothouse.controllers.descriptors import enabled
 from pilothouse.controllers.manager import ControllerManager
 from pilothouse.machinery.objects import annotations_of
 

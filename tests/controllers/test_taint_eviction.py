@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry
 
 from pilothouse.client.fake_clock import FakeClock
 from pilothouse.client.rest.resource import ResourceClient
-from pilothouse.controllers.descriptors import enabled
+from pilothouse.controllers.choice import enabled
 from pilothouse.controllers.manager import ControllerManager
 from pilothouse.controllers.tainteviction.controller import tolerated_seconds
 from pilothouse.controllers.ttl.controller import TTL_ANNOTATION, ClusterSize

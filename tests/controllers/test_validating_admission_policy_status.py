@@ -13,7 +13,7 @@ from whole_server import whole_server
 
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.options import ListOptions
-from pilothouse.controllers.descriptors import enabled
+from pilothouse.controllers.choice import enabled
 from pilothouse.controllers.manager import ControllerManager
 from pilothouse.machinery.objects import Json
 

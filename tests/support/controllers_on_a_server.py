@@ -15,8 +15,8 @@ from whole_server import whole_server
 from pilothouse.client import Client, DeleteOptions, Json, ListOptions, name_of
 from pilothouse.client.clock import cancelled
 from pilothouse.client.rest.transport import HttpRequest, HttpResponse, Transport
+from pilothouse.controllers.choice import enabled
 from pilothouse.controllers.context import ControllerConfig
-from pilothouse.controllers.descriptors import enabled
 from pilothouse.controllers.manager import ControllerManager
 
 _PATIENCE = 20

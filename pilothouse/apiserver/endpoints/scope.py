@@ -36,6 +36,7 @@ class RequestScope:
             user=request.user,
             warn=request.warnings.append,
             verb=request.info.verb,
+            is_own=request.is_own,
             weight=request.weight,
             collects_garbage=self.run_options.enable_garbage_collector,
             delete_workers=self.run_options.delete_collection_workers,

@@ -26,7 +26,7 @@ from pilothouse.apiserver.serving.websocket import accepted, is_websocket_reques
 from pilothouse.apiserver.serving.websocket_frames import BINARY, TEXT
 from pilothouse.apiserver.storage.cacher.events import WatchEvent
 from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
-from pilothouse.apiserver.storage.errors import Undecodable
+from pilothouse.apiserver.storage.errors import Compacted, Undecodable
 from pilothouse.apiserver.tallies import CounterTally, HistogramTally, Labels
 from pilothouse.machinery.durations import seconds
 from pilothouse.machinery.errors import Expired
@@ -69,6 +69,8 @@ async def watch_response(
         )
     except Expired as error:
         return _answer(request, serializer, _single(serializer.event("ERROR", serializer.encode(error.status))))
+    if request.watched is not None:
+        watcher = request.watched(watcher)
     labels = (scope.resource.group, scope.resource.version, scope.resource.resource)
     return _answer(request, serializer, partial(_stream, watcher, encoder, serializer, timeout=timeout, labels=labels))
 
@@ -103,7 +105,7 @@ async def _stream(
     timeout: float,
     labels: Labels,
 ) -> AsyncIterator[T]:
-    """An object that cannot be read ends the watch with an ERROR event."""
+    """An object that cannot be read, or a past that is gone, ends the watch with an ERROR event."""
     expiry = asyncio.get_running_loop().call_later(timeout, watcher.close)
     try:
         async for event in watcher:
@@ -115,6 +117,9 @@ async def _stream(
                 yield together(frames)
     except Undecodable as error:
         yield together([serializer.event("ERROR", serializer.encode(InternalError.of(str(error)).status))])
+    except Compacted:
+        expired = Expired("The resourceVersion for the provided watch is too old.")
+        yield together([serializer.event("ERROR", serializer.encode(expired.status))])
     finally:
         expiry.cancel()
         watcher.abandon()

@@ -22,6 +22,8 @@ class RequestContext:
     warn: Callable[[str], None]
     verb: str = ""
     """As authorization names it: create, update, patch."""
+    is_own: bool = False
+    """Whether the server itself asks."""
     collects_garbage: bool = True
     """Whether somebody sees to the dependents of what is deleted."""
     delete_workers: int = 1

@@ -64,6 +64,7 @@ async def watch_objects(
             send_initial_events=options.send_initial_events,
             bookmarks=options.allow_watch_bookmarks,
             deadline=deadline,
+            expires=not ctx.is_own,
         )
 
 

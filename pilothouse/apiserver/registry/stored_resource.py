@@ -18,6 +18,7 @@ from pilothouse.apiserver.registry.resource import Resource
 from pilothouse.apiserver.registry.stored_form import codec_of
 from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.apiserver.storage.cacher.cacher import Cacher
+from pilothouse.apiserver.storage.cacher.cachers import cachers_of
 from pilothouse.apiserver.storage.cacher.events import Predicate
 from pilothouse.apiserver.storage.cacher.pages import CachedPage
 from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
@@ -114,12 +115,13 @@ class StoredResource:
         """The rules of writes; a view of the resource may have others."""
         self.keys = keys_of(resource, root)
         group_resource = resource.group_resource
-        store = store_of(store, group_resource)
+        whole_store, store = store, store_of(store, group_resource)
         codec = codec_of(resource, empty, on_read)
         self.objects = ObjectStore(store, codec, group_resource)
         self.cacher = Cacher(
             store, self.keys.prefix, codec, resource=group_resource, indexed_fields=resource.indexed_fields
         )
+        cachers_of(whole_store).add(self.cacher)
 
     async def start(self) -> None:
         """Begins to fill the watch cache. Requests may come at once; they wait for a moment."""

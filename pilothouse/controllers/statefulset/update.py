@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
 
 from pilothouse.client.controller.runner import Requeue
@@ -17,7 +18,7 @@ from pilothouse.controllers.statefulset.pods import StatefulPods
 from pilothouse.controllers.statefulset.revisions import find_versions
 from pilothouse.controllers.statefulset.status import complete_rolling_update, is_news, new_status
 from pilothouse.controllers.workloads.pod_state import is_deleted, next_availability
-from pilothouse.machinery.errors import Conflict
+from pilothouse.machinery.errors import Conflict, NotFound
 from pilothouse.machinery.objects import Json, name_of, namespace_of
 from pilothouse.machinery.status_error import StatusError
 
@@ -56,7 +57,8 @@ class StatefulSetUpdate:
                 failure = error
         complete_rolling_update(versions.stateful_set, status)
         if is_news(versions.stateful_set, status):
-            await self._write(versions.stateful_set, status)
+            with suppress(NotFound):  # a set that is gone needs no status
+                await self._write(versions.stateful_set, status)
         if failure is not None:
             raise failure
         return status

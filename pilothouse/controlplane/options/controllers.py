@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from ipaddress import ip_network
 from typing import ClassVar
 
-from pilothouse.controllers.descriptors import ALL, CONTROLLERS, unknown
+from pilothouse.controllers.choice import ALL, unknown
+from pilothouse.controllers.table import CONTROLLERS
 from pilothouse.controlplane.options.files import missing_files
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.flags.declare import flag

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
+from ipaddress import ip_address
 from typing import Any
 
 from pilothouse.apiserver.server.run_options import ServerRunOptions
@@ -129,6 +130,16 @@ class Options:
         yield from refused_values(self.without_effect)
         for name in SECTIONS:
             yield from getattr(self, name).validate()
+        if self.pilothouse.testing:
+            yield from self._testing_problems()
+
+    def _testing_problems(self) -> Iterator[str]:
+        """Whoever reaches a server with --testing can make it do anything."""
+        address = self.secure_serving.bind_address
+        if not ip_address(address).is_loopback:
+            yield f"--testing is only for this machine: --bind-address must be a loopback address, not {address}"
+        if self.pilothouse.workers != "1":
+            yield f"--testing needs one process that serves, not --workers={self.pilothouse.workers}"
 
 
 def all_flags() -> list[Flag]:

@@ -104,6 +104,18 @@ class Cacher:
         self._state.indexes.stop()
         self._bookmarks.stop()
 
+    async def expire(self, revision: Revision) -> None:
+        """Forget the past as after a compaction: the watches that expire end with Compacted, once they have seen every
+        change up to the revision, and none can start before it. Raises CacheNotReady, TooLargeRevision."""
+        if self.ready:
+            await self._require(revision)
+            self._feed.expire(revision)
+
+    @property
+    def tells(self) -> bool:
+        """Whether the reader of a watch that does not expire has events to take, or is at work on some."""
+        return self._watchers.tell
+
     @property
     def objects(self) -> int:
         """The number of objects."""
@@ -156,12 +168,13 @@ class Cacher:
         send_initial_events: bool | None = None,
         bookmarks: bool = False,
         deadline: float | None = None,
+        expires: bool = False,
     ) -> CacheWatcher:
         """Changes under `prefix`, or to the one object with that key.
 
         Starts with the state when `send_initial_events` asks for it, or when it is None and `after` is 0 or None;
-        otherwise with the changes after `after`. `deadline` is in the time of the clock. Raises CacheNotReady, TooOld,
-        TooLargeRevision, Unavailable.
+        otherwise with the changes after `after`. `deadline` is in the time of the clock. One that `expires` ends when
+        the past is forgotten. Raises CacheNotReady, TooOld, TooLargeRevision, Unavailable.
         """
         scope = self._watchers.scope(prefix, predicate)
         if send_initial_events or (send_initial_events is None and not after):
@@ -170,7 +183,7 @@ class Cacher:
         else:
             start = await self._start_after(after)
         # Nothing may be awaited from here to `add`: a change in between would be missed.
-        options = WatchOptions(prefix, scope, predicate=predicate, bookmarks=bookmarks, deadline=deadline)
+        options = WatchOptions(prefix, scope, predicate, bookmarks, deadline, expires)
         watcher = CacheWatcher(options, start, limit=self._watch_buffer, forget=self._watchers.remove)
         self._watchers.add(watcher)
         if bookmarks:
@@ -188,8 +201,13 @@ class Cacher:
         return self._state.get(key)
 
     async def _list_at(self, selection: ListSelection, revision: Revision) -> CachedPage:
-        """The window says what changed since, so the past is the present with those changes undone."""
+        """The window says what changed since, so the past is the present with those changes undone.
+
+        It may reach back further than the store does: a revision that is forgotten there is forgotten here, too, so
+        that what a client is told depends on the age of its token and not on how busy its kind is.
+        """
         await self._require(revision)
+        await self._direct.require_kept(selection.prefix, revision)
         await self._state.prepare(selection)
         if revision < self._window.floor:
             return await self._direct.list(selection, at=revision)

@@ -70,6 +70,18 @@ class CacheWatchers:
             for watcher in tuple(watchers):
                 watcher.close(error)
 
+    @property
+    def tell(self) -> bool:
+        """Whether the reader of one that does not expire has not taken everything."""
+        everybody = (watcher for watchers in self._by_scope.values() for watcher in watchers)
+        return any(not watcher.options.expires and not watcher.is_read for watcher in everybody)
+
+    def expire(self, error: Exception) -> None:
+        """End those that expire."""
+        for watcher in [watcher for watchers in self._by_scope.values() for watcher in watchers]:
+            if watcher.options.expires:
+                watcher.close(error)
+
     def _count(self, scope: WatchScope, step: int) -> None:
         """Objects are parsed only for what some watcher selects by."""
         if scope.on is None:

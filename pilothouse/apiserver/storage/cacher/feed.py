@@ -11,7 +11,7 @@ from pilothouse.apiserver.storage.cacher.metrics import CacheMetrics
 from pilothouse.apiserver.storage.cacher.readiness import Readiness
 from pilothouse.apiserver.storage.cacher.state import CacheState
 from pilothouse.apiserver.storage.cacher.window import ChangeWindow
-from pilothouse.apiserver.storage.errors import Undecodable
+from pilothouse.apiserver.storage.errors import Compacted, Undecodable
 from pilothouse.apiserver.storage.interface import Entry, Event, Revision
 from pilothouse.machinery.dataclass import dataclass
 
@@ -52,6 +52,11 @@ class CacheFeed:
     def progress(self, revision: Revision) -> None:
         self.freshness.progress(revision)
         self.metrics.reached(revision)
+
+    def expire(self, revision: Revision) -> None:
+        """Nothing that was before the revision is to be had any more."""
+        self.window.restart(revision)
+        self.watchers.expire(Compacted(revision - 1, revision))
 
     def lost(self, error: Exception) -> None:
         """Watchers end, and their clients come back with the revision they have seen: nothing is skipped. They are

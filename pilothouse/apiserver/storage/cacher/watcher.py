@@ -62,6 +62,8 @@ class WatchOptions:
     predicate: Predicate | None = None
     bookmarks: bool = False
     deadline: float | None = None
+    expires: bool = False
+    """Whether it ends when the past is forgotten. It need not, for it misses nothing: clients are to find out."""
 
 
 class CacheWatcher:
@@ -133,6 +135,11 @@ class CacheWatcher:
             self._forget(self)
         if self._reader is not None:
             self._wake(self._reader)
+
+    @property
+    def is_read(self) -> bool:
+        """Whether everything was taken, and its reader waits for more."""
+        return self._reader is not None and not self._early and not self._live
 
     def abandon(self) -> None:
         """Its reader is gone: frees what is still queued."""

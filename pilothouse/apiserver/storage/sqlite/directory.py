@@ -75,13 +75,13 @@ class Opened:
     snapshot: StoreSnapshot
 
 
-def open_directory(path: Path) -> Opened:
+def open_directory(path: Path, *, fsync: bool = True) -> Opened:
     """Raises DirectoryInUse, UnsupportedFormat, DamagedStore; then nothing stays open or locked."""
     with ExitStack() as undo:
         directory = DataDirectory(path)
         undo.callback(directory.release)
         try:
-            writer = undo.enter_context(closing(connect(directory.database)))
+            writer = undo.enter_context(closing(connect(directory.database, fsync=fsync)))
             prepare(writer, directory.database)
             directory.sync()
             reader = undo.enter_context(closing(connect(directory.database)))
@@ -91,3 +91,25 @@ def open_directory(path: Path) -> Opened:
             raise DamagedStore(directory.database, str(error)) from error
         undo.pop_all()
         return opened
+
+
+def copy_directory(source: Path, target: Path) -> None:
+    """Make a directory that has all that is committed in another one now, whoever has that open and writes to it.
+
+    Raises DirectoryInUse for the target, DamagedStore for the source.
+    """
+    directory = DataDirectory(target)
+    try:
+        with closing(sqlite3.connect(source / directory.database.name)) as original, _new(directory) as copy:
+            original.backup(copy)
+    except sqlite3.DatabaseError as error:
+        raise DamagedStore(source, str(error)) from error
+    finally:
+        directory.release()
+
+
+def _new(directory: DataDirectory) -> closing[sqlite3.Connection]:
+    """A connection that does not wait for the disk: a copy that is not finished is of no use to anybody."""
+    connection = sqlite3.connect(directory.database, isolation_level=None)
+    connection.execute("PRAGMA synchronous = OFF")
+    return closing(connection)

@@ -52,7 +52,9 @@ _COMMENT_END: Final = re.compile(rb"-->")
 _LONGEST_END: Final = 16
 
 _START: Final = re.compile(rb"<(?:(!--)|([a-zA-Z][^\s/>]{0,63}+)(?=[\s/>]))")
-_PARTIAL_START: Final = 80
+_PARTIAL_START: Final = re.compile(rb"<(?:!-?|[a-zA-Z][^\s/>]{0,63})?\Z")
+"""What may yet become a start: of a name in which there is another bracket, the first one counts."""
+_LONGEST_START: Final = 80
 # All quantifiers are possessive, so that nothing is looked at twice.
 _VALUE = rb"""\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|((?!["'])[^\s>]*+))"""
 _ATTRIBUTE: Final = re.compile(rb"(?=[^\s/>])(=?[^\s/>=]*+)(?:%b|(?!\s*+=))" % _VALUE)
@@ -95,8 +97,8 @@ class LinkRewriter:
         """To behind the next tag; if it is not all here, to its beginning."""
         found = _START.search(page, at)
         if found is None:
-            opened = page.rfind(b"<", max(at, len(page) - _PARTIAL_START))
-            reached = len(page) if opened < 0 or last else opened
+            opened = _PARTIAL_START.search(page, max(at, len(page) - _LONGEST_START))
+            reached = len(page) if opened is None or last else opened.start()
             out.append(page[at:reached])
             return reached
         out.append(page[at : found.start()])

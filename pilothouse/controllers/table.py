@@ -1,0 +1,269 @@
+"""The controllers that run inside the server, by name.
+
+Adding a controller is adding its line to CONTROLLERS. Its module must have `async def run(context: ControllerContext)`,
+which works until it is cancelled, or returns when there is nothing for it to do. The module is imported only when the
+controller starts, and one that says what concerns it starts with the first such object: a server that has no
+deployments runs no deployment controller.
+"""
+
+from __future__ import annotations
+
+from pilothouse.controllers.descriptor import ControllerDescriptor
+from pilothouse.controllers.resources import (
+    CRON_JOBS,
+    DAEMON_SETS,
+    DEPLOYMENTS,
+    HORIZONTAL_POD_AUTOSCALERS,
+    INGRESSES,
+    JOBS,
+    NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    PODS,
+    REPLICA_SETS,
+    REPLICATION_CONTROLLERS,
+    RESOURCE_CLAIM_TEMPLATES,
+    RESOURCE_CLAIMS,
+    SERVICE_CIDRS,
+    SERVICES,
+    STATEFUL_SETS,
+    VOLUME_ATTRIBUTES_CLASSES,
+)
+
+CONTROLLERS = (
+    ControllerDescriptor(
+        "bootstrap-signer-controller",
+        "bootstrap.signer",
+        alias="bootstrapsigner",
+        account="bootstrap-signer",
+        on_by_default=False,
+    ),
+    ControllerDescriptor(
+        "certificatesigningrequest-approving-controller",
+        "certificates.approver",
+        alias="csrapproving",
+        account="certificate-controller",
+    ),
+    ControllerDescriptor(
+        "certificatesigningrequest-cleaner-controller",
+        "certificates.cleaner",
+        alias="csrcleaner",
+        account="certificate-controller",
+    ),
+    ControllerDescriptor(
+        "certificatesigningrequest-signing-controller",
+        "certificates.signer",
+        alias="csrsigning",
+        account="certificate-controller",
+    ),
+    ControllerDescriptor(
+        "clusterrole-aggregation-controller",
+        "clusterroleaggregation.controller",
+        alias="clusterrole-aggregation",
+        account="clusterrole-aggregation-controller",
+    ),
+    ControllerDescriptor(
+        "cronjob-controller", "cronjob.controller", alias="cronjob", account="cronjob-controller", concerns=(CRON_JOBS,)
+    ),
+    ControllerDescriptor(
+        "daemonset-controller",
+        "daemon.controller",
+        alias="daemonset",
+        account="daemon-set-controller",
+        concerns=(DAEMON_SETS,),
+    ),
+    ControllerDescriptor(
+        "deployment-controller",
+        "deployment.controller",
+        alias="deployment",
+        account="deployment-controller",
+        concerns=(DEPLOYMENTS,),
+    ),
+    ControllerDescriptor(
+        "disruption-controller", "disruption.controller", alias="disruption", account="disruption-controller"
+    ),
+    ControllerDescriptor(
+        "endpoints-controller", "endpoint.controller", alias="endpoint", account="endpoint-controller"
+    ),
+    ControllerDescriptor(
+        "endpointslice-controller",
+        "endpointslice.controller",
+        alias="endpointslice",
+        account="endpointslice-controller",
+    ),
+    ControllerDescriptor(
+        "endpointslice-mirroring-controller",
+        "endpointslicemirroring.controller",
+        alias="endpointslicemirroring",
+        account="endpointslicemirroring-controller",
+    ),
+    ControllerDescriptor(
+        "ephemeral-volume-controller",
+        "volume.ephemeral",
+        alias="ephemeral-volume",
+        account="ephemeral-volume-controller",
+        concerns=(PODS,),
+    ),
+    ControllerDescriptor(
+        "garbage-collector-controller",
+        "garbagecollector.controller",
+        alias="garbagecollector",
+        account="generic-garbage-collector",
+    ),
+    ControllerDescriptor(
+        "horizontal-pod-autoscaler-controller",
+        "podautoscaler.controller",
+        alias="horizontalpodautoscaling",
+        account="horizontal-pod-autoscaler",
+        concerns=(HORIZONTAL_POD_AUTOSCALERS,),
+    ),
+    ControllerDescriptor(
+        "job-controller", "job.controller", alias="job", account="job-controller", concerns=(JOBS, PODS)
+    ),
+    ControllerDescriptor(
+        "legacy-serviceaccount-token-cleaner-controller",
+        "serviceaccount.legacy_token_cleaner",
+        alias="legacy-service-account-token-cleaner",
+        account="legacy-service-account-token-cleaner",
+    ),
+    ControllerDescriptor(
+        "namespace-controller", "namespace.controller", alias="namespace", account="namespace-controller"
+    ),
+    ControllerDescriptor(
+        "node-ipam-controller", "nodeipam.controller", alias="nodeipam", account="node-controller", concerns=(NODES,)
+    ),
+    ControllerDescriptor(
+        "node-lifecycle-controller",
+        "nodelifecycle.controller",
+        alias="nodelifecycle",
+        account="node-controller",
+        concerns=(NODES,),
+    ),
+    ControllerDescriptor(
+        "persistentvolume-binder-controller",
+        "volume.persistentvolume.controller",
+        alias="persistentvolume-binder",
+        account="persistent-volume-binder",
+        concerns=(PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES),
+    ),
+    ControllerDescriptor(
+        "persistentvolume-expander-controller",
+        "volume.expand",
+        alias="persistentvolume-expander",
+        account="expand-controller",
+        concerns=(PERSISTENT_VOLUME_CLAIMS,),
+    ),
+    ControllerDescriptor(
+        "persistentvolume-protection-controller",
+        "volume.pv_protection",
+        alias="pv-protection",
+        account="pv-protection-controller",
+    ),
+    ControllerDescriptor(
+        "persistentvolumeclaim-protection-controller",
+        "volume.pvc_protection",
+        alias="pvc-protection",
+        account="pvc-protection-controller",
+    ),
+    ControllerDescriptor(
+        "pod-garbage-collector-controller", "podgc.controller", alias="podgc", account="pod-garbage-collector"
+    ),
+    ControllerDescriptor(
+        "replicaset-controller",
+        "replicaset.controller",
+        alias="replicaset",
+        account="replicaset-controller",
+        concerns=(REPLICA_SETS,),
+    ),
+    ControllerDescriptor(
+        "replicationcontroller-controller",
+        "replication.controller",
+        alias="replicationcontroller",
+        account="replication-controller",
+        concerns=(REPLICATION_CONTROLLERS,),
+    ),
+    ControllerDescriptor(
+        "resourceclaim-controller",
+        "resourceclaim.controller",
+        alias="resource-claim-controller",
+        account="resource-claim-controller",
+        concerns=(RESOURCE_CLAIMS, RESOURCE_CLAIM_TEMPLATES),
+    ),
+    ControllerDescriptor(
+        "resourcequota-controller",
+        "resourcequota.controller",
+        alias="resourcequota",
+        account="resourcequota-controller",
+    ),
+    ControllerDescriptor(
+        "root-ca-certificate-publisher-controller",
+        "certificates.root_ca_publisher",
+        alias="root-ca-cert-publisher",
+        account="root-ca-cert-publisher",
+    ),
+    ControllerDescriptor(
+        "service-cidr-controller",
+        "servicecidrs.controller",
+        account="service-cidrs-controller",
+        concerns=(SERVICE_CIDRS,),
+    ),
+    ControllerDescriptor(
+        "service-lb-controller",
+        "loadbalancer.services",
+        alias="service",
+        account="service-controller",
+        with_simulation=True,
+        concerns=(SERVICES,),
+    ),
+    ControllerDescriptor(
+        "serviceaccount-controller",
+        "serviceaccount.controller",
+        alias="serviceaccount",
+        account="service-account-controller",
+    ),
+    ControllerDescriptor(
+        "serviceaccount-token-controller", "serviceaccount.tokens_controller", alias="serviceaccount-token"
+    ),
+    ControllerDescriptor(
+        "simulated-ingress-controller",
+        "loadbalancer.ingresses",
+        with_simulation=True,
+        has_every_right=True,
+        concerns=(INGRESSES,),
+    ),
+    ControllerDescriptor(
+        "statefulset-controller",
+        "statefulset.controller",
+        alias="statefulset",
+        account="statefulset-controller",
+        concerns=(STATEFUL_SETS,),
+    ),
+    ControllerDescriptor(
+        "taint-eviction-controller", "tainteviction.controller", account="node-controller", concerns=(NODES,)
+    ),
+    ControllerDescriptor(
+        "token-cleaner-controller",
+        "bootstrap.token_cleaner",
+        alias="tokencleaner",
+        account="token-cleaner",
+        on_by_default=False,
+    ),
+    ControllerDescriptor(
+        "ttl-after-finished-controller",
+        "ttlafterfinished.controller",
+        alias="ttl-after-finished",
+        account="ttl-after-finished-controller",
+    ),
+    ControllerDescriptor("ttl-controller", "ttl.controller", alias="ttl", account="ttl-controller", concerns=(NODES,)),
+    ControllerDescriptor(
+        "validatingadmissionpolicy-status-controller",
+        "validatingadmissionpolicystatus.controller",
+        account="validatingadmissionpolicy-status-controller",
+    ),
+    ControllerDescriptor(
+        "volumeattributesclass-protection-controller",
+        "volume.vac_protection",
+        account="volumeattributesclass-protection-controller",
+        concerns=(VOLUME_ATTRIBUTES_CLASSES,),
+    ),
+)
