@@ -9,6 +9,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TypeAlias
 
+from pilothouse.machinery import server_time
 from pilothouse.machinery.schema.gotime import TimeError, canonical_micro_time, canonical_time
 
 Clock: TypeAlias = Callable[[], datetime]
@@ -16,7 +17,7 @@ Clock: TypeAlias = Callable[[], datetime]
 
 
 def system_clock() -> datetime:
-    return datetime.now(UTC)
+    return datetime.fromtimestamp(server_time.wall(), UTC)
 
 
 def now(clock: Clock = system_clock) -> str:

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+import yaml
 
 from pilothouse.testing import BlockingAPI, Server
 
@@ -37,10 +38,11 @@ SPACE = "{apiVersion: v1, kind: Namespace, metadata: {name: %s}}"
 
 @pytest.fixture(scope="module", autouse=True)
 def cluster() -> Iterator[BlockingAPI]:
-    """A cluster that exists. It also brings in what servers import: a run in this process forgets what it imported."""
+    """A cluster that exists. It also imports what servers need: what a run in this process imports is forgotten."""
     with Server(recent_requests=1) as api:
         with api.client() as client:
-            client.resource("v1", "namespaces").list()
+            definition = yaml.safe_load(CRD % ("warmers", "warmers", "Warmer"))
+            client.for_object(definition).apply(definition, field_manager="tests")
         yield api
 
 
@@ -196,7 +198,7 @@ def test_what_cannot_be_installed_is_an_error_that_says_why(pytester: pytest.Pyt
         [
             f"*crds: there is no {pytester.path}/nowhere.yaml",
             "*CustomResourceDefinition 'gadgets.example.com' (from *two.yaml) did not get Established: *"
-            '"Thing" is already in use*',
+            '"ThingList" is already in use*',
             "*ConfigMap 'UPPER' (from *bad.yaml) was not installed: *a lowercase RFC 1123 subdomain*",
             "*none.yaml has something that is no object*",
             "*unknown option crd; there are crds, manifests, *",

@@ -4,9 +4,9 @@ def test_a_namespace_is_active(kube_client):
     created = kube_client.resource("v1", "namespaces").create({"metadata": {"name": "mine"}})
     assert created["status"]["phase"] == "Active"
 
-`pilothouse_server` is one server for each process that runs tests, `pilothouse` is the server of one test, put back to its
-template before the test begins, `kubeconfig` its path, `kube_client` a client of it, `pilothouse_webhooks` where its
-webhook configurations point to. Nothing but pytest is imported before a test uses one of them.
+`pilothouse_server` is one server for each process that runs tests, `pilothouse` is the server of one test, put back to
+its template before the test begins, `kubeconfig` its path, `kube_client` a client of it, `pilothouse_webhooks` where
+its webhook configurations point to. Nothing but pytest is imported before a test uses one of them.
 """
 
 from __future__ import annotations
