@@ -48,7 +48,7 @@ class StoredSnapshot:
 
     revision: Revision
     entries: Mapping[str, Entry]
-    origin: Store = field(repr=False)
+    origin: Store | None = field(repr=False)
     """Where the revisions of the entries mean something. Another store can go to this state, too."""
 
     @property
@@ -128,7 +128,7 @@ class Snapshots:
             if key not in snapshot.entries:
                 yield self.store.delete(key, expected=entry.modified)
 
-    def _is_as_it_was(self, entry: Entry, past: Entry, origin: Store) -> bool:
+    def _is_as_it_was(self, entry: Entry, past: Entry, origin: Store | None) -> bool:
         if entry.modified == past.modified and origin is self.store:
             return True
         return entry.value == past.value or entry.key.startswith(self._heartbeats)
