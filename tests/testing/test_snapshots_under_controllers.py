@@ -139,6 +139,20 @@ async def test_endpoints_follow_pods_from_where_they_were(api: API, client: Clie
         await api.restore(before)
 
 
+async def test_a_pod_that_restarted_has_not(api: API, client: Client) -> None:
+    pods = client.resource("v1", "pods", namespace="default")
+    await pods.create({"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "x"}]}})
+    await until(pods, "p", lambda it: it["status"]["phase"] == "Running")
+    before = await api.snapshot()
+    exits = {"pilothouse.dev/exit-code": "1", "pilothouse.dev/exit-after": "1s", "pilothouse.dev/exit-times": "1"}
+    await pods.patch("p", {"metadata": {"annotations": exits}})
+    await until(pods, "p", lambda it: it["status"]["containerStatuses"][0]["restartCount"])
+    await api.restore(before)
+    await pods.patch("p", {"metadata": {"labels": {"a": "b"}}})
+    await _turns()
+    assert (await pods.get("p"))["status"]["containerStatuses"][0]["restartCount"] == 0
+
+
 def _endpoints(slices: list[Json]) -> int:
     return sum(len(each.get("endpoints") or ()) for each in slices if each["metadata"]["name"].startswith("web-"))
 
