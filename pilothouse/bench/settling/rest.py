@@ -26,7 +26,7 @@ class Rest:
     def disturbers(self, within: float = _SOON) -> list[str]:
         """Return what still works, by name; empty at rest."""
         asked = [f"{count} requests"] if (count := self._traffic.in_flight) else []
-        caches = ["watch caches"] if any(cacher.tells for cacher in list(cachers_of(self._store))) else []
+        caches = ["watch caches"] if any(cacher.followers_behind for cacher in list(cachers_of(self._store))) else []
         return asked + caches + self._workers.busy(within)
 
     async def come(self, *, quiet_for: float, timeout: float) -> list[str]:
