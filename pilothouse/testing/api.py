@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, AsyncExitStack, ExitStack
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pilothouse.client.rest.client import Client
     from pilothouse.client.rest.transport import HttpResponse, Transport
     from pilothouse.testing.bench import BenchObject, Faults, ServerClock
+    from pilothouse.testing.blocking_bench import BlockingBenchObject, BlockingFaults, BlockingServerClock
     from pilothouse.testing.in_thread import InThread, LoopThread
 
 _JSON = "application/json"
@@ -241,6 +242,44 @@ class BlockingAPI(ServerAccess):
     ) -> Answer:
         """Send one request and return its answer, whatever its status. Further headers are keywords: `if_match="1"`."""
         return self.send(self, method, target, body, media=media, accept=accept, **headers)
+
+    @property
+    def faults(self) -> BlockingFaults:
+        """As `API.faults`."""
+        from pilothouse.testing.blocking_bench import BlockingFaults
+
+        return BlockingFaults(self)
+
+    def fault(self, name: str = "", **wishes: Any) -> AbstractContextManager[BlockingBenchObject]:
+        """As `API.fault`.
+
+        >>> from pilothouse.testing import Server
+        >>> with Server(testing=True) as api, api.fault(verbs=["list"], resources=["pods"], answer=503):
+        ...     api.request("GET", "/api/v1/pods").status
+        503
+        """
+        from pilothouse.testing.blocking_bench import there
+
+        return there(self.faults.add(name, **wishes))
+
+    @property
+    def clock(self) -> BlockingServerClock:
+        """As `API.clock`."""
+        from pilothouse.testing.blocking_bench import BlockingServerClock
+
+        return BlockingServerClock(self)
+
+    def recording(
+        self, name: str = "", *, users: Iterable[str] = (), user_agents: Iterable[str] = ()
+    ) -> AbstractContextManager[BlockingBenchObject]:
+        """As `API.recording`."""
+        from pilothouse.testing.blocking_bench import recorded, there
+
+        return there(recorded(self, name, {"users": [*users], "userAgents": [*user_agents]}))
+
+    def settle(self, timeout: float = 30.0) -> None:
+        """As `API.settle`."""
+        self.loop.run(self.behind.settle(timeout))
 
     def service_account(self: B, name: str) -> B:
         """As `API.service_account`."""
