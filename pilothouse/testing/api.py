@@ -126,6 +126,8 @@ class API(OnTheBench, ServerAccess):
         ...     (await api.request("GET", "/api/v1/namespaces/default")).json["status"]
         {'phase': 'Active'}
         """
+        if "--testing=true" in self.home.arguments:
+            await self.clear_bench()
         await self._at_hand().restore(snapshot)
 
     def fork(self) -> AbstractAsyncContextManager[API]:
