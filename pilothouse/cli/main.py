@@ -17,6 +17,7 @@ COMMANDS = {
     "rbac": "Print the least roles that allow what a test has recorded",
     "envtest": "Be the kube-apiserver and etcd of tests that start one",
     "doctor": "Find out why an aggregated API is not available",
+    "snapshot": "Keep a cluster's objects in a file or a folder, and use them",
     "console": "Show a cluster in the browser",
     "version": "Print the version",
 }

@@ -139,6 +139,8 @@ async def test_a_node_that_says_it_is_simulated_is_and_what_is_said_of_it_holds(
     await nodes.patch("mine", {"metadata": {"annotations": broken}})
     mine = await until(nodes, "mine", lambda node: not is_ready(node))
     assert next(each for each in mine["status"]["conditions"] if each["type"] == "DiskPressure")["status"] == "True"
+    events = client(api).resource("v1", "events", namespace="default")
+    await until_all(events, lambda every: {"NodeNotReady", "NodeHasDiskPressure"} <= {each["reason"] for each in every})
     await nodes.patch("mine", {"metadata": {"annotations": {"pilothouse.dev/behavior": '{"gone": true}'}}})
     await create(api, "c", "mine")
     await nodes.delete("mine")

@@ -4,12 +4,12 @@ import { spawn } from 'node:child_process';
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { get } from 'node:http';
+import { get as getSecurely } from 'node:https';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { get as getSecurely } from 'node:https';
 import { KubeConfig } from '@kubernetes/client-node';
 
 export class ControlPlane {
@@ -77,7 +77,11 @@ export class ControlPlane {
   #serviceAccountFlags() {
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const key = this.#write('sa.key', privateKey.export({ type: 'pkcs8', format: 'pem' }));
-    return ['issuer=https://boats.test', `key-file=${key}`, `signing-key-file=${key}`].map((each) => `--service-account-${each}`);
+    return [
+      '--service-account-issuer=https://boats.test',
+      `--service-account-key-file=${key}`,
+      `--service-account-signing-key-file=${key}`,
+    ];
   }
 
   #run(name, args) {
