@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, AsyncExitStack, ExitStack
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pilothouse.client.rest.client import Client
     from pilothouse.client.rest.transport import HttpResponse, Transport
     from pilothouse.testing.bench import BenchObject, Faults, ServerClock
+    from pilothouse.testing.blocking_bench import BlockingBenchObject, BlockingClock
     from pilothouse.testing.in_thread import InThread, LoopThread
 
 _JSON = "application/json"
@@ -254,6 +255,29 @@ class BlockingAPI(ServerAccess):
         {'phase': 'Active'}
         """
         self.loop.run(self.behind.restore(snapshot))
+
+    def fault(self, name: str = "", **wishes: Any) -> AbstractContextManager[BlockingBenchObject]:
+        """As `API.fault`: for as long as a block lasts.
+
+        >>> from pilothouse.testing import Server
+        >>> with Server(testing=True) as api, api.fault(verbs=["create"], resources=["pods"], answer=503) as fault:
+        ...     api.request("POST", "/api/v1/namespaces/default/pods", {}).status, fault.status()["hits"]
+        (503, 1)
+        """
+        from pilothouse.testing.blocking_bench import fault_in_force
+
+        return fault_in_force(self, name, wishes)
+
+    @property
+    def clock(self) -> BlockingClock:
+        """As `API.clock`."""
+        from pilothouse.testing.blocking_bench import BlockingClock
+
+        return BlockingClock(self)
+
+    def settle(self, timeout: float = 30.0) -> None:
+        """As `API.settle`."""
+        self.loop.run(self.behind.settle(timeout))
 
     def fork(self) -> InThread:
         """As `API.fork`: for a `with` block, or from `start` to `stop`.

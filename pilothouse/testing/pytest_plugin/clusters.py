@@ -99,7 +99,7 @@ class Clusters:
             webhooks = _webhooks(settings, api.home.scratch)
             with replace(api, opened=ExitStack()).client() as client:
                 install(client, _manifests(settings, webhooks))
-            cluster = Cluster(api, webhooks, take_template(api))
+            cluster = Cluster(api, webhooks, take_template(api, settings.controllers or "*"))
             self._running.push(running.pop_all())
         return cluster
 
