@@ -23,13 +23,13 @@ def operator(pilothouse: BlockingAPI, kube_client: BlockingClient) -> Iterator[N
     settings.posting.enabled = False
     kopf.on.login(registry=registry)(kopf.login_with_kubeconfig)
 
-    @kopf.on.create("backups", registry=registry, backoff=0.05)
     def created(body: Any, **_: Any) -> None:
         try:
             kube_client.resource("batch/v1", "cronjobs", namespace="default").create(cron_job_of(body))
         except AlreadyExists:
             return
 
+    kopf.on.create("backups", registry=registry, backoff=0.05)(created)
     stop, ready = threading.Event(), threading.Event()
     flags = {"clusterwide": True, "stop_flag": stop, "ready_flag": ready}
     thread = threading.Thread(target=kopf.run, kwargs={**flags, "registry": registry, "settings": settings})

@@ -21,7 +21,7 @@ class Operator:
     def __init__(self, client: Client) -> None:
         self._client = client
         self.informers = SharedInformerFactory(client)
-        self.controller = Controller("backups", self.reconcile, caches=[self.informers.for_resource(BACKUPS)])
+        self.controller = Controller("backups", self.reconcile, caches=(self.informers.for_resource(BACKUPS),))
         self.informers.for_resource(BACKUPS).add_event_handler(enqueue_keys(self.controller.queue))
 
     async def reconcile(self, key: str) -> None:
