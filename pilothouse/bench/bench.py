@@ -10,18 +10,22 @@ from pilothouse.apiserver.http import Filter, Handler, Request, Response
 from pilothouse.apiserver.server.config import GenericConfig
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.apiserver.server.server import GenericAPIServer
-from pilothouse.apiserver.storage.interface import Store
+from pilothouse.apiserver.storage.snapshots import Snapshots
 from pilothouse.bench.clock.clock import CHECK, ServerClock
 from pilothouse.bench.clock.definition import CLOCK
 from pilothouse.bench.connections import Connections
 from pilothouse.bench.definitions import GROUP, VERSION
 from pilothouse.bench.faults.definition import FAULT
 from pilothouse.bench.faults.faults import Faults
+from pilothouse.bench.recording.definition import RECORDING
+from pilothouse.bench.recording.recordings import Recordings
 from pilothouse.bench.scope import ServerScope
 from pilothouse.bench.served_kind import Owner, ServedKind
 from pilothouse.bench.settling.definition import SETTLED
 from pilothouse.bench.settling.rest import Rest
 from pilothouse.bench.settling.settled import SettledObjects
+from pilothouse.bench.snapshots.definition import SNAPSHOT
+from pilothouse.bench.snapshots.snapshots import SnapshotObjects
 from pilothouse.bench.traffic import Traffic
 from pilothouse.extensions.customresources.model import CustomResource
 from pilothouse.extensions.openapi.definitions import CustomDefinitions
@@ -36,17 +40,21 @@ class Bench:
     Is a TestBench of the filters.
     """
 
-    def __init__(self, scope: ServerScope, store: Store, *, key_prefix: str) -> None:
+    def __init__(self, scope: ServerScope, snapshots: Snapshots, *, key_prefix: str) -> None:
+        store = snapshots.store
         self._scope = scope
         self._connections, self._traffic = Connections(), Traffic()
-        rest = Rest(self._traffic, scope.workers)
+        rest = Rest(self._traffic, scope.workers, store)
         self._faults = Faults(store, self._connections)
         self._clock = ServerClock(scope.time, rest)
+        self._recordings = Recordings()
         self._settled = SettledObjects(rest)
         owners: list[tuple[CustomResource, Owner]] = [
             (CLOCK, self._clock),
             (FAULT, self._faults),
+            (RECORDING, self._recordings),
             (SETTLED, self._settled),
+            (SNAPSHOT, SnapshotObjects(snapshots)),
         ]
         root = f"{key_prefix}-testing"
         self._kinds = {each.plural: ServedKind(each, store, root=root, owner=owner) for each, owner in owners}
@@ -63,6 +71,7 @@ class Bench:
 
             async def answer(request: Request) -> Response:
                 self._connections.used_by(request)
+                self._recordings.record(request, own=own)
                 if request.info.group == GROUP:
                     await self._tell(request)
                 return await self._traffic.counted(request, misbehave)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -101,7 +101,12 @@ async def _write(parsed: argparse.Namespace, objects: list[Json], *, status: boo
     return 1 if written.failures else 0
 
 
-_COMMANDS: dict[str, Any] = {"save": _save, "load": _load, "export": _export, "import": _import}
+_COMMANDS: dict[str, Callable[[argparse.Namespace], Coroutine[Any, Any, int]]] = {
+    "save": _save,
+    "load": _load,
+    "export": _export,
+    "import": _import,
+}
 
 
 @asynccontextmanager

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pilothouse.apiserver.server.config import GenericConfig
 from pilothouse.apiserver.server.server import GenericAPIServer
+from pilothouse.apiserver.storage.snapshots import Snapshots
 from pilothouse.controlplane.options.completion import CompletedOptions
 
 if TYPE_CHECKING:
@@ -23,13 +24,13 @@ def new_scope(options: CompletedOptions) -> ServerScope | None:
     return new_scope()
 
 
-def new_bench(scope: ServerScope | None, generic: GenericConfig) -> Bench | None:
+def new_bench(scope: ServerScope | None, generic: GenericConfig, snapshots: Snapshots) -> Bench | None:
     """Return the bench, or None where the server is to behave."""
     if scope is None:
         return None
     from pilothouse.bench.bench import Bench
 
-    return Bench(scope, generic.store, key_prefix=generic.key_prefix)
+    return Bench(scope, snapshots, key_prefix=generic.key_prefix)
 
 
 def with_test_bench(bench: Bench | None, generic: GenericConfig, delegate: GenericAPIServer) -> GenericAPIServer:

@@ -88,13 +88,14 @@ def new_config(
     authentication = set_up_authentication(options, accounts, registries, proxy)
     parts = _Parts(options, registries, authentication, authorization, accounts, address, proxy, place)
     generic, audit = _generic(parts), _audit(options)
-    bench = new_bench(scope, generic)
+    snapshots = _snapshots(registries)
+    bench = new_bench(scope, generic, snapshots)
     chain = replace(_chain(parts, generic), auditing=audit.auditing if audit else None, bench=bench)
     kube = _kube(parts, generic)
     background = {**authentication.background, **authorization.background, **kube.admission.static.background}
     if audit:
         background["audit"] = audit.run
-    return Config(options, generic, kube, chain, proxy.client, _snapshots(registries), place, bench, background)
+    return Config(options, generic, kube, chain, proxy.client, snapshots, place, bench, background)
 
 
 def _snapshots(registries: Registries) -> Snapshots:

@@ -6,7 +6,6 @@ Limits of the serving itself (timeouts of requests, of connections, of webhooks)
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -54,6 +53,8 @@ def call_later(seconds: float, callback: Callable[[], object]) -> Cancellable:
     """Call back in the running event loop when so much time has passed."""
     adjustable = _ADJUSTABLE.get()
     if adjustable is None:
+        import asyncio  # here: help is written without it
+
         return asyncio.get_running_loop().call_later(seconds, callback)
     return adjustable.call_later(seconds, callback)
 
@@ -61,6 +62,8 @@ def call_later(seconds: float, callback: Callable[[], object]) -> Cancellable:
 async def sleep(seconds: float) -> None:
     adjustable = _ADJUSTABLE.get()
     if adjustable is None:
+        import asyncio
+
         await asyncio.sleep(seconds)
     else:
         await adjustable.sleep(seconds)

@@ -50,7 +50,7 @@ def parse_micro_time(text: str) -> datetime | None:
 
 def _utc(moment: datetime) -> datetime:
     assert moment.tzinfo is not None, "a moment without a time zone is none"
-    return moment.astimezone(UTC).replace(tzinfo=None)
+    return (moment if moment.tzinfo is UTC else moment.astimezone(UTC)).replace(tzinfo=None)
 
 
 def _moment(canonical: str | None, text: str) -> datetime | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, AsyncExitStack, ExitStack
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -170,6 +170,14 @@ class API(ServerAccess):
         from pilothouse.testing.bench import ServerClock
 
         return ServerClock(self)
+
+    def recording(
+        self, name: str = "", *, users: Iterable[str] = (), user_agents: Iterable[str] = ()
+    ) -> AbstractAsyncContextManager[BenchObject]:
+        """Record for as long as the block lasts what these users and programs, or all, ask for."""
+        from pilothouse.testing.bench import recorded
+
+        return recorded(self, name, {"users": [*users], "userAgents": [*user_agents]})
 
     async def settle(self, timeout: float = 30.0) -> None:
         """Return when a server with `testing=True` has come to rest: no request is under way, no controller has work.

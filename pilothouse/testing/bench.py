@@ -90,6 +90,15 @@ class ServerClock:
         await asked(self.api, "PATCH", path_of("clocks", "server"), {"spec": spec}, media=MERGE_PATCH)
 
 
+@asynccontextmanager
+async def recorded(api: API, name: str, spec: Json) -> AsyncIterator[BenchObject]:
+    recording = await written(api, "recordings", bench_object("Recording", name, spec))
+    try:
+        yield recording
+    finally:
+        await recording.remove()
+
+
 async def settle(api: API, timeout: float) -> None:
     """Return when the server has come to rest. Raises TimeoutError with who still works, StatusError."""
     wish = bench_object("Settled", "", {"timeout": f"{int(timeout * 1000)}ms"})

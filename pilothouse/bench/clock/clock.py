@@ -40,7 +40,7 @@ class ServerClock:
     async def hear(self, name: str, obj: Json | None) -> None:
         spec: Json = (obj or {}).get("spec") or {}
         self._run_at(0.0 if spec.get("stopped") else float(spec.get("speed", 1)))
-        wish = {field: spec[field] for field in ("time", "step") if field in spec}
+        wish: Json = {field: spec[field] for field in ("time", "step") if field in spec}
         if wish and wish != self._under_way:
             self._under_way = wish
             await self._go(wish)

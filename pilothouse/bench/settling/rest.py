@@ -6,6 +6,8 @@ import asyncio
 import time
 from typing import Final
 
+from pilothouse.apiserver.storage.cacher.cachers import cachers_of
+from pilothouse.apiserver.storage.interface import Store
 from pilothouse.bench.traffic import Traffic
 from pilothouse.client.idleness import Workers
 
@@ -16,14 +18,16 @@ _PATIENCE_WITH_ONE_STOP: Final = 0.25
 
 
 class Rest:
-    def __init__(self, traffic: Traffic, workers: Workers) -> None:
+    def __init__(self, traffic: Traffic, workers: Workers, store: Store) -> None:
+        self._store = store
         self._traffic = traffic
         self._workers = workers
 
     def disturbers(self, within: float = _SOON) -> list[str]:
         """Return what still works, by name; empty at rest."""
         asked = [f"{count} requests"] if (count := self._traffic.in_flight) else []
-        return asked + self._workers.busy(within)
+        caches = ["watch caches"] if any(cacher.tells for cacher in list(cachers_of(self._store))) else []
+        return asked + caches + self._workers.busy(within)
 
     async def come(self, *, quiet_for: float, timeout: float) -> list[str]:
         """Return when it has been quiet for so long, or who still works when the time is over."""

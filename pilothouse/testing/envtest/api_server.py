@@ -38,7 +38,8 @@ def _stored(options: Options, scratch: Path) -> Options:
         return replace(options, pilothouse=replace(options.pilothouse, data_dir=str(scratch)))
     home = folder / quote(options.etcd.prefix.strip("/"), safe="")  # servers with other prefixes do not meet in etcd
     embedded = replace(options.etcd, servers=(), cafile="", certfile="", keyfile="", storage_backend="")
-    return replace(options, etcd=embedded, pilothouse=replace(options.pilothouse, data_dir=str(home)))
+    etcd = replace(embedded, unsafe_no_fsync=True)
+    return replace(options, etcd=etcd, pilothouse=replace(options.pilothouse, data_dir=str(home)))
 
 
 def _without_workloads(options: Options) -> Options:

@@ -13,9 +13,7 @@ from threading import Thread
 from urllib.parse import SplitResult, quote
 
 from pilothouse.testing.envtest.etcd_flags import USAGE, EtcdFlags, UsageError, read_flags
-
-STORE_HEADER = "Pilothouse-Store"
-"""In every answer: the folder, percent-encoded, in which a `kube-apiserver` beside this is to keep its objects."""
+from pilothouse.testing.envtest.store_place import STORE_HEADER
 
 _ANSWERS = {
     "/health": '{"health":"true","reason":""}',

@@ -37,7 +37,7 @@ Flags:
   --name 'default'
         The name of this member.
   --unsafe-no-fsync 'false'
-        Taken without effect.
+        Taken: nothing here waits for the disk.
 """
 
 

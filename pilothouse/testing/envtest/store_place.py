@@ -9,7 +9,8 @@ from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from pilothouse.testing.envtest.etcd import STORE_HEADER
+STORE_HEADER = "Pilothouse-Store"
+"""In every answer of a stand-in: the folder, percent-encoded, in which `kube-apiserver` is to keep its objects."""
 
 _APPEARS_WITHIN = 10.0
 _ASK_EVERY = 0.02
