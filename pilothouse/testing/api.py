@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, AsyncExitStack, ExitStack
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.testing.access import ServerAccess, http_request
 from pilothouse.testing.answer import Answer
+from pilothouse.testing.on_the_bench import BlockingOnTheBench, OnTheBench
 
 if TYPE_CHECKING:
     from pilothouse.apiserver.http import Handler
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from pilothouse.client.blocking import BlockingClient
     from pilothouse.client.rest.client import Client
     from pilothouse.client.rest.transport import HttpResponse, Transport
-    from pilothouse.testing.bench import BenchObject, Faults, ServerClock
-    from pilothouse.testing.blocking_bench import BlockingBenchObject, BlockingClock
     from pilothouse.testing.in_thread import InThread, LoopThread
 
 _JSON = "application/json"
@@ -27,7 +26,7 @@ B = TypeVar("B", bound="BlockingAPI")
 
 
 @dataclass(slots=True)
-class API(ServerAccess):
+class API(OnTheBench, ServerAccess):
     """A running server, for code in an event loop.
 
     >>> from pilothouse.testing import server
@@ -152,43 +151,6 @@ class API(ServerAccess):
         return self.snapshots
 
     @property
-    def faults(self) -> Faults:
-        """What a server with `testing=True` is to do wrong."""
-        from pilothouse.testing.bench import Faults
-
-        return Faults(self)
-
-    def fault(self, name: str = "", **wishes: Any) -> AbstractAsyncContextManager[BenchObject]:
-        """Have the server misbehave for as long as the block lasts: `fault(verbs=["create"], answer=503)`."""
-        from pilothouse.testing.bench import fault_in_force
-
-        return fault_in_force(self, name, wishes)
-
-    @property
-    def clock(self) -> ServerClock:
-        """The time of a server with `testing=True`."""
-        from pilothouse.testing.bench import ServerClock
-
-        return ServerClock(self)
-
-    def recording(
-        self, name: str = "", *, users: Iterable[str] = (), user_agents: Iterable[str] = ()
-    ) -> AbstractAsyncContextManager[BenchObject]:
-        """Record for as long as the block lasts what these users and programs, or all, ask for."""
-        from pilothouse.testing.bench import recorded
-
-        return recorded(self, name, {"users": [*users], "userAgents": [*user_agents]})
-
-    async def settle(self, timeout: float = 30.0) -> None:
-        """Return when a server with `testing=True` has come to rest: no request is under way, no controller has work.
-
-        Raises TimeoutError with who still works.
-        """
-        from pilothouse.testing.bench import settle
-
-        await settle(self, timeout)
-
-    @property
     def _is_at_hand(self) -> bool:
         return self.handler is not None and bool(self.token)
 
@@ -208,7 +170,7 @@ class API(ServerAccess):
 
 
 @dataclass(slots=True)
-class BlockingAPI(ServerAccess):
+class BlockingAPI(BlockingOnTheBench, ServerAccess):
     """A running server, for code without an event loop. May be used from several threads.
 
     >>> from pilothouse.testing import Server
@@ -263,29 +225,6 @@ class BlockingAPI(ServerAccess):
         {'phase': 'Active'}
         """
         self.loop.run(self.behind.restore(snapshot))
-
-    def fault(self, name: str = "", **wishes: Any) -> AbstractContextManager[BlockingBenchObject]:
-        """As `API.fault`: for as long as a block lasts.
-
-        >>> from pilothouse.testing import Server
-        >>> with Server(testing=True) as api, api.fault(verbs=["create"], resources=["pods"], answer=503) as fault:
-        ...     api.request("POST", "/api/v1/namespaces/default/pods", {}).status, fault.status()["hits"]
-        (503, 1)
-        """
-        from pilothouse.testing.blocking_bench import fault_in_force
-
-        return fault_in_force(self, name, wishes)
-
-    @property
-    def clock(self) -> BlockingClock:
-        """As `API.clock`."""
-        from pilothouse.testing.blocking_bench import BlockingClock
-
-        return BlockingClock(self)
-
-    def settle(self, timeout: float = 30.0) -> None:
-        """As `API.settle`."""
-        self.loop.run(self.behind.settle(timeout))
 
     def fork(self) -> InThread:
         """As `API.fork`: for a `with` block, or from `start` to `stop`.

@@ -1,4 +1,4 @@
-"""The test bench for code without an event loop: each call waits for the coroutine of the same name."""
+"""The test bench of a server with `testing=True`, for code without an event loop."""
 
 from __future__ import annotations
 
@@ -9,32 +9,52 @@ from typing import TYPE_CHECKING, Any
 
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
+from pilothouse.testing.bench import BenchObject, written
+from pilothouse.testing.bench_objects import bench_object
 
 if TYPE_CHECKING:
     from pilothouse.testing.api import BlockingAPI
-    from pilothouse.testing.bench import BenchObject
-    from pilothouse.testing.in_thread import LoopThread
 
 
 @dataclass(frozen=True, slots=True)
 class BlockingBenchObject:
     """As BenchObject."""
 
-    loop: LoopThread
+    api: BlockingAPI
     behind: BenchObject
 
+    @property
+    def name(self) -> str:
+        return self.behind.name
+
     def read(self) -> Json:
-        return self.loop.run(self.behind.read())
+        return self.api.loop.run(self.behind.read())
 
     def status(self) -> Json:
-        return self.loop.run(self.behind.status())
+        return self.api.loop.run(self.behind.status())
 
     def remove(self) -> None:
-        self.loop.run(self.behind.remove())
+        self.api.loop.run(self.behind.remove())
 
 
 @dataclass(frozen=True, slots=True)
-class BlockingClock:
+class BlockingFaults:
+    """As Faults."""
+
+    api: BlockingAPI
+
+    def add(self, name: str = "", **wishes: Any) -> BlockingBenchObject:
+        return BlockingBenchObject(self.api, self.api.loop.run(self.api.behind.faults.add(name, **wishes)))
+
+
+def recorded(api: BlockingAPI, name: str, spec: Json) -> BlockingBenchObject:
+    """Begin to record."""
+    made = written(api.behind, "recordings", bench_object("Recording", name, spec))
+    return BlockingBenchObject(api, api.loop.run(made))
+
+
+@dataclass(frozen=True, slots=True)
+class BlockingServerClock:
     """As ServerClock."""
 
     api: BlockingAPI
@@ -56,9 +76,9 @@ class BlockingClock:
 
 
 @contextmanager
-def fault_in_force(api: BlockingAPI, name: str, wishes: dict[str, Any]) -> Iterator[BlockingBenchObject]:
-    fault = BlockingBenchObject(api.loop, api.loop.run(api.behind.faults.add(name, **wishes)))
+def there(found: BlockingBenchObject) -> Iterator[BlockingBenchObject]:
+    """Have the object be there for as long as the block lasts."""
     try:
-        yield fault
+        yield found
     finally:
-        fault.remove()
+        found.remove()

@@ -43,6 +43,13 @@ class ExistingCluster(BlockingAPI):
         _only_pilothouse("misbehaves on request")
 
     @property
+    def faults(self) -> NoReturn:
+        _only_pilothouse("misbehaves on request")
+
+    def recording(self, name: str = "", **wishes: object) -> NoReturn:
+        _only_pilothouse("records requests")
+
+    @property
     def clock(self) -> NoReturn:
         _only_pilothouse("lets tests set its clock")
 
