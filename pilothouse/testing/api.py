@@ -109,14 +109,18 @@ class API(OnTheBench, ServerAccess):
     async def snapshot(self) -> StoredSnapshot:
         """Return all objects as they are now, to go back to by `restore`. It takes no time and hardly any memory.
 
-        Raises ValueError for a server in another process.
+        A server in another process keeps it there. Raises ValueError where that one was started without `testing=True`.
         """
-        return await self._at_hand().save()
+        if self.snapshots is not None:
+            return await self.snapshots.save()
+        from pilothouse.testing.kept_snapshots import save_there
+
+        return await save_there(self)
 
     async def restore(self, snapshot: StoredSnapshot) -> None:
         """Make all objects what they were. Clients that watch are told that what they saw is too old, and list again.
 
-        Raises ValueError for a server in another process.
+        Raises ValueError for a snapshot that another process keeps.
 
         >>> from pilothouse.testing import server
         >>> async with server() as api:
@@ -126,7 +130,14 @@ class API(OnTheBench, ServerAccess):
         ...     (await api.request("GET", "/api/v1/namespaces/default")).json["status"]
         {'phase': 'Active'}
         """
-        await self._at_hand().restore(snapshot)
+        from pilothouse.testing.kept_snapshots import KeptSnapshot, restore_there
+
+        if isinstance(snapshot, KeptSnapshot):
+            await restore_there(self, snapshot)
+        elif self.snapshots is not None:
+            await self.snapshots.restore(snapshot)
+        else:
+            raise ValueError("a server in another process goes back only to what it keeps itself")
 
     def fork(self) -> AbstractAsyncContextManager[API]:
         """Run another server, for as long as a block lasts, on a copy of all that this one has when the block begins.
@@ -144,11 +155,6 @@ class API(OnTheBench, ServerAccess):
         from pilothouse.testing.fork import fork
 
         return fork(self.home, process=self.handler is None)
-
-    def _at_hand(self) -> Snapshots:
-        if self.snapshots is None:
-            raise ValueError("only a server in this process can be asked for snapshots")
-        return self.snapshots
 
     @property
     def _is_at_hand(self) -> bool:

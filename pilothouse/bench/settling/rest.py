@@ -28,7 +28,7 @@ class Rest:
         """Return what still works, by name; empty at rest. While time stands still, nothing comes by itself."""
         within = within if self._scope.time.speed else 0.0
         asked = [f"{count} requests"] if (count := self._traffic.in_flight) else []
-        caches = ["watch caches"] if any(cacher.tells for cacher in list(cachers_of(self._store))) else []
+        caches = ["watch caches"] if any(cacher.followers_behind for cacher in list(cachers_of(self._store))) else []
         return asked + caches + self._scope.workers.busy(within)
 
     async def come(self, *, quiet_for: float, timeout: float) -> list[str]:
