@@ -10,7 +10,7 @@ from example_module import EXAMPLES
 
 pytest_plugins = ["pytester"]
 
-SUITES = ("kopf", "kr8s", "kubernetes", "lightkube", "pilothouse")
+SUITES = ("kopf", "kr8s", "kubernetes", "kubernetes_asyncio", "lightkube", "pilothouse")
 PLUGIN = "pilothouse" if entry_points(group="pytest11", name="pilothouse") else "pilothouse.testing.pytest_plugin"
 
 
