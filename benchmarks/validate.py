@@ -3,7 +3,7 @@
     python benchmarks/validate.py [manifests] [rounds]
 
 A quarter each: Deployments of 40 lines, Services, ConfigMaps, and custom resources with a CEL rule; two admission
-policies look at all of them.
+policies look at all of them. The first round compiles the modules into a folder of its own, and is not counted.
 """
 
 from __future__ import annotations
@@ -158,11 +158,13 @@ def write(folder: Path, count: int) -> None:
         (folder / f"{number:05}.yaml").write_text(text)
 
 
-def run(folder: Path) -> tuple[float, float]:
+def run(folder: Path, bytecode: str) -> tuple[float, float]:
     """Return processor and wall time of one run."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environment["PYTHONPYCACHEPREFIX"] = bytecode
     began, before = time.perf_counter(), os.times()
     command = [sys.executable, "-m", "pilothouse.cli.main", "validate", str(folder)]
-    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    said = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
     after = os.times()
     print(f"  {said.splitlines()[-1]}")
     used = after.children_user + after.children_system - before.children_user - before.children_system
@@ -172,9 +174,9 @@ def run(folder: Path) -> tuple[float, float]:
 def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 3
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory() as name, tempfile.TemporaryDirectory() as bytecode:
         write(Path(name), count)
-        times = [run(Path(name)) for _ in range(rounds)]
+        times = [run(Path(name), bytecode) for _ in range(rounds + 1)][1:]
     cpu, wall = zip(*times, strict=True)
     print(f"{count} manifests: processor time best {min(cpu):.2f} s, median {statistics.median(cpu):.2f} s;", end=" ")
     print(f"wall time best {min(wall):.2f} s")

@@ -57,13 +57,14 @@ def _serve(options: CompletedOptions) -> int:
     from pilothouse.machinery.release import GIT_VERSION
 
     _log.info("Version: %s", GIT_VERSION)
+    announce = _announce_with_console if options.pilothouse.console else _announce
     try:
         if options.pilothouse.worker_count > 1:
             from pilothouse.controlplane.workers.run import run_workers
 
-            run_workers(options, _announce)
+            run_workers(options, announce)
         else:
-            run(options, _announce)
+            run(options, announce)
     except StartFailed as error:
         return _refuse(error)
     return 0
@@ -84,6 +85,14 @@ def _announce(ready: Announcement) -> None:
         f"export KUBECONFIG={shlex.quote(ready.kubeconfig)}",
     ]
     print("\n".join(lines), flush=True)
+
+
+def _announce_with_console(ready: Announcement) -> None:
+    from pilothouse.client.config.kubeconfig import load_kubeconfig
+    from pilothouse.console.beside import start_beside
+
+    _announce(ready)
+    print(f"Console: {start_beside(load_kubeconfig(ready.kubeconfig))}", flush=True)
 
 
 def _refuse(error: Exception) -> int:

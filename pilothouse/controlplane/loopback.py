@@ -10,9 +10,8 @@ import asyncio
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.filters.chain import ChainConfig, loopback_handler_chain
 from pilothouse.apiserver.http import Handler, Request, Response
-from pilothouse.apiserver.serving.asgi import AsgiApp
 from pilothouse.client.rest.client import Client
-from pilothouse.client.rest.connect import loopback
+from pilothouse.controlplane.handler_transport import HandlerTransport
 from pilothouse.controlplane.worker_gate import WorkerGate
 from pilothouse.machinery.release import GIT_VERSION
 
@@ -37,7 +36,7 @@ class Loopback:
     def _client(self, call: Handler, program: str, user: User | None = None) -> Client:
         handler = loopback_handler_chain(call, self._chain, user)
         agent = f"{program}/{GIT_VERSION}"
-        return loopback(AsgiApp(handler), user_agent=agent, on_warning=_ignore, host=self._host)
+        return Client(HandlerTransport(handler), user_agent=agent, on_warning=_ignore, host=self._host)
 
     def bind(self, api: Handler) -> None:
         """Calls go to this server from now on."""

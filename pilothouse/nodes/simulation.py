@@ -53,7 +53,7 @@ class Simulation:
         self.events = NodeEvents(context.client, context.clock)
         self.behaviors = Behaviors(lambda node: self.fleet.labels(node))
         self.stages = Stages(_Surroundings(self, context.clock), config.seed, self._tell)
-        self.fleet = Fleet(context, config, self.behaviors, self.stages)
+        self.fleet = Fleet(context, config, self.behaviors, self.stages, self.events)
         self.pods = Pods(context, config, self.behaviors, self.fleet, self.stages, self.events)
         self.host = Host(context.informer(PODS), self.behaviors, self.fleet, context.client)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pilothouse.client.blocking import BlockingClient
     from pilothouse.client.rest.client import Client
     from pilothouse.client.rest.transport import HttpResponse, Transport
-    from pilothouse.testing.bench import BenchObject, Faults
+    from pilothouse.testing.bench import BenchObject, Faults, ServerClock
     from pilothouse.testing.in_thread import InThread, LoopThread
 
 _JSON = "application/json"
@@ -162,6 +162,30 @@ class API(ServerAccess):
         from pilothouse.testing.bench import fault_in_force
 
         return fault_in_force(self, name, wishes)
+
+    @property
+    def clock(self) -> ServerClock:
+        """The time of a server with `testing=True`."""
+        from pilothouse.testing.bench import ServerClock
+
+        return ServerClock(self)
+
+    def recording(
+        self, name: str = "", *, users: Iterable[str] = (), user_agents: Iterable[str] = ()
+    ) -> AbstractAsyncContextManager[BenchObject]:
+        """Record for as long as the block lasts what these users and programs, or all, ask for."""
+        from pilothouse.testing.bench import recorded
+
+        return recorded(self, name, {"users": [*users], "userAgents": [*user_agents]})
+
+    async def settle(self, timeout: float = 30.0) -> None:
+        """Return when a server with `testing=True` has come to rest: no request is under way, no controller has work.
+
+        Raises TimeoutError with who still works.
+        """
+        from pilothouse.testing.bench import settle
+
+        await settle(self, timeout)
 
     @property
     def _is_at_hand(self) -> bool:

@@ -8,7 +8,8 @@ from pod_lives import Life, container, pod
 from pilothouse.client import Json
 from pilothouse.nodes.behavior.model import ContainerBehavior
 from pilothouse.nodes.config import SimulationConfig
-from pilothouse.nodes.pods.world import Obstacle
+from pilothouse.nodes.pods.images import problem_with
+from pilothouse.nodes.pods.world import Obstacle, Refusal
 
 PROBE: Json = {"initialDelaySeconds": 10, "periodSeconds": 10, "failureThreshold": 3, "successThreshold": 1}
 
@@ -114,6 +115,53 @@ def test_an_image_that_can_not_be_pulled_is_tried_again_and_again() -> None:
     life.behaviors = {}
     life.pass_time()
     assert life.status["phase"] == "Running"
+
+
+def test_what_names_no_image_is_not_pulled_until_it_does() -> None:
+    life = Life(pod(container("app", image="Nginx::1")))
+    life.pass_time()
+    waiting = life.container()["state"]["waiting"]
+    assert waiting["reason"] == "InvalidImageName"
+    assert waiting["message"].endswith("invalid reference format: repository name (library/Nginx) must be lowercase")
+    assert life.reasons == ["InspectFailed", "Failed"]
+    life.restart()
+    life.pod["spec"]["containers"][0]["image"] = "nginx"
+    life.pass_time()
+    assert life.status["phase"] == "Running"
+
+
+@pytest.mark.parametrize(
+    ("image", "names_one"),
+    [
+        ("nginx", True),
+        ("registry.k8s.io/pause:3.10", True),
+        ("localhost:5000/a/b-c__d.e:V1", True),
+        ("[::1]:5000/a", True),
+        (f"a@sha256:{'0' * 64}", True),
+        ("Team/app", True),
+        ("a/B", False),
+        ("nginx:", False),
+        ("nginx:1:2", False),
+        ("a//b", False),
+        ("a@sha256:0", False),
+        ("0" * 64, False),
+        ("a" * 250, False),
+        ("a" * 100_000, False),
+    ],
+)
+def test_names_of_images_are_told_from_others(image: str, *, names_one: bool) -> None:
+    assert (problem_with(image) == "") is names_one
+
+
+def test_a_pod_that_its_node_refuses_has_failed() -> None:
+    life = Life(pod(), refusal=Refusal("NodePorts", "Predicate NodePorts failed: no"))
+    life.pass_time()
+    assert life.phases == ["Failed"]
+    assert (life.status["reason"], life.status["message"]) == (
+        "NodePorts",
+        "Pod was rejected: Predicate NodePorts failed: no",
+    )
+    assert life.reasons == ["NodePorts"]
 
 
 def test_probes_succeed_after_their_delays() -> None:

@@ -110,6 +110,22 @@ async def test_what_goes_wrong_on_request(api: API) -> None:
     await until(pods(api), "volume", is_ready)
 
 
+async def test_a_port_of_a_node_is_had_by_one_pod_at_a_time(api: API) -> None:
+    taken: Any = [{"name": "app", "image": "nginx", "ports": [{"containerPort": 80, "hostPort": 8080}]}]
+    await until(client(api).resource("v1", "nodes"), "node-1", is_ready)
+    await create(api, "first", containers=taken)
+    await until(pods(api), "first", is_ready)
+    await create(api, "second", containers=taken)
+    await create(api, "elsewhere", node="node-2", containers=taken)
+    refused = await until(pods(api), "second", phase("Failed"))
+    assert refused["status"]["reason"] == "NodePorts"
+    await until(pods(api), "elsewhere", is_ready)
+    await pods(api).delete("first")
+    await until_gone(pods(api), "first")
+    await create(api, "third", containers=taken)
+    await until(pods(api), "third", is_ready)
+
+
 async def test_a_node_that_says_it_is_simulated_is_and_what_is_said_of_it_holds(api: API) -> None:
     nodes = client(api).resource("v1", "nodes")
     await until(nodes, "node-1", is_ready)
@@ -123,6 +139,8 @@ async def test_a_node_that_says_it_is_simulated_is_and_what_is_said_of_it_holds(
     await nodes.patch("mine", {"metadata": {"annotations": broken}})
     mine = await until(nodes, "mine", lambda node: not is_ready(node))
     assert next(each for each in mine["status"]["conditions"] if each["type"] == "DiskPressure")["status"] == "True"
+    events = client(api).resource("v1", "events", namespace="default")
+    await until_all(events, lambda every: {"NodeNotReady", "NodeHasDiskPressure"} <= {each["reason"] for each in every})
     await nodes.patch("mine", {"metadata": {"annotations": {"pilothouse.dev/behavior": '{"gone": true}'}}})
     await create(api, "c", "mine")
     await nodes.delete("mine")

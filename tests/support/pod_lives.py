@@ -13,7 +13,7 @@ from pilothouse.nodes.pods.happenings import Happening
 from pilothouse.nodes.pods.machine import advance
 from pilothouse.nodes.pods.restore import restore
 from pilothouse.nodes.pods.status import Addresses, new_status
-from pilothouse.nodes.pods.world import Obstacle, World
+from pilothouse.nodes.pods.world import Obstacle, Refusal, World
 
 START = 1_700_000_000.0
 ADDRESSES = Addresses(("172.18.0.2",), ("10.1.0.2",))
@@ -38,6 +38,7 @@ class Life:
     config: SimulationConfig = field(default_factory=SimulationConfig)
     obstacle: Obstacle | None = None
     allocatable: Mapping[str, str] = field(default_factory=dict)
+    refusal: Refusal | None = None
     now: float = START
     writes: int = 0
     happenings: list[Happening] = field(default_factory=list)
@@ -54,7 +55,7 @@ class Life:
 
     def step(self) -> None:
         """Whatever is due at the moment happens, and is written."""
-        world = World(self.config, self._behavior, "u", self.obstacle, self.allocatable)
+        world = World(self.config, self._behavior, "u", self.obstacle, self.allocatable, self.refusal)
         step = advance(self.pod, self.state, world, self.now)
         self.state, self.due = step.state, step.due
         self.happenings += step.happenings

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+import yaml
 
 from pilothouse.testing import BlockingAPI, Server
 
@@ -37,10 +38,11 @@ SPACE = "{apiVersion: v1, kind: Namespace, metadata: {name: %s}}"
 
 @pytest.fixture(scope="module", autouse=True)
 def cluster() -> Iterator[BlockingAPI]:
-    """A cluster that exists. It also brings in what servers import: a run in this process forgets what it imported."""
+    """A cluster that exists. It also imports what servers need: what a run in this process imports is forgotten."""
     with Server(recent_requests=1) as api:
         with api.client() as client:
-            client.resource("v1", "namespaces").list()
+            definition = yaml.safe_load(CRD % ("warmers", "warmers", "Warmer"))
+            client.for_object(definition).apply(definition, field_manager="tests")
         yield api
 
 
@@ -124,9 +126,7 @@ def test_clients_are_awaited_under_any_event_loop_and_used_from_threads(pytester
                 assert {{each.status for each in pool.map(pilothouse.request, ["GET"] * 8, ["/readyz"] * 8)}} == {{200}}
         """
     )
-    run(pytester).assert_outcomes(
-        passed=2 + len(BACKENDS)
-    )
+    run(pytester).assert_outcomes(passed=2 + len(BACKENDS))
 
 
 def test_the_report_of_a_failure_tells_what_happened(pytester: pytest.Pytester) -> None:
@@ -196,7 +196,7 @@ def test_what_cannot_be_installed_is_an_error_that_says_why(pytester: pytest.Pyt
         [
             f"*crds: there is no {pytester.path}/nowhere.yaml",
             "*CustomResourceDefinition 'gadgets.example.com' (from *two.yaml) did not get Established: *"
-            '"Thing" is already in use*',
+            '"ThingList" is already in use*',
             "*ConfigMap 'UPPER' (from *bad.yaml) was not installed: *a lowercase RFC 1123 subdomain*",
             "*none.yaml has something that is no object*",
             "*unknown option crd; there are crds, manifests, *",
@@ -277,7 +277,10 @@ def test_the_same_tests_run_against_a_cluster_that_exists(pytester: pytest.Pytes
     result = run(pytester, "-rs", f"--pilothouse-kubeconfig={cluster.kubeconfig}")
     result.assert_outcomes(passed=1, skipped=2)
     result.stdout.fnmatch_lines(
-        ["SKIPPED *only a server of Pilothouse takes snapshots", "SKIPPED *simulated_nodes is for servers of Pilothouse"],
+        [
+            "SKIPPED *only a server of Pilothouse takes snapshots",
+            "SKIPPED *simulated_nodes is for servers of Pilothouse",
+        ],
         consecutive=False,
     )
     assert cluster.request("GET", "/apis/example.com/v1/sprockets").status == 404

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import field
 from functools import reduce
+from typing import Protocol
 
 from pilothouse.apiserver.authn.interface import Authenticator
 from pilothouse.apiserver.authn.request_header import STANDARD, RequestHeaders
@@ -36,6 +37,16 @@ from pilothouse.apiserver.server.run_options import ServerRunOptions
 from pilothouse.machinery.dataclass import dataclass
 
 
+class TestBench(Protocol):
+    """The means of tests to make a server misbehave."""
+
+    def around(self, handler: Handler) -> Handler:
+        """Is a filter around all others."""
+
+    def filter(self, own: bool) -> Filter:
+        """Return the filter that knows who asks; `own` says that it is for the server's own calls."""
+
+
 @dataclass(frozen=True)
 class ChainConfig:
     """The parts of the filters: who asks, who may, how many at once.
@@ -58,8 +69,8 @@ class ChainConfig:
     """The headers in which front proxies name users."""
     auditing: Auditing | None = None
     flow_control: FlowControl | None = None
-    bench: Callable[[bool], Filter] | None = None
-    """With --testing: makes the filter of the test bench, for the server's own calls or for those of others."""
+    bench: TestBench | None = None
+    """What stands in the way of requests with --testing."""
     is_terminating: Callable[[], bool] = lambda: False
     """Whether requests are to be turned away with 429 by now: --shutdown-send-retry-after."""
     recent: RecentRequests | None = None
@@ -95,7 +106,7 @@ def handler_chain(api: Handler, config: ChainConfig) -> Handler:
 
 def _bench(config: ChainConfig, *, own: bool = False) -> list[Filter]:
     """The test bench stands where it is known who asks, and nothing has been decided yet."""
-    return [] if config.bench is None else [config.bench(own)]
+    return [] if config.bench is None else [config.bench.filter(own)]
 
 
 def _limited(config: ChainConfig) -> Filter:
@@ -142,6 +153,7 @@ def loopback_handler_chain(api: Handler, config: ChainConfig, user: User | None 
 def _before_authentication(config: ChainConfig) -> list[Filter]:
     """The filters outside authentication: every request passes them, whoever makes it."""
     return [
+        *([] if config.bench is None else [config.bench.around]),
         with_panic_recovery,
         with_feature_gates(config.features),
         with_answer_headers(config.run_options.strict_transport_security_directives),

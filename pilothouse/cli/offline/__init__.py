@@ -1,1 +1,1 @@
-"""Checks of manifests and of policies without a cluster: the real server chain, in this process and without a socket."""
+"""Checks of manifests and policies without a cluster: the real server chain, in this process, without a socket."""

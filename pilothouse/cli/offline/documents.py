@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from pilothouse.cli.offline.findings import Checked, Finding, Severity
+from pilothouse.cli.offline.lines import Lines
 from pilothouse.machinery.dataclass import dataclass
 
 STDIN = "-"
@@ -27,13 +28,22 @@ class NothingToRead(Exception):
     """A path that was named cannot be read."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Document:
     """One document of a file. `line` is where its data begins."""
 
     file: str
     line: int
     data: bytes
+    lines: Lines
+
+    @classmethod
+    def of(cls, file: str, data: bytes = b"", *, line: int = 1) -> Document:
+        return cls(file, line, data, Lines(data))
+
+    def line_of(self, path: str) -> int:
+        """Return the line of the file on which this field stands."""
+        return self.line + self.lines.of(path) - 1
 
     @property
     def first_line(self) -> int:
@@ -70,7 +80,8 @@ def _in_folder(folder: Path) -> Iterator[Document | Checked]:
         return
     for path in sorted(folder.iterdir()):
         if path.is_dir():
-            yield from _in_folder(path) if not path.name.startswith(".") else ()
+            # A link may lead back up; what is hidden is not meant.
+            yield from () if path.is_symlink() or path.name.startswith(".") else _in_folder(path)
         elif path.suffix in _SUFFIXES:
             yield from _in_file(path)
 
@@ -79,7 +90,7 @@ def _must_be_rendered(folder: Path) -> Checked | None:
     for names, what, command in _RENDER_FIRST:
         if found := next((folder / name for name in names if (folder / name).is_file()), None):
             hint = f"render it first: {command.format(folder=folder)}"
-            return Document(str(found), 1, b"").refusal(f"{folder} is {what}, not manifests", hint=hint)
+            return Document.of(str(found)).refusal(f"{folder} is {what}, not manifests", hint=hint)
     return None
 
 
@@ -101,7 +112,7 @@ def _documents(file: str, data: bytes) -> Iterator[Document]:
         end = separator.start() if separator else len(data)
         part = data[start:end]
         if _says_something(part):
-            yield Document(file, line, part)
+            yield Document.of(file, part, line=line)
         line += part.count(b"\n")
         start = separator.end() if separator else end
 

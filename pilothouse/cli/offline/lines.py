@@ -1,6 +1,6 @@
 """The line on which a field of a YAML or JSON text stands, by the path that the server's messages name it with.
 
-    line_of(b"spec:\\n  containers:\\n  - image: ''\\n", "spec.containers[0].image")   → 3
+    Lines(b"spec:\\n  containers:\\n  - image: ''\\n").of("spec.containers[0].image")   → 3
 
 Only texts in which something is wrong are looked at in this way: most never are.
 """
@@ -14,18 +14,29 @@ from typing import Any
 _STEP = re.compile(r"\[(?P<index>\d+)\]|\[(?P<key>[^\]]*)\]|\.?(?P<name>[^.\[\]]+)")
 
 
-def line_of(data: bytes, path: str) -> int:
-    """Return the line of the field, from 1; where the text does not have it, that of what is nearest around it."""
-    node, line = _root(data), 1
-    if node is None:
-        return line
-    line = node.start_mark.line + 1
-    for step in _STEP.finditer(path):
-        found = _child(node, step)
-        if found is None:
-            break
-        node, line = found
-    return int(line)
+class Lines:
+    """The lines of one text, which is read once, when the first is asked for."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._read = False
+        self._top: Any = None
+
+    def of(self, path: str) -> int:
+        """Return the line of the field, from 1; where the text does not have it, that of what is nearest around it."""
+        node = self._root()
+        line = 1 if node is None else node.start_mark.line + 1
+        for step in _STEP.finditer(path):
+            found = None if node is None else _child(node, step)
+            if found is None:
+                break
+            node, line = found
+        return int(line)
+
+    def _root(self) -> Any:
+        if not self._read:
+            self._read, self._top = True, _composed(self._data)
+        return self._top
 
 
 def line_of_syntax_error(data: bytes) -> int:
@@ -42,7 +53,8 @@ def line_of_syntax_error(data: bytes) -> int:
     return 1
 
 
-def _root(data: bytes) -> Any:
+def _composed(data: bytes) -> Any:
+    """Return the tree of the text; None where it cannot be read, or is empty."""
     import yaml
 
     try:

@@ -10,7 +10,7 @@ import orjson
 
 from pilothouse.cli.offline.documents import Document, read_documents
 from pilothouse.cli.offline.findings import Checked, Finding, Severity
-from pilothouse.cli.offline.lines import line_of, line_of_syntax_error
+from pilothouse.cli.offline.lines import line_of_syntax_error
 from pilothouse.machinery.codec.yaml import parse_yaml
 from pilothouse.machinery.codec.yaml_nodes import YamlError
 from pilothouse.machinery.dataclass import dataclass
@@ -66,7 +66,7 @@ class Manifest:
     def line(self, path: str = "") -> int:
         """Return the line of the file on which this field of the object stands."""
         whole = f"{self.prefix}.{path}" if self.prefix and path else self.prefix or path
-        return self.document.line + line_of(self.document.data, whole) - 1
+        return self.document.line_of(whole)
 
     def finding(self, severity: Severity, message: str, *, path: str = "", hint: str = "") -> Finding:
         return Finding(severity, self.file, self.line(path), message, self.subject, path, hint)
@@ -83,15 +83,13 @@ def read_manifests(paths: Iterable[str]) -> Iterator[Manifest | Checked]:
 
 def manifests_in(document: Document) -> Iterator[Manifest | Checked]:
     """Yield the objects of one document."""
-    looks_like_template = _TEMPLATE.search(document.data)
     try:
         parsed = parse_yaml(document.data)
     except YamlError as error:
-        hint = _HELM if b"{{" in document.data else ""
-        yield document.refusal(str(error), line=line_of_syntax_error(document.data), hint=hint)
+        yield _unreadable(document, error)
         return
-    if looks_like_template:
-        line = document.data.count(b"\n", 0, looks_like_template.start()) + 1
+    if (template := _TEMPLATE.search(document.data)) and not _may_hold_templates(parsed.value):
+        line = document.data.count(b"\n", 0, template.start()) + 1
         yield document.refusal("this is a template, not a manifest", line=line, hint=_HELM)
         return
     duplicates = ((int(line), text) for line, text in _DUPLICATE.findall(parsed.strict_error))
@@ -99,19 +97,30 @@ def manifests_in(document: Document) -> Iterator[Manifest | Checked]:
     yield from _unfolded(document, parsed.value, "", on_lines)
 
 
+def _unreadable(document: Document, error: YamlError) -> Checked:
+    at = document.data.find(b"{{")
+    if at < 0:
+        return document.refusal(str(error), line=line_of_syntax_error(document.data))
+    return document.refusal(str(error), line=document.data.count(b"\n", 0, at) + 1, hint=_HELM)
+
+
+def _may_hold_templates(value: Any) -> bool:
+    """Whether templates of others are data here."""
+    return isinstance(value, dict) and value.get("kind") in ("ConfigMap", "Secret")
+
+
 def _unfolded(
     document: Document, value: Any, prefix: str, duplicates: tuple[tuple[int, str], ...]
 ) -> Iterator[Manifest | Checked]:
-    line = line_of(document.data, prefix)
     if not isinstance(value, dict):
-        yield document.refusal("a manifest is an object with apiVersion and kind", line=line)
+        yield document.refusal("a manifest is an object with apiVersion and kind", line=document.lines.of(prefix))
     elif missing := [name for name in ("apiVersion", "kind") if not isinstance(value.get(name), str)]:
-        yield document.refusal(f"{' and '.join(missing)} must be set", line=line)
+        yield document.refusal(f"{' and '.join(missing)} must be set", line=document.lines.of(prefix))
     elif value["apiVersion"].startswith(_KUSTOMIZE):
         hint = "render it first: kubectl kustomize FOLDER | pilothouse validate -"
-        yield document.refusal("a kustomization is not a manifest", line=line, hint=hint)
-    elif value["kind"].endswith("List") and isinstance(value.get("items"), list):
-        for at, item in enumerate(value["items"]):
+        yield document.refusal("a kustomization is not a manifest", line=document.lines.of(prefix), hint=hint)
+    elif value["kind"].endswith("List") and "items" in value and isinstance(value["items"] or [], list):
+        for at, item in enumerate(value["items"] or ()):
             yield from _unfolded(document, _with_kind(item, value), f"{prefix}.items[{at}]".lstrip("."), duplicates)
             duplicates = ()
     else:

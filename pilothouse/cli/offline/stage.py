@@ -1,17 +1,17 @@
 """The stage: what must be there before other objects can be judged, written for real into the temporary store.
 
-Definitions come first, then namespaces, then what pods and claims refer to with the rules of access and quota, then the
-parameters of policies, and the policies last.
+Nothing of it is written to a cluster, and no controller runs: what one would add is added here.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from typing import Any
+from urllib.parse import quote
 
 from pilothouse.cli.offline.findings import Finding, Severity
 from pilothouse.cli.offline.manifests import Manifest, as_json
+from pilothouse.cli.offline.order import DEFINITION, NAMESPACE, QUOTA, in_order
 from pilothouse.cli.offline.problems import problems_of
 from pilothouse.cli.offline.resources import KindPath, KindPaths
 from pilothouse.cli.offline.server import CallAnswer, OfflineServer
@@ -19,24 +19,6 @@ from pilothouse.machinery.objects import Json
 
 STRICT = "fieldValidation=Strict&fieldManager=pilothouse-validate"
 _APPLY = b"application/apply-patch+yaml"
-_DEFINITION = ("apiextensions.k8s.io", "CustomResourceDefinition")
-_NAMESPACE = ("", "Namespace")
-_QUOTA = ("", "ResourceQuota")
-_PLACE: dict[tuple[str, str], int] = {
-    _DEFINITION: 0,
-    _NAMESPACE: 1,
-    **{("", kind): 2 for kind in ("ServiceAccount", "LimitRange")},
-    **{("rbac.authorization.k8s.io", kind): 2 for kind in ("ClusterRole", "Role")},
-    **{("rbac.authorization.k8s.io", kind): 3 for kind in ("ClusterRoleBinding", "RoleBinding")},
-    ("scheduling.k8s.io", "PriorityClass"): 2,
-    ("storage.k8s.io", "StorageClass"): 2,
-    ("node.k8s.io", "RuntimeClass"): 2,
-    ("networking.k8s.io", "IngressClass"): 2,
-    **{("admissionregistration.k8s.io", f"{how}AdmissionPolicy"): 5 for how in ("Validating", "Mutating")},
-    **{("admissionregistration.k8s.io", f"{how}AdmissionPolicyBinding"): 6 for how in ("Validating", "Mutating")},
-    _QUOTA: 7,
-}
-_PARAMETERS = 4
 _POLICY_RESOURCES = tuple(
     f"/apis/admissionregistration.k8s.io/v1/{how}admission{what}"
     for how in ("validating", "mutating")
@@ -50,45 +32,53 @@ _POLL, _PATIENCE = 0.002, 10.0
 class Stage:
     """`problems` has what the server said of each object that was set up; one that it refused is not there."""
 
-    def __init__(self, server: OfflineServer, namespace: str) -> None:
-        """`namespace` is that of objects which do not name one."""
+    def __init__(self, server: OfflineServer, namespace: str, *, default_account: Json | None = None) -> None:
+        """`namespace` is that of objects which do not name one; `default_account` what its service account has set."""
         self._call = server.admin
         self._namespace = namespace
+        self._account = default_account or {}
         self.paths = KindPaths()
         self.problems: dict[Manifest, list[Finding]] = {}
         self.with_quota: set[str] = set()
+        self.refused_namespaces: dict[str, str] = {}
+        """Why those that objects name cannot be."""
 
-    async def set_up(self, manifests: Sequence[Manifest]) -> None:
-        """Write those that belong to the stage, and the namespaces that any of them needs."""
+    async def set_up(
+        self, given: Sequence[Manifest], manifests: Sequence[Manifest] = (), named: Sequence[Manifest] = ()
+    ) -> None:
+        """Write all that is given, of the manifests what others are judged by, and the namespaces that any of them
+        needs, also of those that are only `named`.
+        """
         await self.paths.discover(self._call)
-        parameters = _parameter_kinds(manifests)
-        staged = [(_place(manifest, parameters), manifest) for manifest in manifests]
-        made = False
-        for place, manifest in sorted(((p, m) for p, m in staged if p is not None), key=lambda pair: pair[0]):
-            if place > _PLACE[_NAMESPACE] and not made:
-                await self._make_namespaces(manifests)
-                made = True
-            self.problems[manifest] = await self._write(manifest)
-        if not made:
-            await self._make_namespaces(manifests)
-        await self._settle()
+        staged = in_order(given, manifests)
+        for is_early, manifest in staged:
+            if is_early:
+                self.problems[manifest] = await self._write(manifest)
+        await self._make_namespaces([*given, *manifests, *named])
+        for is_early, manifest in staged:
+            if not is_early:
+                self.problems[manifest] = await self._write(manifest)
+        await self.settle()
 
-    def place_of(self, manifest: Manifest) -> tuple[KindPath, str] | None:
-        """Return where the objects of its kind are, and the namespace that it goes to; None for an unknown kind."""
+    def place_of(self, manifest: Manifest, *, beside: str = "") -> tuple[KindPath, str] | None:
+        """Return where the objects of its kind are, and the namespace that it goes to; None for an unknown kind.
+
+        One that names no namespace goes `beside` others, if that says where they are.
+        """
         path = self.paths.get(manifest.obj)
         if path is None:
             return None
-        return path, (manifest.namespace or self._namespace) if path.namespaced else ""
+        return path, (manifest.namespace or beside or self._namespace) if path.namespaced else ""
 
     async def _write(self, manifest: Manifest) -> list[Finding]:
         place = self.place_of(manifest)
         if place is None:
             return [unknown_kind(manifest, self.paths)]
         path, namespace = place
-        if manifest.group_kind == _DEFINITION:
+        if manifest.group_kind == DEFINITION:
             return await self._define(manifest, path)
         answer = await self.create(manifest.obj, path, namespace)
-        if answer.is_well and manifest.group_kind == _QUOTA:
+        if answer.is_well and manifest.group_kind == QUOTA:
             await self._begin_counting(answer.body, path, namespace)
         return list(problems_of(manifest, answer))
 
@@ -119,7 +109,10 @@ class Stage:
         version = next((version for version in definition["spec"]["versions"] if version["served"]), None)
         if version is None:
             return []
-        obj = {"apiVersion": f"{definition['spec']['group']}/{version['name']}", "kind": definition["spec"]["names"]["kind"]}
+        obj = {
+            "apiVersion": f"{definition['spec']['group']}/{version['name']}",
+            "kind": definition["spec"]["names"]["kind"],
+        }
         path = self.paths.get(obj)
         assert path is not None
         deadline = asyncio.get_running_loop().time() + _PATIENCE
@@ -143,15 +136,18 @@ class Stage:
     async def _make_namespaces(self, manifests: Iterable[Manifest]) -> None:
         """Make those that are named and not there, each with the service account that a controller would give it."""
         named = {place[1] for manifest in manifests if (place := self.place_of(manifest)) and place[1]}
-        own = {manifest.name for manifest in manifests if manifest.group_kind == _NAMESPACE}
+        own = {manifest.name for manifest in manifests if manifest.group_kind == NAMESPACE}
         for name in sorted({self._namespace, *named, *own}):
-            await self._make("/api/v1/namespaces", name)
-            await self._make(f"/api/v1/namespaces/{name}/serviceaccounts", "default")
+            answer = await self._make("/api/v1/namespaces", {"metadata": {"name": name}})
+            if not answer.is_well and not answer.is_there_already and name not in own:
+                self.refused_namespaces[name] = answer.body.get("message", "")
+            account = {"metadata": {"name": "default"}, **self._account}
+            await self._make(f"/api/v1/namespaces/{quote(name)}/serviceaccounts", account)
 
-    async def _make(self, collection: str, name: str) -> None:
-        await self._call("POST", collection, "", as_json({"metadata": {"name": name}}))
+    async def _make(self, collection: str, obj: Json) -> CallAnswer:
+        return await self._call("POST", collection, "", as_json(obj))
 
-    async def _settle(self) -> None:
+    async def settle(self) -> None:
         """A list is answered when the watch cache has all that was written; who follows it runs in the next turns."""
         for path in _FOLLOWED:
             await self._call("GET", path, "limit=1")
@@ -164,19 +160,3 @@ def unknown_kind(manifest: Manifest, paths: KindPaths) -> Finding:
     versions = paths.versions_of(manifest.kind)
     hint = f"it is served as {', '.join(versions)}" if versions else "name its CustomResourceDefinition with --crds"
     return manifest.finding(Severity.ERROR, message, path="kind", hint=hint)
-
-
-def _place(manifest: Manifest, parameters: set[tuple[str, str]]) -> int | None:
-    found = _PLACE.get(manifest.group_kind)
-    return _PARAMETERS if found is None and _full_kind(manifest.obj) in parameters else found
-
-
-def _full_kind(obj: Json) -> tuple[str, str]:
-    return str(obj.get("apiVersion")), str(obj.get("kind"))
-
-
-def _parameter_kinds(manifests: Iterable[Manifest]) -> set[tuple[str, str]]:
-    """Return the kinds of objects by which policies go."""
-    specs: list[Any] = [manifest.obj.get("spec") for manifest in manifests if manifest.kind.endswith("AdmissionPolicy")]
-    kinds = (spec.get("paramKind") for spec in specs if isinstance(spec, dict))
-    return {_full_kind(kind) for kind in kinds if isinstance(kind, dict)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from pilothouse.apiserver.authn.user import User
+from pilothouse.cli.offline.documents import NothingToRead
 from pilothouse.cli.offline.findings import Checked, CheckReport, Finding, Severity
 from pilothouse.cli.offline.manifests import Manifest, as_json, read_manifests
 from pilothouse.cli.offline.problems import problems_of
@@ -30,6 +31,8 @@ class WhatToValidate:
 async def validate(asked: WhatToValidate) -> CheckReport:
     """Return what a server would say. Raises NothingToRead."""
     read = list(read_manifests(asked.paths))
+    if not read:
+        raise NothingToRead(f"{', '.join(asked.paths)}: no manifests")
     given = list(read_manifests(asked.given))
     async with offline_server() as server:
         checks = _Validation(server, asked)
@@ -47,18 +50,18 @@ class _Validation:
         self._known: dict[str, bool] = {}
 
     async def run(self, given: Sequence[Manifest | Checked], read: Sequence[Manifest | Checked]) -> list[Checked]:
-        manifests = [one for one in (*given, *read) if isinstance(one, Manifest)]
-        await self._stage.set_up(manifests)
-        self._has_policies = any(one.group_kind[0] == _ADMISSION_REGISTRATION for one in manifests)
-        checked = [one for one in self._of_given(given) if one.findings]
-        for one in read:
-            checked.append(await self._check(one) if isinstance(one, Manifest) else one)
-        return checked
+        taken, manifests = _objects(given), _objects(read)
+        await self._stage.set_up(taken, manifests)
+        self._has_policies = any(one.group_kind[0] == _ADMISSION_REGISTRATION for one in (*taken, *manifests))
+        checked = [await self._check(one) if isinstance(one, Manifest) else one for one in read]
+        return [*(one for one in self._of_given(given) if one.findings), *checked]
 
     def _of_given(self, given: Iterable[Manifest | Checked]) -> Iterable[Checked]:
         for one in given:
-            found = self._stage.problems.get(one, []) if isinstance(one, Manifest) else one.findings
-            yield Checked(one.file, one.line(), one.subject, tuple(found)) if isinstance(one, Manifest) else one
+            if isinstance(one, Manifest):
+                yield Checked(one.file, one.line(), one.subject, tuple(self._stage.problems.get(one, ())))
+            else:
+                yield one
 
     async def _check(self, manifest: Manifest) -> Checked:
         found = [*self._of_its_own(manifest), *self._stage.problems.get(manifest, ())]
@@ -84,6 +87,8 @@ class _Validation:
         if place is None:
             return [unknown_kind(manifest, self._stage.paths)]
         path, namespace = place
+        if message := self._stage.refused_namespaces.get(namespace):
+            return [manifest.finding(Severity.ERROR, message, path="metadata.namespace")]
         if manifest in self._stage.problems and not (self._has_policies or self._has_user):
             return []
         dry = "" if self._adds_up(manifest, namespace) else "&dryRun=All"
@@ -104,3 +109,7 @@ class _Validation:
             if not self._known[needed.path]:
                 found.append(needed.missing(manifest))
         return found
+
+
+def _objects(read: Iterable[Manifest | Checked]) -> list[Manifest]:
+    return [one for one in read if isinstance(one, Manifest)]

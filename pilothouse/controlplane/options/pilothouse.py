@@ -36,6 +36,9 @@ class PilothouseOptions:
         "1",
         "How many processes serve the API, on as many cores; 'auto' for one a core. The store gets another.",
     )
+    console: bool = flag(
+        "console", BOOL, False, "Whether to serve the console beside the API, on a free port of 127.0.0.1."
+    )
 
     recent_requests: int = flag(
         "recent-requests", INT, 0, "How many of the last requests are kept in memory and shown at /debug/requests."

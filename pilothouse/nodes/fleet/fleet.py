@@ -23,8 +23,10 @@ from pilothouse.nodes.config import SimulationConfig
 from pilothouse.nodes.fleet.addresses import NoMoreAddresses
 from pilothouse.nodes.fleet.leases import Leases
 from pilothouse.nodes.fleet.node_addresses import NodeAddresses
+from pilothouse.nodes.fleet.node_happenings import told_of
 from pilothouse.nodes.fleet.node_object import is_simulated, node_name
 from pilothouse.nodes.fleet.upkeep import Upkeep
+from pilothouse.nodes.running.events import NodeEvents
 from pilothouse.nodes.stages.stages import Stages
 
 logger = logging.getLogger(__name__)
@@ -40,9 +42,14 @@ class Fleet:
     """`nodes` are the simulated ones; whoever adds to `on_change` hears the names of those that come, change or go."""
 
     def __init__(
-        self, context: ControllerContext, config: SimulationConfig, behaviors: Behaviors, stages: Stages
+        self,
+        context: ControllerContext,
+        config: SimulationConfig,
+        behaviors: Behaviors,
+        stages: Stages,
+        events: NodeEvents,
     ) -> None:
-        self._config, self._behaviors, self._stages = config, behaviors, stages
+        self._config, self._behaviors, self._stages, self._events = config, behaviors, stages, events
         self._clock, self._client = context.clock, context.client
         self._informer = context.informer(NODES)
         self._addresses = NodeAddresses(config)
@@ -159,7 +166,9 @@ class Fleet:
         if self._stages.drive(NODE):
             node = await self._follow_stages(name, node)
         else:
-            node = await self._upkeep.report(node, heartbeat=heartbeat)
+            before, node = node, await self._upkeep.report(node, heartbeat=heartbeat)
+            for happening in told_of(before, node):
+                self._events.tell({**node, "kind": "Node", "apiVersion": "v1"}, name, happening)
         if name in self.nodes:
             self._keep(node)
 

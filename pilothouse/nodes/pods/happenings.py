@@ -44,6 +44,11 @@ def pull_failed(container: Container, error: str) -> Iterator[Happening]:
     yield Happening(WARNING, "Failed", "Error: ErrImagePull", at)
 
 
+def image_has_no_name(container: Container, problem: str) -> Iterator[Happening]:
+    yield Happening(WARNING, "InspectFailed", problem, container.field_path)
+    yield Happening(WARNING, "Failed", "Error: InvalidImageName", container.field_path)
+
+
 def pull_backs_off(container: Container) -> Iterator[Happening]:
     at = container.field_path
     yield Happening(NORMAL, "BackOff", f'Back-off pulling image "{container.image}"', at)
@@ -84,6 +89,10 @@ def probe_failed(container: Container, probe: str) -> Iterator[Happening]:
 
 def deadline_exceeded(message: str) -> Iterator[Happening]:
     yield Happening(NORMAL, "DeadlineExceeded", message)
+
+
+def refused(reason: str, message: str) -> Iterator[Happening]:
+    yield Happening(WARNING, reason, message)
 
 
 def mount_failed(message: str) -> Iterator[Happening]:

@@ -81,6 +81,9 @@ class _Turn:
             return
         if metadata(self._pod).get("deletionTimestamp"):
             self._kill = Kill(self._now)
+        elif (refusal := self._world.refusal) is not None:
+            self._kill = Kill(self._now, refusal.reason, f"Pod was rejected: {refusal.message}")
+            self._moment.tell(told.refused(refusal.reason, refusal.message))
         elif (limit := (self._pod.get("spec") or {}).get("activeDeadlineSeconds")) is not None:
             at = self._state.start_time + limit
             if self._moment.has_come(at):

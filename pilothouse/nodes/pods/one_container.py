@@ -11,11 +11,13 @@ from pilothouse.nodes.pods import happenings as told
 from pilothouse.nodes.pods.containers import INIT, Container, restarts_after
 from pilothouse.nodes.pods.ends import crash_back_off, next_end, ready_at, reason_of, started_at
 from pilothouse.nodes.pods.happenings import Happening
+from pilothouse.nodes.pods.images import problem_with
 from pilothouse.nodes.pods.state import (
     CRASH_LOOP_BACK_OFF,
     CREATE_CONTAINER_CONFIG_ERROR,
     ERR_IMAGE_PULL,
     IMAGE_PULL_BACK_OFF,
+    INVALID_IMAGE_NAME,
     RUNNING,
     TERMINATED,
     WAITING,
@@ -82,6 +84,8 @@ def _wait(moment: Moment, container: Container, state: ContainerState) -> Contai
     if state.reason == IMAGE_PULL_BACK_OFF:
         wait = world.config.scaled(min(10.0 * 2 ** min(state.pulls - 1, 10), 300.0))
         return _create(moment, container, state) if moment.has_come(state.since + wait) else state
+    if state.reason == INVALID_IMAGE_NAME:
+        return state if problem_with(container.image) else _create(moment, container, state)
     if state.reason == CREATE_CONTAINER_CONFIG_ERROR:
         return state if _is_blocked(moment, container) else _create(moment, container, state)
     start_after = world.behavior(container.name).start_after
@@ -90,6 +94,9 @@ def _wait(moment: Moment, container: Container, state: ContainerState) -> Contai
 
 
 def _create(moment: Moment, container: Container, state: ContainerState) -> ContainerState:
+    if problem := problem_with(container.image):
+        moment.tell(told.image_has_no_name(container, problem))
+        return replace(state, reason=INVALID_IMAGE_NAME, message=problem, since=moment.now)
     error = moment.world.behavior(container.name).image_pull_error
     if error:
         moment.tell(told.pull_failed(container, error))

@@ -11,7 +11,7 @@ WAITING, RUNNING, TERMINATED = "waiting", "running", "terminated"
 
 CONTAINER_CREATING, POD_INITIALIZING = "ContainerCreating", "PodInitializing"
 ERR_IMAGE_PULL, IMAGE_PULL_BACK_OFF = "ErrImagePull", "ImagePullBackOff"
-ERR_IMAGE_NEVER_PULL = "ErrImageNeverPull"
+ERR_IMAGE_NEVER_PULL, INVALID_IMAGE_NAME = "ErrImageNeverPull", "InvalidImageName"
 CRASH_LOOP_BACK_OFF = "CrashLoopBackOff"
 CREATE_CONTAINER_CONFIG_ERROR = "CreateContainerConfigError"
 

@@ -26,6 +26,14 @@ class Obstacle:
 
 
 @dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a node does not take a pod that was bound to it."""
+
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class World:
     config: SimulationConfig
     behavior: BehaviorOf
@@ -34,6 +42,7 @@ class World:
     obstacle: Obstacle | None = None
     allocatable: Mapping[str, str] = field(default_factory=dict)
     """What the node has for pods."""
+    refusal: Refusal | None = None
 
     @property
     def delay(self) -> float:

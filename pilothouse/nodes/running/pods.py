@@ -21,6 +21,7 @@ from pilothouse.nodes.pods.phase import ENDED
 from pilothouse.nodes.pods.restore import restore
 from pilothouse.nodes.running.agenda import Agenda
 from pilothouse.nodes.running.events import NodeEvents
+from pilothouse.nodes.running.host_ports import HostPorts
 from pilothouse.nodes.running.pod_addresses import PodAddresses
 from pilothouse.nodes.running.record import Record
 from pilothouse.nodes.running.steps import POD, Steps
@@ -48,7 +49,7 @@ class Pods:
         self._clock, self._writers = context.clock, config.writers
         self._informer = context.informer(PODS)
         self._agenda = Agenda(context.clock)
-        self._addresses = PodAddresses()
+        self._addresses, self._ports = PodAddresses(), HostPorts()
         self._steps = Steps(context, config, behaviors, stages, events, self._addresses)
         self._records, self._on = {}, {}
 
@@ -101,6 +102,7 @@ class Pods:
         if record.state.phase in ENDED and not record.must_be_removed and not self._stages.drive(POD):
             return
         record.is_cleared = record.state.has_sandbox
+        record.refusal = self._ports.take(node, key, pod, runs=record.state.has_sandbox)
         cidr = cidr_of(self._fleet.nodes[node])
         record.address = self._addresses.mark(cidr, pod) if cidr else ""
         self._records[key] = record
@@ -116,6 +118,7 @@ class Pods:
             self._agenda.forget(key)
             self._stages.forget(POD, key)
             self._on[record.node].discard(key)
+            self._ports.give_back(record.node, key)
             self._addresses.give_back(cidr_of(self._fleet.nodes.get(record.node)), record.address)
 
     def _node_changed(self, name: str) -> None:

@@ -7,7 +7,7 @@ from dataclasses import field
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, metadata, resource_version_of
 from pilothouse.nodes.pods.state import PodState
-from pilothouse.nodes.pods.world import Obstacle
+from pilothouse.nodes.pods.world import Obstacle, Refusal
 
 
 @dataclass(slots=True)
@@ -21,6 +21,7 @@ class Record:
     is_cleared: bool = False
     """Whether all is there that the pod can not start without."""
     obstacle: Obstacle | None = None
+    refusal: Refusal | None = None
     tries: int = 0
     """How often it was looked whether all is there."""
     follows_stages: bool = False

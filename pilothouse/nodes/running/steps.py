@@ -10,7 +10,7 @@ from pilothouse.client.rest.resource import ResourceClient
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.resources import PODS
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.objects import Json, name_of, namespace_of, resource_version_of, uid_of
+from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of, resource_version_of, uid_of
 from pilothouse.nodes.behavior.behaviors import Behaviors
 from pilothouse.nodes.config import SimulationConfig
 from pilothouse.nodes.fleet.node_object import address_of, cidr_of
@@ -86,7 +86,7 @@ class Steps:
 
     async def _clear(self, record: Record) -> float | None:
         """See whether all is there that the pod can not start without. Return when to look again, if it is not."""
-        if record.is_cleared or record.is_deleting:
+        if record.is_cleared or record.is_deleting or record.refusal is not None:
             return None
         if not record.tries and (problem := self._behaviors.problem_with(record.pod)):
             self._tell(record, behavior_refused(problem))
@@ -106,7 +106,7 @@ class Steps:
     def _world(self, record: Record, node: Json) -> World:
         allocatable = (node.get("status") or {}).get("allocatable") or {}
         behavior = partial(self._behaviors.of_container, record.pod)
-        return World(self._config, behavior, uid_of(record.pod), record.obstacle, allocatable)
+        return World(self._config, behavior, uid_of(record.pod), record.obstacle, allocatable, record.refusal)
 
     async def _write(self, record: Record, node: Json) -> None:
         """A whole status is written, not a patch: nobody else writes it at the same time, and it costs less."""
@@ -114,6 +114,7 @@ class Steps:
         status = new_status(pod, record.state, self._addresses_of(record, node), self._clock.wall())
         if status is not None:
             answer = await self._pods_beside(pod).update_status({**pod, "status": status})
+            metadata(answer).pop("managedFields", None)  # a status cannot change them, so they need not be sent again
             record.written = resource_version_of(answer)
             record.take(answer)
 

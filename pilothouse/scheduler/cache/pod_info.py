@@ -7,6 +7,7 @@ from functools import cached_property
 
 from pilothouse.client.cache.keys import meta_namespace_key
 from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, namespace_of, uid_of
+from pilothouse.machinery.scheduling.host_ports import HostPort, host_ports
 from pilothouse.scheduler.cache.affinity_terms import PodAffinity, pod_affinity
 from pilothouse.scheduler.cache.requests import FOR_CONTAINERS_WITHOUT, Amounts, pod_requests
 
@@ -65,9 +66,9 @@ class PodInfo:
         return pod_affinity(self.pod)
 
     @cached_property
-    def host_ports(self) -> frozenset[tuple[str, str, int]]:
+    def host_ports(self) -> frozenset[HostPort]:
         """Protocol, address and number of each port of the node that the pod takes."""
-        return frozenset(_host_ports(self.spec))
+        return frozenset(host_ports(self.spec))
 
     @cached_property
     def claim_keys(self) -> tuple[str, ...]:
@@ -101,11 +102,3 @@ class PodInfo:
         placed.spec = {**self.spec, "nodeName": node_name}
         placed.pod = {**self.pod, "spec": placed.spec}
         return placed
-
-
-def _host_ports(spec: Json) -> Iterator[tuple[str, str, int]]:
-    sidecars = (each for each in spec.get("initContainers") or () if each.get("restartPolicy") == "Always")
-    for container in (*(spec.get("containers") or ()), *sidecars):
-        for port in container.get("ports") or ():
-            if number := port.get("hostPort"):
-                yield port.get("protocol") or "TCP", port.get("hostIP") or "0.0.0.0", number

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.scheduling.host_ports import is_taken
 from pilothouse.scheduler.cache.node_info import NodeInfo
 from pilothouse.scheduler.cache.pod_info import PodInfo
 from pilothouse.scheduler.cluster_events import Action, EventHint, Subject
 from pilothouse.scheduler.diagnosis import Rejection
 from pilothouse.scheduler.plugins.handle import Handle
 from pilothouse.scheduler.plugins.interface import Plugin, PreFiltered
-
-_EVERY_ADDRESS = "0.0.0.0"
 
 
 class NodePorts(Plugin):
@@ -33,16 +30,11 @@ class NodePorts(Plugin):
 
         def check(node: NodeInfo) -> Rejection | None:
             for protocol, address, number in wanted:
-                taken = node.ports.get((protocol, number))
-                if taken and _conflicts(address, taken):
+                if is_taken(address, node.ports.get((protocol, number)) or ()):
                     return rejection
             return None
 
         return check
-
-
-def _conflicts(address: str, taken: Iterable[str]) -> bool:
-    return address == _EVERY_ADDRESS or any(each in (address, _EVERY_ADDRESS) for each in taken)
 
 
 def _frees_a_port(pod: PodInfo, old: Json | None, new: Json | None) -> bool:

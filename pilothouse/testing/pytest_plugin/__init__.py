@@ -4,9 +4,9 @@ def test_a_namespace_is_active(kube_client):
     created = kube_client.resource("v1", "namespaces").create({"metadata": {"name": "mine"}})
     assert created["status"]["phase"] == "Active"
 
-`pilothouse_server` is one server for each process that runs tests, `pilothouse` is the server of one test, put back to its
-template before the test begins, `kubeconfig` its path, `kube_client` a client of it, `pilothouse_webhooks` where its
-webhook configurations point to. Nothing but pytest is imported before a test uses one of them.
+`pilothouse_server` is one server for each process that runs tests, `pilothouse` is the server of one test, put back to
+its template before the test begins, `kubeconfig` its path, `kube_client` a client of it, `pilothouse_webhooks` where
+its webhook configurations point to. Nothing but pytest is imported before a test uses one of them.
 """
 
 from __future__ import annotations
@@ -99,7 +99,9 @@ def kube_client(request: pytest.FixtureRequest, _pilothouse_test: OneTest) -> Bl
 def pilothouse_webhooks(_pilothouse_test: OneTest) -> WebhookPlace:
     """Where webhooks are to be served, and with which certificate."""
     if _pilothouse_test.webhooks is None:
-        pytest.fail('no webhooks: @pytest.mark.pilothouse(webhooks=("127.0.0.1", 0)) says where they are', pytrace=False)
+        pytest.fail(
+            'no webhooks: @pytest.mark.pilothouse(webhooks=("127.0.0.1", 0)) says where they are', pytrace=False
+        )
     return _pilothouse_test.webhooks
 
 

@@ -21,7 +21,7 @@ from pilothouse.testing.pytest_plugin.installing import install, remove
 from pilothouse.testing.pytest_plugin.manifests import BadManifest, Manifest, read_manifests
 from pilothouse.testing.pytest_plugin.settings import Settings
 from pilothouse.testing.pytest_plugin.story import story_of
-from pilothouse.testing.pytest_plugin.template import take_template
+from pilothouse.testing.pytest_plugin.template import put_back, take_template
 from pilothouse.testing.pytest_plugin.webhooks import WebhookPlace, webhook_place
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Cluster:
         """Put the server back to its template. What the test opens is closed at the end of the block."""
         with ExitStack() as opened:
             if self.template is not None:
-                self.api.restore(self.template)
+                put_back(self.api, self.template)
             api = replace(self.api, opened=opened)
             yield OneTest(api, self.webhooks, self.template, datetime.now(UTC))
 
@@ -94,7 +94,7 @@ class Clusters:
 
     def _started(self, settings: Settings) -> Cluster:
         with ExitStack() as running:
-            flags: dict[str, Any] = {"recent_requests": _SHOWN_REQUESTS, **settings.server_flags}
+            flags: dict[str, Any] = {"recent_requests": _SHOWN_REQUESTS, "testing": True, **settings.server_flags}
             api = running.enter_context(Server(**flags))
             webhooks = _webhooks(settings, api.home.scratch)
             with replace(api, opened=ExitStack()).client() as client:

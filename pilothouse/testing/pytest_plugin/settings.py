@@ -138,8 +138,7 @@ def _controllers(given: Any) -> tuple[str, ...]:
 def _source(option: str, given: Any, folders: tuple[Path, ...]) -> Source:
     if isinstance(given, Mapping):
         return given
-    for folder in folders:
-        if (path := folder / given).exists():
-            return path
-    looked = " nor ".join(str(folder / given) for folder in dict.fromkeys(folders))
-    raise FileNotFoundError(f"{option}: there is no {looked}")
+    places = [folder / str(given) for folder in dict.fromkeys(folders)]
+    if found := next((place for place in places if place.exists()), None):
+        return found
+    raise FileNotFoundError(f"{option}: there is no {' nor '.join(map(str, places))}")

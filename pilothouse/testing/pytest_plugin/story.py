@@ -5,13 +5,14 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import orjson
 import yaml
 
 from pilothouse.machinery.objects import Json
+from pilothouse.testing.pytest_plugin.template import end_faults
 
 if TYPE_CHECKING:
     from pilothouse.apiserver.storage.interface import Entry
@@ -31,9 +32,11 @@ def story_of(api: BlockingAPI, before: StoredSnapshot, began: datetime) -> list[
 
     One that has nothing in it is left out.
     """
+    ended = datetime.now(UTC)
+    end_faults(api)
     now = api.snapshot()
     changed = [key for key in sorted({*before.entries, *now.entries}) if _differs(before.entries, now.entries, key)]
-    requests = [each for each in _requests(api) if datetime.fromisoformat(each["time"]) >= began]
+    requests = [each for each in _requests(api) if began <= datetime.fromisoformat(each["time"]) < ended]
     sections = {
         "objects that changed": _diffs(before.entries, now.entries, changed),
         "events": _events(now.entries[key] for key in changed if _EVENTS in key and key in now.entries),

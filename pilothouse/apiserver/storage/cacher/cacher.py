@@ -201,8 +201,13 @@ class Cacher:
         return self._state.get(key)
 
     async def _list_at(self, selection: ListSelection, revision: Revision) -> CachedPage:
-        """The window says what changed since, so the past is the present with those changes undone."""
+        """The window says what changed since, so the past is the present with those changes undone.
+
+        It may reach back further than the store does: a revision that is forgotten there is forgotten here, too, so
+        that what a client is told depends on the age of its token and not on how busy its kind is.
+        """
         await self._require(revision)
+        await self._direct.require_kept(selection.prefix, revision)
         await self._state.prepare(selection)
         if revision < self._window.floor:
             return await self._direct.list(selection, at=revision)

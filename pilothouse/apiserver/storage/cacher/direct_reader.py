@@ -10,6 +10,7 @@ from pilothouse.apiserver.storage.interface import Page, Revision, Store
 from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
 
 _PAGE = 10_000
+_NO_KEY_HAS = "\x7f"
 
 
 class DirectReader:
@@ -44,6 +45,10 @@ class DirectReader:
                 after, at = page.entries[-1].key, page.revision
         finally:
             self._metrics.listed_from_storage(fetched=fetched, evaluated=evaluated, returned=len(chosen))
+
+    async def require_kept(self, prefix: str, revision: Revision) -> None:
+        """Raises Compacted, Unavailable. Costs the store a read of nothing."""
+        await self._store.list(f"{prefix}{_NO_KEY_HAS}", at=revision, limit=1)
 
     async def _page(self, selection: ListSelection, *, after: str, at: Revision | None) -> Page:
         single = not selection.prefix.endswith("/")

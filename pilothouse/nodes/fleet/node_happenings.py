@@ -1,0 +1,21 @@
+"""What a kubelet would tell as events about its node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pilothouse.client.events.event import NORMAL
+from pilothouse.machinery.objects import Json, name_of
+from pilothouse.nodes.pods.happenings import Happening
+
+_OF_KUBELETS = "Kubelet"
+
+
+def told_of(before: Json, after: Json) -> Iterator[Happening]:
+    """Yield an event for each condition of a kubelet that has changed; a node that says its first is no news."""
+    said = {each["type"]: each["status"] for each in (before.get("status") or {}).get("conditions") or ()}
+    for condition in (after.get("status") or {}).get("conditions") or ():
+        reason = condition.get("reason") or ""
+        if said.get(condition["type"], condition["status"]) != condition["status"] and reason.startswith(_OF_KUBELETS):
+            shown = f"Node{reason.removeprefix(_OF_KUBELETS)}"
+            yield Happening(NORMAL, shown, f"Node {name_of(after)} status is now: {shown}")
