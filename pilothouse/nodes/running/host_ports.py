@@ -29,7 +29,8 @@ class HostPorts:
 
     def give_back(self, node: str, key: str) -> None:
         """Whatever the pod has."""
-        if (taken := self._of.get(node)) is not None and taken.pop(key, None) and not taken:
+        taken = self._of.get(node, {})
+        if taken.pop(key, None) is not None and not taken:
             del self._of[node]
 
     def _is_taken(self, node: str, wanted: HostPort) -> bool:
