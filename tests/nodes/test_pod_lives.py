@@ -289,6 +289,7 @@ def test_simple_commands_end_as_they_would(command: list[str], code: int) -> Non
         ("prepare && sleep infinity", None),
         ("prepare --now | tee log && sleep 60; finish", 60),
         ("while true; do test -e done && break; done", 0),
+        ("if test -e done\nthen\nexit 0\nelse\nsleep 60\nfi", 0),
     ],
 )
 def test_scripts_take_as_long_as_they_say(script: str, seconds: float | None) -> None:

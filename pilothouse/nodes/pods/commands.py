@@ -20,6 +20,7 @@ _SHELLS = {"sh", "bash", "ash", "dash"}
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _SEPARATORS = re.compile(r"\s*(?:;|&&|\n)\s*")
 _ENDLESS = re.compile(r"(?:^|[;&\n]\s*)while\s+(?:true|:|\[ 1 \])\s*[;\n]\s*do\b")
+_BRANCHES = re.compile(r"\b(?:if|case|for|while|until)\b|\|\|")
 _LEAVES = re.compile(r"\b(?:break|exit|return|kill)\b")
 
 
@@ -38,7 +39,7 @@ def known_end(spec: Json) -> End | None:
 
 
 def shortest_run(spec: Json) -> float:
-    """Return for how many seconds a script sleeps of which nothing else is known."""
+    """Return for how many seconds a script sleeps of which nothing else is known but that it has no branches."""
     words = [*(spec.get("command") or ()), *(spec.get("args") or ())]
     return _sleeps("\0".join(words))
 
@@ -52,7 +53,10 @@ def _end_of(joined: str) -> End | None:
 
 @bounded_cache(entries=512, key_bytes=512)
 def _sleeps(joined: str) -> float:
-    parts = _SEPARATORS.split(_script(joined.split("\0")) or "")
+    script = _script(joined.split("\0")) or ""
+    if _BRANCHES.search(script):
+        return 0.0
+    parts = _SEPARATORS.split(script)
     ends = (_sleep(part.removeprefix("sleep").strip()) for part in parts if part.startswith("sleep "))
     return sum(end.after for end in ends if end is not None)
 
