@@ -29,8 +29,11 @@ class HostPorts:
 
     def give_back(self, node: str, key: str) -> None:
         """Whatever the pod has."""
-        if (taken := self._of.get(node)) is not None and taken.pop(key, None) and not taken:
-            del self._of[node]
+        taken = self._of.get(node, {})
+        if key in taken:
+            del taken[key]
+        if not taken:
+            self._of.pop(node, None)
 
     def _is_taken(self, node: str, wanted: HostPort) -> bool:
         protocol, address, number = wanted
