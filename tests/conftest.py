@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from kubectl import MISSING
+from node_packages import NO_NODE, NO_REGISTRY
 
 if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
     # Tests start hundreds of servers: to compile all modules for each of them takes longer than most tests do.
@@ -17,6 +18,8 @@ if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
 
 ALLOWED_SKIPS = {
     MISSING: "kubectl cannot be installed by pip",
+    NO_NODE: "node cannot be installed by pip",
+    NO_REGISTRY: "a machine's network is its own",
     "this store may leave a request for progress unanswered": "the etcd that PyPI has is 3.5.1",
     "this user may not mount file systems": "a full disk is a small file system of its own",
     "this machine has no IPv6": "a machine's network is its own",

@@ -10,12 +10,24 @@ from pilothouse.apiserver.http import Filter, Handler, Request, Response
 from pilothouse.apiserver.server.config import GenericConfig
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.apiserver.server.server import GenericAPIServer
-from pilothouse.apiserver.storage.interface import Store
+from pilothouse.apiserver.storage.snapshots import Snapshots
+from pilothouse.bench.clock.clock import CHECK, ServerClock
+from pilothouse.bench.clock.definition import CLOCK
 from pilothouse.bench.connections import Connections
 from pilothouse.bench.definitions import GROUP, VERSION
 from pilothouse.bench.faults.definition import FAULT
 from pilothouse.bench.faults.faults import Faults
-from pilothouse.bench.served_kind import ServedKind
+from pilothouse.bench.recording.definition import RECORDING
+from pilothouse.bench.recording.recordings import Recordings
+from pilothouse.bench.scope import ServerScope
+from pilothouse.bench.served_kind import Owner, ServedKind
+from pilothouse.bench.settling.definition import SETTLED
+from pilothouse.bench.settling.rest import Rest
+from pilothouse.bench.settling.settled import SettledObjects
+from pilothouse.bench.snapshots.definition import SNAPSHOT
+from pilothouse.bench.snapshots.snapshots import SnapshotObjects
+from pilothouse.bench.traffic import Traffic
+from pilothouse.extensions.customresources.model import CustomResource
 from pilothouse.extensions.openapi.definitions import CustomDefinitions
 from pilothouse.machinery.names import GroupVersion
 
@@ -23,45 +35,77 @@ _GROUP_VERSION = GroupVersion(GROUP, VERSION)
 
 
 class Bench:
-    """Its objects live beside all others in the store, so that a snapshot that is restored leaves them alone."""
+    """Its objects live beside all others in the store, so that a snapshot that is restored leaves them alone.
 
-    def __init__(self, store: Store, *, key_prefix: str) -> None:
-        root = f"{key_prefix}-testing"
-        self._connections = Connections()
+    Is a TestBench of the filters.
+    """
+
+    def __init__(self, scope: ServerScope, snapshots: Snapshots, *, key_prefix: str) -> None:
+        store = snapshots.store
+        self._scope = scope
+        self._connections, self._traffic = Connections(), Traffic()
+        rest = Rest(self._traffic, scope.workers, store)
         self._faults = Faults(store, self._connections)
-        faults = ServedKind(FAULT, store, root=root, hear=self._faults.hear, status_of=self._faults.status_of)
-        self._faults.changed = faults.status_changed
-        self._kinds = [faults]
+        self._clock = ServerClock(scope.time, rest)
+        self._recordings = Recordings()
+        self._settled = SettledObjects(rest)
+        owners: list[tuple[CustomResource, Owner]] = [
+            (CLOCK, self._clock),
+            (FAULT, self._faults),
+            (RECORDING, self._recordings),
+            (SETTLED, self._settled),
+            (SNAPSHOT, SnapshotObjects(snapshots)),
+        ]
+        root = f"{key_prefix}-testing"
+        self._kinds = {each.plural: ServedKind(each, store, root=root, owner=owner) for each, owner in owners}
+
+    def around(self, handler: Handler) -> Handler:
+        return self._scope.around(handler)
 
     def filter(self, own: bool) -> Filter:
         """Return the filter of the bench; `own` says that it is for the calls that the server makes itself."""
 
         def wrap(handler: Handler) -> Handler:
+            async def misbehave(request: Request) -> Response:
+                return await self._faults.answer(request, handler, own=own)
+
             async def answer(request: Request) -> Response:
                 self._connections.used_by(request)
-                return await self._faults.answer(request, handler, own=own)
+                self._recordings.record(request, own=own)
+                if request.info.group == GROUP:
+                    await self._tell(request)
+                return await self._traffic.counted(request, misbehave)
 
             return answer
 
         return wrap
 
+    async def _tell(self, request: Request) -> None:
+        """What is read or changed of the bench is as it is now."""
+        kind = self._kinds.get(request.info.resource)
+        if kind is not None and request.info.verb != "watch":
+            await kind.flush()
+
     def install(self, generic: GenericConfig, delegate: GenericAPIServer) -> GenericAPIServer:
         """Return a server of the group in front of the delegate. `generic` has `definitions` of this bench."""
         server = generic.new_server("test-bench", delegate)
-        resources = [served for kind in self._kinds for served in kind.served]
+        resources = [served for kind in self._kinds.values() for served in kind.served]
         group = APIGroup(GROUP, [APIVersion(_GROUP_VERSION, resources)])
         install_api_group(server, group, generic.installer(AdmissionChain()))
         server.discovery.put(GroupDocuments.of(group))
         server.add_post_start_hook("start-test-bench", self._start)
-        for kind in self._kinds:
+        server.add_health_check(CHECK)
+        server.add_drained(self._settled.stop)
+        for kind in self._kinds.values():
             server.add_drained(kind.stop)
         return server
 
     @property
     def definitions(self) -> CustomDefinitions:
         """What OpenAPI says about the kinds."""
-        return CustomDefinitions(lambda: [kind.resource for kind in self._kinds], _GROUP_VERSION)
+        return CustomDefinitions(lambda: [kind.resource for kind in self._kinds.values()], _GROUP_VERSION)
 
     async def _start(self, context: HookContext) -> None:
-        for kind in self._kinds:
+        for kind in self._kinds.values():
             await kind.start()
+        await self._clock.ensure()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
 import orjson
@@ -11,8 +11,8 @@ from pilothouse.apiserver.storage.delegating import DelegatingStore
 from pilothouse.apiserver.storage.interface import Entry, Revision, Store
 from pilothouse.machinery.objects import Json
 
-Hear: TypeAlias = Callable[[str, Json | None], None]
-"""Told the name of an object, and the object; None when it is gone."""
+Hear: TypeAlias = Callable[[str, Json | None], Awaitable[None]]
+"""Told the name of an object, and the object; None when it is gone. The writer waits until it returns."""
 
 
 class HeardStore(DelegatingStore):
@@ -24,17 +24,17 @@ class HeardStore(DelegatingStore):
 
     async def create(self, key: str, value: bytes, *, ttl: int = 0) -> Entry:
         entry = await super().create(key, value, ttl=ttl)
-        self._hear(_name(key), orjson.loads(value))
+        await self._hear(_name(key), orjson.loads(value))
         return entry
 
     async def update(self, key: str, value: bytes, *, expected: Revision, ttl: int = 0) -> Entry:
         entry = await super().update(key, value, expected=expected, ttl=ttl)
-        self._hear(_name(key), orjson.loads(value))
+        await self._hear(_name(key), orjson.loads(value))
         return entry
 
     async def delete(self, key: str, *, expected: Revision) -> Entry:
         entry = await super().delete(key, expected=expected)
-        self._hear(_name(key), None)
+        await self._hear(_name(key), None)
         return entry
 
 

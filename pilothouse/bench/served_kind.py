@@ -3,33 +3,49 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import TypeAlias
+from typing import Final, Protocol
 
 from pilothouse.apiserver.endpoints.groups import ServedResource
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.storage.errors import KeyNotFound, RevisionConflict
 from pilothouse.apiserver.storage.interface import Store
-from pilothouse.bench.heard_store import Hear, HeardStore
+from pilothouse.bench.heard_store import HeardStore
 from pilothouse.extensions.customresources.model import CustomResource
 from pilothouse.extensions.customresources.version_endpoints import api_versions, open_registry
 from pilothouse.machinery.objects import Json, name_of
 
-StatusOf: TypeAlias = Callable[[str], Json | None]
-"""Return the status of the object with this name as it should be by now; None where there is none."""
+_WRITTEN_AFTER: Final = 0.05
+"""Seconds in which changes of a status gather, if nobody reads it before."""
+
+
+class Owner(Protocol):
+    """Who does what the objects of one kind say."""
+
+    kind: ServedKind
+    """Set when the kind is there: to be told of objects that have changed."""
+
+    async def hear(self, name: str, obj: Json | None) -> None:
+        """An object was written, or is gone. Whoever wrote it has an answer when this returns."""
+
+    def revised(self, name: str, obj: Json) -> Json | None:
+        """Return the object as it should be by now, most of all its status; None to leave it as it is."""
+
+    async def about_to_be_read(self) -> None:
+        """Somebody will read objects of the kind: what is to be told of them should be by then."""
 
 
 class ServedKind:
-    """`hear` is told of every object: of those that are there when it starts, then of each write before its answer."""
+    """The owner hears of every object: of those that are there when it starts, then of each write before its answer."""
 
-    def __init__(self, resource: CustomResource, store: Store, *, root: str, hear: Hear, status_of: StatusOf) -> None:
+    def __init__(self, resource: CustomResource, store: Store, *, root: str, owner: Owner) -> None:
         self.resource = resource
-        self.registry = open_registry(resource, HeardStore(store, hear), root=root)
+        self.registry = open_registry(resource, HeardStore(store, owner.hear), root=root)
         self.access = OwnAccess(self.registry)
-        self._hear = hear
-        self._status_of = status_of
+        self._owner = owner
         self._unwritten: dict[str, None] = {}
+        self._timer: asyncio.TimerHandle | None = None
         self._writing: asyncio.Task[None] | None = None
+        owner.kind = self
 
     @property
     def served(self) -> list[ServedResource]:
@@ -41,16 +57,33 @@ class ServedKind:
         await self.registry.start()
         await self.registry.wait_ready()
         for obj in await self.access.list():
-            self._hear(name_of(obj), obj)
+            await self._owner.hear(name_of(obj), obj)
 
     async def stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
         if self._writing is not None:
             self._writing.cancel()
         await self.registry.stop()
 
-    def status_changed(self, name: str) -> None:
-        """Have the status of the object written; what changes while that is done is written with it, or once more."""
+    def changed(self, name: str) -> None:
+        """Have the object revised soon, or before the next read."""
         self._unwritten[name] = None
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(_WRITTEN_AFTER, self._begin_to_write)
+
+    async def flush(self) -> None:
+        """Return when every object is as it should be."""
+        await self._owner.about_to_be_read()
+        while self._unwritten or (self._writing is not None and not self._writing.done()):
+            self._begin_to_write()
+            assert self._writing is not None
+            await asyncio.shield(self._writing)
+
+    def _begin_to_write(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         if self._writing is None or self._writing.done():
             self._writing = asyncio.create_task(self._write(), name=f"status of {self.resource.plural}")
 
@@ -67,9 +100,9 @@ class ServedKind:
 
     async def _write_one(self, name: str) -> None:
         current = await self.registry.newest("", name)
-        status = self._status_of(name)
-        if current is None or status is None:
+        if current is None:
             return
         obj = current.parse()
-        if obj.get("status") != status:
-            await self.registry.replace(current, obj | {"status": status})
+        revised = self._owner.revised(name, obj)
+        if revised is not None and revised != obj:
+            await self.registry.replace(current, revised)

@@ -11,8 +11,14 @@ COMMANDS = {
     "new": "Write an extension API server, step by step",
     "dev": "Run the extension API server of this project while it is written",
     "manifests": "Print what brings the server of this project into a cluster",
+    "validate": "Say what a server would say of manifests, without one",
+    "test": "Run cases against admission policies and the rules of custom resources",
     "docs": "Print the reference of this project's API",
+    "rbac": "Print the least roles that allow what a test has recorded",
+    "envtest": "Be the kube-apiserver and etcd of tests that start one",
     "doctor": "Find out why an aggregated API is not available",
+    "snapshot": "Keep a cluster's objects in a file or a folder, and use them",
+    "console": "Show a cluster in the browser",
     "version": "Print the version",
 }
 """Each is a module of this package with `main(arguments) -> exit code`."""

@@ -6,7 +6,7 @@ import gc
 import logging
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from pilothouse.controlplane.options.completion import CompletedOptions, InvalidOptions, complete
@@ -26,19 +26,20 @@ Usage:
 """
 
 
-def main(arguments: Sequence[str]) -> int:
+def main(arguments: Sequence[str], adjust: Callable[[Options], Options] = lambda options: options) -> int:
+    """Serve until a signal comes. `adjust` gets the options before what the command line left open is filled in."""
     if any(word in ("-h", "--help") for word in arguments):
         return _help()
     if "--version" in arguments:
         return _version()
     try:
-        options = _options(arguments)
+        options = _options(arguments, adjust)
     except (FlagError, InvalidOptions) as error:
         return _refuse(error)
     return _serve(options)
 
 
-def _options(arguments: Sequence[str]) -> CompletedOptions:
+def _options(arguments: Sequence[str], adjust: Callable[[Options], Options]) -> CompletedOptions:
     from pilothouse.apiserver import logs
 
     options = Options.parse(arguments)
@@ -46,7 +47,7 @@ def _options(arguments: Sequence[str]) -> CompletedOptions:
     if _log.isEnabledFor(logs.v(1)):
         for name, value in shown_flags(arguments):
             _log.log(logs.v(1), "FLAG: --%s=%s", name, quote(value))
-    return complete(options).validate()
+    return complete(adjust(options)).validate()
 
 
 def _serve(options: CompletedOptions) -> int:
@@ -56,13 +57,14 @@ def _serve(options: CompletedOptions) -> int:
     from pilothouse.machinery.release import GIT_VERSION
 
     _log.info("Version: %s", GIT_VERSION)
+    announce = _announce_with_console if options.pilothouse.console else _announce
     try:
         if options.pilothouse.worker_count > 1:
             from pilothouse.controlplane.workers.run import run_workers
 
-            run_workers(options, _announce)
+            run_workers(options, announce)
         else:
-            run(options, _announce)
+            run(options, announce)
     except StartFailed as error:
         return _refuse(error)
     return 0
@@ -83,6 +85,14 @@ def _announce(ready: Announcement) -> None:
         f"export KUBECONFIG={shlex.quote(ready.kubeconfig)}",
     ]
     print("\n".join(lines), flush=True)
+
+
+def _announce_with_console(ready: Announcement) -> None:
+    from pilothouse.client.config.kubeconfig import load_kubeconfig
+    from pilothouse.console.beside import start_beside
+
+    _announce(ready)
+    print(f"Console: {start_beside(load_kubeconfig(ready.kubeconfig))}", flush=True)
 
 
 def _refuse(error: Exception) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Coroutine, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -18,9 +19,11 @@ from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.connect import connect
 from pilothouse.client.rest.options import DeleteOptions, ListOptions, PatchType, WriteOptions
 from pilothouse.client.rest.resource import ALL, DELETE, WRITE, ResourceClient
+from pilothouse.client.rest.transport import Transport
 from pilothouse.client.rest.watch import WatchEvent
 from pilothouse.client.rest_mapper import RESTMapper, RESTMapping
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.names import GroupVersion
+from pilothouse.machinery.objects import Json, namespace_of
 
 T = TypeVar("T")
 
@@ -44,14 +47,23 @@ class BlockingClient:
         self._client: Client = self.run(_connected(config))
         self._mapper = RESTMapper(DiscoveryClient(self._client))
 
+    @property
+    def transport(self) -> Transport:
+        """What sends the requests, to be used in the background loop only."""
+        return self._client.transport
+
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Runs a coroutine of the async client in the background loop and waits for its result."""
-        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        future = self.submit(coroutine)
         try:
             return future.result()
         except BaseException:
             future.cancel()
             raise
+
+    def submit(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
+        """Starts a coroutine of the async client in the background loop; its result is to be waited for."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
 
     def iterate(self, iterator: AsyncIterator[T]) -> Iterator[T]:
         while True:
@@ -68,6 +80,13 @@ class BlockingClient:
         """Return a resource by any name the server knows: `find("deploy")`. Raises NoMatch."""
         mapping: RESTMapping = self.run(self._mapper.mapping_for(name))
         scope = namespace if mapping.namespaced else ""
+        return BlockingResource(self, self._client.for_resource(mapping.resource, namespace=scope))
+
+    def for_object(self, obj: Json) -> BlockingResource:
+        """Return the resource of the object's kind, in its namespace; `default` where it has none. Raises NoMatch."""
+        kind = GroupVersion.parse(obj["apiVersion"]).kind(obj["kind"])
+        mapping: RESTMapping = self.run(self._mapper.mapping(kind.group_kind, kind.version))
+        scope = (namespace_of(obj) or "default") if mapping.namespaced else ""
         return BlockingResource(self, self._client.for_resource(mapping.resource, namespace=scope))
 
     def get_json(self, path: str) -> Json:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Protocol
+
+from pilothouse.machinery import server_time
 
 
 class Timer(Protocol):
@@ -29,16 +30,16 @@ class Clock(Protocol):
 
 
 class RealClock:
-    """The machine's clocks and the running event loop's timers."""
+    """The machine's clocks and the running event loop's timers; within a server with --testing, those of the server."""
 
-    now = staticmethod(time.monotonic)
-    wall = staticmethod(time.time)
+    now = staticmethod(server_time.monotonic)
+    wall = staticmethod(server_time.wall)
 
     def call_later(self, seconds: float, callback: Callable[[], object]) -> Timer:
-        return asyncio.get_running_loop().call_later(seconds, callback)
+        return server_time.call_later(seconds, callback)
 
     async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
+        await server_time.sleep(seconds)
 
 
 REAL_CLOCK: Clock = RealClock()

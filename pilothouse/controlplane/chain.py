@@ -11,6 +11,7 @@ from pilothouse.aggregator.proxy.client_certificate import ProxyClientCertificat
 from pilothouse.aggregator.proxy.handler import ProxyConfig
 from pilothouse.aggregator.proxy.transports import Transports
 from pilothouse.aggregator.server import Aggregator, AggregatorConfig
+from pilothouse.apiserver.filters.recent_requests import PATH as RECENT_REQUESTS
 from pilothouse.apiserver.rest_client_metrics import REST_CLIENT_METRICS
 from pilothouse.apiserver.server.not_found import not_found
 from pilothouse.client.rest.metrics import count_requests_in
@@ -48,6 +49,9 @@ def create_server_chain(config: Config) -> Aggregator:
     )
     aggregator = Aggregator(aggregator_config, delegate=kube.generic)
     loopback.bind(aggregator.generic)
+    if config.chain.recent is not None:
+        aggregator.generic.mux.handle(RECENT_REQUESTS, config.chain.recent.answer, listed=False)
+    config.snapshots.bystanders = loopback.gate
     install_leader_election(kube.generic, config, loopback.client)
     install_moving_parts(aggregator.generic, config.options, loopback)
     return aggregator

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from pilothouse.apiserver.authn.request_header import STANDARD
 from pilothouse.apiserver.filters.chain import ChainConfig
 from pilothouse.apiserver.filters.priority_and_fairness import FlowControl
+from pilothouse.apiserver.filters.recent_requests import RecentRequests
 from pilothouse.apiserver.flowcontrol.controller import FlowController
 from pilothouse.apiserver.flowcontrol.metrics import FlowControlCollector
 from pilothouse.apiserver.metrics import REGISTRY
@@ -42,6 +43,7 @@ from pilothouse.machinery.dataclass import dataclass
 
 if TYPE_CHECKING:
     from pilothouse.bench.bench import Bench
+    from pilothouse.bench.scope import ServerScope
     from pilothouse.controlplane.audit import Audit
 
 
@@ -65,8 +67,11 @@ class Config:
     """The tasks that run beside the server until it stops, by name."""
 
 
-def new_config(options: CompletedOptions, store: Store, place: ServingPlace = ALONE) -> Config:
-    """Raises ValueError or OSError when a file that an option names makes no sense."""
+def new_config(
+    options: CompletedOptions, store: Store, place: ServingPlace = ALONE, scope: ServerScope | None = None
+) -> Config:
+    """`scope` is that of a server with --testing. Raises ValueError or OSError when a file that an option names makes
+    no sense."""
     features = options.features.gates
     features.publish()
     registries = Registries(
@@ -83,15 +88,14 @@ def new_config(options: CompletedOptions, store: Store, place: ServingPlace = AL
     authentication = set_up_authentication(options, accounts, registries, proxy)
     parts = _Parts(options, registries, authentication, authorization, accounts, address, proxy, place)
     generic, audit = _generic(parts), _audit(options)
-    bench = new_bench(options, generic)
-    chain = replace(
-        _chain(parts, generic), auditing=audit.auditing if audit else None, bench=bench.filter if bench else None
-    )
+    snapshots = _snapshots(registries)
+    bench = new_bench(scope, generic, snapshots)
+    chain = replace(_chain(parts, generic), auditing=audit.auditing if audit else None, bench=bench)
     kube = _kube(parts, generic)
     background = {**authentication.background, **authorization.background, **kube.admission.static.background}
     if audit:
         background["audit"] = audit.run
-    return Config(options, generic, kube, chain, proxy.client, _snapshots(registries), place, bench, background)
+    return Config(options, generic, kube, chain, proxy.client, snapshots, place, bench, background)
 
 
 def _snapshots(registries: Registries) -> Snapshots:
@@ -232,4 +236,5 @@ def _chain(parts: _Parts, generic: GenericConfig) -> ChainConfig:
         front_proxy=tuple({STANDARD, parts.front_proxy.headers}),
         flow_control=_flow_control(parts, generic),
         is_terminating=lambda: send_retry_after and generic.lifecycle.not_accepting_new_request.signaled,
+        recent=RecentRequests(kept) if (kept := parts.options.pilothouse.recent_requests) else None,
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
+import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
@@ -101,3 +102,15 @@ def _tighten(directory: Path, path: Path, found: os.stat_result, wrong: int) -> 
             "ours to change: use a directory of your own"
         ) from None
     log.warning("%s had mode %04o and was open to others: it has mode %04o now", path, before, after)
+
+
+_STORE = "store"
+
+
+def copy_data_dir(source: Path, target: Path) -> None:
+    """Make a data directory that has what another one has: certificates and keys as they are, the store as it is at one
+    moment. A server may have the other one open, and go on. Raises OSError, StorageError."""
+    from pilothouse.apiserver.storage.sqlite.directory import copy_directory
+
+    shutil.copytree(source, target, ignore=lambda folder, names: {_STORE, "lock"} if Path(folder) == source else set())
+    copy_directory(source / _STORE, target / _STORE)

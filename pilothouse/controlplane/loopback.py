@@ -10,9 +10,9 @@ import asyncio
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.filters.chain import ChainConfig, loopback_handler_chain
 from pilothouse.apiserver.http import Handler, Request, Response
-from pilothouse.apiserver.serving.asgi import AsgiApp
 from pilothouse.client.rest.client import Client
-from pilothouse.client.rest.connect import loopback
+from pilothouse.controlplane.handler_transport import HandlerTransport
+from pilothouse.controlplane.worker_gate import WorkerGate
 from pilothouse.machinery.release import GIT_VERSION
 
 
@@ -23,16 +23,20 @@ class Loopback:
         self._host = host
         self._bound = asyncio.Event()
         self._api: Handler | None = None
-        self.client: Client = self.client_named("kube-apiserver")
+        self.gate = WorkerGate()
+        self.client: Client = self._client(self._call, "kube-apiserver")
 
     def client_named(self, program: str, user: User | None = None) -> Client:
-        """Return a client whose changes are recorded in managedFields under this name.
+        """Return a client for workers beside the server, whose changes are recorded in managedFields under this name.
 
         It acts as the user, with the user's rights; with none, as system:apiserver with every right.
         """
-        handler = loopback_handler_chain(self._call, self._chain, user)
+        return self._client(self.gate.before(self._call), program, user)
+
+    def _client(self, call: Handler, program: str, user: User | None = None) -> Client:
+        handler = loopback_handler_chain(call, self._chain, user)
         agent = f"{program}/{GIT_VERSION}"
-        return loopback(AsgiApp(handler), user_agent=agent, on_warning=_ignore, host=self._host)
+        return Client(HandlerTransport(handler), user_agent=agent, on_warning=_ignore, host=self._host)
 
     def bind(self, api: Handler) -> None:
         """Calls go to this server from now on."""

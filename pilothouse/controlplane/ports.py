@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 
 from pilothouse.apiserver.filters.chain import insecure_handler_chain
 from pilothouse.apiserver.http import Handler
@@ -66,7 +67,8 @@ class Ports:
 def open_ports(api: Handler, guarded: Handler, config: Config, secure: SecureServing) -> Ports:
     """The secure port leads to the `guarded` API. Raises ValueError for an insecure port that others could reach."""
     limits, listening = _limits(config.options.secure_serving), config.kube.address.listens_on
-    opened = Port(guarded, secure.endpoint, limits=limits, listening=listening)
+    shared = replace(secure.endpoint, listener=config.place.listener)
+    opened = Port(guarded, shared, limits=limits, listening=listening)
     insecure = config.options.insecure_serving
     if not insecure.port:
         return Ports(opened)

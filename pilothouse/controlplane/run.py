@@ -19,6 +19,7 @@ from pilothouse.apiserver.server.server import PreparedAPIServer
 from pilothouse.apiserver.storage.errors import StorageError
 from pilothouse.apiserver.storage.interface import Store
 from pilothouse.apiserver.storage.snapshots import Snapshots
+from pilothouse.controlplane.bench import new_scope
 from pilothouse.controlplane.certificates.errors import CertificateError
 from pilothouse.controlplane.chain import create_server_chain
 from pilothouse.controlplane.config import Config, new_config
@@ -79,12 +80,13 @@ async def serve(options: CompletedOptions, stop: asyncio.Event, ready: Callable[
 
 async def _serve(options: CompletedOptions, stop: asyncio.Event, ready: Callable[[Ready], None]) -> None:
     async with AsyncExitStack() as opened:
+        scope = new_scope(options)  # before anything goes by the time
         opened.callback(DataDir.open(Path(options.pilothouse.data_dir)).close)
         certificates = Certificates.ensure(options)
         timeout = options.generic.storage_initialization_timeout
         store = await open_store(options.etcd, Path(options.pilothouse.data_dir), timeout=timeout)
         opened.push_async_callback(store.close)
-        await Process(new_config(options, store), certificates).run(stop, ready)
+        await Process(new_config(options, store, scope=scope), certificates).run(stop, ready)
 
 
 async def serve_as_worker(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
 
 from pilothouse.apiserver.server.health import HealthCheck
@@ -16,6 +17,8 @@ class ServingPlace:
     peers: Peers | None = None
     health_checks: tuple[HealthCheck, ...] = ()
     """They pass when the others are ready, too."""
+    listener: socket.socket | None = None
+    """On which all of them take connections, where the system does not share them out itself."""
     can_serve: Callable[[], None] = lambda: None
     """Called when this process is ready, whatever the others are."""
 

@@ -29,7 +29,8 @@ async def open_bare_store(etcd: EtcdOptions, data_dir: Path, *, timeout: float) 
     if not etcd.servers:
         from pilothouse.apiserver.storage.sqlite.store import SqliteStore
 
-        return await SqliteStore.open(data_dir / "store", compaction_interval=etcd.compaction_interval)
+        interval, fsync = etcd.compaction_interval, not etcd.unsafe_no_fsync
+        return await SqliteStore.open(data_dir / "store", compaction_interval=interval, fsync=fsync)
     try:
         from pilothouse.apiserver.storage.etcd.store import EtcdStore
     except ImportError as error:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TypeAlias
 
+from pilothouse.machinery import server_time
 from pilothouse.machinery.schema.gotime import TimeError, canonical_micro_time, canonical_time
 
 Clock: TypeAlias = Callable[[], datetime]
@@ -16,7 +17,7 @@ Clock: TypeAlias = Callable[[], datetime]
 
 
 def system_clock() -> datetime:
-    return datetime.now(UTC)
+    return datetime.fromtimestamp(server_time.wall(), UTC)
 
 
 def now(clock: Clock = system_clock) -> str:
@@ -49,7 +50,7 @@ def parse_micro_time(text: str) -> datetime | None:
 
 def _utc(moment: datetime) -> datetime:
     assert moment.tzinfo is not None, "a moment without a time zone is none"
-    return moment.astimezone(UTC).replace(tzinfo=None)
+    return (moment if moment.tzinfo is UTC else moment.astimezone(UTC)).replace(tzinfo=None)
 
 
 def _moment(canonical: str | None, text: str) -> datetime | None:

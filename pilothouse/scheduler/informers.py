@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
 from pilothouse.client.cache.keys import last_known_state
+from pilothouse.controllers.workloads.pod_state import has_ended
 from pilothouse.machinery.objects import Json, labels_of, name_of, uid_of
 from pilothouse.scheduler.cache.pod_info import DEFAULT_SCHEDULER, PodInfo
 from pilothouse.scheduler.cluster_events import (
@@ -20,8 +21,6 @@ from pilothouse.scheduler.cluster_events import (
 )
 from pilothouse.scheduler.plugins.handle import Handle
 from pilothouse.scheduler.queue.scheduling_queue import SchedulingQueue
-
-_ENDED = ("Succeeded", "Failed")
 
 
 class ClusterState:
@@ -79,7 +78,7 @@ class ClusterState:
         self._queue.move_all(ClusterEvent(Subject.NODE, Action.DELETE), node, None)
 
     def _pod_added(self, pod: Json) -> None:
-        if _has_ended(pod):
+        if has_ended(pod):
             return
         if pod["spec"].get("nodeName"):
             self._assigned(PodInfo(pod))
@@ -92,8 +91,8 @@ class ClusterState:
         if uid_of(old) != uid_of(new):
             self._pod_deleted(old)
             self._pod_added(new)
-        elif _has_ended(new):
-            if not _has_ended(old):
+        elif has_ended(new):
+            if not has_ended(old):
                 self._pod_deleted(old)
         elif not new["spec"].get("nodeName"):
             if self._is_ours(new):
@@ -149,10 +148,6 @@ class ClusterState:
 
     def _is_ours(self, pod: Json) -> bool:
         return (pod["spec"].get("schedulerName") or DEFAULT_SCHEDULER) in self._profiles
-
-
-def _has_ended(pod: Json) -> bool:
-    return (pod.get("status") or {}).get("phase") in _ENDED
 
 
 def _schedulable_part(node: Json) -> tuple[object, ...]:

@@ -6,7 +6,6 @@ from random import Random
 from typing import TypeAlias
 
 from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
-from pilothouse.client.cache.informer_factory import SharedInformerFactory
 from pilothouse.client.cache.shared_informer import SharedIndexInformer, wait_for_cache_sync
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.resources import (
@@ -25,7 +24,6 @@ from pilothouse.scheduler.events import SchedulerEvents
 from pilothouse.scheduler.framework import Framework
 from pilothouse.scheduler.informers import ClusterState
 from pilothouse.scheduler.plugins.handle import Handle, Listers
-from pilothouse.scheduler.pod_view import NOT_ENDED, reduced
 from pilothouse.scheduler.pod_writer import PodWriter
 from pilothouse.scheduler.preemption.preemption import Preemption
 from pilothouse.scheduler.queue.hints import QueueingHints
@@ -36,6 +34,7 @@ Informers: TypeAlias = dict[str, SharedIndexInformer]
 
 _STORAGE, _DEVICES = "storage.k8s.io", "resource.k8s.io"
 _LISTED = {
+    "pods": PODS,
     "namespaces": NAMESPACES,
     "services": SERVICES,
     "replication_controllers": GroupVersionResource("", "v1", "replicationcontrollers"),
@@ -71,13 +70,10 @@ _MAY_BE_MISSING = ("resource_claims", "resource_slices", "device_classes")
 
 async def run(context: ControllerContext, *, seed: int | None = None) -> None:
     """Schedule pods until cancelled. With a seed, which of several equal nodes is chosen is always the same."""
-    pods = SharedInformerFactory(context.client, field_selector=NOT_ENDED, transform=reduced, clock=context.clock)
     informers = {name: context.informer(resource) for name, resource in _LISTED.items()}
-    informers["pods"] = pods.for_resource(PODS)
     listers = Listers(**{name: informer.indexer for name, informer in informers.items()})
     handle = Handle(listers=listers, client=context.client, clock=context.clock, random=Random(seed))
-    async with pods:
-        await _scheduler(context, handle, informers)
+    await _scheduler(context, handle, informers)
 
 
 async def _scheduler(context: ControllerContext, handle: Handle, informers: Informers) -> None:

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Coroutine
 from typing import Any
 
+from pilothouse.controllers.workloads.pod_state import has_ended
 from pilothouse.machinery.status_error import PilothouseError
 from pilothouse.scheduler.cache.node_info import NodeInfo
 from pilothouse.scheduler.cache.pod_info import PodInfo
@@ -150,7 +151,9 @@ class Scheduler:
     ) -> None:
         """Put the pod back, if it still waits for a node, and say why it has none."""
         current = self._handle.listers.pods.get_by_key(queued.pod.key)
-        if current is None or current["metadata"]["uid"] != queued.pod.uid or current["spec"].get("nodeName"):
+        if current is None or current["metadata"]["uid"] != queued.pod.uid:
+            return
+        if current["spec"].get("nodeName") or has_ended(current):
             return
         queued.pod = PodInfo(current)
         self._queue.add_rejected(queued, rejected_by)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack
-from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from dataclasses import field, replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.testing.access import ServerAccess, http_request
@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from pilothouse.client.blocking import BlockingClient
     from pilothouse.client.rest.client import Client
     from pilothouse.client.rest.transport import HttpResponse, Transport
-    from pilothouse.testing.bench import BenchObject, Faults
+    from pilothouse.testing.bench import BenchObject, Faults, ServerClock
     from pilothouse.testing.in_thread import InThread, LoopThread
 
 _JSON = "application/json"
+
+B = TypeVar("B", bound="BlockingAPI")
 
 
 @dataclass(slots=True)
@@ -90,6 +92,20 @@ class API(ServerAccess):
             self._transport = self._call_transport() if self._is_at_hand else self._http_transport()
         return await self._transport.send(http_request(method, target, body, media, accept, named))
 
+    async def service_account(self, name: str) -> API:
+        """Return the same server as the service account `namespace/name` sees it, with a kubeconfig and a token of its
+        own. An account that is not there is made. Raises ValueError, StatusError.
+
+        >>> from pilothouse.testing import server
+        >>> async with server(authorization_mode="RBAC") as api:
+        ...     robot = await api.service_account("default/robot")
+        ...     print((await robot.request("GET", "/api/v1/pods")).json["message"].partition(" cannot")[0])
+        pods is forbidden: User "system:serviceaccount:default:robot"
+        """
+        from pilothouse.testing.service_accounts import kubeconfig_of_account
+
+        return replace(self, kubeconfig=await kubeconfig_of_account(self, name), token="")
+
     async def snapshot(self) -> StoredSnapshot:
         """Return all objects as they are now, to go back to by `restore`. It takes no time and hardly any memory.
 
@@ -148,6 +164,30 @@ class API(ServerAccess):
         return fault_in_force(self, name, wishes)
 
     @property
+    def clock(self) -> ServerClock:
+        """The time of a server with `testing=True`."""
+        from pilothouse.testing.bench import ServerClock
+
+        return ServerClock(self)
+
+    def recording(
+        self, name: str = "", *, users: Iterable[str] = (), user_agents: Iterable[str] = ()
+    ) -> AbstractAsyncContextManager[BenchObject]:
+        """Record for as long as the block lasts what these users and programs, or all, ask for."""
+        from pilothouse.testing.bench import recorded
+
+        return recorded(self, name, {"users": [*users], "userAgents": [*user_agents]})
+
+    async def settle(self, timeout: float = 30.0) -> None:
+        """Return when a server with `testing=True` has come to rest: no request is under way, no controller has work.
+
+        Raises TimeoutError with who still works.
+        """
+        from pilothouse.testing.bench import settle
+
+        await settle(self, timeout)
+
+    @property
     def _is_at_hand(self) -> bool:
         return self.handler is not None and bool(self.token)
 
@@ -201,6 +241,10 @@ class BlockingAPI(ServerAccess):
     ) -> Answer:
         """Send one request and return its answer, whatever its status. Further headers are keywords: `if_match="1"`."""
         return self.send(self, method, target, body, media=media, accept=accept, **headers)
+
+    def service_account(self: B, name: str) -> B:
+        """As `API.service_account`."""
+        return replace(self, kubeconfig=self.loop.run(self.behind.service_account(name)).kubeconfig, token="")
 
     def snapshot(self) -> StoredSnapshot:
         """As `API.snapshot`."""

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
 
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors_by_reason import from_status
 from pilothouse.machinery.objects import Json, name_of
-from pilothouse.testing.bench_objects import fault_object, path_of
+from pilothouse.machinery.times import format_time, parse_time
+from pilothouse.testing.bench_objects import bench_object, fault_object, path_of
 
 if TYPE_CHECKING:
     from pilothouse.testing.api import API
+
+MERGE_PATCH: Final = "application/merge-patch+json"
+_LOOK_EVERY: Final = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +55,61 @@ class Faults:
         await api.faults.add(verbs=["create"], resources=["pods"], times=1, answer=503)
         """
         return await written(self.api, "faults", fault_object(name, wishes))
+
+
+@dataclass(frozen=True, slots=True)
+class ServerClock:
+    """The server's own time. Each method returns when it is that time, and what was due has had its turn."""
+
+    api: API
+
+    async def step(self, duration: str) -> None:
+        """Let so much time pass at once: `await api.clock.step("5m")`. Raises StatusError."""
+        await self._change({"step": duration})
+
+    async def set(self, moment: datetime | str) -> None:
+        """Make it that time. Raises StatusError."""
+        await self._change({"time": moment if isinstance(moment, str) else format_time(moment)})
+
+    async def stop(self) -> None:
+        """Let no time pass but by steps. Raises StatusError."""
+        await self._change({"stopped": True})
+
+    async def run(self, speed: float = 1.0) -> None:
+        """Let time pass again, perhaps faster. Raises StatusError."""
+        await self._change({"stopped": False, "speed": speed})
+
+    async def now(self) -> datetime:
+        """Return what time it is to the server, in whole seconds. Raises StatusError."""
+        found = await asked(self.api, "GET", path_of("clocks", "server"))
+        moment = parse_time(found["status"]["time"])
+        assert moment is not None
+        return moment
+
+    async def _change(self, spec: Json) -> None:
+        await asked(self.api, "PATCH", path_of("clocks", "server"), {"spec": spec}, media=MERGE_PATCH)
+
+
+@asynccontextmanager
+async def recorded(api: API, name: str, spec: Json) -> AsyncIterator[BenchObject]:
+    recording = await written(api, "recordings", bench_object("Recording", name, spec))
+    try:
+        yield recording
+    finally:
+        await recording.remove()
+
+
+async def settle(api: API, timeout: float) -> None:
+    """Return when the server has come to rest. Raises TimeoutError with who still works, StatusError."""
+    wish = bench_object("Settled", "", {"timeout": f"{int(timeout * 1000)}ms"})
+    settled = await written(api, "settleds", wish)
+    try:
+        while not (status := await settled.status()):  # noqa: ASYNC110  # a watch would be another request to open
+            await asyncio.sleep(_LOOK_EVERY)
+    finally:
+        await settled.remove()
+    if not status["settled"]:
+        raise TimeoutError(f"the server has not come to rest within {timeout} s: {', '.join(status['waitingFor'])}")
 
 
 @asynccontextmanager

@@ -49,6 +49,7 @@ def new_home(data_dir: Path | None, flags: Mapping[str, Flag]) -> Iterator[Home]
         scratch, token = Path(folder), secrets.token_urlsafe(24)
         home = data_dir or scratch / "data"
         all_flags = {"data_dir": home, **DEFAULTS, **flags}
+        all_flags.setdefault("unsafe_no_fsync", data_dir is None and "etcd_servers" not in flags)
         all_flags.setdefault("kubeconfig_out", scratch / "admin.kubeconfig")
         all_flags["token_auth_file"] = _token_file(scratch, token, str(flags.get("token_auth_file", "")))
         yield Home(home, scratch, token, command_line(all_flags), flags)

@@ -116,7 +116,7 @@ async def test_a_watch_is_cut_after_some_events(api: API) -> None:
 
 async def test_a_stale_list_shows_what_was(api: API) -> None:
     await create(api, "newer")
-    async with api.fault(verbs=["list"], resources=["configmaps"], stale_by_revisions=2):
+    async with api.fault(verbs=["list"], resources=["configmaps"], stale_by_revisions=30):
         stale = (await api.request("GET", CONFIG_MAPS)).json
         assert "newer" not in {item["metadata"]["name"] for item in stale["items"]}
     assert "newer" in {item["metadata"]["name"] for item in (await api.request("GET", CONFIG_MAPS)).json["items"]}

@@ -12,6 +12,7 @@ from api_server_fixture import ApiServer
 from pilothouse.client.clock import cancelled
 from pilothouse.client.config.model import ClientConfig
 from pilothouse.client.events.correlator import CorrelatorOptions, EventCorrelator
+from pilothouse.client.events.dropped import TOLD_EVERY
 from pilothouse.client.events.event import NORMAL, WARNING, EventSource, new_event, reference_to
 from pilothouse.client.events.recorder import MAX_QUEUED, EventRecorder
 from pilothouse.client.fake_clock import FakeClock
@@ -112,10 +113,16 @@ async def test_recording_never_waits_and_drops_what_is_too_much(caplog: pytest.L
         ApiServer("/api/v1", "events", "Event").run() as server,
         connect(ClientConfig(host=server.url)) as client,
     ):
-        recorder = EventRecorder(client, SOURCE, clock=FakeClock())
-        for number in range(MAX_QUEUED + 1):
+        clock = FakeClock()
+        recorder = EventRecorder(client, SOURCE, clock=clock)
+        for number in range(MAX_QUEUED + 3):
             recorder.event(POD, NORMAL, "Much", str(number))
-        assert "dropped Much" in caplog.text
+        assert [record.getMessage().partition(",")[2] for record in caplog.records] == [
+            " dropped 1, the last was Much about p"
+        ]
+        clock.advance(TOLD_EVERY)
+        recorder.event(POD, NORMAL, "Much", "more")
+        assert "dropped 3, the last was Much about p" in caplog.text
 
 
 async def test_what_is_no_event_is_refused() -> None:

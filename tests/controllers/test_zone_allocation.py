@@ -25,6 +25,14 @@ def node(zone: str, cpu: str = "4", *, ready: bool = True, labels: dict[str, str
     return {"metadata": {"labels": zoned | (labels or {})}, "status": status}
 
 
+def set_nodes(cache: TopologyCache, nodes: list[Json]) -> None:
+    """These are all the nodes that there are now."""
+    for number in range(10):
+        cache.zones.forget_node(f"node-{number}")
+    for number, each in enumerate(nodes):
+        cache.zones.set_node({**each, "metadata": {**each["metadata"], "name": f"node-{number}"}})
+
+
 def endpoint(number: int, zone: str, *, ready: bool = True) -> Json:
     return {"addresses": [f"10.0.0.{number}"], "zone": zone, "conditions": {"ready": ready}}
 
@@ -85,16 +93,16 @@ def test_hints_that_no_longer_fit_are_noticed() -> None:
 
 def test_a_cache_hints_remembers_and_forgets() -> None:
     cache = TopologyCache()
-    cache.set_nodes(
-        [node("a"), node("b"), node("c", ready=False), node("", labels={"node-role.kubernetes.io/master": ""})]
+    set_nodes(
+        cache, [node("a"), node("b"), node("c", ready=False), node("", labels={"node-role.kubernetes.io/master": ""})]
     )
     plan = Plan(create=[{"endpoints": [endpoint(1, "a"), endpoint(2, "a"), endpoint(3, "a", ready=False)]}])
     assert put(cache, plan) == ["Topology Aware Hints has been enabled, addressType: IPv4"]
     assert sorted(map(str, hints(plan))) == ["None", "a", "b"]
     assert cache.overloaded_services() == []
-    cache.set_nodes([node("a", "1"), node("b", "63")])
+    set_nodes(cache, [node("a", "1"), node("b", "63")])
     assert cache.overloaded_services() == ["ns/web"]
-    cache.set_nodes([node("a"), node("")])
+    set_nodes(cache, [node("a"), node("")])
     plan = Plan(update=plan.create)
     assert put(cache, plan) == [
         "Insufficient Node information: allocatable CPU or zone not specified on one or more nodes, addressType: IPv4"
@@ -105,7 +113,7 @@ def test_a_cache_hints_remembers_and_forgets() -> None:
 
 def test_slices_whose_hints_fit_are_not_touched() -> None:
     cache = TopologyCache()
-    cache.set_nodes([node("a"), node("b")])
+    set_nodes(cache, [node("a"), node("b")])
     kept = {"endpoints": [endpoint(1, "a") | {"hints": {"forZones": [{"name": "a"}]}}]}
     plan = Plan(create=[{"endpoints": [endpoint(2, "b")]}])
     put(cache, plan, [kept])
@@ -114,7 +122,23 @@ def test_slices_whose_hints_fit_are_not_touched() -> None:
 
 def test_an_endpoint_without_a_zone_ends_all_hints() -> None:
     cache = TopologyCache()
-    cache.set_nodes([node("a"), node("b")])
+    set_nodes(cache, [node("a"), node("b")])
     plan = Plan(create=[{"endpoints": [endpoint(1, "a"), endpoint(2, "")]}])
     assert put(cache, plan) == ["One or more endpoints do not have a zone specified, addressType: IPv4"]
     assert hints(plan) == [None, None]
+
+
+def test_a_node_that_changes_or_goes_is_counted_as_it_is_now() -> None:
+    cache = TopologyCache()
+    set_nodes(cache, [node("a"), node("b"), node("b")])
+    assert cache.zones.ratios == {"a": 1 / 3, "b": 2 / 3}
+    cache.zones.set_node(node("b", "8") | {"metadata": {"name": "node-2", **node("b")["metadata"]}})
+    assert cache.zones.ratios == {"a": 1 / 4, "b": 3 / 4}
+    cache.zones.set_node(node("b", ready=False) | {"metadata": {"name": "node-1", **node("b")["metadata"]}})
+    assert cache.zones.ratios == {"a": 1 / 3, "b": 2 / 3}
+    cache.zones.set_node(node("") | {"metadata": {"name": "node-3"}})
+    assert cache.zones.ratios is None
+    cache.zones.forget_node("node-3")
+    assert cache.zones.ratios == {"a": 1 / 3, "b": 2 / 3}
+    cache.zones.forget_node("node-2")
+    assert cache.zones.ratios is None

@@ -87,6 +87,7 @@ PROBLEMS = [
     ("--strict-transport-security-directives=preload, ", "empty value in strict-transport-security-directives"),
     ("--cors-allowed-origins=example.com", "regular expression does not pin to start/end of host"),
     ("--cors-allowed-origins=^(x$", "--cors-allowed-origins has an invalid regular expression"),
+    ("--etcd-servers=http://a:1 --unsafe-no-fsync", "--unsafe-no-fsync is for the store in --data-dir"),
     ("--etcd-cafile=/etc/passwd", "--etcd-cafile, --etcd-certfile and --etcd-keyfile need --etcd-servers"),
     (
         "--etcd-servers=http://a:1 --etcd-certfile=/etc/passwd",

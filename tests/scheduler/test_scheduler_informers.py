@@ -10,7 +10,6 @@ from pilothouse.scheduler.cache.pod_info import PodInfo
 from pilothouse.scheduler.framework import Framework
 from pilothouse.scheduler.informers import ClusterState
 from pilothouse.scheduler.plugins.handle import Handle
-from pilothouse.scheduler.pod_view import reduced
 from pilothouse.scheduler.queue.hints import QueueingHints
 from pilothouse.scheduler.queue.scheduling_queue import SchedulingQueue
 
@@ -102,21 +101,3 @@ async def test_a_heartbeat_changes_nothing_that_was_found_out_about_a_node() -> 
     seen.nodes.on_update(beat, node("a", cpu="8"))
     assert info.memo == {}
     assert info.allocatable["cpu"] == 8000
-
-
-def test_the_parts_that_are_kept_of_a_pod_say_the_same_as_the_whole() -> None:
-    whole = pod(
-        requests={"cpu": "1"},
-        ports=[{"hostPort": 80}],
-        volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}],
-        initContainers=[{"name": "i", "restartPolicy": "Always", "resources": {"requests": {"cpu": "1"}}}],
-        status={"phase": "Pending", "nominatedNodeName": "a", "podIP": "10.0.0.1"},
-    )
-    whole["spec"]["containers"][0] |= {"env": [{"name": "A", "value": "1"}], "livenessProbe": {"periodSeconds": 1}}
-    kept = reduced(whole)
-    before, after = PodInfo(whole), PodInfo(kept)
-    for part in ("requests", "host_ports", "claim_keys", "labels", "uid", "key", "nominated_node"):
-        assert getattr(before, part) == getattr(after, part)
-    assert "env" not in kept["spec"]["containers"][0]
-    assert "podIP" not in kept["status"]
-    assert reduced(kept) == kept

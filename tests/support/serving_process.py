@@ -24,9 +24,11 @@ _ENDS_WITHIN = 30.0
 class ServeProcess:
     """Ready when the constructor returns; killed by `close` if it still runs."""
 
+    program: tuple[str, ...] = (sys.executable, "-m", "pilothouse.cli.main")
+
     def __init__(self, data_dir: Path, *flags: str) -> None:
         self.data_dir, self.flags = data_dir, flags
-        command = [sys.executable, "-m", "pilothouse.cli.main", "serve", "--data-dir", str(data_dir), *flags]
+        command = [*self.program, "serve", "--data-dir", str(data_dir), *flags]
         if not any(flag.startswith("--secure-port") for flag in flags):
             command.append("--secure-port=0")
         if WORKERS and not any(flag.startswith("--workers") for flag in flags):

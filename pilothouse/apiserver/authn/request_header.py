@@ -7,7 +7,6 @@ are nothing, and nothing further in ever sees them.
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable
 from functools import cached_property
 from urllib.parse import unquote
@@ -17,6 +16,7 @@ from pilothouse.apiserver.authn.identity import InvalidIdentity, identity
 from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, ANONYMOUS, User
 from pilothouse.apiserver.http import Headers, Request
 from pilothouse.apiserver.serving.client_certificate import ClientCertificate, client_certificate
+from pilothouse.machinery import server_time
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import Unauthorized
 
@@ -85,7 +85,7 @@ class RequestHeaderAuthenticator:
     authorities: Authorities
     allowed_names: tuple[str, ...] = ()
     """Common names of certificates; without any, whatever the CA has signed will do."""
-    clock: Callable[[], float] = time.time
+    clock: Callable[[], float] = server_time.wall
 
     async def authenticate(self, request: Request) -> User | None:
         certificate = client_certificate(request.transport)

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pilothouse.apiserver.authn.interface import InvalidToken, TokenAuthenticator, TokenIdentity
 from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.tallies import CounterTally
+from pilothouse.machinery import server_time
 from pilothouse.machinery.bounded_cache import BoundedCache
 from pilothouse.machinery.dataclass import dataclass
 
@@ -53,7 +54,7 @@ class CachedTokens:
         self._errors = errors
         self._key = secrets.token_bytes(32)
         self._outcomes: BoundedCache[bytes, _CachedResult] = BoundedCache(
-            entries=_REMEMBERED, total_bytes=_REMEMBERED_BYTES
+            entries=_REMEMBERED, total_bytes=_REMEMBERED_BYTES, now=server_time.monotonic
         )
         self._asking: dict[bytes, asyncio.Task[_CachedResult]] = {}
 

@@ -8,7 +8,6 @@ names no user, and is wrong where it stands alone.
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Callable
 
 from pilothouse.apiserver.authn.authorities import Authorities
@@ -19,6 +18,7 @@ from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.server.features import enabled
 from pilothouse.apiserver.serving.client_certificate import ClientCertificate, client_certificate
 from pilothouse.apiserver.tallies import HistogramTally
+from pilothouse.machinery import server_time
 from pilothouse.machinery.bounded_cache import BoundedCache
 from pilothouse.machinery.errors import Unauthorized
 
@@ -36,7 +36,7 @@ _EXPIRATION = HistogramTally(
 
 
 class X509Authenticator:
-    def __init__(self, authorities: Authorities, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, authorities: Authorities, *, clock: Callable[[], float] = server_time.wall) -> None:
         """`authorities` are the CAs whose certificates are users."""
         self._authorities = authorities
         self._clock = clock

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import field
 from functools import reduce
+from typing import Protocol
 
 from pilothouse.apiserver.authn.interface import Authenticator
 from pilothouse.apiserver.authn.request_header import STANDARD, RequestHeaders
@@ -23,6 +24,7 @@ from pilothouse.apiserver.filters.loopback_names import with_loopback_names
 from pilothouse.apiserver.filters.max_in_flight import with_max_in_flight
 from pilothouse.apiserver.filters.panic_recovery import with_panic_recovery
 from pilothouse.apiserver.filters.priority_and_fairness import FlowControl, with_priority_and_fairness
+from pilothouse.apiserver.filters.recent_requests import RecentRequests, with_recent_requests
 from pilothouse.apiserver.filters.request_info import with_request_info
 from pilothouse.apiserver.filters.request_metrics import with_request_metrics
 from pilothouse.apiserver.filters.retry_after import with_retry_after
@@ -33,6 +35,16 @@ from pilothouse.apiserver.http import Filter, Handler
 from pilothouse.apiserver.server.features import FeatureGates
 from pilothouse.apiserver.server.run_options import ServerRunOptions
 from pilothouse.machinery.dataclass import dataclass
+
+
+class TestBench(Protocol):
+    """The means of tests to make a server misbehave."""
+
+    def around(self, handler: Handler) -> Handler:
+        """Is a filter around all others."""
+
+    def filter(self, own: bool) -> Filter:
+        """Return the filter that knows who asks; `own` says that it is for the server's own calls."""
 
 
 @dataclass(frozen=True)
@@ -57,10 +69,12 @@ class ChainConfig:
     """The headers in which front proxies name users."""
     auditing: Auditing | None = None
     flow_control: FlowControl | None = None
-    bench: Callable[[bool], Filter] | None = None
-    """With --testing: makes the filter of the test bench, for the server's own calls or for those of others."""
+    bench: TestBench | None = None
+    """What stands in the way of requests with --testing."""
     is_terminating: Callable[[], bool] = lambda: False
     """Whether requests are to be turned away with 429 by now: --shutdown-send-retry-after."""
+    recent: RecentRequests | None = None
+    """Where the last requests of clients are noted."""
 
 
 def handler_chain(api: Handler, config: ChainConfig) -> Handler:
@@ -72,6 +86,7 @@ def handler_chain(api: Handler, config: ChainConfig) -> Handler:
     >>> handler = handler_chain(hello, ChainConfig(UnionAuthenticator([]), AlwaysAllow()))
     """
     filters: list[Filter] = [
+        with_recent_requests(config.recent),
         *_before_authentication(config),
         with_failed_authentication_audit(config.auditing),
         with_authentication(
@@ -91,7 +106,7 @@ def handler_chain(api: Handler, config: ChainConfig) -> Handler:
 
 def _bench(config: ChainConfig, *, own: bool = False) -> list[Filter]:
     """The test bench stands where it is known who asks, and nothing has been decided yet."""
-    return [] if config.bench is None else [config.bench(own)]
+    return [] if config.bench is None else [config.bench.filter(own)]
 
 
 def _limited(config: ChainConfig) -> Filter:
@@ -138,6 +153,7 @@ def loopback_handler_chain(api: Handler, config: ChainConfig, user: User | None 
 def _before_authentication(config: ChainConfig) -> list[Filter]:
     """The filters outside authentication: every request passes them, whoever makes it."""
     return [
+        *([] if config.bench is None else [config.bench.around]),
         with_panic_recovery,
         with_feature_gates(config.features),
         with_answer_headers(config.run_options.strict_transport_security_directives),

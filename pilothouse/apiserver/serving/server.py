@@ -32,6 +32,8 @@ class ListenEndpoint:
     port: int
     tls: CurrentContext | None = None
     reuse_port: bool = False
+    listener: socket.socket | None = None
+    """One that listens there already, and that other processes have, too."""
 
 
 class Server:
@@ -123,6 +125,8 @@ class Server:
 
 def bind(endpoint: ListenEndpoint) -> socket.socket:
     """A listening socket. An unspecified address takes all interfaces of both families where it can."""
+    if endpoint.listener is not None:
+        return endpoint.listener.dup()
     everything = endpoint.host in ("", "0.0.0.0", "::")
     both = everything and socket.has_dualstack_ipv6()
     host = "::" if both else endpoint.host or "0.0.0.0"

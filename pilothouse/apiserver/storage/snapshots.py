@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from contextlib import AbstractAsyncContextManager, nullcontext
+from typing import Any, Final, Protocol, TypeAlias
 
+from pilothouse.apiserver.storage.cacher.cacher import Cacher
 from pilothouse.apiserver.storage.cacher.cachers import cachers_of
 from pilothouse.apiserver.storage.errors import KeyExists, KeyNotFound, RevisionConflict, Unavailable
 from pilothouse.apiserver.storage.interface import DEFAULT_ROOT, Entry, Revision, Store
@@ -25,6 +27,10 @@ _MOST_ROUNDS: Final = 20
 
 _HEARTBEATS: Final = ("/leases/kube-node-lease/", "/leases/kube-system/apiserver-", "/masterleases/")
 """Keys that somebody alive renews all the time. To set them back would say that nobody had."""
+
+_MOST_TURNS: Final = 10_000
+_TURNS_TO_ACT: Final = 30
+"""Turns of the event loop in which a change that was told passes through an informer to those who wait for it."""
 
 _Write: TypeAlias = Coroutine[Any, Any, Entry]
 
@@ -49,6 +55,16 @@ class StoredSnapshot:
         return sum(len(entry.value) for entry in self.entries.values())
 
 
+class Bystanders(Protocol):
+    """Those in this process who act upon the state, and must not act upon one that is no more."""
+
+    def held(self) -> AbstractAsyncContextManager[None]:
+        """Return what holds them back while the state is replaced and they hear of it."""
+
+    def taken_away(self, entries: Sequence[Entry]) -> None:
+        """Hear which entries are gone."""
+
+
 class Snapshots:
     """Saves and restores what one store has under `root`.
 
@@ -62,6 +78,7 @@ class Snapshots:
         self._lifetimes = {root + prefix: seconds for prefix, seconds in (lifetimes or {}).items()}
         self._heartbeats = tuple(root + prefix for prefix in _HEARTBEATS)
         self._one_at_a_time = asyncio.Lock()
+        self.bystanders: Bystanders | None = None
 
     async def save(self) -> StoredSnapshot:
         """Return the state at the current revision."""
@@ -74,19 +91,26 @@ class Snapshots:
         When it returns, all watch caches have it, watches of before have ended as after a compaction, and lists and
         watches at older revisions are refused. Raises StorageError.
         """
-        async with self._one_at_a_time:
-            await self._write_back(snapshot)
+        async with self._one_at_a_time, self.bystanders.held() if self.bystanders else nullcontext():
+            taken_away = await self._write_back(snapshot)
+            if self.bystanders:
+                self.bystanders.taken_away(taken_away)
             revision = await self.store.current_revision()
-            await asyncio.gather(*(cacher.expire(revision) for cacher in list(cachers_of(self.store))))
+            cachers = list(cachers_of(self.store))
+            await asyncio.gather(*(cacher.expire(revision) for cacher in cachers))
             await self.store.compact(revision)
+            await _all_told(cachers)
             return revision
 
-    async def _write_back(self, snapshot: StoredSnapshot) -> None:
+    async def _write_back(self, snapshot: StoredSnapshot) -> list[Entry]:
+        """Return what it took away."""
+        taken_away: list[Entry] = []
         for _ in range(_MOST_ROUNDS):
             page = await self.store.list(f"{self._root}/")
             writes = list(self._writes(snapshot, page.entries))
             if not writes:
-                return
+                return taken_away
+            taken_away += [entry for entry in page.entries if entry.key not in snapshot.entries]
             _raise_but_conflicts(await asyncio.gather(*writes, return_exceptions=True))
         raise Unavailable("others write faster than the snapshot can be restored")
 
@@ -104,6 +128,16 @@ class Snapshots:
 
     def _lifetime(self, key: str) -> int:
         return next((seconds for prefix, seconds in self._lifetimes.items() if key.startswith(prefix)), 0)
+
+
+async def _all_told(cachers: Sequence[Cacher]) -> None:
+    """Returns when those in this process who follow the caches have taken every change, and had time to act on it."""
+    for _ in range(_MOST_TURNS):
+        if not any(cacher.tells for cacher in cachers):
+            break
+        await asyncio.sleep(0)
+    for _ in range(_TURNS_TO_ACT):
+        await asyncio.sleep(0)
 
 
 def _raise_but_conflicts(outcomes: Sequence[Entry | BaseException]) -> None:

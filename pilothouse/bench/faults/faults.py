@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import Final
 
 from pilothouse.apiserver.http import Handler, Request, Response
@@ -11,6 +10,7 @@ from pilothouse.apiserver.storage.interface import Store
 from pilothouse.bench.connections import Connections
 from pilothouse.bench.faults.fault import Fault
 from pilothouse.bench.faults.filter import Misbehavior
+from pilothouse.bench.served_kind import ServedKind
 from pilothouse.machinery.objects import Json
 
 _ANSWERED_BY: Final = 0.05
@@ -18,16 +18,16 @@ _ANSWERED_BY: Final = 0.05
 
 
 class Faults:
-    """`hear` and `status_of` are those of a ServedKind; `changed` is told the names of faults with another status."""
+    """Is an Owner."""
 
-    changed: Callable[[str], None]
+    kind: ServedKind
 
     def __init__(self, store: Store, connections: Connections) -> None:
         self._connections = connections
         self._misbehavior = Misbehavior(store)
         self._by_name: dict[str, Fault] = {}
 
-    def hear(self, name: str, obj: Json | None) -> None:
+    async def hear(self, name: str, obj: Json | None) -> None:
         before = self._by_name.get(name)
         if obj is None or "deletionTimestamp" in obj["metadata"]:
             self._by_name.pop(name, None)
@@ -38,20 +38,23 @@ class Faults:
         self._by_name = dict(sorted((self._by_name | {fault.name: fault}).items()))
         if fault.effect.get("closeConnections") and not fault.hits:
             asyncio.get_running_loop().call_later(_ANSWERED_BY, self._close_connections, fault)
-        self.changed(fault.name)
+        self.kind.changed(fault.name)
 
-    def status_of(self, name: str) -> Json | None:
+    def revised(self, name: str, obj: Json) -> Json | None:
         fault = self._by_name.get(name)
-        return None if fault is None else fault.status
+        return None if fault is None else obj | {"status": fault.status}
+
+    async def about_to_be_read(self) -> None:
+        """Whatever has changed was said at once."""
 
     async def answer(self, request: Request, handler: Handler, *, own: bool) -> Response:
         """Raises StatusError where a fault says so, besides what the handler raises."""
         for name, fault in self._by_name.items():
             if not fault.effect.get("closeConnections") and fault.hit(request, own=own):
-                self.changed(name)
+                self.kind.changed(name)
                 return await self._misbehavior.answer(fault, request, handler)
         return await handler(request)
 
     def _close_connections(self, fault: Fault) -> None:
         fault.hits += self._connections.close(fault.match.who)
-        self.changed(fault.name)
+        self.kind.changed(fault.name)

@@ -34,7 +34,9 @@ def load_kubeconfig(path: str | Path | None = None, *, context: str = "") -> Cli
     True
     """
     files = [Path(path)] if path is not None else default_files()
-    return config_for(merge([_read(file) for file in files if path is not None or file.exists()]), context=context)
+    return config_for(
+        merge([read_kubeconfig(file) for file in files if path is not None or file.exists()]), context=context
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ class KubeconfigUsers:
 
 def load_users(path: str | Path) -> KubeconfigUsers:
     """Raises ConfigError."""
-    merged = merge([_read(Path(path))])
+    merged = merge([read_kubeconfig(Path(path))])
     context = merged["contexts"].get(merged["current-context"]) or {}
     users = {name: _user_config(name, user) for name, user in merged["users"].items()}
     return KubeconfigUsers(users, context.get("user") or "")
@@ -105,7 +107,8 @@ def _user_config(name: str, user: Json, cluster: Json | None = None) -> ClientCo
     )
 
 
-def _read(file: Path) -> Json:
+def read_kubeconfig(file: Path) -> Json:
+    """Return what is in the file, with whole paths. Raises ConfigError."""
     try:
         config = yaml.safe_load(file.read_text()) or {}
     except (OSError, yaml.YAMLError) as error:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, name_of, namespace_of, resource_version_of, uid_of
+from pilothouse.machinery.times import format_time
 
 NORMAL = "Normal"
 WARNING = "Warning"
@@ -70,7 +71,7 @@ def event_name(about: str, now: float) -> str:
 
 
 def timestamp(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return format_time(datetime.fromtimestamp(seconds, UTC))
 
 
 def spam_key(event: Json) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from typing import NoReturn
 
 from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.events.correlator import Correlated, CorrelatorOptions, EventCorrelator
+from pilothouse.client.events.dropped import DroppedEvents
 from pilothouse.client.events.event import NORMAL, WARNING, EventSource, new_event, reference_to
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
@@ -56,6 +57,7 @@ class EventRecorder:
         self._correlator = EventCorrelator(clock, options)
         self._clock = clock
         self._queue: asyncio.Queue[Json] = asyncio.Queue(MAX_QUEUED)
+        self._dropped = DroppedEvents(clock)
 
     def event(self, obj: Json, type_: str, reason: str, message: str, **annotations: str) -> None:
         """Says something about an object; `type_` is NORMAL or WARNING."""
@@ -68,7 +70,7 @@ class EventRecorder:
         try:
             self._queue.put_nowait(event)
         except asyncio.QueueFull:
-            logger.error("too many queued events, dropped %s about %s", reason, regarding.get("name"))
+            self._dropped.one_more(f"{reason} about {regarding.get('name')}")
 
     async def run(self) -> NoReturn:
         """Writes recorded events, one after the other, until cancelled."""

@@ -8,6 +8,7 @@ import socket
 from collections.abc import Callable, Iterator
 
 from pilothouse.client.clock import REAL_CLOCK, Clock
+from pilothouse.client.events.dropped import DroppedEvents
 from pilothouse.client.events.event import NORMAL, WARNING, reference_to
 from pilothouse.client.events.recorder import MAX_QUEUED, MAX_TRIES, RETRY_DELAY
 from pilothouse.client.events.series import (
@@ -52,6 +53,7 @@ class SeriesRecorder:
         self._clock = clock
         self._series = EventSeries(clock)
         self._queue: asyncio.Queue[Json] = asyncio.Queue(MAX_QUEUED)
+        self._dropped = DroppedEvents(clock)
 
     def event(
         self, regarding: Json, type_: str, reason: str, action: str, note: str, *, related: Json | None = None
@@ -65,7 +67,7 @@ class SeriesRecorder:
         try:
             self._queue.put_nowait(event)
         except asyncio.QueueFull:
-            logger.error("too many queued events, dropped %s about %s", reason, about.get("name"))
+            self._dropped.one_more(f"{reason} about {about.get('name')}")
 
     async def run(self) -> None:
         """Writes recorded events, one after the other, until cancelled."""

@@ -39,7 +39,7 @@ class HttpTransport:
         self._source = credential_source(config, clock)
         self._session: aiohttp.ClientSession | None = None
         self._session_for: Credentials | None = None  # whose certificate the session's connections show
-        self._fixed_headers = _fixed_headers(config)
+        self._fixed_headers = fixed_headers(config)
         self._proxy = _checked(config.proxy_url) or _proxy_from_environment(config.host)
         self._by_socks = bool(self._proxy) and urlsplit(self._proxy).scheme in _SOCKS
 
@@ -162,7 +162,8 @@ def _timeout(seconds: float | None) -> aiohttp.ClientTimeout:
     return aiohttp.ClientTimeout(total=seconds, sock_connect=CONNECT_TIMEOUT)
 
 
-def _fixed_headers(config: ClientConfig) -> list[tuple[str, str]]:
+def fixed_headers(config: ClientConfig) -> list[tuple[str, str]]:
+    """Whom the configuration impersonates, its password, and what else is the same for all requests."""
     who = config.impersonate
     headers = [("accept-encoding", "identity" if config.disable_compression else "gzip")]
     headers += [("impersonate-user", who.user)] if who.user else []

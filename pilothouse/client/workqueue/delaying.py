@@ -31,6 +31,12 @@ class DelayingQueue(WorkQueue[T]):
         self._sequence = itertools.count()
         self._timer = None
 
+    def is_busy(self, within: float) -> bool:
+        """Whether there is work to be done, or will be `within` so many seconds."""
+        return super().is_busy(within) or (
+            bool(self._waiting) and self._waiting[0][0] <= self._clock.now() + within and not self.shutting_down
+        )
+
     def add_after(self, item: T, seconds: float) -> None:
         """Adds the item when the time has passed, or now if there is none. Ignored while shutting down."""
         if self.shutting_down:

@@ -14,6 +14,7 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from pilothouse.client.clock import REAL_CLOCK, Clock, resolve
+from pilothouse.client.idleness import register_worker
 from pilothouse.client.workqueue.metrics import QueueMetrics, metrics_for
 from pilothouse.machinery.status_error import PilothouseError
 
@@ -66,6 +67,11 @@ class WorkQueue(Generic[T]):
         self._getters = deque()
         self._drained = None
         self._shutting_down = False
+        register_worker(self)
+
+    def is_busy(self, within: float) -> bool:
+        """Whether there is work to be done."""
+        return bool(self._dirty or self._processing) and not self._shutting_down
 
     def add(self, item: T) -> None:
         """Marks the item as needing work. Ignored while shutting down."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
+from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
+from pilothouse.client.cache.keys import deletion_handling_key
 from pilothouse.client.controller.runner import Controller, Requeue, Synced
 from pilothouse.client.events.event import WARNING, EventSource
 from pilothouse.client.events.recorder import EventRecorder
@@ -15,8 +16,9 @@ from pilothouse.controllers.endpointslice.reconciler import CONTROLLER, Reconcil
 from pilothouse.controllers.endpointslice.service_syncs import MAX_RETRIES, STALE, ServiceSyncs, has_endpoints_of_pods
 from pilothouse.controllers.endpointslice.slice_events import SliceEvents
 from pilothouse.controllers.endpointslice.slice_tracker import EndpointSliceTracker
-from pilothouse.controllers.endpointslice.topology_cache import HintEvent, is_node_ready
+from pilothouse.controllers.endpointslice.topology_cache import HintEvent
 from pilothouse.controllers.endpointslice.writer import SliceWriter
+from pilothouse.controllers.endpointslice.zone_shares import is_node_ready
 from pilothouse.controllers.metrics import metrics_in
 from pilothouse.controllers.resources import ENDPOINT_SLICES, NODES
 from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, namespace_of
@@ -55,9 +57,7 @@ class _EndpointSlices:
         self._syncs.follow()
         self._slices.add_event_handler(self._events.handler(self._slice_changed))
         nodes = self._nodes.add_event_handler(
-            ResourceEventHandlerFuncs(
-                add=self._node_added, update=self._node_changed, delete=lambda node: self._check_topology()
-            )
+            ResourceEventHandlerFuncs(add=self._node_added, update=self._node_changed, delete=self._node_deleted)
         )
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._recorder.run())
@@ -80,17 +80,21 @@ class _EndpointSlices:
     def _node_added(self, node: Json) -> None:
         for key in self._waiting_for.pop(name_of(node), ()):
             self._queue.add(key)
+        self._reconciler.topology.zones.set_node(node)
         self._check_topology()
 
     def _node_changed(self, old: Json, new: Json) -> None:
+        self._reconciler.topology.zones.set_node(new)
         zones = labels_of(old).get(ZONE_LABEL), labels_of(new).get(ZONE_LABEL)
         if is_node_ready(old) != is_node_ready(new) or zones[0] != zones[1]:
             self._check_topology()
 
+    def _node_deleted(self, node: Deleted) -> None:
+        self._reconciler.topology.zones.forget_node(deletion_handling_key(node))
+        self._check_topology()
+
     def _check_topology(self) -> None:
-        topology = self._reconciler.topology
-        topology.set_nodes(self._nodes.indexer.list())
-        for key in topology.overloaded_services():
+        for key in self._reconciler.topology.overloaded_services():
             self._queue.add(key)
 
     async def _sync(self, key: str) -> Requeue | None:

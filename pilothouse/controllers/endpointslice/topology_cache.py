@@ -6,10 +6,10 @@ much that a service must be done again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from pilothouse.client.events.event import NORMAL, WARNING
-from pilothouse.controllers.endpointslice.endpoint import ZONE_LABEL, is_endpoint_ready
+from pilothouse.controllers.endpointslice.endpoint import is_endpoint_ready
 from pilothouse.controllers.endpointslice.plan import Plan
 from pilothouse.controllers.endpointslice.traffic_distribution import remove_hints
 from pilothouse.controllers.endpointslice.zone_allocation import (
@@ -20,12 +20,11 @@ from pilothouse.controllers.endpointslice.zone_allocation import (
     is_overloaded,
     redistribution,
 )
+from pilothouse.controllers.endpointslice.zone_shares import ZoneShares
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.objects import Json, labels_of
-from pilothouse.machinery.quantity import parse_quantity
+from pilothouse.machinery.objects import Json
 
 DISABLED, ENABLED = "TopologyAwareHintsDisabled", "TopologyAwareHintsEnabled"
-_CONTROL_PLANE = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,32 +35,18 @@ class HintEvent:
 
 
 class TopologyCache:
-    _ratios: dict[str, float] | None  # each zone's share of the CPU; None when it can not be told
     _hints: dict[str, dict[str, Zones]]  # by the key of the service and the type of its addresses
 
     def __init__(self) -> None:
-        self._ratios = None
+        self.zones = ZoneShares()
         self._hints = {}
 
-    def set_nodes(self, nodes: Iterable[Json]) -> None:
-        cpu: dict[str, int] | None = {}
-        for node in nodes:
-            if not is_node_ready(node) or any(label in labels_of(node) for label in _CONTROL_PLANE):
-                continue
-            zone = labels_of(node).get(ZONE_LABEL)
-            amount = parse_quantity(str(_allocatable(node).get("cpu") or "0")).milli_value()
-            if not zone or not amount:
-                cpu = None
-                break
-            cpu = (cpu or {}) | {zone: (cpu or {}).get(zone, 0) + amount}
-        total = sum((cpu or {}).values())
-        self._ratios = {zone: amount / total for zone, amount in cpu.items()} if cpu and len(cpu) > 1 else None
-
     def overloaded_services(self) -> list[str]:
+        ratios = self.zones.ratios or {}
         return [
             service
             for service, by_type in self._hints.items()
-            if any(is_overloaded(hints, self._ratios or {}) for hints in by_type.values())
+            if any(is_overloaded(hints, ratios) for hints in by_type.values())
         ]
 
     def has_hints(self, service: str) -> bool:
@@ -88,12 +73,13 @@ class TopologyCache:
             yield HintEvent(NORMAL, ENABLED, with_address_type("Topology Aware Hints has been enabled", address_type))
 
     def _put(self, plan: Plan, unchanged: list[Json]) -> Zones:
-        if self._ratios is None:
+        ratios = self.zones.ratios
+        if ratios is None:
             raise NoAllocation(
                 "Insufficient Node information: allocatable CPU or zone not specified on one or more nodes"
             )
         slices = [*plan.create, *plan.update, *unchanged]
-        allocated = allocations(self._ratios, sum(1 for each in slices for _ in _ready(each)))
+        allocated = allocations(ratios, sum(1 for each in slices for _ in _ready(each)))
         hints = Zones()
         for each in unchanged:
             kept = _kept_hints(each, hints, allocated)
@@ -110,15 +96,6 @@ class TopologyCache:
 
 def with_address_type(message: str, address_type: str) -> str:
     return f"{message}, addressType: {address_type}"
-
-
-def is_node_ready(node: Json) -> bool:
-    conditions = (node.get("status") or {}).get("conditions") or ()
-    return any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
-
-
-def _allocatable(node: Json) -> Json:
-    return (node.get("status") or {}).get("allocatable") or {}
 
 
 def _ready(endpoint_slice: Json) -> Iterator[Json]:

@@ -57,6 +57,13 @@ class EtcdOptions:
     storage_media_type: str = flag(
         "storage-media-type", STRING, "application/json", "The form in which objects are stored: application/json."
     )
+    unsafe_no_fsync: bool = flag(
+        "unsafe-no-fsync",
+        BOOL,
+        False,
+        "Answer writes to the store in --data-dir before they are on disk: they outlive the server, but may be lost,"
+        " and all others with them, when the machine ends. For tests.",
+    )
     watch_cache: bool = flag("watch-cache", BOOL, True, "Serve reads and watches from memory.")
 
     encryption_provider_config: str = flag(
@@ -85,6 +92,8 @@ class EtcdOptions:
             yield "--storage-backend invalid, allowed values: etcd3, sqlite"
         elif self.storage_backend not in ("", expected):
             yield f"--storage-backend={self.storage_backend} contradicts --etcd-servers: with etcd3 it must be given"
+        if self.servers and self.unsafe_no_fsync:
+            yield "--unsafe-no-fsync is for the store in --data-dir: etcd has a flag of its own for it"
         if not self.servers and (self.cafile or self.certfile or self.keyfile):
             yield "--etcd-cafile, --etcd-certfile and --etcd-keyfile need --etcd-servers"
         if bool(self.certfile) != bool(self.keyfile):

@@ -9,10 +9,11 @@ from typing import ClassVar
 
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.flags.declare import flag
-from pilothouse.machinery.flags.values import BOOL, STRING
+from pilothouse.machinery.flags.values import BOOL, INT, STRING
 
 _AUTO = "auto"
 _MOST_WORKERS = 256
+_MOST_RECENT_REQUESTS = 10_000
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,13 @@ class PilothouseOptions:
         "1",
         "How many processes serve the API, on as many cores; 'auto' for one a core. The store gets another.",
     )
+    console: bool = flag(
+        "console", BOOL, False, "Whether to serve the console beside the API, on a free port of 127.0.0.1."
+    )
 
+    recent_requests: int = flag(
+        "recent-requests", INT, 0, "How many of the last requests are kept in memory and shown at /debug/requests."
+    )
     testing: bool = flag(
         "testing",
         BOOL,
@@ -53,6 +60,8 @@ class PilothouseOptions:
             yield f"--data-dir: {self.data_dir} is not a directory"
         if self.workers != _AUTO and not (self.workers.isdecimal() and 1 <= int(self.workers) <= _MOST_WORKERS):
             yield f"--workers {self.workers} must be 'auto' or between 1 and {_MOST_WORKERS}, inclusive"
+        if not 0 <= self.recent_requests <= _MOST_RECENT_REQUESTS:
+            yield f"--recent-requests {self.recent_requests} must be between 0 and {_MOST_RECENT_REQUESTS}, inclusive"
 
 
 def default_data_dir() -> Path:

@@ -26,6 +26,8 @@ class Membership:
     store: socket.socket | None = field(default=None, repr=False)
     """To the store's process; None where the store is etcd."""
     revisions: SharedRevisions = field(default_factory=SharedRevisions, repr=False)
+    listener: socket.socket | None = field(default=None, repr=False)
+    """On which all workers take connections; None where each listens for itself."""
 
     @property
     def is_first(self) -> bool:
@@ -62,7 +64,7 @@ class Membership:
                 max_requests_inflight=_divided(generic.max_requests_inflight, workers),
                 max_mutating_requests_inflight=_divided(generic.max_mutating_requests_inflight, workers),
             ),
-            secure_serving=replace(options.secure_serving, secure_port=port, permit_port_sharing=True),
+            secure_serving=replace(options.secure_serving, secure_port=port, permit_port_sharing=self.listener is None),
             insecure_serving=options.insecure_serving if self.is_first else replace(options.insecure_serving, port=0),
             controllers=options.controllers if self.is_first else _nothing_beside(options.controllers),
             simulation=replace(options.simulation, runs_here=self.is_first),

@@ -71,6 +71,7 @@ async def _serve_api(options: CompletedOptions, member: Membership, ready: Any) 
         leads=member.is_first,
         peers=peers,
         health_checks=(member.check(),),
+        listener=member.listener,
         can_serve=lambda: member.board.set_ready(member.number, True),
     )
     count_restarts(member.board)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import gc
-import socket
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from pilothouse.apiserver.serving.server import ListenEndpoint, bind
+from pilothouse.apiserver.serving.server import ListenEndpoint
 from pilothouse.controlplane.certificates.errors import CertificateError
 from pilothouse.controlplane.data_dir import DataDir, DataDirError
 from pilothouse.controlplane.errors import StartFailed, start_failures
@@ -18,6 +17,7 @@ from pilothouse.controlplane.options.serving import SecureServingOptions
 from pilothouse.controlplane.ports import host_port
 from pilothouse.controlplane.run import Announcement
 from pilothouse.controlplane.serving import Certificates
+from pilothouse.controlplane.workers.listens import Listens, listening
 from pilothouse.controlplane.workers.supervisor import Supervisor
 
 
@@ -27,22 +27,18 @@ def run_workers(options: CompletedOptions, ready: Callable[[Announcement], None]
         opened.callback(DataDir.open(Path(options.pilothouse.data_dir)).close)
         Certificates.ensure(options)
         folder = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="pilothouse-")))
-        port = opened.enter_context(_reserved_port(options.secure_serving))
+        listens = opened.enter_context(_reserved(options.secure_serving))
         gc.freeze()  # so that children do not copy all pages by looking for garbage in them
-        Supervisor(options, workers=options.pilothouse.worker_count, port=port, folder=folder).run(ready)
+        Supervisor(options, workers=options.pilothouse.worker_count, listens=listens, folder=folder).run(ready)
 
 
 @contextmanager
-def _reserved_port(options: SecureServingOptions) -> Iterator[int]:
-    """Hold the port without listening on it: the system keeps it for the workers, whichever of them are there."""
+def _reserved(options: SecureServingOptions) -> Iterator[Listens]:
+    """Raises StartFailed."""
+    endpoint = ListenEndpoint(options.bind_address, options.secure_port, reuse_port=options.permit_port_sharing)
     try:
-        taken = bind(ListenEndpoint(options.bind_address, options.secure_port, reuse_port=options.permit_port_sharing))
-        with socket.socket(taken.family, socket.SOCK_STREAM) as held:
-            address = taken.getsockname()
-            taken.close()
-            held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-            held.bind(address)
-            yield address[1]
+        with listening(endpoint) as listens:
+            yield listens
     except OSError as error:
         where = host_port(options.bind_address, options.secure_port)
         raise StartFailed(f"failed to listen on {where}: {error.strerror}") from error

@@ -23,6 +23,7 @@ async def serve_store(
     store = await SqliteStore.open(
         Path(options.pilothouse.data_dir) / "store",
         compaction_interval=options.etcd.compaction_interval,
+        fsync=not options.etcd.unsafe_no_fsync,
         announce=revisions.announce,
     )
     try:

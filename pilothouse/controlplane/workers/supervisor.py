@@ -23,6 +23,7 @@ from pilothouse.controlplane.run import Announcement
 from pilothouse.controlplane.signals import SAME_WISH, SECOND_SIGNAL_EXIT_CODE
 from pilothouse.controlplane.workers.board import Board
 from pilothouse.controlplane.workers.children import SIGNALS, Child, ended, fork
+from pilothouse.controlplane.workers.listens import Listens
 from pilothouse.controlplane.workers.membership import Membership
 from pilothouse.controlplane.workers.processes import run_store, run_worker
 from pilothouse.controlplane.workers.status_pipe import StatusPipe
@@ -35,8 +36,8 @@ _STORE = "store"
 
 
 class Supervisor:
-    def __init__(self, options: CompletedOptions, *, workers: int, port: int, folder: Path) -> None:
-        self._options, self._port, self._folder = options, port, folder
+    def __init__(self, options: CompletedOptions, *, workers: int, listens: Listens, folder: Path) -> None:
+        self._options, self._listens, self._folder = options, listens, folder
         self._board = Board(workers)
         self._revisions = SharedRevisions()
         self._status = StatusPipe()
@@ -81,12 +82,13 @@ class Supervisor:
     def _start_worker(self, number: int) -> None:
         ours, theirs = socket.socketpair()
         has_store = self._control is not None
-        member = Membership(number, self._board, self._folder, ours if has_store else None, self._revisions)
+        store = ours if has_store else None
+        member = Membership(number, self._board, self._folder, store, self._revisions, self._listens.listener)
 
         def work() -> None:
             theirs.close()
             self._let_go()
-            run_worker(self._options, member, self._port, self._lifeline[0], self._status)
+            run_worker(self._options, member, self._listens.port, self._lifeline[0], self._status)
 
         if self._control is not None:
             socket.send_fds(self._control, [b"w"], [theirs.fileno()])

@@ -11,7 +11,15 @@ from typing import Any
 
 from pilothouse.machinery.apply.all_fields import all_fields_in, is_exact
 from pilothouse.machinery.apply.atoms import Atom, ListAtom, MapAtom
-from pilothouse.machinery.apply.fieldset import MEMBER, FieldSet, below, node_union, ordered, recursive_difference
+from pilothouse.machinery.apply.fieldset import (
+    MEMBER,
+    FieldSet,
+    below,
+    node_union,
+    ordered,
+    recursive_difference,
+    union,
+)
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.equality import json_equal
 from pilothouse.machinery.objects import Json
@@ -24,6 +32,11 @@ class Comparison:
     added: FieldSet = field(default_factory=dict)
     modified: FieldSet = field(default_factory=dict)
     removed: FieldSet = field(default_factory=dict)
+
+    @property
+    def present(self) -> FieldSet:
+        """What was modified or added."""
+        return union(self.modified, self.added)
 
     def without(self, excluded: FieldSet) -> Comparison:
         """The same, without the members of `excluded` and all that is below them."""
@@ -96,9 +109,11 @@ def _compare_maps(whole: Atom, atom: MapAtom, old: Any, new: Any) -> _Difference
         return _compare_leaves(old, new)
     old, new = old or {}, new or {}
     found = _Differences(_only_in(whole, new, old), _only_in(whole, old, new))
-    for name in old:
+    for name, was in old.items():
         if name in new:
-            found.put(f"f:{name}", _compare(atom.child(name), old[name], new[name]))
+            child, now = atom.child(name), new[name]
+            if was != now or not is_exact(child):  # most are the same, and need no more of a look
+                found.put(f"f:{name}", _compare(child, was, now))
     return found.outcome()
 
 

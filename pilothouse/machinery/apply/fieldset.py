@@ -87,6 +87,8 @@ def node_union(a: FieldSet, b: FieldSet) -> FieldSet:
 
 def difference(a: FieldSet, b: FieldSet) -> FieldSet:
     """Return the members of `a` that are not in `b`. A parent in `b` does not take its children away."""
+    if not b:
+        return a
     out: FieldSet = {}
     for key, node in a.items():
         other = b.get(key)
@@ -118,6 +120,8 @@ def recursive_difference(a: FieldSet, b: FieldSet) -> FieldSet:
 
 def intersection(a: FieldSet, b: FieldSet) -> FieldSet:
     out: FieldSet = {}
+    if not b:
+        return out
     for key, node in a.items():
         other = b.get(key)
         if other is not None:

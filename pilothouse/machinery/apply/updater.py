@@ -50,7 +50,7 @@ class Updater:
     def update(self, live: Typed, new: Typed, managers: Managers, manager: ManagerId) -> dict[ManagerId, VersionedSet]:
         taken = self._take(live, new, self._reconciled(live, managers), manager, force=True)
         own, change = taken.managers.get(manager), taken.comparison
-        fields = fieldset.union(change.modified, change.added)
+        fields = change.present
         if own is not None:
             kept = self._owned(fieldset.difference(own.fields, change.removed))
             fields = fieldset.union(kept, fields)
@@ -91,11 +91,12 @@ class Updater:
             if change is None:
                 del left[other]
                 continue
-            changed = fieldset.intersection(versioned.fields, fieldset.union(change.modified, change.added))
-            conflicts += [FieldManagerConflict(other, path) for path in fieldset.paths(changed)]
+            changed = fieldset.intersection(versioned.fields, change.present)
+            if not force:
+                conflicts += [FieldManagerConflict(other, path) for path in fieldset.paths(changed)]
             kept = fieldset.difference(fieldset.difference(versioned.fields, changed), change.removed)
             left[other] = versioned.with_fields(kept)
-        if conflicts and not force:
+        if conflicts:
             raise Conflicts(conflicts)
         return _OwnershipChange(_with_fields(left), changes[new.api_version])
 

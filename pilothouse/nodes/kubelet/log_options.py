@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from typing import Final
 
 from pilothouse.apiserver.http import Request
+from pilothouse.machinery import server_time
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.times import parse_time
 
@@ -43,6 +43,6 @@ def _number(text: str) -> int | None:
 
 def _since(request: Request) -> float | None:
     if seconds := _number(request.param("sinceSeconds")):
-        return time.time() - seconds
+        return server_time.wall() - seconds
     moment = parse_time(request.param("sinceTime")) if request.param("sinceTime") else None
     return None if moment is None else moment.timestamp()

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from typing import Final
 
+from pilothouse.machinery import server_time
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, name_of, namespace_of, uid_of
 from pilothouse.machinery.times import parse_time
@@ -51,7 +52,7 @@ class LogReading:
                 return
 
     async def _pieces(self) -> AsyncIterator[bytes]:
-        now = time.time() if self.run.ended is None else self.run.ended + _SECOND
+        now = server_time.wall() if self.run.ended is None else self.run.ended + _SECOND
         written = [line for line in self.lines if self.run.began + line.after <= now]
         chosen = [*filter(self._is_wanted, written)]
         if self.options.tail is not None:
@@ -79,7 +80,7 @@ class LogReading:
     async def _is_reached(self, line: LogLine) -> bool:
         """Whether the container runs until it writes the line; returns when that is known."""
         moment = self.run.began + line.after
-        while (left := moment - time.time()) > 0:
+        while (left := moment - server_time.wall()) > 0:
             if not await self._changes(left):
                 return moment <= self._end() + _SECOND
         return True
@@ -99,7 +100,7 @@ class LogReading:
         texts, known = (told or "").encode().splitlines(), [line.text for line in lines]
         if len(texts) <= len(known) or texts[: len(known)] != known:
             return lines
-        after = time.time() - self.run.began
+        after = server_time.wall() - self.run.began
         return [*lines, *(LogLine(after, text) for text in texts[len(known) :])]
 
     def _pod(self) -> Json | None:

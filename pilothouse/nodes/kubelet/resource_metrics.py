@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-
+from pilothouse.machinery import server_time
 from pilothouse.machinery.objects import name_of, namespace_of
 from pilothouse.nodes.kubelet.host import Host
 from pilothouse.nodes.metrics.usage import node_usage, pod_usage, started_at
@@ -11,7 +10,7 @@ from pilothouse.nodes.metrics.usage import node_usage, pod_usage, started_at
 
 def resource_metrics(host: Host, node: str) -> bytes:
     """Return the metrics of one node. Processor time is counted from the start of each container."""
-    now = time.time()
+    now = server_time.wall()
     lines = [
         "# HELP container_cpu_usage_seconds_total [STABLE] Cumulative cpu time consumed by the container in "
         "core-seconds",

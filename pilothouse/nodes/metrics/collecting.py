@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from typing import Protocol
 
 from pilothouse.controllers.in_turns import in_turns
+from pilothouse.machinery import times
 from pilothouse.machinery.objects import Json, name_of
 from pilothouse.nodes.behavior.model import ContainerBehavior
 from pilothouse.nodes.kubelet.pods import KnownPods
@@ -49,4 +49,4 @@ async def measure_pod(of: Measured, namespace: str, name: str) -> list[Json]:
 
 
 def _now() -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    return times.now()

@@ -7,6 +7,7 @@ import heapq
 import itertools
 
 from pilothouse.client.clock import Clock, Timer
+from pilothouse.client.idleness import register_worker
 
 _TICK = 0.005
 """What is due within so many seconds is done together."""
@@ -26,6 +27,11 @@ class Agenda:
         self._waiting: set[str] = set()  # in the queue, and not yet taken
         self._timer: Timer | None = None
         self._timer_at = 0.0
+        register_worker(self)
+
+    def is_busy(self, within: float) -> bool:
+        """Whether something is due, or will be `within` so many seconds."""
+        return bool(self._waiting) or (bool(self._heap) and self._heap[0][0] <= self._clock.wall() + within)
 
     def add(self, key: str, at: float | None = None) -> None:
         """`at`: seconds of the wall clock; with none, now."""

@@ -30,10 +30,8 @@ class HostPorts:
     def give_back(self, node: str, key: str) -> None:
         """Whatever the pod has."""
         taken = self._of.get(node, {})
-        if key in taken:
-            del taken[key]
-        if not taken:
-            self._of.pop(node, None)
+        if taken.pop(key, None) is not None and not taken:
+            del self._of[node]
 
     def _is_taken(self, node: str, wanted: HostPort) -> bool:
         protocol, address, number = wanted

@@ -10,7 +10,7 @@ from pilothouse.client.rest.resource import ResourceClient
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.resources import PODS
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.objects import Json, name_of, namespace_of, resource_version_of, uid_of
+from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of, resource_version_of, uid_of
 from pilothouse.nodes.behavior.behaviors import Behaviors
 from pilothouse.nodes.config import SimulationConfig
 from pilothouse.nodes.fleet.node_object import address_of, cidr_of
@@ -114,6 +114,7 @@ class Steps:
         status = new_status(pod, record.state, self._addresses_of(record, node), self._clock.wall())
         if status is not None:
             answer = await self._pods_beside(pod).update_status({**pod, "status": status})
+            metadata(answer).pop("managedFields", None)  # a status cannot change them, so they need not be sent again
             record.written = resource_version_of(answer)
             record.take(answer)
 

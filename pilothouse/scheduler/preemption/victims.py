@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.times import parse_time
+from pilothouse.machinery.times import parse_time, system_clock
 from pilothouse.scheduler.cache.node_info import NodeInfo
 from pilothouse.scheduler.cache.pod_info import PodInfo
 from pilothouse.scheduler.cycle import check_with_nominated
@@ -67,7 +66,7 @@ def importance(pod: PodInfo) -> tuple[int, float]:
 
 def start_time(pod: PodInfo) -> float:
     """Return when the pod was started; now, if it was not."""
-    moment = parse_time(text) if (text := pod.status.get("startTime")) else datetime.now(UTC)
+    moment = parse_time(text) if (text := pod.status.get("startTime")) else system_clock()
     return moment.timestamp() if moment is not None else 0.0
 
 

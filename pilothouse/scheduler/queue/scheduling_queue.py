@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from pilothouse.client.clock import Clock, Timer
+from pilothouse.client.idleness import register_worker
 from pilothouse.machinery.objects import Json
 from pilothouse.scheduler.cache.pod_info import PodInfo
 from pilothouse.scheduler.cluster_events import TIMED_OUT, ClusterEvent, pod_changes
@@ -44,6 +45,13 @@ class SchedulingQueue:
         self._unschedulable: dict[str, QueuedPod] = {}
         self._timer: Timer | None = None
         self._has_some = asyncio.Event()
+        register_worker(self)
+
+    def is_busy(self, within: float) -> bool:
+        """Whether there is a pod to be tried, or one whose back-off will have ended `within` so many seconds."""
+        soon = self._clock.now() + within
+        backing_off = (*self._backing_off, *self._after_errors)
+        return bool(self._active) or any(self._back_off.ends(queued) <= soon for queued in backing_off)
 
     async def wait(self) -> None:
         """Return when there is a pod to be tried."""

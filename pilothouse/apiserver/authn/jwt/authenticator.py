@@ -14,13 +14,14 @@ from pilothouse.apiserver.authn.jwt.metrics import LATENCY
 from pilothouse.apiserver.authn.jwt.settings import IssuerSettings
 from pilothouse.apiserver.authn.jwt.verification import Verifier, unverified_issuer
 from pilothouse.apiserver.authn.user import User
+from pilothouse.machinery import server_time
 
 
 class JWTAuthenticator:
     """Knows tokens of its issuer only."""
 
     def __init__(
-        self, settings: IssuerSettings, *, pace: KeySetPace = DEFAULT_PACE, now: Callable[[], float] = time.time
+        self, settings: IssuerSettings, *, pace: KeySetPace = DEFAULT_PACE, now: Callable[[], float] = server_time.wall
     ) -> None:
         """Raises ValueError."""
         self.issuer = settings.url

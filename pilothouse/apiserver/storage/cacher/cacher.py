@@ -112,6 +112,11 @@ class Cacher:
             self._feed.expire(revision)
 
     @property
+    def tells(self) -> bool:
+        """Whether the reader of a watch that does not expire has events to take, or is at work on some."""
+        return self._watchers.tell
+
+    @property
     def objects(self) -> int:
         """The number of objects."""
         return len(self._state)

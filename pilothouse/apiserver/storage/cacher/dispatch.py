@@ -70,6 +70,12 @@ class CacheWatchers:
             for watcher in tuple(watchers):
                 watcher.close(error)
 
+    @property
+    def tell(self) -> bool:
+        """Whether the reader of one that does not expire has not taken everything."""
+        everybody = (watcher for watchers in self._by_scope.values() for watcher in watchers)
+        return any(not watcher.options.expires and not watcher.is_read for watcher in everybody)
+
     def expire(self, error: Exception) -> None:
         """End those that expire."""
         for watcher in [watcher for watchers in self._by_scope.values() for watcher in watchers]:

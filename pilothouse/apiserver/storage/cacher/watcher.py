@@ -136,6 +136,11 @@ class CacheWatcher:
         if self._reader is not None:
             self._wake(self._reader)
 
+    @property
+    def is_read(self) -> bool:
+        """Whether everything was taken, and its reader waits for more."""
+        return self._reader is not None and not self._early and not self._live
+
     def abandon(self) -> None:
         """Its reader is gone: frees what is still queued."""
         self._backlog = None

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from typing import Protocol
+
+from pilothouse.machinery import server_time
 
 
 class WallClock(Protocol):
@@ -15,10 +15,10 @@ class WallClock(Protocol):
 
 
 class SystemClock:
-    """The machine's own clock."""
+    """The server's own clock: the machine's, but for tests."""
 
     def now(self) -> float:
-        return time.time()
+        return server_time.wall()
 
     async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
+        await server_time.sleep(seconds)

@@ -75,13 +75,13 @@ class Opened:
     snapshot: StoreSnapshot
 
 
-def open_directory(path: Path) -> Opened:
+def open_directory(path: Path, *, fsync: bool = True) -> Opened:
     """Raises DirectoryInUse, UnsupportedFormat, DamagedStore; then nothing stays open or locked."""
     with ExitStack() as undo:
         directory = DataDirectory(path)
         undo.callback(directory.release)
         try:
-            writer = undo.enter_context(closing(connect(directory.database)))
+            writer = undo.enter_context(closing(connect(directory.database, fsync=fsync)))
             prepare(writer, directory.database)
             directory.sync()
             reader = undo.enter_context(closing(connect(directory.database)))

@@ -33,11 +33,14 @@ CREATE TABLE probe (value BLOB);
 """
 
 
-def connect(file: Path) -> sqlite3.Connection:
-    """A connection whose commits are on disk when they return. Any one thread at a time may use it."""
+def connect(file: Path, *, fsync: bool = True) -> sqlite3.Connection:
+    """A connection whose commits are on disk when they return. Any one thread at a time may use it.
+
+    Without `fsync` they are with the operating system: they outlive this process, but not the machine.
+    """
     connection = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
     connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute(f"PRAGMA synchronous = {'FULL' if fsync else 'OFF'}")
     return connection
 
 

@@ -118,15 +118,16 @@ class SqliteStore:
         *,
         clock: WallClock | None = None,
         compaction_interval: float = COMPACTION_INTERVAL,
+        fsync: bool = True,
         announce: Announce = lambda current, compacted: None,
     ) -> SqliteStore:
         """Opens or creates the data directory. An interval of 0 leaves compaction to `compact`. `announce` is told the
         current revision and the oldest that is kept, at first and after every change: when it is durable, and before
-        anybody else is told.
+        anybody else is told. Without `fsync` writes outlive this process, but not the machine.
 
         Raises DirectoryInUse, UnsupportedFormat, DamagedStore.
         """
-        opened = await asyncio.to_thread(open_directory, path)
+        opened = await asyncio.to_thread(open_directory, path, fsync=fsync)
         clock = clock or SystemClock()
         return cls(opened, clock=clock, compaction_interval=compaction_interval, announce=announce)
 

@@ -13,6 +13,7 @@ from pilothouse.controllers.volume.persistentvolume.fields import (
     is_bound_to,
     with_annotations,
 )
+from pilothouse.controllers.workloads.pod_state import has_ended
 from pilothouse.machinery.objects import Json, annotations_of, name_of, namespace_of, resource_version_of, uid_of
 from pilothouse.scheduler.cache.node_info import NodeInfo
 from pilothouse.scheduler.cache.pod_info import PodInfo
@@ -118,7 +119,8 @@ class VolumeBinding(Plugin):
         listers, node = self.handle.listers, self.handle.cache.node(node_name)
         if node is None:
             raise VolumesNotBound(f'binding volumes: failed to get node "{node_name}": node "{node_name}" not found')
-        if listers.pods.get_by_key(pod.key) is None:
+        shown = listers.pods.get_by_key(pod.key)
+        if shown is None or has_ended(shown):
             raise VolumesNotBound(f'binding volumes: pod does not exist any more: pod "{pod.name}" not found')
         claims = [*(claim for _, claim in found.bindings), *found.provisions]
         return all(self._is_bound(claim, node) for claim in claims)

@@ -90,3 +90,21 @@ def test_commits_wait_for_the_disk(tmp_path: Path) -> None:
     assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
     connection.close()
+
+
+@pytest.mark.parametrize(("fsync", "synchronous"), [(True, 2), (False, 0)])
+def test_a_write_does_not_wait_for_the_disk_only_where_that_is_asked_for(
+    tmp_path: Path, fsync: bool, synchronous: int
+) -> None:
+    connection = connect(tmp_path / "store.db", fsync=fsync)
+    assert connection.execute("PRAGMA synchronous").fetchone() == (synchronous,)
+    connection.close()
+
+
+async def test_what_was_not_synced_is_there_for_the_next_process(tmp_path: Path) -> None:
+    store = await SqliteStore.open(tmp_path, fsync=False)
+    created = await store.create("/registry/a", b"{}")
+    await store.close()
+    again = await SqliteStore.open(tmp_path)
+    assert await again.get("/registry/a") == created
+    await again.close()

@@ -1,0 +1,81 @@
+"""The last requests that came in, kept in memory for whoever wants to know what a client did: /debug/requests."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from datetime import UTC, datetime
+
+from pilothouse.apiserver.http import Filter, Handler, Request, Response, raw_json
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.objects import Json
+
+PATH = "/debug/requests"
+_LONGEST_TARGET = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class SeenRequest:
+    """One request and how it was answered. `seconds` ends where the answer begins, for a watch, too."""
+
+    at: float
+    user: str
+    agent: str
+    method: str
+    target: str
+    code: int
+    seconds: float
+    warnings: tuple[str, ...]
+
+    def shown(self) -> Json:
+        return {
+            "time": datetime.fromtimestamp(self.at, UTC).isoformat(),
+            "user": self.user,
+            "userAgent": self.agent,
+            "method": self.method,
+            "target": self.target,
+            "code": self.code,
+            "seconds": round(self.seconds, 6),
+            "warnings": list(self.warnings),
+        }
+
+
+class RecentRequests:
+    """Holds the newest `most` requests; older ones are forgotten."""
+
+    def __init__(self, most: int) -> None:
+        self._seen: deque[SeenRequest] = deque(maxlen=most)
+
+    def add(self, seen: SeenRequest) -> None:
+        self._seen.append(seen)
+
+    async def answer(self, request: Request) -> Response:
+        """Show all that are held, oldest first. This one is not among them yet."""
+        return raw_json(200, {"requests": [seen.shown() for seen in self._seen]})
+
+
+def with_recent_requests(recent: RecentRequests | None) -> Filter:
+    """Note every request with its answer; without a place for them, none."""
+
+    def wrap(handler: Handler) -> Handler:
+        async def note(request: Request) -> Response:
+            assert recent is not None
+            at, start, code = time.time(), time.perf_counter(), 0
+            try:
+                response = await handler(request)
+                code = 101 if response.upgrade else response.status
+                return response
+            finally:
+                recent.add(_seen(request, at, code, time.perf_counter() - start))
+
+        return note if recent is not None else handler
+
+    return wrap
+
+
+def _seen(request: Request, at: float, code: int, seconds: float) -> SeenRequest:
+    user = request.user.name if request.user is not None else ""
+    query = f"?{request.query_string}" if request.query_string else ""
+    target = f"{request.path}{query}"[:_LONGEST_TARGET]
+    agent = request.header(b"user-agent")[:_LONGEST_TARGET]
+    return SeenRequest(at, user, agent, request.method, target, code, seconds, tuple(request.warnings))

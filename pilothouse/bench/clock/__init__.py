@@ -1,0 +1,1 @@
+"""Clock: the server's own time, stopped, set, stepped or sped up."""

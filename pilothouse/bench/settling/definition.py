@@ -1,0 +1,34 @@
+"""The kind Settled: create one, and wait for its status."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pilothouse.bench.conditions import CONDITIONS
+from pilothouse.bench.definitions import bench_resource, column, duration, flag, record, texts
+
+SETTLED: Final = bench_resource(
+    "Settled",
+    "settleds",
+    "Settled is true once the server has come to rest: no request is under way, no controller, scheduler or simulated"
+    " node has work, and nothing has changed for a moment. It says so once; create another to wait again.",
+    spec=record(
+        "How to wait.",
+        {
+            "quietFor": duration("How long it must have been quiet; 100ms, if it is not given."),
+            "timeout": duration("How long to wait for it; 30s, if it is not given."),
+        },
+    ),
+    status=record(
+        "What came of it; not there while it is waited for.",
+        {
+            "settled": flag("Whether the server came to rest in time."),
+            "waitingFor": texts("Who still worked when the time was over."),
+            "conditions": CONDITIONS,
+        },
+    ),
+    columns=[
+        column("Settled", ".status.settled", "boolean"),
+        column("Waiting For", ".status.waitingFor"),
+    ],
+)

@@ -1,0 +1,52 @@
+"""Whether a server is at rest: nothing is asked of it, no controller has work, and nothing has changed for a moment."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Final
+
+from pilothouse.apiserver.storage.cacher.cachers import cachers_of
+from pilothouse.apiserver.storage.interface import Store
+from pilothouse.bench.traffic import Traffic
+from pilothouse.client.idleness import Workers
+
+_LOOK_EVERY: Final = 0.01
+_SOON: Final = 0.5
+"""Work that waits for so many seconds at most, such as one more try, is waited for."""
+_PATIENCE_WITH_ONE_STOP: Final = 0.25
+
+
+class Rest:
+    def __init__(self, traffic: Traffic, workers: Workers, store: Store) -> None:
+        self._store = store
+        self._traffic = traffic
+        self._workers = workers
+
+    def disturbers(self, within: float = _SOON) -> list[str]:
+        """Return what still works, by name; empty at rest."""
+        asked = [f"{count} requests"] if (count := self._traffic.in_flight) else []
+        caches = ["watch caches"] if any(cacher.tells for cacher in list(cachers_of(self._store))) else []
+        return asked + caches + self._workers.busy(within)
+
+    async def come(self, *, quiet_for: float, timeout: float) -> list[str]:
+        """Return when it has been quiet for so long, or who still works when the time is over."""
+        end, quiet_since, changes = time.monotonic() + timeout, time.monotonic(), self._traffic.changes
+        while True:
+            now = time.monotonic()
+            disturbers = self.disturbers()
+            if disturbers or changes != self._traffic.changes:
+                quiet_since, changes = now, self._traffic.changes
+            elif now - quiet_since >= quiet_for:
+                return []
+            if now >= end:
+                return disturbers or ["objects that change all the time"]
+            await asyncio.sleep(_LOOK_EVERY)
+
+    async def let_work(self) -> None:
+        """Return when what timers have just begun is done, or after a moment."""
+        end = time.monotonic() + _PATIENCE_WITH_ONE_STOP
+        for _ in range(5):
+            await asyncio.sleep(0)
+        while self.disturbers(within=0.0) and time.monotonic() < end:  # noqa: ASYNC110  # those who work tell nobody
+            await asyncio.sleep(0.001)

@@ -1,0 +1,40 @@
+"""The kind Snapshot: creating one saves, setting spec.restore goes back to it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pilothouse.bench.definitions import bench_resource, column, flag, number, record, text
+
+SNAPSHOT: Final = bench_resource(
+    "Snapshot",
+    "snapshots",
+    "Snapshot is all objects as they were when it was created, but for those of the test bench. It lives in the memory"
+    " of the server, and is lost with it.",
+    spec=record(
+        "What is to be done with it.",
+        {
+            "restore": flag(
+                "Whether to go back to it, once: it is taken out when that is done, and then the write is answered."
+                " Watches end as after a compaction, and resource versions go on rising."
+            )
+        },
+    ),
+    status=record(
+        "What was saved.",
+        {
+            "saved": flag("Whether the server has it."),
+            "objects": number("How many objects it has."),
+            "bytes": number("How large they are as they are stored."),
+            "revision": number("The revision at which they were so."),
+            "restores": number("How often it was gone back to."),
+            "message": text("Why it is not there."),
+        },
+    ),
+    columns=[
+        column("Saved", ".status.saved", "boolean"),
+        column("Objects", ".status.objects", "integer"),
+        column("Bytes", ".status.bytes", "integer"),
+        column("Restores", ".status.restores", "integer"),
+    ],
+)

@@ -1,0 +1,1 @@
+"""The objects of a cluster in files, and back."""

@@ -1,0 +1,63 @@
+"""`pilothouse envtest`: the programs that envtest, jenvtest and kuttl start, as Pilothouse."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+_PROGRAMS = ("kube-apiserver", "etcd")
+
+
+def main(arguments: Sequence[str]) -> int:
+    words = list(arguments)
+    if words and words[0] in _PROGRAMS:
+        run = _etcd if words[0] == "etcd" else _kube_apiserver
+        return run(words[1:])
+    return _path(_parser().parse_args(words).dir)
+
+
+def _path(directory: Path | None) -> int:
+    from pilothouse.testing.envtest.folder import default_folder, make_folder
+
+    folder = (directory or default_folder()).expanduser().absolute()
+    try:
+        make_folder(folder)
+    except OSError as error:
+        print(f"Error: {error}", file=sys.stderr)
+        return 1
+    print(folder)
+    return 0
+
+
+def _etcd(arguments: Sequence[str]) -> int:
+    from pilothouse.testing.envtest.etcd import run_etcd
+
+    return run_etcd(arguments)
+
+
+def _kube_apiserver(arguments: Sequence[str]) -> int:
+    from tempfile import TemporaryDirectory
+
+    from pilothouse.cli import serve
+    from pilothouse.testing.envtest.api_server import options_for_envtest
+
+    if any(word in ("--version", "--version=true") for word in arguments):
+        from pilothouse.machinery.release import GIT_VERSION
+
+        print(f"Kubernetes {GIT_VERSION}")
+        return 0
+    with TemporaryDirectory(prefix="pilothouse-envtest-") as scratch:
+        return serve.main(arguments, lambda options: options_for_envtest(options, Path(scratch)))
+
+
+def _parser() -> argparse.ArgumentParser:
+    description = "Pilothouse as the programs that envtest starts: export KUBEBUILDER_ASSETS=$(pilothouse envtest path)"
+    parser = argparse.ArgumentParser(prog="pilothouse envtest", description=description)
+    commands = parser.add_subparsers(required=True, metavar="path | kube-apiserver | etcd")
+    path = commands.add_parser("path", help="write a folder with kube-apiserver, etcd and kubectl, and print its path")
+    path.add_argument("--dir", type=Path, help="the folder; one of its own in the user's cache if it is not given")
+    commands.add_parser("kube-apiserver", help="what that folder's kube-apiserver does", add_help=False)
+    commands.add_parser("etcd", help="what that folder's etcd does", add_help=False)
+    return parser

@@ -1,0 +1,133 @@
+"""Files of cases, as docs/offline-checks.md describes them. What cannot be understood is refused with its line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from pilothouse.apiserver.authn.user import User
+from pilothouse.cli.offline.cases import Case, CaseError, CaseFile, Expectation
+from pilothouse.cli.offline.documents import Document, NothingToRead
+from pilothouse.cli.offline.lines import line_of_syntax_error
+from pilothouse.cli.offline.manifests import Manifest, read_manifests
+from pilothouse.machinery.codec.yaml import parse_yaml
+from pilothouse.machinery.codec.yaml_nodes import YamlError
+from pilothouse.machinery.objects import Json
+
+_FILE_KEYS = frozenset({"crds", "policies", "given", "cases"})
+_CASE_KEYS = frozenset({"name", "operation", "subresource", "user", "object", "oldObject", "params", "expect"})
+_EXPECT_KEYS = frozenset({"allowed", "message", "warnings", "object"})
+_USER_KEYS = frozenset({"name", "uid", "groups", "extra"})
+_OPERATIONS = ("CREATE", "UPDATE", "DELETE")
+
+
+def read_case_file(path: str) -> CaseFile:
+    """Raises CaseError, NothingToRead."""
+    try:
+        data = Path(path).read_bytes()
+        return _Reader(path, data, parse_yaml(data).value).whole()
+    except OSError as error:
+        raise NothingToRead(f"{path}: {(error.strerror or str(error)).lower()}") from None
+    except YamlError as error:
+        raise CaseError(line_of_syntax_error(data), str(error)) from None
+
+
+class _Reader:
+    def __init__(self, path: str, data: bytes, value: Any) -> None:
+        self._document = Document.of(path, data)
+        self._folder = Path(path).parent
+        self._value = value
+
+    def whole(self) -> CaseFile:
+        value = self._object(self._value, "", _FILE_KEYS)
+        stage = [
+            manifest for key in ("crds", "given", "policies") for manifest in self._manifests(value.get(key) or [], key)
+        ]
+        cases = value.get("cases")
+        if not isinstance(cases, list) or not cases:
+            raise self._error("cases", "cases must be a list with at least one case")
+        read = tuple(self._case(case, f"cases[{at}]") for at, case in enumerate(cases))
+        return CaseFile(self._document.file, tuple(stage), read)
+
+    def _case(self, value: Any, path: str) -> Case:
+        value = self._object(value, path, _CASE_KEYS)
+        old = self._one(value.get("oldObject"), f"{path}.oldObject")
+        new = self._one(value.get("object"), f"{path}.object")
+        operation = value.get("operation") or ("CREATE" if old is None else "UPDATE" if new else "DELETE")
+        self._check_operation(operation, new, old, path)
+        params = value.get("params") or []
+        return Case(
+            name=str(value.get("name") or path),
+            line=self._document.line_of(path),
+            operation=operation,
+            user=self._user(value.get("user") or "tester", f"{path}.user"),
+            expect=self._expectation(value.get("expect"), f"{path}.expect"),
+            object=new,
+            old=old,
+            params=tuple(self._manifests(params if isinstance(params, list) else [params], f"{path}.params")),
+            subresource=str(value.get("subresource") or ""),
+        )
+
+    def _check_operation(self, operation: str, new: Manifest | None, old: Manifest | None, path: str) -> None:
+        if operation not in _OPERATIONS:
+            raise self._error(f"{path}.operation", f"operation must be one of {', '.join(_OPERATIONS)}")
+        if new is None and operation != "DELETE":
+            raise self._error(path, f"a case of {operation} needs an object")
+        if old is None and operation != "CREATE":
+            raise self._error(path, f"a case of {operation} needs an oldObject")
+
+    def _expectation(self, value: Any, path: str) -> Expectation:
+        value = self._object(value, path, _EXPECT_KEYS)
+        if not isinstance(value.get("allowed"), bool):
+            raise self._error(path, "expect.allowed must be true or false")
+        warnings = tuple(map(str, value.get("warnings") or ()))
+        return Expectation(value["allowed"], str(value.get("message") or ""), warnings, value.get("object"))
+
+    def _user(self, value: Any, path: str) -> User:
+        if isinstance(value, str):
+            return User(value)
+        value = self._object(value, path, _USER_KEYS)
+        extra = {key: tuple(values) for key, values in (value.get("extra") or {}).items()}
+        return User(str(value.get("name") or ""), str(value.get("uid") or ""), tuple(value.get("groups") or ()), extra)
+
+    def _manifests(self, values: Iterable[Any], path: str) -> list[Manifest]:
+        """Return the objects of a list of files, folders and objects."""
+        found: list[Manifest] = []
+        for at, value in enumerate(values):
+            found += self._from_files(value, path) if isinstance(value, str) else [self._inline(value, f"{path}[{at}]")]
+        return found
+
+    def _one(self, value: Any, path: str) -> Manifest | None:
+        if value is None:
+            return None
+        if not isinstance(value, str):
+            return self._inline(value, path)
+        found = self._from_files(value, path)
+        if len(found) != 1:
+            raise self._error(path, f"{value} has {len(found)} objects, and one is wanted")
+        return found[0]
+
+    def _from_files(self, name: str, path: str) -> list[Manifest]:
+        read = list(read_manifests([str(self._folder / name)]))
+        for one in read:
+            if not isinstance(one, Manifest):
+                problem = one.findings[0]
+                raise self._error(path, f"{problem.file}:{problem.line}: {problem.message}")
+        return [one for one in read if isinstance(one, Manifest)]
+
+    def _inline(self, value: Any, path: str) -> Manifest:
+        if not isinstance(value, dict) or not all(isinstance(value.get(key), str) for key in ("apiVersion", "kind")):
+            raise self._error(path, "an object with apiVersion and kind is wanted, or the name of a file")
+        return Manifest(self._document, value, path)
+
+    def _object(self, value: Any, path: str, keys: frozenset[str]) -> Json:
+        if not isinstance(value, dict):
+            raise self._error(path, f"{path or 'the file'} must be an object with some of {', '.join(sorted(keys))}")
+        if unknown := sorted(set(value) - keys):
+            where = f"{path}.{unknown[0]}".lstrip(".")
+            raise self._error(where, f"{where} is not known here; there are {', '.join(sorted(keys))}")
+        return value
+
+    def _error(self, path: str, message: str) -> CaseError:
+        return CaseError(self._document.line_of(path), message)

@@ -1,0 +1,126 @@
+"""The documents of files and folders, each with the line on which it begins; what only another program can read is
+refused with the name of that program.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from pilothouse.cli.offline.findings import Checked, Finding, Severity
+from pilothouse.cli.offline.lines import Lines
+from pilothouse.machinery.dataclass import dataclass
+
+STDIN = "-"
+_SUFFIXES = frozenset({".yaml", ".yml", ".json"})
+_SEPARATOR = re.compile(rb"^---(?=\s|$)", re.MULTILINE)
+_KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+_CHARTS = ("Chart.yaml", "Chart.yml")
+_RENDER_FIRST = (
+    (_CHARTS, "a Helm chart", "helm template {folder} | pilothouse validate -"),
+    (_KUSTOMIZATIONS, "a kustomization", "kubectl kustomize {folder} | pilothouse validate -"),
+)
+
+
+class NothingToRead(Exception):
+    """A path that was named cannot be read."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Document:
+    """One document of a file. `line` is where its data begins."""
+
+    file: str
+    line: int
+    data: bytes
+    lines: Lines
+
+    @classmethod
+    def of(cls, file: str, data: bytes = b"", *, line: int = 1) -> Document:
+        return cls(file, line, data, Lines(data))
+
+    def line_of(self, path: str) -> int:
+        """Return the line of the file on which this field stands."""
+        return self.line + self.lines.of(path) - 1
+
+    @property
+    def first_line(self) -> int:
+        """The line of its first content."""
+        for at, line in enumerate(self.data.splitlines()):
+            if _is_content(line):
+                return self.line + at
+        return self.line
+
+    def refusal(self, message: str, *, line: int = 1, hint: str = "") -> Checked:
+        """Return the document as checked, with this one error at a line of its own data."""
+        at = self.line + line - 1
+        found = Finding(Severity.ERROR, self.file, at, message, hint=hint)
+        return Checked(self.file, at, "", (found,))
+
+
+def read_documents(paths: Iterable[str]) -> Iterator[Document | Checked]:
+    """Yield the documents in the order of the paths, those of folders by name and with all that is below.
+
+    Raises NothingToRead for a path that is not there.
+    """
+    for path in paths:
+        if path == STDIN:
+            yield from _documents("<stdin>", sys.stdin.buffer.read())
+        elif Path(path).is_dir():
+            yield from _in_folder(Path(path))
+        else:
+            yield from _in_file(Path(path))
+
+
+def _in_folder(folder: Path) -> Iterator[Document | Checked]:
+    if refused := _must_be_rendered(folder):
+        yield refused
+        return
+    for path in sorted(folder.iterdir()):
+        if path.is_dir():
+            # A link may lead back up; what is hidden is not meant.
+            yield from () if path.is_symlink() or path.name.startswith(".") else _in_folder(path)
+        elif path.suffix in _SUFFIXES:
+            yield from _in_file(path)
+
+
+def _must_be_rendered(folder: Path) -> Checked | None:
+    for names, what, command in _RENDER_FIRST:
+        if found := next((folder / name for name in names if (folder / name).is_file()), None):
+            hint = f"render it first: {command.format(folder=folder)}"
+            return Document.of(str(found)).refusal(f"{folder} is {what}, not manifests", hint=hint)
+    return None
+
+
+def _in_file(path: Path) -> Iterator[Document | Checked]:
+    if path.name in (*_CHARTS, *_KUSTOMIZATIONS) and (refused := _must_be_rendered(path.parent)):
+        yield refused
+        return
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise NothingToRead(f"{path}: {(error.strerror or str(error)).lower()}") from None
+    yield from _documents(str(path), data)
+
+
+def _documents(file: str, data: bytes) -> Iterator[Document]:
+    """Yield what stands between separators, unless there is nothing but comments."""
+    start, line = 0, 1
+    for separator in (*_SEPARATOR.finditer(data), None):
+        end = separator.start() if separator else len(data)
+        part = data[start:end]
+        if _says_something(part):
+            yield Document.of(file, part, line=line)
+        line += part.count(b"\n")
+        start = separator.end() if separator else end
+
+
+def _says_something(part: bytes) -> bool:
+    return any(_is_content(line) for line in part.splitlines())
+
+
+def _is_content(line: bytes) -> bool:
+    line = line.strip()
+    return bool(line) and not line.startswith(b"#")

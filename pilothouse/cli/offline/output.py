@@ -1,0 +1,123 @@
+"""A report in the form that somebody reads: people, a program, a CI server, or GitHub."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from io import BytesIO
+from typing import Any
+
+import orjson
+
+from pilothouse.cli.offline.findings import Checked, CheckReport, Finding, Severity
+
+FORMS = ("text", "json", "junit", "github")
+
+
+def shown(report: CheckReport, form: str) -> str:
+    """Return the text to print, which ends with a line break."""
+    return _FORMS[form](report)
+
+
+def _text(report: CheckReport) -> str:
+    lines = [line for finding in report.findings for line in _text_lines(finding)]
+    failed = sum(not checked.is_well for checked in report.checked)
+    warnings = report.count(Severity.WARNING)
+    counts = f"{len(report.checked)} checked, {len(report.checked) - failed} well, {failed} not"
+    return "\n".join([*lines, f"{counts}, {_counted(warnings, 'warning')}", ""])
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+def _text_lines(finding: Finding) -> list[str]:
+    subject = f"{finding.subject}: " if finding.subject else ""
+    first, *more = finding.message.splitlines() or [""]
+    lines = [f"{finding.file}:{finding.line}: {finding.severity}: {subject}{first}", *(f"    {line}" for line in more)]
+    return [*lines, f"    hint: {finding.hint}"] if finding.hint else lines
+
+
+def _json(report: CheckReport) -> str:
+    value = {
+        "checked": len(report.checked),
+        "errors": report.count(Severity.ERROR),
+        "warnings": report.count(Severity.WARNING),
+        "results": [_json_of(checked) for checked in report.checked],
+    }
+    return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode() + "\n"
+
+
+def _json_of(checked: Checked) -> dict[str, Any]:
+    findings = [
+        {
+            "severity": str(finding.severity),
+            "file": finding.file,
+            "line": finding.line,
+            "message": finding.message,
+            "field": finding.field,
+            "hint": finding.hint,
+        }
+        for finding in checked.findings
+    ]
+    return {
+        "file": checked.file,
+        "line": checked.line,
+        "name": checked.subject,
+        "ok": checked.is_well,
+        "findings": findings,
+    }
+
+
+def _github(report: CheckReport) -> str:
+    """Return workflow commands, which GitHub shows beside the lines of a pull request."""
+    lines = []
+    for finding in report.findings:
+        place = f"file={_escaped(finding.file, property_=True)},line={finding.line}"
+        message = f"{finding.message} ({finding.hint})" if finding.hint else finding.message
+        title = f",title={_escaped(finding.subject, property_=True)}" if finding.subject else ""
+        lines.append(f"::{finding.severity} {place}{title}::{_escaped(message)}\n")
+    return "".join(lines)
+
+
+def _escaped(text: str, *, property_: bool = False) -> str:
+    text = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return text.replace(":", "%3A").replace(",", "%2C") if property_ else text
+
+
+def _junit(report: CheckReport) -> str:
+    from xml.etree.ElementTree import Element, ElementTree, indent
+
+    failed = sum(not checked.is_well for checked in report.checked)
+    counts = {"tests": str(len(report.checked)), "failures": str(failed), "errors": "0"}
+    suites = Element("testsuites", {"name": "pilothouse", **counts})
+    suite = Element("testsuite", {"name": f"pilothouse {report.title}", **counts})
+    suite.extend(_test_case(checked) for checked in report.checked)
+    suites.append(suite)
+    indent(suites)
+    stream = BytesIO()
+    ElementTree(suites).write(stream, encoding="utf-8", xml_declaration=True)
+    return stream.getvalue().decode() + "\n"
+
+
+def _test_case(checked: Checked) -> Any:
+    from xml.etree.ElementTree import Element, SubElement
+
+    attributes = {"name": checked.subject or checked.file, "classname": checked.file, "file": checked.file}
+    case = Element("testcase", {name: _printable(value) for name, value in attributes.items()})
+    case.set("line", str(checked.line))
+    for severity, tag in ((Severity.ERROR, "failure"), (Severity.WARNING, "system-out")):
+        told = [finding for finding in checked.findings if finding.severity is severity]
+        if told:
+            part = SubElement(case, tag)
+            part.text = _printable("\n".join(line for finding in told for line in _text_lines(finding)))
+            if severity is Severity.ERROR:
+                part.set("message", _printable(told[0].message))
+    return case
+
+
+def _printable(text: str) -> str:
+    """Return the text without the control characters that XML cannot hold."""
+    return "".join(char if char in "\t\n\r" or char >= " " else "�" for char in text)
+
+
+_FORMS: dict[str, Callable[[CheckReport], str]] = {"text": _text, "json": _json, "junit": _junit, "github": _github}

@@ -1,0 +1,78 @@
+"""The page: files that were built with the package, held in memory, with the policy that browsers show them under."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import Final
+
+from pilothouse.apiserver.http import NO_SNIFFING, Headers, Request, Response
+
+BUILT: Final = files("pilothouse.console") / "_page"
+
+_TYPES = {
+    ".html": b"text/html; charset=utf-8",
+    ".js": b"text/javascript; charset=utf-8",
+    ".css": b"text/css; charset=utf-8",
+    ".svg": b"image/svg+xml",
+    ".woff2": b"font/woff2",
+}
+
+_POLICY = (
+    b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
+    b"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+"""Nothing inline, and nothing from any other host."""
+
+SHELL: Final[Headers] = [
+    NO_SNIFFING,
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-frame-options", b"DENY"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+]
+"""What every answer of the console says to browsers."""
+
+_NOT_BUILT = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Pilothouse console</title>
+<h1>The page of the console was not built</h1>
+<p>This Pilothouse was installed from a clone on a machine without Node.js. Either install a released wheel
+(<code>pip install pilothouse</code>), or install Node.js 20 or later and run, in the clone:</p>
+<pre>npm --prefix console ci
+npm --prefix console run build</pre>
+<p>Then start the console again.</p></html>"""
+
+
+class Page:
+    """The built files by their paths. Without them every path shows how to get them."""
+
+    def __init__(self, folder: Traversable = BUILT) -> None:
+        self._files = dict(_found(folder, "/")) if folder.is_dir() else {}
+
+    def answer(self, request: Request) -> Response:
+        """Names of assets change with their contents, so browsers keep them; the page itself is always asked for."""
+        path = "/index.html" if request.path == "/" else request.path
+        body = self._files.get(path)
+        if body is None:
+            return html(404 if self._files else 503, "Not found." if self._files else _NOT_BUILT)
+        kept = b"public, max-age=31536000, immutable" if path.startswith("/assets/") else b"no-cache"
+        return Response(200, body, [*_headers(_type_of(path)), (b"cache-control", kept)])
+
+
+def html(status: int, body: str) -> Response:
+    return Response(status, body.encode(), [*_headers(_TYPES[".html"]), (b"cache-control", b"no-store")])
+
+
+def _headers(content_type: bytes) -> Headers:
+    return [(b"content-type", content_type), (b"content-security-policy", _POLICY), *SHELL]
+
+
+def _type_of(path: str) -> bytes:
+    return next((kind for suffix, kind in _TYPES.items() if path.endswith(suffix)), b"application/octet-stream")
+
+
+def _found(folder: Traversable, prefix: str) -> list[tuple[str, bytes]]:
+    found: list[tuple[str, bytes]] = []
+    for entry in folder.iterdir():
+        path = prefix + entry.name
+        found += _found(entry, path + "/") if entry.is_dir() else [(path, entry.read_bytes())]
+    return found

@@ -1,0 +1,121 @@
+"""The page's requests, passed on to the cluster as the kubeconfig's user, and the answers as they come.
+
+Of the headers only those go through, either way, that are known to matter: no cookie reaches the cluster, and nothing
+that the cluster or a pod behind its proxy answers can set one, or be taken by a browser for a part of the page.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine
+from typing import Any, Final
+
+from pilothouse.apiserver.http import Headers, Request, Response, StreamBroken
+from pilothouse.apiserver.outbound.targets import escaped_path, target_of
+from pilothouse.apiserver.proxy.upgrades import forward_upgrade
+from pilothouse.apiserver.serving.upgrade import is_upgrade
+from pilothouse.client.config.credentials import credential_source
+from pilothouse.client.config.model import ClientConfig
+from pilothouse.client.config.tls import ssl_context
+from pilothouse.client.rest.errors import ConnectionFailed
+from pilothouse.client.rest.http_transport import HttpTransport, fixed_headers
+from pilothouse.client.rest.transport import HttpRequest, HttpResponse
+from pilothouse.console.page import SHELL
+from pilothouse.machinery.status_error import StatusError
+
+PASSED: Final = ("/api", "/apis", "/openapi", "/version", "/metrics", "/readyz")
+_LARGEST_BODY: Final = 3 << 20  # what an API server takes
+_TO_THE_CLUSTER: Final = frozenset({b"accept", b"content-type", b"if-none-match", b"impersonate-user"})
+_TO_THE_PAGE: Final = frozenset({"content-type", "etag", "last-modified", "retry-after", "warning", "audit-id"})
+_SHOWN_ALONE: Final = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'; sandbox")
+_NOT_STORED: Final = (b"cache-control", b"no-store")
+_DATA: Final = frozenset({"", "empty", "document", "websocket"})
+
+
+def is_passed(path: str) -> bool:
+    return any(path == prefix or path.startswith(prefix + "/") for prefix in PASSED)
+
+
+class PassingOn:
+    """To the cluster of one configuration, until it is closed."""
+
+    def __init__(self, config: ClientConfig) -> None:
+        self._config = config
+        self._transport = HttpTransport(config)
+        self._credentials = credential_source(config)
+
+    async def answer(self, request: Request) -> Response:
+        """What the cluster answers; 502 where it does not. Raises StatusError for a body that is too long."""
+        if request.header(b"sec-fetch-dest") not in _DATA:
+            return _plain(403, "What the cluster answers is no part of the page.\n")
+        try:
+            return await (self._upgrade(request) if is_upgrade(request) else self._exchange(request))
+        except (ConnectionFailed, StatusError) as error:
+            return _plain(502, f"{self._config.host} does not answer: {error}\n")
+
+    async def close(self) -> None:
+        await self._transport.close()
+
+    async def _exchange(self, request: Request) -> Response:
+        body = await request.read_body(_LARGEST_BODY)
+        sent = HttpRequest(request.method, _resource(request), _chosen(request), body)
+        response = await _unless_gone(request, self._transport.send(sent))
+        return Response(response.status, _body(response), [*_kept(response), _SHOWN_ALONE, *SHELL, _NOT_STORED])
+
+    async def _upgrade(self, request: Request) -> Response:
+        credentials = await self._credentials.get()
+        secure = self._config.host.startswith("https:")
+        context = ssl_context(self._config.tls, credentials) if secure else None
+        target = target_of(self._config.host.rstrip("/") + _resource(request), tls=context)
+        headers: Headers = [(b"host", target.authority.encode("latin-1"))]
+        headers += [(name, value) for name, value in request.headers if _is_of_an_upgrade(name)]
+        headers += [(name.encode(), value.encode("latin-1")) for name, value in fixed_headers(self._config)]
+        if credentials.token:
+            headers.append((b"authorization", f"Bearer {credentials.token}".encode("latin-1")))
+        return await forward_upgrade(request, target, headers)
+
+
+def _is_of_an_upgrade(name: bytes) -> bool:
+    return name in (b"connection", b"upgrade") or name.startswith(b"sec-websocket-")
+
+
+def _resource(request: Request) -> str:
+    path = escaped_path(request.path)
+    return f"{path}?{request.query_string}" if request.query_string else path
+
+
+def _chosen(request: Request) -> dict[str, str]:
+    return {name.decode(): value.decode("latin-1") for name, value in request.headers if name in _TO_THE_CLUSTER}
+
+
+def _kept(response: HttpResponse) -> Headers:
+    return [(name.encode(), value.encode()) for name, value in response.headers.items() if name in _TO_THE_PAGE]
+
+
+async def _unless_gone(request: Request, answering: Coroutine[Any, Any, HttpResponse]) -> HttpResponse:
+    """A watch may be quiet for long: nobody waits for its answer when its reader has gone."""
+    assert request.disconnected is not None
+    answer = asyncio.ensure_future(answering)
+    gone = asyncio.ensure_future(request.disconnected())
+    try:
+        await asyncio.wait({answer, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if not answer.done():
+            raise ConnectionFailed("the page has gone")
+        return answer.result()
+    finally:
+        gone.cancel()
+        answer.cancel()
+
+
+async def _body(response: HttpResponse) -> AsyncIterator[bytes]:
+    try:
+        async for chunk in response.chunks():
+            yield chunk
+    except ConnectionFailed as error:
+        raise StreamBroken(str(error)) from error
+    finally:
+        await response.close()
+
+
+def _plain(status: int, body: str) -> Response:
+    return Response(status, body.encode(), [(b"content-type", b"text/plain; charset=utf-8"), _SHOWN_ALONE, *SHELL])

@@ -1,0 +1,60 @@
+"""The share that each zone's nodes have of the CPU of all, kept up to date node by node."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from pilothouse.controllers.endpointslice.endpoint import ZONE_LABEL
+from pilothouse.machinery.objects import Json, labels_of, name_of
+from pilothouse.machinery.quantity import parse_quantity
+
+_CONTROL_PLANE = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
+
+
+class ZoneShares:
+    """Of ready nodes; those of the control plane do not count."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[str, tuple[str, int]] = {}  # zone and thousandths of a CPU; "" or 0 where a node has none
+        self._cpu: Counter[str] = Counter()
+        self._untold = 0
+        """How many nodes do not tell their zone, or their CPU."""
+
+    def set_node(self, node: Json) -> None:
+        self.forget_node(name_of(node))
+        if is_node_ready(node) and not any(label in labels_of(node) for label in _CONTROL_PLANE):
+            self._count(name_of(node), labels_of(node).get(ZONE_LABEL) or "", _milli_cpu(node))
+
+    def forget_node(self, name: str) -> None:
+        zone, amount = self._nodes.pop(name, ("", -1))
+        if zone and amount:
+            self._cpu[zone] -= amount
+            if not self._cpu[zone]:
+                del self._cpu[zone]
+        elif amount >= 0:
+            self._untold -= 1
+
+    @property
+    def ratios(self) -> dict[str, float] | None:
+        """None when they can not be told: a node does not say enough, or there is one zone at most."""
+        if self._untold or len(self._cpu) < 2:
+            return None
+        total = self._cpu.total()
+        return {zone: amount / total for zone, amount in self._cpu.items()}
+
+    def _count(self, name: str, zone: str, amount: int) -> None:
+        self._nodes[name] = zone, amount
+        if zone and amount:
+            self._cpu[zone] += amount
+        else:
+            self._untold += 1
+
+
+def is_node_ready(node: Json) -> bool:
+    conditions = (node.get("status") or {}).get("conditions") or ()
+    return any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
+
+
+def _milli_cpu(node: Json) -> int:
+    allocatable = (node.get("status") or {}).get("allocatable") or {}
+    return parse_quantity(str(allocatable.get("cpu") or "0")).milli_value()

@@ -1,0 +1,78 @@
+"""A client to await in any event loop, asyncio's or trio's: its connections live in the loop of a blocking client."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Coroutine, Mapping
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+from pilothouse.client.blocking import BlockingClient
+from pilothouse.client.rest.client import Client
+from pilothouse.client.rest.transport import HttpRequest, HttpResponse
+
+T = TypeVar("T")
+
+
+def client_for_any_loop(host: BlockingClient) -> Client:
+    """Return the client. It needs no closing: its connections are the blocking client's."""
+    return Client(_Transport(host))
+
+
+class _Transport:
+    def __init__(self, host: BlockingClient) -> None:
+        self._host = host
+
+    async def send(self, request: HttpRequest) -> HttpResponse:
+        return _Response(self._host, await _here(self._host, self._host.transport.send(request)))
+
+    async def close(self) -> None:
+        """What is open belongs to the blocking client."""
+
+
+class _Response:
+    def __init__(self, host: BlockingClient, inner: HttpResponse) -> None:
+        self._host = host
+        self._inner = inner
+
+    @property
+    def status(self) -> int:
+        return self._inner.status
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        return self._inner.headers
+
+    async def read(self) -> bytes:
+        return await _here(self._host, self._inner.read())
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        chunks = self._inner.chunks()
+        while (chunk := await _here(self._host, _next(chunks))) is not None:
+            yield chunk
+
+    async def close(self) -> None:
+        await _here(self._host, self._inner.close())
+
+
+async def _next(chunks: AsyncIterator[bytes]) -> bytes | None:
+    return await anext(chunks, None)
+
+
+async def _here(host: BlockingClient, work: Coroutine[Any, Any, T]) -> T:
+    """Wait in the running loop for work in the other one, which is given up with the wait."""
+    future = host.submit(work)
+    trio = sys.modules.get("trio")
+    if trio is None or not trio.lowlevel.in_trio_run():
+        return await asyncio.wrap_future(future)
+    return await _in_trio(trio, future)
+
+
+async def _in_trio(trio: Any, future: Future[T]) -> T:
+    try:
+        result: T = await trio.to_thread.run_sync(future.result, abandon_on_cancel=True)
+        return result
+    except BaseException:
+        future.cancel()
+        raise
