@@ -173,7 +173,8 @@ async def test_a_write_must_come_from_the_page(browser: Browser, cluster: Cluste
 async def test_a_web_socket_must_come_from_the_page(browser: Browser, cluster: Cluster) -> None:
     await browser.open()
     upgrade = {"Connection": "Upgrade", "Upgrade": "websocket"}
-    assert (await browser.ask("GET", "/api/v1/pods/a/exec", upgrade))[0] == 403
+    assert (await head_of(await browser.send("GET", "/api/v1/pods/a/exec", upgrade)))[0] == 403
+    browser.writer.close()
     reader = await browser.send("GET", "/api/v1/pods/a/exec", {**upgrade, "Origin": browser.origin})
     assert (await head_of(reader))[0] == 101
     assert await reader.read() == b"hello\n"
