@@ -36,12 +36,16 @@ def main(arguments: Sequence[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     description = "Say what a Kubernetes API server would say of manifests. Nothing has to run, nothing is changed."
     parser = argparse.ArgumentParser(prog="pilothouse validate", description=description)
-    parser.add_argument("paths", nargs="+", metavar="FILE|DIR", help="YAML or JSON; folders with all below; - for stdin")
+    parser.add_argument(
+        "paths", nargs="+", metavar="FILE|DIR", help="YAML or JSON; folders with all below; - for stdin"
+    )
     _add_given(parser, "--crds", "CustomResourceDefinitions that the cluster has")
     _add_given(parser, "--policies", "admission policies, bindings and parameters that the cluster has")
     _add_given(parser, "--rbac", "roles and bindings that the cluster has; with --as")
     _add_given(parser, "--given", "other objects that the cluster has: quotas, classes, service accounts")
-    parser.add_argument("--as", dest="user", default="", metavar="USER", help="who creates them; an administrator if not given")
+    parser.add_argument(
+        "--as", dest="user", default="", metavar="USER", help="who creates them; an administrator if not given"
+    )
     parser.add_argument("--as-group", dest="groups", action="append", default=[], metavar="GROUP", help="of that user")
     parser.add_argument("-n", "--namespace", default="default", help="of manifests that name none")
     parser.add_argument("-o", "--output", choices=("text", "json", "junit", "github"), default="text")

@@ -20,7 +20,11 @@ class KindPath:
     namespaced: bool
 
     def collection(self, namespace: str) -> str:
-        return f"{self.base}/namespaces/{quote(namespace)}/{self.plural}" if self.namespaced else f"{self.base}/{self.plural}"
+        return (
+            f"{self.base}/namespaces/{quote(namespace)}/{self.plural}"
+            if self.namespaced
+            else f"{self.base}/{self.plural}"
+        )
 
     def item(self, namespace: str, name: str) -> str:
         return f"{self.collection(namespace)}/{quote(name)}"

@@ -122,7 +122,10 @@ class Stage:
         version = next((version for version in definition["spec"]["versions"] if version["served"]), None)
         if version is None:
             return []
-        obj = {"apiVersion": f"{definition['spec']['group']}/{version['name']}", "kind": definition["spec"]["names"]["kind"]}
+        obj = {
+            "apiVersion": f"{definition['spec']['group']}/{version['name']}",
+            "kind": definition["spec"]["names"]["kind"],
+        }
         path = self.paths.get(obj)
         assert path is not None
         deadline = asyncio.get_running_loop().time() + _PATIENCE

@@ -34,7 +34,9 @@ def load_kubeconfig(path: str | Path | None = None, *, context: str = "") -> Cli
     True
     """
     files = [Path(path)] if path is not None else default_files()
-    return config_for(merge([read_kubeconfig(file) for file in files if path is not None or file.exists()]), context=context)
+    return config_for(
+        merge([read_kubeconfig(file) for file in files if path is not None or file.exists()]), context=context
+    )
 
 
 @dataclass(frozen=True, slots=True)
