@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pilothouse.client.idleness import at_work
+from pilothouse.controllers.choice import enabled
 from pilothouse.controlplane.certificates.simulated_kubelet import ensure_kubelet_certificates
 from pilothouse.controlplane.loopback import Loopback
 from pilothouse.controlplane.options.completion import CompletedOptions
@@ -26,7 +27,9 @@ class SimulatedNodes:
     lease = "pilothouse-simulated-nodes"
 
     def __init__(self, options: CompletedOptions, loopback: Loopback) -> None:
-        self.is_wanted = options.simulation.runs_here
+        simulation = options.simulation
+        is_moving = simulation.nodes > 0 or bool(enabled(options.controllers.controllers))
+        self.is_wanted = simulation.runs_here and is_moving
         self.client = loopback.client_named(PROGRAM)
         self._options = options
 
