@@ -125,9 +125,7 @@ def test_clients_are_awaited_under_any_event_loop_and_used_from_threads(pytester
                 assert {{each.status for each in pool.map(pilothouse.request, ["GET"] * 8, ["/readyz"] * 8)}} == {{200}}
         """
     )
-    run(pytester).assert_outcomes(
-        passed=2 + len(BACKENDS)
-    )
+    run(pytester).assert_outcomes(passed=2 + len(BACKENDS))
 
 
 def test_the_report_of_a_failure_tells_what_happened(pytester: pytest.Pytester) -> None:
@@ -278,7 +276,10 @@ def test_the_same_tests_run_against_a_cluster_that_exists(pytester: pytest.Pytes
     result = run(pytester, "-rs", f"--pilothouse-kubeconfig={cluster.kubeconfig}")
     result.assert_outcomes(passed=1, skipped=2)
     result.stdout.fnmatch_lines(
-        ["SKIPPED *only a server of Pilothouse takes snapshots", "SKIPPED *simulated_nodes is for servers of Pilothouse"],
+        [
+            "SKIPPED *only a server of Pilothouse takes snapshots",
+            "SKIPPED *simulated_nodes is for servers of Pilothouse",
+        ],
         consecutive=False,
     )
     assert cluster.request("GET", "/apis/example.com/v1/sprockets").status == 404
