@@ -132,6 +132,8 @@ class API(OnTheBench, ServerAccess):
         """
         from pilothouse.testing.kept_snapshots import KeptSnapshot, restore_there
 
+        if "--testing=true" in self.home.arguments:
+            await self.clear_bench()
         if isinstance(snapshot, KeptSnapshot):
             await restore_there(self, snapshot)
         elif self.snapshots is not None:

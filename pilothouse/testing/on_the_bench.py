@@ -52,6 +52,12 @@ class OnTheBench:
 
         return recorded(self._api, name, {"users": [*users], "userAgents": [*user_agents]})
 
+    async def clear_bench(self) -> None:
+        """Take all faults and recordings away, and have the clock run as the machine's; `restore` does so, too."""
+        from pilothouse.testing.bench import clear
+
+        await clear(self._api)
+
     async def settle(self, timeout: float = 30.0) -> None:
         """Return when a server with `testing=True` has come to rest: no request is under way, no controller has work.
 

@@ -19,5 +19,15 @@ def test_the_bench_can_be_used_by_calls_that_wait() -> None:
         api.clock.set("2040-01-01T00:00:00Z")
         api.clock.step("90s")
         assert api.clock.now() == datetime(2040, 1, 1, 0, 1, 30, tzinfo=UTC)
-        api.clock.run()
         api.settle()
+
+
+def test_restore_takes_faults_away_and_sets_the_clock_back() -> None:
+    with Server(testing=True) as api:
+        start = api.snapshot()
+        api.faults.add(resources=["nodes"], answer=500)
+        api.clock.stop()
+        api.clock.set("2040-01-01T00:00:00Z")
+        api.restore(start)
+        assert api.request("GET", "/api/v1/nodes").status == 200
+        assert api.clock.now().year < 2040
