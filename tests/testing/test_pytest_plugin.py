@@ -285,7 +285,8 @@ def test_the_same_tests_run_against_a_cluster_that_exists(pytester: pytest.Pytes
     assert cluster.request("GET", "/apis/example.com/v1/sprockets").status == 404
 
 
-def test_the_servers_of_two_workers_do_not_meet(pytester: pytest.Pytester) -> None:
+def test_the_servers_of_two_workers_do_not_meet(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # others take longer to import than this takes
     pytester.makepyfile(
         """
         import pytest
@@ -299,7 +300,7 @@ def test_the_servers_of_two_workers_do_not_meet(pytester: pytest.Pytester) -> No
             assert made.status == 201
         """
     )
-    pytester.runpytest_subprocess(*QUIET, "-n2", "--dist=each").assert_outcomes(passed=4)
+    pytester.runpytest_subprocess("-p", "xdist", "-p", PLUGIN, "-n2", "--dist=each").assert_outcomes(passed=4)
     urls = [set(Path(pytester.path / worker).read_text().split()) for worker in ("gw0", "gw1")]
     assert [len(each) for each in urls] == [1, 1]
     assert urls[0] != urls[1]
