@@ -9,6 +9,7 @@ from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 
+import _pytest.pytester
 import pytest
 import yaml
 
@@ -44,6 +45,21 @@ def cluster() -> Iterator[BlockingAPI]:
             definition = yaml.safe_load(CRD % ("warmers", "warmers", "Warmer"))
             client.for_object(definition).apply(definition, field_manager="tests")
         yield api
+
+
+class _WithoutForgetting(_pytest.pytester.SysModulesSnapshot):
+    """A module that is imported a second time has other classes than what other tests hold from the first time."""
+
+    def restore(self) -> None:
+        for name, module in list(sys.modules.items()):
+            if not name.startswith(("test_", "conftest")):
+                self._SysModulesSnapshot__saved.setdefault(name, module)  # type: ignore[attr-defined]
+        super().restore()
+
+
+@pytest.fixture(autouse=True)
+def imports_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_pytest.pytester, "SysModulesSnapshot", _WithoutForgetting)
 
 
 def run(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:
@@ -285,7 +301,8 @@ def test_the_same_tests_run_against_a_cluster_that_exists(pytester: pytest.Pytes
     assert cluster.request("GET", "/apis/example.com/v1/sprockets").status == 404
 
 
-def test_the_servers_of_two_workers_do_not_meet(pytester: pytest.Pytester) -> None:
+def test_the_servers_of_two_workers_do_not_meet(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # others take longer to import than this takes
     pytester.makepyfile(
         """
         import pytest
@@ -299,7 +316,7 @@ def test_the_servers_of_two_workers_do_not_meet(pytester: pytest.Pytester) -> No
             assert made.status == 201
         """
     )
-    pytester.runpytest_subprocess(*QUIET, "-n2", "--dist=each").assert_outcomes(passed=4)
+    pytester.runpytest_subprocess("-p", "xdist", "-p", PLUGIN, "-n2", "--dist=each").assert_outcomes(passed=4)
     urls = [set(Path(pytester.path / worker).read_text().split()) for worker in ("gw0", "gw1")]
     assert [len(each) for each in urls] == [1, 1]
     assert urls[0] != urls[1]
