@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { resourcesOf, type Resource } from "../src/discovery";
 import { whoAnswers, type APIService } from "../src/logic/aggregation";
 import { diff } from "../src/logic/diff";
-import { changesBetween, oldestKept } from "../src/logic/history";
+import { changesBetween, lastWrite, oldestKept } from "../src/logic/history";
 import { found } from "../src/logic/jump";
 import { parseMetrics, quantile, total } from "../src/logic/metrics";
 import { about, judge } from "../src/logic/rules";
@@ -101,4 +101,11 @@ describe("places in YAML", () => {
     expect(parentAt("spec:\n  ", 8)).toEqual(["spec"]);
     expect(parentAt("spec:\n", 6)).toEqual([]);
   });
+});
+
+test("the last write of an object is told by its managed fields", () => {
+  const metadata = { name: "a", uid: "u", resourceVersion: "1", creationTimestamp: "2026-01-01T00:00:00Z", managedFields: [{ manager: "kubectl", operation: "Apply", time: "2026-01-01T00:00:00Z" }, { manager: "kubelet", operation: "Update", time: "2026-01-01T00:00:09Z", subresource: "status" }] };
+  expect(lastWrite(metadata, Date.parse("2026-01-01T00:00:05Z"))).toMatchObject({ manager: "kubelet", what: "status" });
+  expect(lastWrite({ ...metadata, managedFields: [metadata.managedFields[0]!] }, 0)).toMatchObject({ manager: "kubectl", what: "created" });
+  expect(lastWrite(metadata, Date.parse("2026-01-02T00:00:00Z"))).toBeNull();
 });

@@ -23,7 +23,7 @@ from pilothouse.client.rest.transport import HttpRequest, HttpResponse
 from pilothouse.console.page import SHELL
 from pilothouse.machinery.status_error import StatusError
 
-PASSED: Final = ("/api", "/apis", "/openapi", "/version", "/metrics", "/readyz")
+PASSED: Final = ("/api", "/apis", "/openapi", "/version", "/metrics", "/readyz", "/debug/requests")
 _LARGEST_BODY: Final = 3 << 20  # what an API server takes
 _TO_THE_CLUSTER: Final = frozenset({b"accept", b"content-type", b"if-none-match", b"impersonate-user"})
 _TO_THE_PAGE: Final = frozenset({"content-type", "etag", "last-modified", "retry-after", "warning", "audit-id"})

@@ -11,7 +11,8 @@ from pilothouse.console.page import Page, html
 from pilothouse.console.passing_on import PassingOn, is_passed
 
 _HOST = "127.0.0.1"
-_OPENED = '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url=/"><title>Console</title>'
+_OPENED = """<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url=/"><title>Console</title>
+<link rel="icon" href="/icon.svg">"""
 """Not a redirect: what follows is then asked for by this page, wherever the link stood, and gets the cookie."""
 
 _NO_SESSION = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Pilothouse console</title>

@@ -236,5 +236,5 @@ def _chain(parts: _Parts, generic: GenericConfig) -> ChainConfig:
         front_proxy=tuple({STANDARD, parts.front_proxy.headers}),
         flow_control=_flow_control(parts, generic),
         is_terminating=lambda: send_retry_after and generic.lifecycle.not_accepting_new_request.signaled,
-        recent=RecentRequests(kept) if (kept := parts.options.pilothouse.recent_requests) else None,
+        recent=RecentRequests(kept) if (kept := parts.options.pilothouse.kept_requests) else None,
     )

@@ -46,7 +46,7 @@ async def _play(config: ClientConfig) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def outcomes() -> Iterator[dict[str, str]]:
-    with Server() as api:
+    with Server(recent_requests=100) as api:
         played: Future[dict[str, str]] = Future()
         thread = Thread(target=lambda: played.set_result(asyncio.run(_play(api.config()))))
         thread.start()

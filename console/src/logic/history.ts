@@ -1,4 +1,5 @@
 // Revisions: which are kept, and what differs between two lists.
+import type { Metadata } from "../api";
 import type { Row } from "./table";
 
 // The oldest revision that `isKept` says yes to, between 1 and `newest`, which is; all after a kept one are kept.
@@ -23,4 +24,17 @@ export function changesBetween(then: Row[], now: Row[]): Change[] {
     else if (before.object.metadata.resourceVersion !== row.object.metadata.resourceVersion) found.push({ kind: "changed", row, before });
   }
   return [...found, ...[...old.values()].map((row): Change => ({ kind: "deleted", row }))];
+}
+
+export interface Write { at: number; manager: string; what: string }
+
+// The last write of an object, as far as its managed fields tell; null where it was before `since`.
+export function lastWrite(metadata: Metadata, since: number): Write | null {
+  const created = Date.parse(metadata.creationTimestamp ?? ""), writes = (metadata.managedFields ?? []).map((each) => ({ at: Date.parse(each.time ?? ""), manager: each.manager, part: each.subresource ?? "" }));
+  const last = writes.filter((each) => each.at >= since).sort((a, b) => b.at - a.at)[0];
+  if (metadata.deletionTimestamp && Date.parse(metadata.deletionTimestamp) >= since) return { at: Date.parse(metadata.deletionTimestamp), manager: "", what: "is being deleted" };
+  // Times are of whole seconds: all who wrote in the last one are named.
+  const managers = [...new Set(writes.filter((each) => each.at === last?.at).map((each) => each.manager))].join(", ");
+  if (last) return { at: last.at, manager: managers, what: last.at === created ? "created" : last.part || "changed" };
+  return created >= since ? { at: created, manager: "", what: "created" } : null;
 }

@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import { asked, request } from "../api";
+import { asked, get, Refused, request } from "../api";
 import { parseMetrics, quantile, total, type Sample } from "../logic/metrics";
 import { Loading, Problem } from "../parts";
 
@@ -79,11 +79,28 @@ function Plot({ chart, at, values }: { chart: Chart; at: number[]; values: numbe
   return <section class="card chart" aria-label={chart.title}><h2><span>{chart.title}</span><span><b>{shown(values.at(-1) ?? NaN)}</b> {chart.unit}</span></h2><div class="plot" ref={holder} /></section>;
 }
 
+interface Seen { time: string; user: string; method: string; target: string; code: number; seconds: number; auditID?: string }
+
+// Those that the server keeps, of all clients; where it keeps none, those of this page.
 function Asked() {
+  const [kept, setKept] = useState<Seen[] | null>(null), [reason, setReason] = useState("");
+  useEffect(() => {
+    let timer = 0;
+    const read = () => get<{ requests: Seen[] }>("/debug/requests").then(({ requests }) => { setKept(requests.toReversed().slice(0, 100)); timer = window.setTimeout(read, EVERY); }, (error: unknown) => {
+      const away = error instanceof Refused && error.status.code === 404;
+      setReason(away ? "This server keeps no requests. Pilothouse does, with --console or --recent-requests. This page has asked:" : "Only administrators see the requests of others. This page has asked:");
+    });
+    void read();
+    return () => clearTimeout(timer);
+  }, []);
+  const own = asked.value.slice(0, 60).map((each): Seen => ({ time: new Date(each.at).toISOString(), user: "", method: each.method, target: each.path, code: each.code, seconds: each.milliseconds / 1000, auditID: each.auditId }));
   return (
-    <section class="card flat"><table>
-      <thead><tr><th>When</th><th>This page asked</th><th>Path</th><th>Code</th><th>Took</th><th>Audit id</th></tr></thead>
-      <tbody>{asked.value.slice(0, 60).map((each, i) => <tr key={`${each.at}-${i}`}><td class="quiet">{new Date(each.at).toLocaleTimeString()}</td><td>{each.method}</td><td class="mono" title={each.path}>{each.path}</td><td class={each.code >= 400 ? "bad" : "good"}>{each.code}</td><td class="number">{each.milliseconds.toFixed(0)} ms</td><td class="quiet mono">{each.auditId.slice(0, 8)}</td></tr>)}</tbody>
-    </table></section>
+    <>
+      {reason && <p class="quiet">{reason}</p>}
+      <section class="card flat" aria-label="Last requests"><table>
+        <thead><tr><th>When</th><th>Method</th><th>Path</th><th>User</th><th>Code</th><th>Took</th><th>Audit id</th></tr></thead>
+        <tbody>{(kept ?? own).map((each, i) => <tr key={`${each.time}-${i}`}><td class="quiet">{new Date(each.time).toLocaleTimeString()}</td><td>{each.method}</td><td class="mono" title={each.target}>{each.target}</td><td class="quiet">{each.user}</td><td class={each.code >= 400 ? "bad" : "good"}>{each.code}</td><td class="number">{(each.seconds * 1000).toFixed(0)} ms</td><td class="quiet mono">{each.auditID?.slice(0, 8)}</td></tr>)}</tbody>
+      </table></section>
+    </>
   );
 }

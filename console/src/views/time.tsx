@@ -1,9 +1,9 @@
 // Any list as it was at a revision that the server still keeps, and what has changed since.
 import { useEffect, useState } from "preact/hooks";
-import { get, Refused, type KubeObject } from "../api";
+import { get, inTurns, Refused, type KubeObject, type Metadata } from "../api";
 import { find, listable, pathOf, resources, type Resource } from "../discovery";
 import { listTable, withQuery } from "../follow";
-import { changesBetween, oldestKept, type Change } from "../logic/history";
+import { changesBetween, lastWrite, oldestKept, type Change, type Write } from "../logic/history";
 import { show } from "../logic/yaml";
 import { Badge, Empty, Loading, NamespacePicker, Problem, useLoaded } from "../parts";
 import { go, groupOf, groupPart, link, place, setQuery } from "../router";
@@ -40,8 +40,37 @@ export function Time() {
         <select aria-label="Kind" value={`${kind.group}/${kind.resource}`} onChange={(e) => choose(e.currentTarget.value)}>{listable.value.map((r) => <option key={`${r.group}/${r.resource}`} value={`${r.group}/${r.resource}`}>{r.kind}{r.group && ` (${r.group})`}</option>)}</select>
         {kind.namespaced && <NamespacePicker value={namespace} onChange={(ns) => setQuery({ ns })} />}
       </div>
+      <Lately namespace={query.ns ?? ""} />
       <History key={pathOf(kind, namespace)} kind={kind} namespace={namespace} />
     </div>
+  );
+}
+
+const MINUTES = [1, 5, 30];
+const METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+const NOISY = /^(events|leases|endpoints|podmetrics|nodemetrics|pods?metrics|componentstatuses|nodes)$/;
+interface Lately { kind: Resource; metadata: Metadata; write: Write }
+
+// Every object of the namespace that was written in the last minutes, newest first: who did it is in its managed fields.
+async function lately(namespace: string, minutes: number): Promise<Lately[]> {
+  const found: Lately[] = [], since = Date.now() - minutes * 60_000;
+  await inTurns(listable.value.filter((r) => r.namespaced && !NOISY.test(r.resource) && r.group !== "metrics.k8s.io"), 4, async (kind) => {
+    const list = await get<{ items: { metadata: Metadata }[] | null }>(`${pathOf(kind, namespace)}?limit=500`, METADATA).catch(() => ({ items: [] }));
+    for (const { metadata } of list.items ?? []) { const write = lastWrite(metadata, since); if (write) found.push({ kind, metadata, write }); }
+  });
+  return found.sort((a, b) => b.write.at - a.write.at).slice(0, 100);
+}
+
+function Lately({ namespace }: { namespace: string }) {
+  const [minutes, setMinutes] = useState(0);
+  const found = useLoaded(() => (minutes ? lately(namespace, minutes) : Promise.resolve([])), [namespace, minutes]);
+  return (
+    <section class="card" aria-label="Lately">
+      <div class="row"><h2>What was written in {namespace || "all namespaces"} in the last</h2>{MINUTES.map((each) => <button key={each} aria-pressed={each === minutes} onClick={() => (each === minutes ? found.again() : setMinutes(each))}>{each} min</button>)}{found.loading && minutes > 0 && <span class="spinner" />}</div>
+      {minutes > 0 && !found.loading && (found.value?.length ? <table><tbody>{found.value.map(({ kind, metadata, write }) => (
+        <tr key={metadata.uid}><td class="quiet">{new Date(write.at).toLocaleTimeString()}</td><td>{kind.kind}</td><td><a href={link("object", [groupPart(kind.group), kind.resource, metadata.namespace ?? "", metadata.name])}>{metadata.namespace && !namespace ? `${metadata.namespace} / ` : ""}{metadata.name}</a></td><td>{write.what}</td><td class="quiet">{write.manager && `by ${write.manager}`}</td></tr>
+      ))}</tbody></table> : <p class="quiet">Nothing was.</p>)}
+    </section>
   );
 }
 

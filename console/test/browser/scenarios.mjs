@@ -67,6 +67,8 @@ export const scenarios = {
       const slider = page.getByLabel("Revision", { exact: true });
       await slider.waitFor();
       await page.waitForSelector(".changes >> text=created");
+      await page.click("button:text-is('5 min')");
+      await page.waitForSelector("[aria-label='Lately'] tr:has-text('settings') >> text=pilothouse-console");
       await page.click(".changes a:text-is('settings')");
       await page.waitForSelector(".diff .add >> text=teal-blue");
       await slider.press("End");
@@ -89,6 +91,7 @@ export const scenarios = {
     async run({ page, open }) {
       await open("requests");
       await page.waitForSelector("[aria-label='Requests'].chart canvas");
+      await page.waitForSelector("[aria-label='Last requests'] td:has-text('/metrics')");
       await open("access?filter=configmaps");
       await page.click("[aria-label='delete configmaps: yes']");
       await page.waitForSelector("[aria-label='Why'] >> text=allowed");
@@ -103,7 +106,9 @@ export const scenarios = {
       await page.keyboard.press("?");
       await page.waitForSelector("dialog[open] >> text=Keyboard");
       await page.keyboard.press("Escape");
+      await page.waitForSelector("dialog[open]", { state: "detached" });
       await page.keyboard.press("/");
+      await page.waitForSelector(".jump input:focus");
       await page.keyboard.type("cm sett");
       await page.waitForSelector("[role=option] >> text=settings");
       await page.keyboard.press("Enter");

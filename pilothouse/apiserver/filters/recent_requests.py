@@ -26,6 +26,7 @@ class SeenRequest:
     code: int
     seconds: float
     warnings: tuple[str, ...]
+    audit_id: str
 
     def shown(self) -> Json:
         return {
@@ -37,6 +38,7 @@ class SeenRequest:
             "code": self.code,
             "seconds": round(self.seconds, 6),
             "warnings": list(self.warnings),
+            "auditID": self.audit_id,
         }
 
 
@@ -78,4 +80,5 @@ def _seen(request: Request, at: float, code: int, seconds: float) -> SeenRequest
     query = f"?{request.query_string}" if request.query_string else ""
     target = f"{request.path}{query}"[:_LONGEST_TARGET]
     agent = request.header(b"user-agent")[:_LONGEST_TARGET]
-    return SeenRequest(at, user, agent, request.method, target, code, seconds, tuple(request.warnings))
+    warnings = tuple(request.warnings)
+    return SeenRequest(at, user, agent, request.method, target, code, seconds, warnings, request.audit_id)

@@ -13,6 +13,7 @@ from pilothouse.machinery.flags.values import BOOL, INT, STRING
 
 _AUTO = "auto"
 _MOST_WORKERS = 256
+_SHOWN_IN_THE_CONSOLE = 200
 _MOST_RECENT_REQUESTS = 10_000
 
 
@@ -54,6 +55,11 @@ class PilothouseOptions:
     @property
     def worker_count(self) -> int:
         return (os.cpu_count() or 1) if self.workers == _AUTO else int(self.workers)
+
+    @property
+    def kept_requests(self) -> int:
+        """How many of the last requests are kept: the console has a view of them."""
+        return self.recent_requests or (_SHOWN_IN_THE_CONSOLE if self.console else 0)
 
     def validate(self) -> Iterator[str]:
         if os.path.exists(self.data_dir) and not os.path.isdir(self.data_dir):
