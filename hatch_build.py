@@ -20,6 +20,9 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 TARGET = "pilothouse/machinery/_generated"
 PAGE = "pilothouse/console/_page"
+_FETCH = ["ci", "--no-audit", "--no-fund", "--prefer-offline", "--fetch-retries=1", "--fetch-timeout=20000"]
+_PATIENCE = 120
+"""Seconds: where npm reaches no registry, an install shall not wait for it long."""
 
 
 class MadeFilesHook(BuildHookInterface):  # type: ignore[type-arg]
@@ -35,8 +38,8 @@ class MadeFilesHook(BuildHookInterface):  # type: ignore[type-arg]
         if npm is None or not sources.is_dir() or _is_newer(page, sources):
             return
         try:
-            for words in (["ci", "--no-audit", "--no-fund"], ["run", "build"]):
-                subprocess.run([npm, *words], cwd=sources, check=True, timeout=300, capture_output=True)
+            for words in (_FETCH, ["run", "build"]):
+                subprocess.run([npm, *words], cwd=sources, check=True, timeout=_PATIENCE, capture_output=True)
         except (OSError, subprocess.SubprocessError) as error:
             self.app.display_warning(f"The page of the console was not built: {error}")
 
