@@ -20,6 +20,11 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 TARGET = "pilothouse/machinery/_generated"
 PAGE = "pilothouse/console/_page"
+_QUICKLY = ["--prefer-offline", "--fetch-retries=1", "--fetch-timeout=20000"]
+_FETCH = ["install", "--no-save", "--no-audit", "--no-fund", *_QUICKLY]
+"""Not `npm ci`: it refuses a lock file that lacks the parts of Rollup and esbuild for other platforms."""
+_PATIENCE = 120
+"""Seconds: where npm reaches no registry, an install shall not wait for it long."""
 
 
 class MadeFilesHook(BuildHookInterface):  # type: ignore[type-arg]
@@ -35,9 +40,8 @@ class MadeFilesHook(BuildHookInterface):  # type: ignore[type-arg]
         if npm is None or not sources.is_dir() or _is_newer(page, sources):
             return
         try:
-            # Not `npm ci`: it refuses a lock file that lacks the parts of Rollup and esbuild for other platforms.
-            for words in (["install", "--no-save", "--no-audit", "--no-fund"], ["run", "build"]):
-                subprocess.run([npm, *words], cwd=sources, check=True, timeout=300, capture_output=True)
+            for words in (_FETCH, ["run", "build"]):
+                subprocess.run([npm, *words], cwd=sources, check=True, timeout=_PATIENCE, capture_output=True)
         except (OSError, subprocess.SubprocessError) as error:
             self.app.display_warning(f"The page of the console was not built: {error}")
 

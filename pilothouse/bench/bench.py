@@ -44,7 +44,7 @@ class Bench:
         store = snapshots.store
         self._scope = scope
         self._connections, self._traffic = Connections(), Traffic()
-        rest = Rest(self._traffic, scope.workers, store)
+        rest = Rest(self._traffic, scope, store)
         self._faults = Faults(store, self._connections)
         self._clock = ServerClock(scope.time, rest)
         self._recordings = Recordings()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Protocol
 from weakref import WeakSet
@@ -35,6 +37,28 @@ def registered_workers() -> Workers:
     workers = Workers()
     _WORKERS.set(workers)
     return workers
+
+
+class Errand:
+    """Is a Worker, from its beginning to its end."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.under_way = True
+
+    def is_busy(self, within: float) -> bool:
+        return self.under_way
+
+
+@contextmanager
+def at_work(name: str) -> Iterator[None]:
+    """Have it be known that something is done, for as long as the block lasts."""
+    errand = Errand(name)
+    register_worker(errand)
+    try:
+        yield
+    finally:
+        errand.under_way = False
 
 
 def register_worker(worker: Worker) -> None:

@@ -20,6 +20,7 @@ from prometheus_client import CollectorRegistry
 
 from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
 from pilothouse.client.clock import REAL_CLOCK, Clock
+from pilothouse.client.idleness import at_work
 from pilothouse.client.leaderelection.elector import ElectionTimes, LeaderElector
 from pilothouse.client.leaderelection.lease_lock import LeaseLock
 from pilothouse.client.rest.client import Client
@@ -119,8 +120,9 @@ class ControllerManager:
         """Until cancelled, even if the controller finds that there is nothing for it to do and returns."""
         await first_object(descriptor.concerns, context)
         logger.debug("starting controller %s", descriptor.name)
-        run = await _loaded(descriptor)
-        await run(await self._context_of(descriptor, context))
+        with at_work(f"the start of {descriptor.name}"):
+            run, own = await _loaded(descriptor), await self._context_of(descriptor, context)
+        await run(own)
         logger.debug("controller %s has nothing to do", descriptor.name)
         await asyncio.get_running_loop().create_future()
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from pilothouse.apiserver.authn.service_accounts import group_names, user_name
 from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED, User
 from pilothouse.apiserver.metrics import REGISTRY
+from pilothouse.client.idleness import at_work
 from pilothouse.client.rest.client import Client
 from pilothouse.controllers.choice import enabled
 from pilothouse.controllers.descriptor import ControllerDescriptor
@@ -41,7 +42,8 @@ class Controllers:
 
     async def run(self, beside: Sequence[Run] = ()) -> None:
         """Until cancelled; what runs `beside` them shares their informers."""
-        config = await asyncio.to_thread(_load, self._chosen, self._all_options)
+        with at_work("the start of controllers"):
+            config = await asyncio.to_thread(_load, self._chosen, self._all_options)
         from pilothouse.controllers.manager import ControllerManager
 
         own_accounts = self._options.use_service_account_credentials

@@ -8,6 +8,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pilothouse.client.idleness import at_work
+from pilothouse.controllers.choice import enabled
 from pilothouse.controlplane.certificates.simulated_kubelet import ensure_kubelet_certificates
 from pilothouse.controlplane.loopback import Loopback
 from pilothouse.controlplane.options.completion import CompletedOptions
@@ -25,7 +27,9 @@ class SimulatedNodes:
     lease = "pilothouse-simulated-nodes"
 
     def __init__(self, options: CompletedOptions, loopback: Loopback) -> None:
-        self.is_wanted = options.simulation.runs_here
+        simulation = options.simulation
+        is_moving = simulation.nodes > 0 or bool(enabled(options.controllers.controllers))
+        self.is_wanted = simulation.runs_here and is_moving
         self.client = loopback.client_named(PROGRAM)
         self._options = options
 
@@ -33,8 +37,9 @@ class SimulatedNodes:
         """Until cancelled."""
         if not self._options.simulation.nodes:
             await _first_simulated_node(context)
-        await asyncio.to_thread(importlib.import_module, "pilothouse.nodes.simulation")  # requests do not wait for it
-        kubelet = await asyncio.to_thread(ensure_kubelet_certificates, Path(self._options.pilothouse.data_dir))
+        with at_work("the start of simulated nodes"):
+            await asyncio.to_thread(importlib.import_module, "pilothouse.nodes.simulation")  # requests do not wait
+            kubelet = await asyncio.to_thread(ensure_kubelet_certificates, Path(self._options.pilothouse.data_dir))
         from pilothouse.nodes import simulation
 
         await simulation.run(context.acting_through(self.client), _config(self._options), kubelet)

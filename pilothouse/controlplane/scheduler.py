@@ -7,6 +7,7 @@ import importlib
 from typing import TYPE_CHECKING, Final
 
 from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED, User
+from pilothouse.client.idleness import at_work
 from pilothouse.controlplane.loopback import Loopback
 from pilothouse.controlplane.options.completion import CompletedOptions
 
@@ -33,5 +34,6 @@ class Scheduler:
         from pilothouse.controllers.resources import NODES
 
         await first_object((NODES,), context)
-        module = await asyncio.to_thread(importlib.import_module, "pilothouse.scheduler.run")
+        with at_work("the start of the scheduler"):
+            module = await asyncio.to_thread(importlib.import_module, "pilothouse.scheduler.run")
         await module.run(context.acting_through(self.client))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.testing.access import ServerAccess, http_request
 from pilothouse.testing.answer import Answer
+from pilothouse.testing.on_the_bench import BlockingOnTheBench, OnTheBench
 
 if TYPE_CHECKING:
     from pilothouse.apiserver.http import Handler
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from pilothouse.client.blocking import BlockingClient
     from pilothouse.client.rest.client import Client
     from pilothouse.client.rest.transport import HttpResponse, Transport
-    from pilothouse.testing.bench import BenchObject, Faults, ServerClock
     from pilothouse.testing.in_thread import InThread, LoopThread
 
 _JSON = "application/json"
@@ -26,7 +26,7 @@ B = TypeVar("B", bound="BlockingAPI")
 
 
 @dataclass(slots=True)
-class API(ServerAccess):
+class API(OnTheBench, ServerAccess):
     """A running server, for code in an event loop.
 
     >>> from pilothouse.testing import server
@@ -109,14 +109,18 @@ class API(ServerAccess):
     async def snapshot(self) -> StoredSnapshot:
         """Return all objects as they are now, to go back to by `restore`. It takes no time and hardly any memory.
 
-        Raises ValueError for a server in another process.
+        A server in another process keeps it there. Raises ValueError where that one was started without `testing=True`.
         """
-        return await self._at_hand().save()
+        if self.snapshots is not None:
+            return await self.snapshots.save()
+        from pilothouse.testing.kept_snapshots import save_there
+
+        return await save_there(self)
 
     async def restore(self, snapshot: StoredSnapshot) -> None:
         """Make all objects what they were. Clients that watch are told that what they saw is too old, and list again.
 
-        Raises ValueError for a server in another process.
+        Raises ValueError for a snapshot that another process keeps.
 
         >>> from pilothouse.testing import server
         >>> async with server() as api:
@@ -126,7 +130,16 @@ class API(ServerAccess):
         ...     (await api.request("GET", "/api/v1/namespaces/default")).json["status"]
         {'phase': 'Active'}
         """
-        await self._at_hand().restore(snapshot)
+        from pilothouse.testing.kept_snapshots import KeptSnapshot, restore_there
+
+        if "--testing=true" in self.home.arguments:
+            await self.clear_bench()
+        if isinstance(snapshot, KeptSnapshot):
+            await restore_there(self, snapshot)
+        elif self.snapshots is not None:
+            await self.snapshots.restore(snapshot)
+        else:
+            raise ValueError("a server in another process goes back only to what it keeps itself")
 
     def fork(self) -> AbstractAsyncContextManager[API]:
         """Run another server, for as long as a block lasts, on a copy of all that this one has when the block begins.
@@ -144,48 +157,6 @@ class API(ServerAccess):
         from pilothouse.testing.fork import fork
 
         return fork(self.home, process=self.handler is None)
-
-    def _at_hand(self) -> Snapshots:
-        if self.snapshots is None:
-            raise ValueError("only a server in this process can be asked for snapshots")
-        return self.snapshots
-
-    @property
-    def faults(self) -> Faults:
-        """What a server with `testing=True` is to do wrong."""
-        from pilothouse.testing.bench import Faults
-
-        return Faults(self)
-
-    def fault(self, name: str = "", **wishes: Any) -> AbstractAsyncContextManager[BenchObject]:
-        """Have the server misbehave for as long as the block lasts: `fault(verbs=["create"], answer=503)`."""
-        from pilothouse.testing.bench import fault_in_force
-
-        return fault_in_force(self, name, wishes)
-
-    @property
-    def clock(self) -> ServerClock:
-        """The time of a server with `testing=True`."""
-        from pilothouse.testing.bench import ServerClock
-
-        return ServerClock(self)
-
-    def recording(
-        self, name: str = "", *, users: Iterable[str] = (), user_agents: Iterable[str] = ()
-    ) -> AbstractAsyncContextManager[BenchObject]:
-        """Record for as long as the block lasts what these users and programs, or all, ask for."""
-        from pilothouse.testing.bench import recorded
-
-        return recorded(self, name, {"users": [*users], "userAgents": [*user_agents]})
-
-    async def settle(self, timeout: float = 30.0) -> None:
-        """Return when a server with `testing=True` has come to rest: no request is under way, no controller has work.
-
-        Raises TimeoutError with who still works.
-        """
-        from pilothouse.testing.bench import settle
-
-        await settle(self, timeout)
 
     @property
     def _is_at_hand(self) -> bool:
@@ -207,7 +178,7 @@ class API(ServerAccess):
 
 
 @dataclass(slots=True)
-class BlockingAPI(ServerAccess):
+class BlockingAPI(BlockingOnTheBench, ServerAccess):
     """A running server, for code without an event loop. May be used from several threads.
 
     >>> from pilothouse.testing import Server

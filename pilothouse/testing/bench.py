@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from datetime import datetime
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.errors_by_reason import from_status
 from pilothouse.machinery.objects import Json, name_of
 from pilothouse.machinery.times import format_time, parse_time
@@ -39,8 +40,9 @@ class BenchObject:
         return status
 
     async def remove(self) -> None:
-        """Raises StatusError."""
-        await asked(self.api, "DELETE", path_of(self.plural, self.name))
+        """Have it be gone, if it is not yet. Raises StatusError."""
+        with suppress(NotFound):
+            await asked(self.api, "DELETE", path_of(self.plural, self.name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,17 @@ async def recorded(api: API, name: str, spec: Json) -> AsyncIterator[BenchObject
         yield recording
     finally:
         await recording.remove()
+
+
+async def clear(api: API) -> None:
+    """Take all faults and recordings away, and have the clock run as the machine's. Raises StatusError."""
+    for plural in ("faults", "recordings", "settleds"):
+        await asked(api, "DELETE", path_of(plural))
+    clock = await asked(api, "GET", path_of("clocks", "server"))
+    if clock.get("spec") or clock["status"]["ahead"] != "0s":
+        machines = format_time(datetime.now(UTC))
+        spec = {"stopped": None, "speed": None, "time": machines}
+        await asked(api, "PATCH", path_of("clocks", "server"), {"spec": spec}, media=MERGE_PATCH)
 
 
 async def settle(api: API, timeout: float) -> None:

@@ -292,6 +292,26 @@ metadata: {name: a}
     assert 'User "ann" cannot create resource "serviceaccounts"' in finding.message
 
 
+def test_what_is_given_is_counted_and_needs_no_cleaning(tmp_path: Path) -> None:
+    (tmp_path / "given.yaml").write_text("""apiVersion: v1
+kind: ConfigMap
+metadata: {name: a, uid: 0d6e, resourceVersion: "7", creationTimestamp: "2026-01-01T00:00:00Z"}
+---
+apiVersion: v1
+kind: ResourceQuota
+metadata: {name: one-map}
+spec: {hard: {configmaps: "1"}}
+""")
+    (tmp_path / "more.json").write_text(
+        r'{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "\ud83d\ude00"}}'
+    )
+    (tmp_path / "most.json").write_text('{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "b"}}')
+    files = [str(tmp_path / "more.json"), str(tmp_path / "most.json")]
+    odd, excessive = asyncio.run(validate(WhatToValidate(files, [str(tmp_path / "given.yaml")]))).findings
+    assert "metadata.name: Invalid value" in odd.message
+    assert "exceeded quota: one-map, requested: configmaps=1, used: configmaps=1" in excessive.message
+
+
 @pytest.mark.usefixtures("_collector")
 @pytest.mark.parametrize(("file", "code"), [("well.yaml", 0), ("list.json", 1)])
 def test_the_exit_code_says_whether_all_are_well(

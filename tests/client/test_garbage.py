@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import gc
 import weakref
+from collections.abc import Iterator
 
 import pytest
 
 from pilothouse.client import garbage_collection
+
+
+@pytest.fixture(autouse=True)
+def nothing_frozen(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """As in a process that leaves the collector alone; what was collected to be tested is frozen again."""
+    gc.unfreeze()
+    monkeypatch.setattr(garbage_collection._Tally, "frozen", False)
+    yield
+    gc.freeze()
 
 
 class Node:

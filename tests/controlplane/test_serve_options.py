@@ -63,6 +63,13 @@ def test_the_advertised_address_is_the_bound_one_unless_that_is_unspecified() ->
     assert completed("--bind-address 0.0.0.0").generic.advertise_address not in ("", "0.0.0.0")
 
 
+def test_privileged_containers_are_allowed_on_simulated_nodes_unless_told_otherwise() -> None:
+    assert not completed("").misc.allow_privileged
+    assert completed("--allow-privileged").misc.allow_privileged
+    assert completed("--simulated-nodes=1").misc.allow_privileged
+    assert not completed("--simulated-nodes=1 --allow-privileged=false").misc.allow_privileged
+
+
 def test_positional_arguments_are_refused() -> None:
     with pytest.raises(FlagError, match='does not take any arguments, got \\["now"\\]'):
         Options.parse(["now"])

@@ -35,8 +35,8 @@ _OF_FEATURES = {
     "pilothouse.machinery.cel": "expressions",
     "pilothouse.machinery.protobuf": "protobuf",
 }
-_MODULES_OF_OURS = 1100
-_ALL_MODULES = 1400
+_MODULES_OF_OURS = 1150
+_ALL_MODULES = 1450
 _PROGRAM = """
 import os, sys
 from pilothouse.controlplane.options.completion import complete

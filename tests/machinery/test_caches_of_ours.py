@@ -39,7 +39,7 @@ CACHES = {
     "parts of paths that are installed, which are short": ("apiserver/openapi/operation_id:identifier",),
     "one registry of metrics": ("controllers/garbagecollector/controller:sync_errors",),
     "a function without arguments": (
-        "controllers/podautoscaler/metric_sources:MetricSources._by_share",
+        "controllers/podautoscaler/pod_use:PodUse.by_share",
         "extensions/openapi/publishing:_container",
     ),
     "ranges of addresses as they are stored, and few of them": ("controllers/servicecidrs/ranges:_network",),
@@ -70,11 +70,20 @@ MEMOS = {
         "machinery/cel/cost/estimate:_Estimation._sizes",
         "machinery/codec/yaml_nodes:_Composer._anchors",
         "scheduler/diagnosis:Diagnosis.nodes",
+        "scheduler/plugins/workload_selectors:WorkloadSelectors._made",
+        "bench/connections:Connections._users",
         "nodes/kubelet/spdy_sessions:_SpdySession._streams",
     ),
     "ends with a stored object, or with a test": (
         "controllers/garbagecollector/graph:ObjectState._by_uid",
         "testing/in_thread:_Sender._users",
+        "testing/pytest_plugin/clusters:Clusters._known",
+    ),
+    "ends with a command": (
+        "cli/cluster_objects/writing:ObjectWriter._uids",
+        "cli/offline/resources:KindPaths._paths",
+        "cli/offline/validating:_Validation._known",
+        "cli/offline/validating:_Validation._seen",
     ),
     "our own types, resources, media types and registries": (
         "apiserver/discovery/handlers:AggregatedDocument._forms",
@@ -84,6 +93,7 @@ MEMOS = {
         "builder/own_functions/storage:_types",
         "client/cache/informer_factory:SharedInformerFactory._informers",
         "client/cache/informer_factory:SharedInformerFactory._tasks",
+        "apiserver/storage/cacher/cachers:_OF_STORES",
         "scheduler/framework:Framework._made",
         "scheduler/queue/hints:QueueingHints._concerned",
         "client/workqueue/metrics:_collectors",

@@ -9,9 +9,12 @@ import pytest
 from pilothouse.client import Client, Json, name_of
 from pilothouse.client.fake_clock import FakeClock
 from pilothouse.client.rest.asgi_transport import AsgiTransport
+from pilothouse.machinery.errors import Forbidden
 from pilothouse.nodes.fleet.addresses import Addresses, NodeRanges, NoMoreAddresses
 from pilothouse.nodes.fleet.leases import Leases, interval
+from pilothouse.nodes.pods.happenings import Happening
 from pilothouse.nodes.running.agenda import Agenda
+from pilothouse.nodes.running.events import NodeEvents
 
 
 async def _taken(agenda: Agenda) -> list[str]:
@@ -121,3 +124,36 @@ async def test_leases_are_renewed_in_turns_and_none_is_late() -> None:
     leases.count = 0
     await leases.renew_some()
     assert leases.count == 100, "a pause makes up for itself at once"
+
+
+async def test_a_namespace_that_is_about_to_go_is_not_asked_to_take_each_event() -> None:
+    asked: list[str] = []
+    written: asyncio.Queue[str] = asyncio.Queue()
+
+    class Refusing:
+        async def create(self, event: Json) -> Json:
+            asked.append(event["metadata"]["namespace"])
+            written.put_nowait(event["message"])
+            if asked[-1] == "going":
+                raise Forbidden("no", details={"causes": [{"reason": "NamespaceTerminating"}]})
+            return event
+
+        def namespace(self, name: str) -> Refusing:
+            return self
+
+    clock = FakeClock()
+    events = NodeEvents(Client(AsgiTransport(_nobody)), clock)
+    events._events = Refusing()  # type: ignore[assignment]
+    writing = asyncio.ensure_future(events.run())
+    for namespace in ("going", "going", "staying", "going"):
+        events.tell(
+            {"metadata": {"name": "p", "namespace": namespace}}, "node", Happening("Normal", "Killing", namespace)
+        )
+    while await written.get() != "staying":
+        pass
+    clock.advance(1)
+    events.tell({"metadata": {"name": "p", "namespace": "going"}}, "node", Happening("Normal", "Killing", "later"))
+    while await written.get() != "later":
+        pass
+    writing.cancel()
+    assert asked == ["going", "staying", "going"]

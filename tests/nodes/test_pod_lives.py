@@ -281,6 +281,28 @@ def test_simple_commands_end_as_they_would(command: list[str], code: int) -> Non
     assert life.container()["state"]["terminated"]["exitCode"] == code
 
 
+@pytest.mark.parametrize(
+    ("script", "seconds"),
+    [
+        ("while true; do echo polo; sleep 2; done", None),
+        ("trap x TERM; while :; do sleep 1; done", None),
+        ("prepare && sleep infinity", None),
+        ("prepare --now | tee log && sleep 60; finish", 60),
+        ("while true; do test -e done && break; done", 0),
+        ("if test -e done\nthen\nexit 0\nelse\nsleep 60\nfi", 0),
+    ],
+)
+def test_scripts_take_as_long_as_they_say(script: str, seconds: float | None) -> None:
+    life = Life(pod(container("app", command=["sh", "-c", script]), restartPolicy="Never"))
+    begun = life.now
+    life.pass_time(7200)
+    if seconds is None:
+        assert life.status["phase"] == "Running"
+    else:
+        assert life.status["phase"] == "Succeeded"
+        assert seconds <= life.now - begun < seconds + 1
+
+
 def test_after_a_restart_of_the_server_nothing_changes() -> None:
     for life in (
         Life(pod(container("app", readinessProbe=PROBE))),

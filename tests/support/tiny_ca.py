@@ -1,4 +1,4 @@
-"""The certificates that envtest makes: a CA for the server, one for its clients, and what they sign."""
+"""The certificates that frameworks for tests make: envtest has a CA for servers and one for clients, jenvtest none."""
 
 from __future__ import annotations
 
@@ -46,6 +46,16 @@ class TinyCA:
         for extension in (x509.ExtendedKeyUsage([purpose]), *more):
             builder = builder.add_extension(extension, critical=False)
         return _pem(builder.sign(self._key, hashes.SHA256()), key)
+
+
+def self_signed(name: str, *groups: str, address: str = "") -> tuple[bytes, bytes]:
+    """Return a certificate, which is no CA and says nothing of its purpose, with its key."""
+    key, subject = ec.generate_private_key(ec.SECP256R1()), _name(name, groups)
+    builder = _builder(subject, subject, key, 1)
+    if address:
+        names = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(address))])
+        builder = builder.add_extension(names, critical=False)
+    return _pem(builder.sign(key, hashes.SHA256()), key)
 
 
 def _name(common_name: str, organizations: Sequence[str]) -> x509.Name:

@@ -9,6 +9,7 @@ from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 
+import _pytest.pytester
 import pytest
 import yaml
 
@@ -46,19 +47,33 @@ def cluster() -> Iterator[BlockingAPI]:
         yield api
 
 
+class _WithoutForgetting(_pytest.pytester.SysModulesSnapshot):
+    """A module that is imported a second time has other classes than what other tests hold from the first time."""
+
+    def restore(self) -> None:
+        for name, module in list(sys.modules.items()):
+            if not name.startswith(("test_", "conftest")):
+                self._SysModulesSnapshot__saved.setdefault(name, module)  # type: ignore[attr-defined]
+        super().restore()
+
+
+@pytest.fixture(autouse=True)
+def imports_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_pytest.pytester, "SysModulesSnapshot", _WithoutForgetting)
+
+
 def run(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:
     return pytester.runpytest_inprocess(*QUIET, *arguments)
 
 
 def test_every_test_begins_with_the_template_of_its_markers(pytester: pytest.Pytester) -> None:
     pytester.makefile(".yaml", widgets=CRD % ("widgets", "widgets", "Widget"), space=SPACE % "given")
-    pytester.makeini("[pytest]\npilothouse_manifests = space.yaml")
+    options = ("manifests = space.yaml", "crds = widgets.yaml", "flags = authorization-mode=RBAC")
+    pytester.makeini("\n".join(["[pytest]", *(f"pilothouse_{each}" for each in options)]))
     pytester.makepyfile(
         """
         import os
         import pytest
-
-        pytestmark = pytest.mark.pilothouse(crds=["widgets.yaml"], flags={"authorization-mode": "RBAC"})
 
         def names(client):
             return {each["metadata"]["name"] for each in client.resource("v1", "namespaces").items()}
@@ -286,13 +301,14 @@ def test_the_same_tests_run_against_a_cluster_that_exists(pytester: pytest.Pytes
     assert cluster.request("GET", "/apis/example.com/v1/sprockets").status == 404
 
 
-def test_the_servers_of_two_workers_do_not_meet(pytester: pytest.Pytester) -> None:
+def test_the_servers_of_two_workers_do_not_meet(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # others take longer to import than this takes
     pytester.makepyfile(
         """
         import pytest
         from pathlib import Path
 
-        @pytest.mark.parametrize("number", range(4))
+        @pytest.mark.parametrize("number", range(2))
         def test_alone(pilothouse, number, worker_id):
             with open(worker_id, "a") as file:
                 print(pilothouse.url, file=file)
@@ -300,7 +316,7 @@ def test_the_servers_of_two_workers_do_not_meet(pytester: pytest.Pytester) -> No
             assert made.status == 201
         """
     )
-    pytester.runpytest_subprocess(*QUIET, "-n2", "--dist=each").assert_outcomes(passed=8)
+    pytester.runpytest_subprocess("-p", "xdist", "-p", PLUGIN, "-n2", "--dist=each").assert_outcomes(passed=4)
     urls = [set(Path(pytester.path / worker).read_text().split()) for worker in ("gw0", "gw1")]
     assert [len(each) for each in urls] == [1, 1]
     assert urls[0] != urls[1]

@@ -11,7 +11,7 @@ import pytest_asyncio
 from custom_resources import DEFINITIONS, WIDGETS, definition, eventually, install, widget
 from whole_server import CONFIG_MAPS, create_config_map, whole_server
 
-from pilothouse.testing import API, Server, StoredSnapshot
+from pilothouse.testing import API, Server, StoredSnapshot, server
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -103,6 +103,16 @@ async def test_a_fork_has_everything_and_shares_nothing(api: API) -> None:
         assert (await other.request("GET", f"{CONFIG_MAPS}/here")).status == 404
         ann = api.as_user("ann", groups=["system:masters"])
         assert ann.ca.read_bytes() == other.ca.read_bytes()
+
+
+async def test_a_server_in_a_process_of_its_own_keeps_its_snapshots_there() -> None:
+    async with server(process=True, testing=True, controllers="-*") as api:
+        before = await api.snapshot()
+        await create_config_map(api, "a")
+        async with api.fork() as other:
+            assert (await other.request("GET", f"{CONFIG_MAPS}/a")).status == 200
+        await api.restore(before)
+        assert (await api.request("GET", f"{CONFIG_MAPS}/a")).status == 404
 
 
 async def test_the_same_without_an_event_loop() -> None:

@@ -3,13 +3,6 @@
 from __future__ import annotations
 
 from pilothouse.apiserver.endpoints.groups import ServedResource
-from pilothouse.apiserver.endpoints.patch_types import (
-    APPLY_CBOR_PATCH,
-    APPLY_PATCH,
-    JSON_PATCH,
-    MERGE_PATCH,
-    STRATEGIC_MERGE_PATCH,
-)
 from pilothouse.apiserver.endpoints.serializers.registry import media_types, stream_media_types
 from pilothouse.apiserver.openapi.definition_names import META, definition_of
 from pilothouse.apiserver.openapi.parameters import (
@@ -29,7 +22,6 @@ from pilothouse.apiserver.registry.interface import GetterWithOptions, Watcher
 STATUS, PATCH, WATCH_EVENT, DELETE_BODY = (
     f"{META}.{kind}" for kind in ("Status", "Patch", "WatchEvent", "DeleteOptions")
 )
-PATCH_TYPES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
 
 _INSTEAD = "deprecated: use the 'watch' parameter with a list operation instead"
 
@@ -98,14 +90,9 @@ def patch_route(served: ServedResource, place: ResourcePath) -> Route:
         description=f"partially update{_subresource_of(served)} the specified {served.names.kind}",
         parameters=parameters_of(PATCH_OPTIONS),
         body=Body(PATCH),
-        consumes=_patch_types(served),
+        consumes=served.patch_types,
         responses={200: kind, 201: kind},
     )
-
-
-def _patch_types(served: ServedResource) -> tuple[str, ...]:
-    """Upstream names them also where a kind takes fewer."""
-    return (*PATCH_TYPES, APPLY_CBOR_PATCH) if APPLY_CBOR_PATCH in served.patch_types else PATCH_TYPES
 
 
 def delete_route(served: ServedResource, place: ResourcePath) -> Route:

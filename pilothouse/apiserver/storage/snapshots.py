@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import field
 from typing import Any, Final, Protocol, TypeAlias
 
 from pilothouse.apiserver.storage.cacher.cacher import Cacher
@@ -28,7 +29,6 @@ _MOST_ROUNDS: Final = 20
 _HEARTBEATS: Final = ("/leases/kube-node-lease/", "/leases/kube-system/apiserver-", "/masterleases/")
 """Keys that somebody alive renews all the time. To set them back would say that nobody had."""
 
-_MOST_TURNS: Final = 10_000
 _TURNS_TO_ACT: Final = 30
 """Turns of the event loop in which a change that was told passes through an informer to those who wait for it."""
 
@@ -48,6 +48,8 @@ class StoredSnapshot:
 
     revision: Revision
     entries: Mapping[str, Entry]
+    origin: Store | None = field(repr=False)
+    """Where the revisions of the entries mean something. Another store can go to this state, too."""
 
     @property
     def size(self) -> int:
@@ -83,7 +85,7 @@ class Snapshots:
     async def save(self) -> StoredSnapshot:
         """Return the state at the current revision."""
         page = await self.store.list(f"{self._root}/")
-        return StoredSnapshot(page.revision, {entry.key: entry for entry in page.entries})
+        return StoredSnapshot(page.revision, {entry.key: entry for entry in page.entries}, self.store)
 
     async def restore(self, snapshot: StoredSnapshot) -> Revision:
         """Make the state that of the snapshot and return the revision at which it is.
@@ -120,11 +122,16 @@ class Snapshots:
         for key, past in snapshot.entries.items():
             if (entry := now.get(key)) is None:
                 yield self.store.create(key, past.value, ttl=self._lifetime(key))
-            elif entry.modified != past.modified and entry.value != past.value and not key.startswith(self._heartbeats):
+            elif not self._is_as_it_was(entry, past, snapshot.origin):
                 yield self.store.update(key, past.value, expected=entry.modified, ttl=self._lifetime(key))
         for key, entry in now.items():
             if key not in snapshot.entries:
                 yield self.store.delete(key, expected=entry.modified)
+
+    def _is_as_it_was(self, entry: Entry, past: Entry, origin: Store | None) -> bool:
+        if entry.modified == past.modified and origin is self.store:
+            return True
+        return entry.value == past.value or entry.key.startswith(self._heartbeats)
 
     def _lifetime(self, key: str) -> int:
         return next((seconds for prefix, seconds in self._lifetimes.items() if key.startswith(prefix)), 0)
@@ -132,11 +139,10 @@ class Snapshots:
 
 async def _all_told(cachers: Sequence[Cacher]) -> None:
     """Returns when those in this process who follow the caches have taken every change, and had time to act on it."""
-    for _ in range(_MOST_TURNS):
-        if not any(cacher.tells for cacher in cachers):
-            break
-        await asyncio.sleep(0)
-    for _ in range(_TURNS_TO_ACT):
+    left, turns = -1, _TURNS_TO_ACT
+    while turns:
+        behind = sum(cacher.followers_behind for cacher in cachers)
+        left, turns = behind, turns - 1 if behind == left else _TURNS_TO_ACT
         await asyncio.sleep(0)
 
 

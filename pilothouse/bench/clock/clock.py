@@ -43,8 +43,10 @@ class ServerClock:
         wish: Json = {field: spec[field] for field in ("time", "step") if field in spec}
         if wish and wish != self._under_way:
             self._under_way = wish
-            await self._go(wish)
-            self._under_way = {}
+            try:
+                await self._go(wish)
+            finally:
+                self._under_way = {}
             self._steps += 1
         self.kind.changed(NAME)
 
@@ -52,7 +54,7 @@ class ServerClock:
         """What was done is taken out, so that the same can be asked for once more."""
         spec = {key: value for key, value in (obj.get("spec") or {}).items() if key not in ("time", "step")}
         moment = datetime.fromtimestamp(self._time.wall(), UTC)
-        ahead = format_duration(round(self._time.wall() - time.time(), 1).__trunc__() * 1_000_000_000)
+        ahead = format_duration(round(self._time.wall() - time.time()) * 1_000_000_000)
         status = {"time": format_time(moment), "ahead": ahead, "steps": self._steps}
         return obj | {"spec": spec, "status": status}
 

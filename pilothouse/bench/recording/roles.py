@@ -78,8 +78,8 @@ def _rules(requests: Iterable[Json]) -> Iterator[Json]:
     for (group, resource, names), verbs in sorted(_gathered(resources).items()):
         rule: Json = {"apiGroups": [group], "resources": [resource]}
         yield rule | ({"resourceNames": list(names)} if names else {}) | {"verbs": list(verbs)}
-    for path, verbs in sorted(paths.items()):
-        yield {"nonResourceURLs": [path], "verbs": sorted(verbs)}
+    for path, methods in sorted(paths.items()):
+        yield {"nonResourceURLs": [path], "verbs": sorted(methods)}
 
 
 def _gathered(resources: dict[tuple[str, str, str], set[str]]) -> dict[_Target, tuple[str, ...]]:

@@ -11,7 +11,7 @@ import orjson
 from pilothouse.cli.offline.documents import Document, read_documents
 from pilothouse.cli.offline.findings import Checked, Finding, Severity
 from pilothouse.cli.offline.lines import line_of_syntax_error
-from pilothouse.machinery.codec.yaml import parse_yaml
+from pilothouse.machinery.codec.yaml import ParsedYaml, parse_yaml
 from pilothouse.machinery.codec.yaml_nodes import YamlError
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
@@ -19,6 +19,7 @@ from pilothouse.machinery.objects import Json
 _TEMPLATE = re.compile(rb"\{\{-?\s*(\.Values|\.Release|\.Chart|include |toYaml |template )")
 _DUPLICATE = re.compile(r"line (\d+): (key .*)")
 _HELM = "it is a Helm template, it seems: helm template CHART | pilothouse validate -"
+_OF_THE_SERVER = frozenset({"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields"})
 _KUSTOMIZE = "kustomize.config.k8s.io/"
 
 
@@ -84,7 +85,7 @@ def read_manifests(paths: Iterable[str]) -> Iterator[Manifest | Checked]:
 def manifests_in(document: Document) -> Iterator[Manifest | Checked]:
     """Yield the objects of one document."""
     try:
-        parsed = parse_yaml(document.data)
+        parsed = _parsed(document.data)
     except YamlError as error:
         yield _unreadable(document, error)
         return
@@ -95,6 +96,18 @@ def manifests_in(document: Document) -> Iterator[Manifest | Checked]:
     duplicates = ((int(line), text) for line, text in _DUPLICATE.findall(parsed.strict_error))
     on_lines = tuple((document.line + line - 1, text) for line, text in duplicates)
     yield from _unfolded(document, parsed.value, "", on_lines)
+
+
+def _parsed(data: bytes) -> ParsedYaml:
+    """Raises YamlError. All JSON can be read, also what is none of libyaml's YAML: half characters of UTF-16."""
+    try:
+        return parse_yaml(data)
+    except YamlError:
+        try:
+            return ParsedYaml(orjson.loads(data))
+        except orjson.JSONDecodeError:
+            pass
+        raise
 
 
 def _unreadable(document: Document, error: YamlError) -> Checked:
@@ -132,6 +145,12 @@ def _with_kind(item: Any, whole: Json) -> Any:
     if not isinstance(item, dict) or whole["kind"] == "List":
         return item
     return {"apiVersion": whole["apiVersion"], "kind": whole["kind"].removesuffix("List"), **item}
+
+
+def as_new(manifest: Manifest) -> Manifest:
+    """Return the manifest of an object that a cluster has, without what only its server writes."""
+    metadata = {key: value for key, value in manifest.metadata.items() if key not in _OF_THE_SERVER}
+    return Manifest(manifest.document, {**manifest.obj, "metadata": metadata}, manifest.prefix, manifest.duplicates)
 
 
 def as_json(obj: Json) -> bytes:

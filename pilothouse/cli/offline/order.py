@@ -1,7 +1,7 @@
 """The order in which a cluster needs objects: each kind that others are judged by has its place.
 
-Definitions come first, then namespaces, then what pods and claims refer to with the rules of access, then the
-parameters of policies with all else that is given, and policies and quotas last.
+Definitions come first, then namespaces, then what pods and claims refer to with the rules of access, then quotas, then
+the parameters of policies with all else that is given, and policies last.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _PLACE: dict[tuple[str, str], int] = {
     ("storage.k8s.io", "StorageClass"): 3,
     ("node.k8s.io", "RuntimeClass"): 3,
     ("networking.k8s.io", "IngressClass"): 3,
-    **{("admissionregistration.k8s.io", f"{how}AdmissionPolicy"): 6 for how in ("Validating", "Mutating")},
-    **{("admissionregistration.k8s.io", f"{how}AdmissionPolicyBinding"): 7 for how in ("Validating", "Mutating")},
-    QUOTA: 8,
+    QUOTA: 5,
+    **{("admissionregistration.k8s.io", f"{how}AdmissionPolicy"): 7 for how in ("Validating", "Mutating")},
+    **{("admissionregistration.k8s.io", f"{how}AdmissionPolicyBinding"): 8 for how in ("Validating", "Mutating")},
 }
-_OTHERS = 5
+_OTHERS = 6
 _CALLS_OUT = frozenset(
     {
         ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"),

@@ -6,7 +6,7 @@ Nothing of it is written to a cluster, and no controller runs: what one would ad
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from urllib.parse import quote
 
 from pilothouse.cli.offline.findings import Finding, Severity
@@ -19,13 +19,25 @@ from pilothouse.machinery.objects import Json
 
 STRICT = "fieldValidation=Strict&fieldManager=pilothouse-validate"
 _APPLY = b"application/apply-patch+yaml"
-_POLICY_RESOURCES = tuple(
+POLICIES = tuple(
     f"/apis/admissionregistration.k8s.io/v1/{how}admission{what}"
     for how in ("validating", "mutating")
     for what in ("policies", "policybindings")
 )
-_ROLE_RESOURCES = ("clusterroles", "clusterrolebindings", "roles", "rolebindings")
-_FOLLOWED = (*_POLICY_RESOURCES, *(f"/apis/rbac.authorization.k8s.io/v1/{name}" for name in _ROLE_RESOURCES))
+_FOLLOWED = (
+    *POLICIES,
+    *(
+        f"/apis/rbac.authorization.k8s.io/v1/{kind}{what}"
+        for kind in ("", "cluster")
+        for what in ("roles", "rolebindings")
+    ),
+    *(f"/api/v1/{what}" for what in ("namespaces", "serviceaccounts", "limitranges", "resourcequotas", "configmaps")),
+    "/apis/scheduling.k8s.io/v1/priorityclasses",
+    "/apis/storage.k8s.io/v1/storageclasses",
+    "/apis/node.k8s.io/v1/runtimeclasses",
+    "/apis/networking.k8s.io/v1/ingressclasses",
+)
+"""What admission and the authorizer know from caches."""
 _POLL, _PATIENCE = 0.002, 10.0
 
 
@@ -54,7 +66,8 @@ class Stage:
         for is_early, manifest in staged:
             if is_early:
                 self.problems[manifest] = await self._write(manifest)
-        await self._make_namespaces([*given, *manifests, *named])
+        own = {one.name for one in (*given, *manifests) if one.group_kind == NAMESPACE}
+        await self._make_namespaces(own, [*given, *manifests, *named])
         for is_early, manifest in staged:
             if not is_early:
                 self.problems[manifest] = await self._write(manifest)
@@ -133,10 +146,12 @@ class Stage:
         await self._call("PUT", f"{path.item(namespace, quota['metadata']['name'])}/status", "", as_json(quota))
         self.with_quota.add(namespace)
 
-    async def _make_namespaces(self, manifests: Iterable[Manifest]) -> None:
-        """Make those that are named and not there, each with the service account that a controller would give it."""
+    async def _make_namespaces(self, own: Collection[str], manifests: Iterable[Manifest]) -> None:
+        """Make those that are named and not there, each with the service account that a controller would give it.
+
+        Of those that are manifests of their own the server has spoken already.
+        """
         named = {place[1] for manifest in manifests if (place := self.place_of(manifest)) and place[1]}
-        own = {manifest.name for manifest in manifests if manifest.group_kind == NAMESPACE}
         for name in sorted({self._namespace, *named, *own}):
             answer = await self._make("/api/v1/namespaces", {"metadata": {"name": name}})
             if not answer.is_well and not answer.is_there_already and name not in own:
@@ -147,9 +162,9 @@ class Stage:
     async def _make(self, collection: str, obj: Json) -> CallAnswer:
         return await self._call("POST", collection, "", as_json(obj))
 
-    async def settle(self) -> None:
+    async def settle(self, resources: Sequence[str] = _FOLLOWED) -> None:
         """A list is answered when the watch cache has all that was written; who follows it runs in the next turns."""
-        for path in _FOLLOWED:
+        for path in resources:
             await self._call("GET", path, "limit=1")
         for _ in range(3):
             await asyncio.sleep(0)

@@ -12,7 +12,7 @@ from pilothouse.cli.offline.findings import Checked, CheckReport, Finding, Sever
 from pilothouse.cli.offline.manifests import Manifest, as_json
 from pilothouse.cli.offline.resources import KindPath
 from pilothouse.cli.offline.server import CallAnswer, OfflineServer, offline_server
-from pilothouse.cli.offline.stage import STRICT, Stage, unknown_kind
+from pilothouse.cli.offline.stage import POLICIES, STRICT, Stage, unknown_kind
 from pilothouse.machinery.objects import Json
 
 _GROUP = "admissionregistration.k8s.io"
@@ -121,7 +121,7 @@ class _Trial:
                 await self._server.admin("DELETE", path.item("", binding.name))
             elif not (answer := await self._stage.create(binding.obj, path, "")).is_well:
                 raise CaseError(binding.line(), f"{binding.subject}: {answer.body.get('message')}")
-        await self._stage.settle()
+        await self._stage.settle(POLICIES)
         self._are_bound = wanted
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pilothouse.apiserver.authn.user import User
 from pilothouse.cli.offline.documents import NothingToRead
 from pilothouse.cli.offline.findings import Checked, CheckReport, Finding, Severity
-from pilothouse.cli.offline.manifests import Manifest, as_json, read_manifests
+from pilothouse.cli.offline.manifests import Manifest, as_json, as_new, read_manifests
 from pilothouse.cli.offline.problems import problems_of
 from pilothouse.cli.offline.references import needed_by
 from pilothouse.cli.offline.server import OfflineServer, offline_server
@@ -33,7 +33,7 @@ async def validate(asked: WhatToValidate) -> CheckReport:
     read = list(read_manifests(asked.paths))
     if not read:
         raise NothingToRead(f"{', '.join(asked.paths)}: no manifests")
-    given = list(read_manifests(asked.given))
+    given = [as_new(one) if isinstance(one, Manifest) else one for one in read_manifests(asked.given)]
     async with offline_server() as server:
         checks = _Validation(server, asked)
         return CheckReport("validate", tuple(await checks.run(given, read)))

@@ -42,6 +42,7 @@ class SliceEvents:
             elif self._is_own(old) != self._is_own(new):
                 enqueue(new)
             else:
+                self._tracker.follow_back(old, new)
                 on_add(new)
 
         def on_delete(obj: Deleted) -> None:

@@ -37,6 +37,12 @@ class EndpointSliceTracker:
         known = self._generations.setdefault(service_key(endpoint_slice), {})
         known[uid_of(endpoint_slice)] = _generation(endpoint_slice)
 
+    def follow_back(self, old: Json, new: Json) -> None:
+        """A slice that was put back to a snapshot has an older generation, and is the truth all the same: the cache is
+        behind only if its last word is."""
+        if uid_of(old) == uid_of(new) and _generation(new) < _generation(old):
+            self._of(new).pop(uid_of(new), None)
+
     def expect_deletion(self, endpoint_slice: Json) -> None:
         self._generations.setdefault(service_key(endpoint_slice), {})[uid_of(endpoint_slice)] = _DELETED
 

@@ -76,6 +76,8 @@ class GraphBuilder:
 
     async def process(self, event: GraphEvent) -> None:
         node = self.nodes.get(event.identity.uid)
+        if event.state is not None:
+            self.absent_owners.drop(event.identity)  # one of a snapshot is back under the uid that it had
         if node is not None and not event.virtual and node.virtual:
             node = self._observe(node, event.identity)
         if event.state is None:

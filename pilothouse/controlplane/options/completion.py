@@ -49,7 +49,7 @@ def complete(options: Options) -> CompletedOptions:
         authorization=authorization,
         authentication=_authentication(options, authorization.modes),
         oidc=replace(options.oidc, given=any(name.startswith("oidc-") for name in options.given)),
-        misc=replace(options.misc, service_cluster_ip_range=ranges),
+        misc=replace(options.misc, service_cluster_ip_range=ranges, allow_privileged=_allow_privileged(options)),
         generic=replace(options.generic, advertise_address=_advertise_address(options)),
         controllers=replace(
             options.controllers,
@@ -97,6 +97,12 @@ def _scheduler(options: Options) -> bool:
 def _leader_elect(options: Options) -> bool:
     """Only etcd can be shared with other servers, or with a kube-controller-manager of theirs."""
     return options.controllers.leader_elect if "leader-elect" in options.given else bool(options.etcd.servers)
+
+
+def _allow_privileged(options: Options) -> bool:
+    """On simulated nodes nothing runs that could have privileges, and what people install there asks for them."""
+    given = "allow-privileged" in options.given
+    return options.misc.allow_privileged if given else options.simulation.nodes > 0
 
 
 def _advertise_address(options: Options) -> str:

@@ -18,7 +18,12 @@ from pilothouse.machinery.flags.values import BOOL, DURATION, INT, STRING
 class MiscOptions:
     title: ClassVar[str] = "misc"
 
-    allow_privileged: bool = flag("allow-privileged", BOOL, False, "Let pods ask for privileged containers.")
+    allow_privileged: bool = flag(
+        "allow-privileged",
+        BOOL,
+        False,
+        "Let pods ask for privileged containers. True by default with --simulated-nodes, and else false.",
+    )
     apiserver_count: int = flag(
         "apiserver-count", INT, 1, "How many servers there are, for --endpoint-reconciler-type=master-count."
     )

@@ -6,8 +6,11 @@ Lists, maps and bytes that were sent empty are held so; `printed` and `stored` l
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
+
+import orjson
 
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionKind
@@ -23,6 +26,9 @@ from pilothouse.machinery.schema.patching import PatchedType
 from pilothouse.machinery.schema.printing import PRINTED, STORED
 from pilothouse.machinery.schema.raw_json import RawFields, raw_fields_of, sort_raw
 from pilothouse.machinery.schema.scalars import Mismatch
+
+_ORDINARY = orjson.OPT_STRICT_INTEGER | orjson.OPT_PASSTHROUGH_SUBCLASS
+"""Refuses numbers of more than 53 bits, which Go may take for floats, and whatever is more than JSON."""
 
 
 class DecodeError(ValueError):
@@ -62,7 +68,13 @@ class ObjectType:
         return Decoded(self.fit(collapse(self.node, document)), report.strict)
 
     def convert(self, obj: Json) -> Decoded:
-        """As `decode`, for the outcome of a strategic merge patch or an apply, which upstream does not read as JSON."""
+        """As `decode`, for the outcome of a strategic merge patch or an apply, which upstream does not read as JSON.
+
+        Nearly always it fits, and then both say the same of it. `obj` is left as it is.
+        """
+        if self.raw_fields is None:
+            with suppress(Mismatch, orjson.JSONEncodeError):
+                return Decoded(self.fit(orjson.loads(orjson.dumps(obj, option=_ORDINARY))))
         conversion = Conversion()
         try:
             converted = conversion.value(self.node, obj)

@@ -181,7 +181,7 @@ def exact_copy(obj: Json, printed: Callable[[Json], Json]) -> Json:
 
 
 def _copied(value: Any) -> Any:
-    """As deepcopy for JSON, in a quarter of the time: whatever else there is in it is left to that."""
+    """Return a deep copy of JSON, in a quarter of deepcopy's time; whatever else there is in it is left to that."""
     if (kind := type(value)) in _SCALARS:
         return value
     if kind is dict:

@@ -1,7 +1,7 @@
 """What is known of a container's end from its command: enough for the scripts that tests and examples use.
 
-`sleep 5`, `true`, `false`, `exit 3` and lists of these and of `echo` have a known end. Of all other programs nothing is
-known, and the restart policy decides.
+`sleep 5`, `true`, `false`, `exit 3` and lists of these and of `echo` have a known end, and `while true` has none. Of
+all other programs nothing is known, and the restart policy decides; but a script takes at least as long as it sleeps.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ FOREVER = float("inf")
 _SHELLS = {"sh", "bash", "ash", "dash"}
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _SEPARATORS = re.compile(r"\s*(?:;|&&|\n)\s*")
+_ENDLESS = re.compile(r"(?:^|[;&\n]\s*)while\s+(?:true|:|\[ 1 \])\s*[;\n]\s*do\b")
+_BRANCHES = re.compile(r"\b(?:if|case|for|while|until)\b|\|\|")
+_LEAVES = re.compile(r"\b(?:break|exit|return|kill)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +38,38 @@ def known_end(spec: Json) -> End | None:
     return _end_of("\0".join(words))
 
 
+def shortest_run(spec: Json) -> float:
+    """Return for how many seconds a script sleeps of which nothing else is known but that it has no branches."""
+    words = [*(spec.get("command") or ()), *(spec.get("args") or ())]
+    return _sleeps("\0".join(words))
+
+
 @bounded_cache(entries=512, key_bytes=512)
 def _end_of(joined: str) -> End | None:
     words = joined.split("\0")
-    if _program(words) in _SHELLS and len(words) == 3 and words[1].startswith("-") and words[1].endswith("c"):
-        return _end_of_script(words[2])
-    return _end_of_command(words)
+    script = _script(words)
+    return _end_of_command(words) if script is None else _end_of_script(script)
+
+
+@bounded_cache(entries=512, key_bytes=512)
+def _sleeps(joined: str) -> float:
+    script = _script(joined.split("\0")) or ""
+    if _BRANCHES.search(script):
+        return 0.0
+    parts = _SEPARATORS.split(script)
+    ends = (_sleep(part.removeprefix("sleep").strip()) for part in parts if part.startswith("sleep "))
+    return sum(end.after for end in ends if end is not None)
+
+
+def _script(words: Sequence[str]) -> str | None:
+    """Return what a shell is told to run; None for any other program."""
+    is_shell = _program(words) in _SHELLS and len(words) == 3 and words[1].startswith("-") and words[1].endswith("c")
+    return words[2] if is_shell else None
 
 
 def _end_of_script(script: str) -> End | None:
+    if _ENDLESS.search(script) and not _LEAVES.search(script):
+        return End(FOREVER)
     seconds, code = 0.0, 0
     for part in filter(None, _SEPARATORS.split(script.strip())):
         try:

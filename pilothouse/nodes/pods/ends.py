@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 from pilothouse.nodes.behavior.model import LIVENESS, READINESS, STARTUP, ContainerBehavior
-from pilothouse.nodes.pods.commands import FOREVER, known_end
+from pilothouse.nodes.pods.commands import FOREVER, known_end, shortest_run
 from pilothouse.nodes.pods.containers import INIT, MAIN, Container
 from pilothouse.nodes.pods.state import ContainerState
 from pilothouse.nodes.pods.world import World
@@ -82,8 +82,8 @@ def _own_end(
         if known.after != FOREVER:
             at = state.since + max(known.after, world.delay)
             yield End(at, known.exit_code, reason_of(known.exit_code))
-    elif is_finite(container, pod):
-        yield End(state.since + world.delay, 0, reason_of(0))
+    elif is_finite(container, pod) and (seconds := shortest_run(container.spec)) != FOREVER:
+        yield End(state.since + max(seconds, world.delay), 0, reason_of(0))
 
 
 def _killed_by_probes(

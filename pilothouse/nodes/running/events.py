@@ -17,6 +17,7 @@ from pilothouse.client.flowcontrol import TokenBucket
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
 from pilothouse.client.rest.options import PatchType
+from pilothouse.controllers.namespace_state import is_refusal_of_terminating_namespace
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, name_of, namespace_of, resource_version_of, uid_of
 from pilothouse.machinery.status_error import StatusError
@@ -26,6 +27,8 @@ logger = logging.getLogger(__name__)
 
 _MAX_QUEUED = 2000
 _NORMAL_PER_SECOND, _NORMAL_AT_ONCE = 50.0, 500
+_CLOSING_FOR = 0.5
+"""Seconds: another namespace of the same name may be there soon."""
 
 
 class NodeEvents:
@@ -35,6 +38,7 @@ class NodeEvents:
         self._correlator = EventCorrelator(clock)
         self._normal = TokenBucket(_NORMAL_PER_SECOND, _NORMAL_AT_ONCE, clock)
         self._queue: asyncio.Queue[Json] = asyncio.Queue(_MAX_QUEUED)
+        self._closing = ("", 0.0)  # the last namespace that refused an event, and until when it is not asked again
 
     def tell(self, obj: Json, node: str, happening: Happening) -> None:
         """About a pod, if the object does not say otherwise. Never waits and never fails."""
@@ -51,12 +55,20 @@ class NodeEvents:
         """Until cancelled."""
         while True:
             event = await self._queue.get()
-            correlated = self._correlator.correlate(event)
+            namespace = event["metadata"]["namespace"]
+            correlated = None if self._is_closing(namespace) else self._correlator.correlate(event)
             if correlated is not None:
                 try:
                     self._correlator.written(await self._write(correlated))
                 except (StatusError, ConnectionFailed, InvalidResponse) as error:
                     logger.debug("event %s was not written: %s", event["reason"], error)
+                    if isinstance(error, StatusError) and is_refusal_of_terminating_namespace(error):
+                        self._closing = namespace, self._clock.now() + _CLOSING_FOR
+
+    def _is_closing(self, namespace: str) -> bool:
+        """Whether the namespace takes no more events, because it is about to go. There may be very many then."""
+        closing, until = self._closing
+        return namespace == closing and self._clock.now() < until
 
     async def _write(self, correlated: Correlated) -> Json:
         event = correlated.event

@@ -23,7 +23,7 @@ from pilothouse.nodes.running.agenda import Agenda
 from pilothouse.nodes.running.events import NodeEvents
 from pilothouse.nodes.running.host_ports import HostPorts
 from pilothouse.nodes.running.pod_addresses import PodAddresses
-from pilothouse.nodes.running.record import Record
+from pilothouse.nodes.running.record import Record, is_set_back
 from pilothouse.nodes.running.steps import POD, Steps
 from pilothouse.nodes.stages.stages import Stages
 
@@ -59,7 +59,7 @@ class Pods:
         self._behaviors.on_change.append(self._look_at_all)
         self._stages.on_change.append(self._look_at_all)
         self._on = {name: set() for name in self._fleet.nodes}
-        handler = ResourceEventHandlerFuncs(add=self._seen, update=lambda old, new: self._seen(new), delete=self._gone)
+        handler = ResourceEventHandlerFuncs(add=self._seen, update=self._updated, delete=self._gone)
         registration = self._informer.add_event_handler(handler)
         await registration.wait_synced()  # or else an address might be given away that a pod has
         async with asyncio.TaskGroup() as tasks:
@@ -75,6 +75,11 @@ class Pods:
             return []
         record.address = record.address or self._addresses.take(cidr_of(self._fleet.nodes.get(node)))
         return [record.address] if record.address else []
+
+    def _updated(self, old: Json, new: Json) -> None:
+        if is_set_back(old, new):
+            self._forget(meta_namespace_key(old))
+        self._seen(new)
 
     def _seen(self, pod: Json) -> None:
         node = (pod.get("spec") or {}).get("nodeName") or ""

@@ -34,7 +34,7 @@ class Record:
 
     @property
     def is_deleting(self) -> bool:
-        return bool(metadata(self.pod).get("deletionTimestamp"))
+        return _is_deleting(self.pod)
 
     @property
     def must_be_removed(self) -> bool:
@@ -46,6 +46,30 @@ class Record:
         """A pod is replaced only by a newer one."""
         if _version(pod) >= _version(self.pod):
             self.pod = pod
+
+
+def is_set_back(old: Json, new: Json) -> bool:
+    """Whether the pod is what it was before, as after the restore of a snapshot: what its node remembers of it did not
+    happen, then. No pod gets there by itself."""
+    lost = any(fact(old) and not fact(new) for fact in (_is_deleting, _has_started))
+    return lost or _node(old) not in ("", _node(new)) or _restarts(new) < _restarts(old)
+
+
+def _is_deleting(pod: Json) -> bool:
+    return bool(metadata(pod).get("deletionTimestamp"))
+
+
+def _has_started(pod: Json) -> bool:
+    return bool((pod.get("status") or {}).get("startTime"))
+
+
+def _node(pod: Json) -> str:
+    return str((pod.get("spec") or {}).get("nodeName") or "")
+
+
+def _restarts(pod: Json) -> int:
+    containers = (pod.get("status") or {}).get("containerStatuses") or ()
+    return sum(each.get("restartCount") or 0 for each in containers)
 
 
 def _version(pod: Json) -> int:

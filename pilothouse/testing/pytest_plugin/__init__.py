@@ -99,9 +99,7 @@ def kube_client(request: pytest.FixtureRequest, _pilothouse_test: OneTest) -> Bl
 def pilothouse_webhooks(_pilothouse_test: OneTest) -> WebhookPlace:
     """Where webhooks are to be served, and with which certificate."""
     if _pilothouse_test.webhooks is None:
-        pytest.fail(
-            'no webhooks: @pytest.mark.pilothouse(webhooks=("127.0.0.1", 0)) says where they are', pytrace=False
-        )
+        pytest.fail('pilothouse: no marker says webhooks=("127.0.0.1", 0), or where else they are', pytrace=False)
     return _pilothouse_test.webhooks
 
 

@@ -93,13 +93,14 @@ class Clusters:
             return str(error)
 
     def _started(self, settings: Settings) -> Cluster:
+        given = _given(settings)
         with ExitStack() as running:
             flags: dict[str, Any] = {"recent_requests": _SHOWN_REQUESTS, "testing": True, **settings.server_flags}
             api = running.enter_context(Server(**flags))
             webhooks = _webhooks(settings, api.home.scratch)
             with replace(api, opened=ExitStack()).client() as client:
-                install(client, _manifests(settings, webhooks))
-            cluster = Cluster(api, webhooks, take_template(api))
+                install(client, _pointed(given, webhooks))
+            cluster = Cluster(api, webhooks, take_template(api, settings.controllers or "*"))
             self._running.push(running.pop_all())
         return cluster
 
@@ -111,7 +112,7 @@ class Clusters:
         folder = Path(self._running.enter_context(tempfile.TemporaryDirectory(prefix="pilothouse-")))
         api = self._running.enter_context(existing_cluster(self._kubeconfig, folder))
         webhooks = _webhooks(settings, folder)
-        manifests = _manifests(settings, webhooks)
+        manifests = _pointed(_given(settings), webhooks)
         client = api.client()
         self._running.callback(remove, client, manifests)
         install(client, manifests)
@@ -122,6 +123,9 @@ def _webhooks(settings: Settings, folder: Path) -> WebhookPlace | None:
     return webhook_place(*settings.webhooks, folder / "webhooks") if settings.webhooks else None
 
 
-def _manifests(settings: Settings, webhooks: WebhookPlace | None) -> list[Manifest]:
-    given = [*read_manifests(settings.crds), *read_manifests(settings.manifests)]
-    return [webhooks.point(each) for each in given] if webhooks else given
+def _given(settings: Settings) -> list[Manifest]:
+    return [*read_manifests(settings.crds), *read_manifests(settings.manifests)]
+
+
+def _pointed(manifests: list[Manifest], webhooks: WebhookPlace | None) -> list[Manifest]:
+    return [webhooks.point(each) for each in manifests] if webhooks else manifests

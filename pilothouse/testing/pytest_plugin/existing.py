@@ -39,6 +39,23 @@ class ExistingCluster(BlockingAPI):
     def fork(self) -> NoReturn:
         _only_pilothouse("is forked")
 
+    def fault(self, name: str = "", **wishes: object) -> NoReturn:
+        _only_pilothouse("misbehaves on request")
+
+    @property
+    def faults(self) -> NoReturn:
+        _only_pilothouse("misbehaves on request")
+
+    def recording(self, name: str = "", **wishes: object) -> NoReturn:
+        _only_pilothouse("records requests")
+
+    @property
+    def clock(self) -> NoReturn:
+        _only_pilothouse("lets tests set its clock")
+
+    def settle(self, timeout: float = 30.0) -> NoReturn:
+        _only_pilothouse("knows when it has come to rest")
+
 
 def _only_pilothouse(does: str) -> NoReturn:
     pytest.skip(f"only a server of Pilothouse {does}")

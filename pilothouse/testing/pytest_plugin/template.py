@@ -3,32 +3,35 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
+
+from pilothouse.machinery.status_error import StatusError
 
 if TYPE_CHECKING:
     from pilothouse.apiserver.storage.snapshots import StoredSnapshot
     from pilothouse.testing.api import BlockingAPI
 
-_QUIET, _PAUSE, _PATIENCE = 0.25, 0.05, 10.0
-_LEASES = "leases/"
+_PAUSE, _PATIENCE = 0.01, 10.0
+_FIRST_WORK = "/registry/serviceaccounts/default/default"
+"""Written by a controller, as soon as they run."""
 _BENCH = "/apis/testing.pilothouse.dev/v1alpha1"
 _CLOCK = f"{_BENCH}/clocks/server"
 
 
-def take_template(api: BlockingAPI) -> StoredSnapshot:
-    """Return a snapshot that controllers have nothing to add to: nothing but leases was written for a moment.
+def take_template(api: BlockingAPI, controllers: Iterable[str]) -> StoredSnapshot:
+    """Return a snapshot that controllers have nothing to add to: they run, and have come to rest.
 
     A server that never rests is taken as it is after a while.
     """
     end = time.monotonic() + _PATIENCE
-    snapshot, since = api.snapshot(), time.monotonic()
-    while time.monotonic() < min(end, since + _QUIET):
+    while "*" in controllers and _FIRST_WORK not in api.snapshot().entries and time.monotonic() < end:
         time.sleep(_PAUSE)
-        newer = api.snapshot()
-        if _written(newer) != _written(snapshot):
-            snapshot, since = newer, time.monotonic()
-    return snapshot
+    with suppress(TimeoutError, StatusError):
+        api.settle(_PATIENCE)
+    return api.snapshot()
 
 
 def put_back(api: BlockingAPI, template: StoredSnapshot) -> None:
@@ -47,7 +50,3 @@ def end_faults(api: BlockingAPI) -> None:
     faults = api.request("GET", f"{_BENCH}/faults")
     if faults.status == 200 and faults.json["items"]:
         api.request("DELETE", f"{_BENCH}/faults")
-
-
-def _written(snapshot: StoredSnapshot) -> dict[str, int]:
-    return {key: entry.modified for key, entry in snapshot.entries.items() if _LEASES not in key}

@@ -112,9 +112,9 @@ class Cacher:
             self._feed.expire(revision)
 
     @property
-    def tells(self) -> bool:
-        """Whether the reader of a watch that does not expire has events to take, or is at work on some."""
-        return self._watchers.tell
+    def followers_behind(self) -> int:
+        """How many readers of watches that do not expire have events to take, or are at work on some."""
+        return self._watchers.followers_behind
 
     @property
     def objects(self) -> int:

@@ -71,10 +71,10 @@ class CacheWatchers:
                 watcher.close(error)
 
     @property
-    def tell(self) -> bool:
-        """Whether the reader of one that does not expire has not taken everything."""
+    def followers_behind(self) -> int:
+        """How many of those that do not expire have not been read to the end."""
         everybody = (watcher for watchers in self._by_scope.values() for watcher in watchers)
-        return any(not watcher.options.expires and not watcher.is_read for watcher in everybody)
+        return sum(not watcher.options.expires and not watcher.is_read for watcher in everybody)
 
     def expire(self, error: Exception) -> None:
         """End those that expire."""
