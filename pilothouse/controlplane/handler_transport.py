@@ -24,19 +24,27 @@ class HandlerTransport:
     async def send(self, request: HttpRequest) -> HandlerResponse:
         await asyncio.sleep(0)  # whoever asks again and again, and never has to wait, leaves turns to others
         try:
-            if request.timeout is None:
+            async with asyncio.timeout(request.timeout) as limit:
                 response = await self._handler(_request(request))
-            else:
-                async with asyncio.timeout(request.timeout):
-                    response = await self._handler(_request(request))
         except TimeoutError:
-            raise RequestTimedOut(f"no answer within {request.timeout} s") from None
+            raise _timed_out(request) from None
         except Exception as error:
             raise ConnectionFailed("the server gave no answer") from error
+        if _is_over(limit):  # the handler has a limit of its own, and answers when that is over
+            raise _timed_out(request)
         return HandlerResponse(response)
 
     async def close(self) -> None:
         return
+
+
+def _is_over(limit: asyncio.Timeout) -> bool:
+    ends = limit.when()
+    return limit.expired() or (ends is not None and asyncio.get_running_loop().time() >= ends)
+
+
+def _timed_out(request: HttpRequest) -> RequestTimedOut:
+    return RequestTimedOut(f"no answer within {request.timeout} s")
 
 
 def _request(request: HttpRequest) -> Request:

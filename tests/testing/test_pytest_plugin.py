@@ -18,9 +18,10 @@ from pilothouse.testing import BlockingAPI, Server
 pytest_plugins = ["pytester"]
 
 _INSTALLED = entry_points(group="pytest11", name="pilothouse")
-PLUGIN = "pilothouse" if _INSTALLED else "pilothouse.testing.pytest_plugin"
+# By its entry point's name all modules of the package would be rewritten for their assertions, in this process, too.
+PLUGIN = () if _INSTALLED else ("-p", "pilothouse.testing.pytest_plugin")
 ASYNC = ("-o", "asyncio_mode=auto", "-o", "asyncio_default_fixture_loop_scope=function")
-QUIET = ("-p", PLUGIN, "-p", "no:schemathesis", "-p", "no:cacheprovider", "--strict-markers", *ASYNC)
+QUIET = (*PLUGIN, "-p", "no:schemathesis", "-p", "no:cacheprovider", "--strict-markers", *ASYNC)
 BACKENDS = ["asyncio", *(["trio"] if find_spec("trio") else [])]
 
 CRD = """
