@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.metadata import entry_points
 from importlib.util import find_spec
 
 import pytest
@@ -11,7 +10,7 @@ from example_module import EXAMPLES
 pytest_plugins = ["pytester"]
 
 SUITES = ("kopf", "kr8s", "kubernetes", "kubernetes_asyncio", "lightkube", "pilothouse")
-PLUGIN = "pilothouse" if entry_points(group="pytest11", name="pilothouse") else "pilothouse.testing.pytest_plugin"
+PLUGIN = "pilothouse.testing.pytest_plugin"
 
 
 def test_every_suite_passes(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:

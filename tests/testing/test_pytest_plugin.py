@@ -19,7 +19,8 @@ pytest_plugins = ["pytester"]
 
 _INSTALLED = entry_points(group="pytest11", name="pilothouse")
 # By its entry point's name all modules of the package would be rewritten for their assertions, in this process, too.
-PLUGIN = () if _INSTALLED else ("-p", "pilothouse.testing.pytest_plugin")
+MODULE = "pilothouse.testing.pytest_plugin"
+PLUGIN = () if _INSTALLED else ("-p", MODULE)
 ASYNC = ("-o", "asyncio_mode=auto", "-o", "asyncio_default_fixture_loop_scope=function")
 QUIET = (*PLUGIN, "-p", "no:schemathesis", "-p", "no:cacheprovider", "--strict-markers", *ASYNC)
 BACKENDS = ["asyncio", *(["trio"] if find_spec("trio") else [])]
@@ -317,7 +318,7 @@ def test_the_servers_of_two_workers_do_not_meet(pytester: pytest.Pytester, monke
             assert made.status == 201
         """
     )
-    pytester.runpytest_subprocess("-p", "xdist", "-p", PLUGIN, "-n2", "--dist=each").assert_outcomes(passed=4)
+    pytester.runpytest_subprocess("-p", "xdist", "-p", MODULE, "-n2", "--dist=each").assert_outcomes(passed=4)
     urls = [set(Path(pytester.path / worker).read_text().split()) for worker in ("gw0", "gw1")]
     assert [len(each) for each in urls] == [1, 1]
     assert urls[0] != urls[1]
