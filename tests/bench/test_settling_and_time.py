@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from custom_resources import eventually
 
 from pilothouse.errors import Invalid
 from pilothouse.testing import API, server
@@ -91,7 +92,7 @@ async def test_tokens_and_events_expire(stopped: API) -> None:
     assert (await stopped.request("POST", "/api/v1/namespaces/default/events", event)).status == 201
     await stopped.clock.step("11m")
     assert (await stopped.request("GET", "/version", **headers)).status == 401
-    assert (await stopped.request("GET", "/api/v1/namespaces/default/events/e")).status == 404
+    await eventually(stopped, 404, "GET", "/api/v1/namespaces/default/events/e")
 
 
 async def test_there_is_one_clock_which_only_goes_forward_by_steps(cluster: API) -> None:

@@ -17,7 +17,7 @@ from pilothouse.testing import BlockingAPI, Server
 
 pytest_plugins = ["pytester"]
 
-_INSTALLED = entry_points(group="pytest11", name="pilothouse")
+_INSTALLED = entry_points(group="pytest11", name="pilothouse-testing")
 # By its entry point's name all modules of the package would be rewritten for their assertions, in this process, too.
 MODULE = "pilothouse.testing.pytest_plugin"
 PLUGIN = () if _INSTALLED else ("-p", MODULE)
