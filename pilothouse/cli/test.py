@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 
 _ABOUT = {
@@ -15,19 +14,11 @@ _ABOUT = {
 def main(arguments: Sequence[str]) -> int:
     """0 if everything is as the cases expect, 1 if something is not, 2 if they cannot be read."""
     parsed = _parser().parse_args(arguments)
-    import asyncio
 
-    from pilothouse.cli.offline.documents import NothingToRead
-    from pilothouse.cli.offline.output import shown
+    from pilothouse.cli.offline.output import print_report
     from pilothouse.cli.offline.trial import run_case_files
 
-    try:
-        report = asyncio.run(run_case_files(parsed.files, parsed.about))
-    except NothingToRead as error:
-        print(f"Error: {error}", file=sys.stderr)
-        return 2
-    print(shown(report, parsed.output), end="")
-    return 0 if report.is_well else 1
+    return print_report(run_case_files(parsed.files, parsed.about), parsed.output)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 
 
@@ -13,24 +12,16 @@ def main(arguments: Sequence[str]) -> int:
     parsed = parser.parse_args(arguments)
     if parsed.rbac and not parsed.user:
         parser.error("--rbac needs --as: whose rights are to be looked at?")
-    import asyncio
     import gc
 
     gc.disable()  # the process ends when the work is done
     from pilothouse.apiserver.authn.user import User
-    from pilothouse.cli.offline.documents import NothingToRead
-    from pilothouse.cli.offline.output import shown
+    from pilothouse.cli.offline.output import print_report
     from pilothouse.cli.offline.validating import WhatToValidate, validate
 
     given = [*parsed.crds, *parsed.given, *parsed.rbac, *parsed.policies]
     user = User(parsed.user, groups=tuple(parsed.groups)) if parsed.user else None
-    try:
-        report = asyncio.run(validate(WhatToValidate(parsed.paths, given, user, parsed.namespace)))
-    except NothingToRead as error:
-        print(f"Error: {error}", file=sys.stderr)
-        return 2
-    print(shown(report, parsed.output), end="")
-    return 0 if report.is_well else 1
+    return print_report(validate(WhatToValidate(parsed.paths, given, user, parsed.namespace)), parsed.output)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -23,8 +23,6 @@ class ControllerDescriptor:
     """For one that Kubernetes has no role for."""
     concerns: tuple[GroupVersionResource, ...] = ()
     """The resources whose first object starts it; with none it starts at once."""
-    package: str = "pilothouse.controllers"
-    """Where its module is."""
 
     @property
     def names(self) -> tuple[str, ...]:

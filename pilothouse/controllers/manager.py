@@ -160,6 +160,6 @@ async def _loaded(descriptor: ControllerDescriptor) -> Run:
 
 def load(descriptor: ControllerDescriptor) -> Run:
     """Import the controller's module, and return its `run`."""
-    module = importlib.import_module(f"{descriptor.package}.{descriptor.module}")
+    module = importlib.import_module(f"pilothouse.controllers.{descriptor.module}")
     run: Run = module.run
     return run

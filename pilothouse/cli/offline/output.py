@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+import sys
+from collections.abc import Callable, Coroutine
 from io import BytesIO
 from typing import Any
 
 import orjson
 
+from pilothouse.cli.offline.documents import NothingToRead
 from pilothouse.cli.offline.findings import Checked, CheckReport, Finding, Severity
 
 FORMS = ("text", "json", "junit", "github")
+
+
+def print_report(checking: Coroutine[Any, Any, CheckReport], form: str) -> int:
+    """Check, print what came of it, and return the exit code: 0 if all is well, 1 if not, 2 with nothing to read."""
+    try:
+        report = asyncio.run(checking)
+    except NothingToRead as error:
+        print(f"Error: {error}", file=sys.stderr)
+        return 2
+    print(shown(report, form), end="")
+    return 0 if report.is_well else 1
 
 
 def shown(report: CheckReport, form: str) -> str:

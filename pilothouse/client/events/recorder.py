@@ -19,6 +19,7 @@ from pilothouse.client.events.event import NORMAL, WARNING, EventSource, new_eve
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
 from pilothouse.client.rest.options import PatchType
+from pilothouse.client.rest.resource import ResourceClient
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, metadata
 from pilothouse.machinery.status_error import StatusError
@@ -94,7 +95,7 @@ class EventRecorder:
                 # The first wait is random, so that clients do not all return at once when a server comes back.
                 await self._clock.sleep(RETRY_DELAY * (random.random() if attempt == 1 else 1.0))
             try:
-                self._correlator.written(await self._write(correlated))
+                self._correlator.written(await write_event(self._events, correlated))
                 return
             except (StatusError, InvalidResponse) as error:
                 logger.debug("server rejected event %s: %s", event["reason"], error)
@@ -103,12 +104,14 @@ class EventRecorder:
                 logger.warning("unable to write event %s (may retry): %s", event["reason"], error)
         logger.error("unable to write event %s, gave up", event["reason"])
 
-    async def _write(self, correlated: Correlated) -> Json:
-        event = correlated.event
-        events = self._events.namespace(event["metadata"]["namespace"])
-        if correlated.patch is not None:
-            try:
-                return await events.patch(event["metadata"]["name"], correlated.patch, PatchType.STRATEGIC)
-            except NotFound:
-                logger.debug("event %s is gone from the server, creating it again", event["metadata"]["name"])
-        return await events.create(event)
+
+async def write_event(everywhere: ResourceClient, correlated: Correlated) -> Json:
+    """Return the event as it was written: patched, or created if that is new or gone. Raises what requests raise."""
+    event = correlated.event
+    events = everywhere.namespace(event["metadata"]["namespace"])
+    if correlated.patch is not None:
+        try:
+            return await events.patch(event["metadata"]["name"], correlated.patch, PatchType.STRATEGIC)
+        except NotFound:
+            logger.debug("event %s is gone from the server, creating it again", event["metadata"]["name"])
+    return await events.create(event)

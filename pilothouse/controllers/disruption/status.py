@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import field
 from datetime import datetime, timedelta
 
+from pilothouse.controllers.workloads.pod_state import is_ready
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, metadata, name_of
 from pilothouse.machinery.times import format_time, parse_time
@@ -56,7 +57,7 @@ def disrupted(pods: Iterable[Json], budget: Json, now: datetime) -> Disrupted:
 
 def count_healthy(pods: Iterable[Json], evicted: Disrupted) -> int:
     staying = (pod for pod in pods if not metadata(pod).get("deletionTimestamp") and name_of(pod) not in evicted.pods)
-    return sum(map(_is_ready, staying))
+    return sum(map(is_ready, staying))
 
 
 def new_status(budget: Json, wanted: Wanted, *, healthy: int, evicted: Disrupted, now: datetime) -> Json:
@@ -93,11 +94,6 @@ def _with_condition(budget: Json, said: Json, now: datetime) -> list[Json]:
     since = old["lastTransitionTime"] if old.get("status") == said["status"] else format_time(now)
     new = {"type": _TYPE, "lastTransitionTime": since, **said}
     return [*(new if each is old else each for each in conditions), *(() if old else (new,))]
-
-
-def _is_ready(pod: Json) -> bool:
-    conditions = (pod.get("status") or {}).get("conditions") or ()
-    return any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
 
 
 def _moment(text: str, now: datetime) -> datetime:

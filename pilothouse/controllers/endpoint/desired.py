@@ -10,6 +10,7 @@ from pilothouse.controllers.endpointslice.endpoint import publishes_not_ready
 from pilothouse.controllers.endpointslice.labels import HEADLESS, is_headless
 from pilothouse.controllers.endpointslice.trigger_times import with_trigger_time
 from pilothouse.controllers.in_turns import in_turns
+from pilothouse.controllers.workloads.pod_state import is_ready
 from pilothouse.machinery.objects import Json, annotations_of, labels_of, metadata, name_of
 
 CONTROLLER = "endpoint-controller"
@@ -67,7 +68,7 @@ def _subsets_of(pod: Json, service: Json) -> Iterator[Json]:
     address: Json = {"ip": ips[0], "targetRef": pods.reference_to_pod(pod)}
     named = {"nodeName": pods.node_of(pod), "hostname": pods.hostname_in(pod, service)}
     address |= {name: value for name, value in named.items() if value}
-    kind = "addresses" if publishes_not_ready(service) or pods.is_ready(pod) else "notReadyAddresses"
+    kind = "addresses" if publishes_not_ready(service) or is_ready(pod) else "notReadyAddresses"
     ports = (service.get("spec") or {}).get("ports") or ()
     if not ports and is_headless(service):
         yield {kind: [address]}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from pilothouse.controllers.endpointslice import pods
+from pilothouse.controllers.workloads.pod_state import is_ready
 from pilothouse.machinery.objects import Json, labels_of
 
 EndpointKey: TypeAlias = tuple[Any, ...]
@@ -36,7 +37,7 @@ def ports_key(ports: list[Json]) -> PortsKey:
 
 def pod_endpoint(pod: Json, *, node: Json | None, service: Json, family: str) -> Json:
     """Return the endpoint of a pod; without addresses if the pod has none of the family."""
-    serving, terminating = pods.is_ready(pod), pods.is_terminating(pod)
+    serving, terminating = is_ready(pod), pods.is_terminating(pod)
     ready = publishes_not_ready(service) or (serving and not terminating)
     endpoint: Json = {
         "addresses": pods.addresses(pod, family),

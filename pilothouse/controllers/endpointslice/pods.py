@@ -6,20 +6,12 @@ from collections.abc import Iterator
 from ipaddress import IPv6Address
 from typing import Any
 
+from pilothouse.controllers.workloads.pod_state import is_ready
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
 from pilothouse.machinery.validation.addresses import Address, format_ip, parse_ip_sloppy
 
 IPV4, IPV6 = "IPv4", "IPv6"
 _ENDED = ("Failed", "Succeeded")
-
-
-def ready_condition(pod: Json) -> Json:
-    conditions = (pod.get("status") or {}).get("conditions") or ()
-    return next((each for each in conditions if each.get("type") == "Ready"), {})
-
-
-def is_ready(pod: Json) -> bool:
-    return bool(ready_condition(pod).get("status") == "True")
 
 
 def is_terminating(pod: Json) -> bool:

@@ -11,14 +11,13 @@ import logging
 from typing import NoReturn
 
 from pilothouse.client.clock import Clock
-from pilothouse.client.events.correlator import Correlated, EventCorrelator
+from pilothouse.client.events.correlator import EventCorrelator
 from pilothouse.client.events.event import WARNING, EventSource, new_event
+from pilothouse.client.events.recorder import write_event
 from pilothouse.client.flowcontrol import TokenBucket
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
-from pilothouse.client.rest.options import PatchType
 from pilothouse.controllers.namespace_state import is_refusal_of_terminating_namespace
-from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, name_of, namespace_of, resource_version_of, uid_of
 from pilothouse.machinery.status_error import StatusError
 from pilothouse.nodes.pods.happenings import Happening
@@ -59,7 +58,7 @@ class NodeEvents:
             correlated = None if self._is_closing(namespace) else self._correlator.correlate(event)
             if correlated is not None:
                 try:
-                    self._correlator.written(await self._write(correlated))
+                    self._correlator.written(await write_event(self._events, correlated))
                 except (StatusError, ConnectionFailed, InvalidResponse) as error:
                     logger.debug("event %s was not written: %s", event["reason"], error)
                     if isinstance(error, StatusError) and is_refusal_of_terminating_namespace(error):
@@ -69,16 +68,6 @@ class NodeEvents:
         """Whether the namespace takes no more events, because it is about to go. There may be very many then."""
         closing, until = self._closing
         return namespace == closing and self._clock.now() < until
-
-    async def _write(self, correlated: Correlated) -> Json:
-        event = correlated.event
-        events = self._events.namespace(event["metadata"]["namespace"])
-        if correlated.patch is not None:
-            try:
-                return await events.patch(event["metadata"]["name"], correlated.patch, PatchType.STRATEGIC)
-            except NotFound:
-                logger.debug("event %s is gone, creating it again", event["metadata"]["name"])
-        return await events.create(event)
 
 
 def _reference(obj: Json, field_path: str) -> Json:
