@@ -22,7 +22,7 @@ def workflow(name: str) -> Any:
 
 def test_the_newest_release_in_the_changelog_is_the_version() -> None:
     assert RELEASES[0] == pilothouse.__version__
-    assert RELEASES == sorted(RELEASES, key=lambda release: [int(part) for part in release.split(".")], reverse=True)
+    assert sorted(RELEASES, key=lambda release: [int(part) for part in release.split(".")], reverse=True) == RELEASES
 
 
 def test_the_changelog_has_only_headings_of_keep_a_changelog() -> None:
