@@ -11,6 +11,7 @@ import pytest
 from _pytest.assertion.rewrite import AssertionRewritingHook
 from etcd_process import NO_ETCD_THAT_ANSWERS
 from kubectl import MISSING
+from network_namespaces import NO_NAMESPACES
 from node_packages import NO_NODE, NO_REGISTRY
 
 if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
@@ -26,6 +27,7 @@ ALLOWED_SKIPS = {
     "this store may leave a request for progress unanswered": "the etcd that PyPI has is 3.5.1",
     "this user may not mount file systems": "a full disk is a small file system of its own",
     "this machine has no Chromium, or no Node.js to build the page": "browsers cannot be installed by pip",
+    NO_NAMESPACES: "a network that fails is made by root",
     "this machine has no IPv6": "a machine's network is its own",
     "this machine has only a loopback address": "a machine's network is its own",
 }
