@@ -19,6 +19,7 @@ COMMANDS = {
     "doctor": "Find out why an aggregated API is not available",
     "snapshot": "Keep a cluster's objects in a file or a folder, and use them",
     "console": "Show a cluster in the browser",
+    "top": "Show in the terminal what a server does",
     "version": "Print the version",
 }
 """Each is a module of this package with `main(arguments) -> exit code`."""
