@@ -22,6 +22,7 @@ COMMANDS = {
     "restore": "Make a store of such a file",
     "migrate": "Move a store: from the embedded one to etcd, or back",
     "console": "Show a cluster in the browser",
+    "top": "Show in the terminal what a server does",
     "version": "Print the version",
 }
 """Each is a module of this package with `main(arguments) -> exit code`."""
