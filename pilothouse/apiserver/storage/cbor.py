@@ -16,6 +16,7 @@ from pilothouse.apiserver.storage.delegating import DelegatingStore, DelegatingW
 from pilothouse.apiserver.storage.errors import Undecodable
 from pilothouse.apiserver.storage.interface import Batch, Entry, Event, Page, Revision, Store, Watch
 from pilothouse.machinery.cbor.wire import SELF_DESCRIBED
+from pilothouse.machinery.kept_bytes import kept
 
 
 class CborStore(DelegatingStore):
@@ -83,7 +84,7 @@ def _in_json(entry: Entry) -> Entry:
     if not _is_cbor(entry.value):
         return entry
     try:
-        return replace(entry, value=orjson.dumps(decode(entry.value)))
+        return replace(entry, value=kept(orjson.dumps(decode(entry.value))))
     except CborError as error:
         raise Undecodable(f"unable to decode the value of {entry.key}: {error}") from error
 
