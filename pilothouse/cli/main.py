@@ -18,7 +18,11 @@ COMMANDS = {
     "envtest": "Be the kube-apiserver and etcd of tests that start one",
     "doctor": "Find out why an aggregated API is not available",
     "snapshot": "Keep a cluster's objects in a file or a folder, and use them",
+    "backup": "Write all that a store holds at one revision into a file",
+    "restore": "Make a store of such a file",
+    "migrate": "Move a store: from the embedded one to etcd, or back",
     "console": "Show a cluster in the browser",
+    "top": "Show in the terminal what a server does",
     "version": "Print the version",
 }
 """Each is a module of this package with `main(arguments) -> exit code`."""
