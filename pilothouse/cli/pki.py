@@ -15,10 +15,12 @@ if TYPE_CHECKING:
     from pilothouse.controlplane.shared_keys.rotation import Kind
 
 _AFTERWARDS = {
-    "trust": "Servers follow within seconds. Next: let clients have the new bundle, then --step issue.",
-    "issue": "Servers follow within seconds. Next: let clients renew what the old one issued, then --step retire.",
-    "retire": "Servers follow within seconds. What the old one issued is believed no more.",
+    "trust": "Next: let clients have the new bundle, then --step issue.",
+    "issue": "Next: let clients renew what the old one issued, then --step retire.",
+    "retire": "What the old one issued is believed no more.",
 }
+_SERVERS_FOLLOW_WITHIN = 15.0
+"""Seconds: they look for changes every second, and what uses the files looks at them every five."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -52,13 +54,18 @@ async def _show(parsed: argparse.Namespace) -> None:
 
 
 async def _rotate(parsed: argparse.Namespace) -> None:
+    """Return when the servers have had the time to follow: a step that comes too soon finds some that have not."""
+    import asyncio
+
     from pilothouse.controlplane.shared_keys.rotation import KINDS, STEPS
 
     kind, step = KINDS[parsed.kind], STEPS[parsed.step]
     async with shared_keys(parsed) as place:
         keys = await place.change(lambda keys: step(keys, kind))
     for line in _trusted(keys, kind):
-        print(line)
+        print(line, flush=True)
+    if not parsed.no_wait:
+        await asyncio.sleep(_SERVERS_FOLLOW_WITHIN)
     print(_AFTERWARDS[parsed.step])
 
 
@@ -82,6 +89,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     rotate.add_argument("kind", choices=("ca", "front-proxy", "service-account"))
     rotate.add_argument("--step", required=True, choices=("trust", "issue", "retire"))
+    rotate.add_argument("--no-wait", action="store_true", help="do not give the servers the time to follow")
     for command in (show, rotate):
         add_data_dir(command)
         command.add_argument("--pki-dir", type=Path, help="the shared directory, if no data directory is at hand")
