@@ -79,7 +79,7 @@ class Snapshots:
 
     def __init__(self, store: Store, *, root: str = DEFAULT_ROOT, lifetimes: Mapping[str, int] | None = None) -> None:
         self.store = store
-        self._root = root
+        self.root = root
         self._lifetimes = {root + prefix: seconds for prefix, seconds in (lifetimes or {}).items()}
         self._left_alone = tuple(root + prefix for prefix in (*_HEARTBEATS, *_OF_THE_SERVERS))
         self._one_at_a_time = asyncio.Lock()
@@ -87,7 +87,7 @@ class Snapshots:
 
     async def save(self) -> StoredSnapshot:
         """Return the state at the current revision."""
-        page = await self.store.list(f"{self._root}/")
+        page = await self.store.list(f"{self.root}/")
         return StoredSnapshot(page.revision, {entry.key: entry for entry in page.entries}, self.store)
 
     async def restore(self, snapshot: StoredSnapshot) -> Revision:
@@ -111,7 +111,7 @@ class Snapshots:
         """Return what it took away."""
         taken_away: list[Entry] = []
         for _ in range(_MOST_ROUNDS):
-            page = await self.store.list(f"{self._root}/")
+            page = await self.store.list(f"{self.root}/")
             writes = list(self._writes(snapshot, page.entries))
             if not writes:
                 return taken_away
@@ -124,9 +124,9 @@ class Snapshots:
         now = {entry.key: entry for entry in current}
         for key, past in snapshot.entries.items():
             if (entry := now.get(key)) is None:
-                yield self.store.create(key, past.value, ttl=self._lifetime(key))
+                yield self.store.create(key, past.value, ttl=self.lifetime(key))
             elif not self._is_as_it_was(entry, past, snapshot.origin):
-                yield self.store.update(key, past.value, expected=entry.modified, ttl=self._lifetime(key))
+                yield self.store.update(key, past.value, expected=entry.modified, ttl=self.lifetime(key))
         for key, entry in now.items():
             if key not in snapshot.entries:
                 yield self.store.delete(key, expected=entry.modified)
@@ -136,7 +136,8 @@ class Snapshots:
             return True
         return entry.value == past.value or entry.key.startswith(self._left_alone)
 
-    def _lifetime(self, key: str) -> int:
+    def lifetime(self, key: str) -> int:
+        """The seconds for which a new key lives; 0 for ever."""
         return next((seconds for prefix, seconds in self._lifetimes.items() if key.startswith(prefix)), 0)
 
 

@@ -36,6 +36,7 @@ from pilothouse.controlplane.options.request_header import RequestHeaderOptions
 from pilothouse.controlplane.options.serving import InsecureServingOptions, SecureServingOptions
 from pilothouse.controlplane.options.simulation import SimulationOptions
 from pilothouse.controlplane.options.token_webhook import TokenWebhookOptions
+from pilothouse.controlplane.options.tracing import TracingOptions
 from pilothouse.controlplane.options.upstream_flags import (
     UNSUPPORTED,
     UNSUPPORTED_NAMES,
@@ -63,6 +64,7 @@ SECTIONS: dict[str, type[Any]] = {
     "egress_selector": EgressSelectorOptions,
     "admission": AdmissionOptions,
     "logs": LogsOptions,
+    "traces": TracingOptions,
     "kubelet": KubeletOptions,
     "misc": MiscOptions,
     "coordinated_leadership": CoordinatedLeadershipOptions,
@@ -96,6 +98,7 @@ class Options:
     egress_selector: EgressSelectorOptions = field(default_factory=EgressSelectorOptions)
     admission: AdmissionOptions = field(default_factory=AdmissionOptions)
     logs: LogsOptions = field(default_factory=LogsOptions)
+    traces: TracingOptions = field(default_factory=TracingOptions)
     kubelet: KubeletOptions = field(default_factory=KubeletOptions)
     misc: MiscOptions = field(default_factory=MiscOptions)
     coordinated_leadership: CoordinatedLeadershipOptions = field(default_factory=CoordinatedLeadershipOptions)
