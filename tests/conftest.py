@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from _pytest.assertion.rewrite import AssertionRewritingHook
+from etcd_process import NO_ETCD_THAT_ANSWERS
 from kubectl import MISSING
 from network_namespaces import NO_NAMESPACES
 from node_packages import NO_NODE, NO_REGISTRY
@@ -22,6 +23,7 @@ ALLOWED_SKIPS = {
     MISSING: "kubectl cannot be installed by pip",
     NO_NODE: "node cannot be installed by pip",
     NO_REGISTRY: "a machine's network is its own",
+    NO_ETCD_THAT_ANSWERS: "the etcd that PyPI has is 3.5.1",
     "this store may leave a request for progress unanswered": "the etcd that PyPI has is 3.5.1",
     "this user may not mount file systems": "a full disk is a small file system of its own",
     "this machine has no Chromium, or no Node.js to build the page": "browsers cannot be installed by pip",

@@ -18,6 +18,9 @@ COMMANDS = {
     "envtest": "Be the kube-apiserver and etcd of tests that start one",
     "doctor": "Find out why an aggregated API is not available",
     "snapshot": "Keep a cluster's objects in a file or a folder, and use them",
+    "backup": "Write all that a store holds at one revision into a file",
+    "restore": "Make a store of such a file",
+    "migrate": "Move a store: from the embedded one to etcd, or back",
     "console": "Show a cluster in the browser",
     "version": "Print the version",
 }

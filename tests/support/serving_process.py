@@ -67,11 +67,16 @@ class ServeProcess:
             context.load_cert_chain(pki / "admin.crt", pki / "admin.key")
         return context
 
-    def connect(self, *, as_admin: bool = True, timeout: float = _ENDS_WITHIN) -> http.client.HTTPSConnection:
-        return http.client.HTTPSConnection("127.0.0.1", self.port, context=self.tls(as_admin=as_admin), timeout=timeout)
+    def connect(
+        self, *, as_admin: bool = True, timeout: float = _ENDS_WITHIN, tls: ssl.SSLContext | None = None
+    ) -> http.client.HTTPSConnection:
+        context = tls or self.tls(as_admin=as_admin)
+        return http.client.HTTPSConnection("127.0.0.1", self.port, context=context, timeout=timeout)
 
-    def get(self, path: str, *, as_admin: bool = True, token: str = "") -> tuple[int, bytes]:
-        connection = self.connect(as_admin=as_admin)
+    def get(
+        self, path: str, *, as_admin: bool = True, token: str = "", tls: ssl.SSLContext | None = None
+    ) -> tuple[int, bytes]:
+        connection = self.connect(as_admin=as_admin, tls=tls)
         connection.request("GET", path, headers={"Authorization": f"Bearer {token}"} if token else {})
         answer = connection.getresponse()
         body = answer.read()

@@ -32,6 +32,7 @@ _TXN: _Method = attrgetter("txn")
 _COMPACT: _Method = attrgetter("compact")
 _GRANT: _Method = attrgetter("grant")
 _STATUS: _Method = attrgetter("status")
+_TIME_TO_LIVE: _Method = attrgetter("time_to_live")
 
 
 class EtcdClient:
@@ -65,6 +66,10 @@ class EtcdClient:
     async def grant(self, request: Message) -> Message:
         """A lease granted twice only leaves one unused, which runs out."""
         return await self._call(_GRANT, request)
+
+    async def time_to_live(self, request: Message) -> Message:
+        """How long a lease still has; -1 for one that is gone."""
+        return await self._call(_TIME_TO_LIVE, request)
 
     async def status(self) -> Message:
         return await self._call(_STATUS, rpc.StatusRequest())
