@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from _pytest.assertion.rewrite import AssertionRewritingHook
+from kube_apiserver import MISSING as NO_KUBE_APISERVER
 from kubectl import MISSING
 from node_packages import NO_NODE, NO_REGISTRY
 
@@ -19,6 +20,7 @@ if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
 
 ALLOWED_SKIPS = {
     MISSING: "kubectl cannot be installed by pip",
+    NO_KUBE_APISERVER: "kube-apiserver cannot be installed by pip",
     NO_NODE: "node cannot be installed by pip",
     NO_REGISTRY: "a machine's network is its own",
     "this store may leave a request for progress unanswered": "the etcd that PyPI has is 3.5.1",
