@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 from _pytest.assertion.rewrite import AssertionRewritingHook
+from etcd_process import NO_ETCD_THAT_ANSWERS
 from kube_apiserver import MISSING as NO_KUBE_APISERVER
 from kubectl import MISSING
+from network_namespaces import NO_NAMESPACES
 from node_packages import NO_NODE, NO_REGISTRY
 
 if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
@@ -23,9 +25,11 @@ ALLOWED_SKIPS = {
     NO_KUBE_APISERVER: "kube-apiserver cannot be installed by pip",
     NO_NODE: "node cannot be installed by pip",
     NO_REGISTRY: "a machine's network is its own",
+    NO_ETCD_THAT_ANSWERS: "the etcd that PyPI has is 3.5.1",
     "this store may leave a request for progress unanswered": "the etcd that PyPI has is 3.5.1",
     "this user may not mount file systems": "a full disk is a small file system of its own",
     "this machine has no Chromium, or no Node.js to build the page": "browsers cannot be installed by pip",
+    NO_NAMESPACES: "a network that fails is made by root",
     "this machine has no IPv6": "a machine's network is its own",
     "this machine has only a loopback address": "a machine's network is its own",
 }

@@ -35,7 +35,7 @@ def _places() -> list[PurePosixPath]:
 @cache
 def _exists(name: str) -> bool:
     """Whether there is such a path, in whatever folder the text speaks of; `<name>` stands for any."""
-    pattern = re.sub(r"<\w+>", "*", name.removeprefix("../").rstrip("/"))
+    pattern = re.sub(r"<\w+>", "*", re.sub(r"^(\.\./)+", "", name).rstrip("/"))
     return any(place.match(pattern) for place in _places())
 
 

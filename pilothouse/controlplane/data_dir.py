@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 _WRITTEN_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _OPEN_TO_OTHERS = stat.S_IRWXG | stat.S_IRWXO
-_PRIVATE = (".key", ".kubeconfig", ".db", ".db-wal", ".db-shm")
+_PRIVATE = (".key", ".kubeconfig", ".db", ".db-wal", ".db-shm", "join-token")
 
 
 class DataDirError(Exception):

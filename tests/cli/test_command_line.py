@@ -50,7 +50,7 @@ def test_the_help_of_serve_has_sections(capsys: pytest.CaptureFixture[str]) -> N
         (["serve", "--fast"], "Error: unknown flag: --fast"),
         (["serve", "now"], 'Error: "pilothouse serve" does not take any arguments, got ["now"]'),
         (["serve", "--secure-port"], "Error: flag needs an argument: --secure-port"),
-        (["serve", "--tracing-config-file=x"], "Error: --tracing-config-file is not supported by this version"),
+        (["serve", "--vmodule=x"], "Error: --vmodule is not supported by this version"),
         (["serve", "--authorization-mode=Nope"], 'Error: authorization-mode "Nope" is not a valid mode'),
         (["version", "x"], 'Error: "pilothouse version" does not take any arguments, got ["x"]'),
     ],

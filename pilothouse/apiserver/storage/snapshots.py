@@ -29,6 +29,9 @@ _MOST_ROUNDS: Final = 20
 _HEARTBEATS: Final = ("/leases/kube-node-lease/", "/leases/kube-system/apiserver-", "/masterleases/")
 """Keys that somebody alive renews all the time. To set them back would say that nobody had."""
 
+_OF_THE_SERVERS: Final = ("/pilothouse.dev/sharedkeys/",)
+"""Keys that are no part of the state, and never go back: what was retired would be trusted again."""
+
 _TURNS_TO_ACT: Final = 30
 """Turns of the event loop in which a change that was told passes through an informer to those who wait for it."""
 
@@ -78,7 +81,7 @@ class Snapshots:
         self.store = store
         self.root = root
         self._lifetimes = {root + prefix: seconds for prefix, seconds in (lifetimes or {}).items()}
-        self._heartbeats = tuple(root + prefix for prefix in _HEARTBEATS)
+        self._left_alone = tuple(root + prefix for prefix in (*_HEARTBEATS, *_OF_THE_SERVERS))
         self._one_at_a_time = asyncio.Lock()
         self.bystanders: Bystanders | None = None
 
@@ -131,7 +134,7 @@ class Snapshots:
     def _is_as_it_was(self, entry: Entry, past: Entry, origin: Store | None) -> bool:
         if entry.modified == past.modified and origin is self.store:
             return True
-        return entry.value == past.value or entry.key.startswith(self._heartbeats)
+        return entry.value == past.value or entry.key.startswith(self._left_alone)
 
     def lifetime(self, key: str) -> int:
         """The seconds for which a new key lives; 0 for ever."""
