@@ -50,7 +50,8 @@ async def test_kube_apiserver_shows_every_object_of_a_moved_store_and_we_show_wh
 
 def _getter(api: API, loop: asyncio.AbstractEventLoop) -> Callable[[str], Json]:
     def get(path: str) -> Json:
-        return asyncio.run_coroutine_threadsafe(api.request("GET", path), loop).result().json
+        answer: Json = asyncio.run_coroutine_threadsafe(api.request("GET", path), loop).result().json
+        return answer
 
     return get
 
