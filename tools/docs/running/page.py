@@ -30,7 +30,7 @@ class PageFailed(Exception):
 
 
 class PageRun:
-    """Files go into `folder / "work"`, where commands run and the project's examples and `deploy` are; the home is `folder / "home"`."""
+    """Files go into `folder / "work"`, where commands run and `examples` and `deploy` are; the home is beside it."""
 
     def __init__(self, page: Path, folder: Path) -> None:
         self.page = page
