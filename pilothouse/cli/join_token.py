@@ -6,7 +6,8 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from pilothouse.cli.keys_place import add_data_dir, add_etcd, data_dir_of, stored_keys
+from pilothouse.cli.keys_place import add_data_dir, data_dir_of, stored_keys
+from pilothouse.cli.stores.arguments import add_etcd_arguments
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -16,11 +17,10 @@ def main(arguments: Sequence[str]) -> int:
     from pilothouse.apiserver.storage.errors import StorageError
     from pilothouse.controlplane.certificates.errors import CertificateError
     from pilothouse.controlplane.errors import StartFailed
-    from pilothouse.machinery.flags.flagset import FlagError
 
     try:
         print(asyncio.run(_token(parsed)))
-    except (CertificateError, FlagError, OSError, StartFailed, StorageError) as error:
+    except (CertificateError, OSError, StartFailed, StorageError) as error:
         print(f"Error: {error}", file=sys.stderr)
         return 1
     return 0
@@ -51,5 +51,5 @@ def _parser() -> argparse.ArgumentParser:
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--generate", action="store_true", help="print a new one, for servers that are all yet to start")
     how.add_argument("--renew", action="store_true", help="make a new one: the old one lets nobody join any more")
-    add_etcd(parser)
+    add_etcd_arguments(parser)
     return parser

@@ -12,19 +12,9 @@ if TYPE_CHECKING:
     from pilothouse.controlplane.shared_keys.directory import KeyDirectory
     from pilothouse.controlplane.shared_keys.stored import StoredKeys
 
-_PATIENCE = 10.0
-
 
 def add_data_dir(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data-dir", type=Path, help="of a server of the cluster; that of 'serve' if not given")
-
-
-def add_etcd(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("the etcd of the cluster, as 'serve' is told of it")
-    group.add_argument("--etcd-servers", default="", metavar="URLS")
-    for name in ("cafile", "certfile", "keyfile"):
-        group.add_argument(f"--etcd-{name}", default="", metavar="FILE")
-    group.add_argument("--etcd-prefix", default="", metavar="PREFIX")
 
 
 def data_dir_of(parsed: argparse.Namespace) -> Path:
@@ -35,27 +25,16 @@ def data_dir_of(parsed: argparse.Namespace) -> Path:
 
 @asynccontextmanager
 async def stored_keys(parsed: argparse.Namespace) -> AsyncIterator[StoredKeys]:
-    """The keys in etcd, for as long as the block lasts. Raises CertificateError, StorageError, OSError, StartFailed."""
-    from dataclasses import replace
-
+    """The keys in etcd, for as long as the block lasts. Raises CertificateError, StorageError, OSError,
+    StartFailed."""
+    from pilothouse.cli.stores.opening import opened_etcd
     from pilothouse.controlplane.certificates.errors import CertificateError
-    from pilothouse.controlplane.options.etcd import EtcdOptions
     from pilothouse.controlplane.shared_keys.stored import StoredKeys
-    from pilothouse.controlplane.storage import open_bare_store
-    from pilothouse.machinery.flags.declare import build, flags_of
-    from pilothouse.machinery.flags.flagset import parse
 
     if not parsed.etcd_servers:
         raise CertificateError("the keys of this cluster are in etcd: give --etcd-servers")
-    names = ("servers", "cafile", "certfile", "keyfile", "prefix")
-    given = [f"--etcd-{name}={value}" for name in names if (value := getattr(parsed, f"etcd_{name}"))]
-    etcd = replace(build(EtcdOptions, parse(flags_of(EtcdOptions), given).values), compaction_interval=0.0)
-    data_dir = data_dir_of(parsed)
-    store = await open_bare_store(etcd, data_dir, timeout=_PATIENCE)
-    try:
-        yield StoredKeys(store, etcd.prefix, data_dir)
-    finally:
-        await store.close()
+    async with opened_etcd(parsed, parsed.etcd_servers.split(","), parsed.etcd_prefix) as store:
+        yield StoredKeys(store, parsed.etcd_prefix, data_dir_of(parsed))
 
 
 @asynccontextmanager

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pilothouse.cli.keys_place import add_data_dir, add_etcd, shared_keys
+from pilothouse.cli.keys_place import add_data_dir, shared_keys
+from pilothouse.cli.stores.arguments import add_etcd_arguments
 
 if TYPE_CHECKING:
     from pilothouse.controlplane.shared_keys.keys import SharedKeys
@@ -31,11 +32,10 @@ def main(arguments: Sequence[str]) -> int:
     from pilothouse.controlplane.certificates.errors import CertificateError
     from pilothouse.controlplane.errors import StartFailed
     from pilothouse.controlplane.shared_keys.rotation import RotationError
-    from pilothouse.machinery.flags.flagset import FlagError
 
     try:
         asyncio.run(_COMMANDS[parsed.command](parsed))
-    except (CertificateError, FlagError, OSError, RotationError, StartFailed, StorageError) as error:
+    except (CertificateError, OSError, RotationError, StartFailed, StorageError) as error:
         print(f"Error: {error}", file=sys.stderr)
         return 1
     return 0
@@ -93,5 +93,5 @@ def _parser() -> argparse.ArgumentParser:
     for command in (show, rotate):
         add_data_dir(command)
         command.add_argument("--pki-dir", type=Path, help="the shared directory, if no data directory is at hand")
-        add_etcd(command)
+        add_etcd_arguments(command)
     return parser
