@@ -45,14 +45,16 @@ def test_an_etcd_that_is_not_there_is_named(tmp_path: Path) -> None:
 def test_of_two_servers_on_one_etcd_one_runs_the_controllers_and_the_other_takes_over(
     etcd: EtcdProcess, tmp_path: Path
 ) -> None:
-    times = [
+    flags = [
+        f"--pki-dir={tmp_path / 'pki'}",
         "--leader-elect-lease-duration=8s",
         "--leader-elect-renew-deadline=4s",
         "--leader-elect-retry-period=100ms",
     ]
-    first = ServeProcess(tmp_path / "first", f"--etcd-servers={etcd.url}", *times)
-    second = ServeProcess(tmp_path / "second", f"--etcd-servers={etcd.url}", *times)
+    first = ServeProcess(tmp_path / "first", f"--etcd-servers={etcd.url}", *flags)
+    second = ServeProcess(tmp_path / "second", f"--etcd-servers={etcd.url}", *flags)
     try:
+        assert second.get("/api/v1/namespaces", tls=first.tls())[0] == 200, "users of one are users of the other"
         leader = _leader(second, but="")
         first.signal(signal.SIGTERM)
         first.wait()

@@ -54,17 +54,20 @@ class EtcdProcess:
     scheme: str = "http"
     options: list[str] = field(default_factory=list)
     cluster: str = ""  # as `cluster_of` makes it; alone if empty
+    host: str = "127.0.0.1"
+    within: tuple[str, ...] = ()  # what the command begins with, if it is to run in a network of its own
     url: str = field(init=False)
     peer_url: str = field(init=False)
     _process: subprocess.Popen[bytes] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        self.url = f"{self.scheme}://127.0.0.1:{free_port()}"
-        self.peer_url = f"http://127.0.0.1:{free_port()}"
+        self.url = f"{self.scheme}://{self.host}:{free_port()}"
+        self.peer_url = f"http://{self.host}:{free_port()}"
 
     def start(self) -> None:
         """Does not wait until it serves; clients do."""
         command = [
+            *self.within,
             binary(),
             *("--name", self.name, "--data-dir", str(self.directory / self.name)),
             *("--listen-client-urls", self.url, "--advertise-client-urls", self.url),

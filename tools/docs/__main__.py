@@ -10,6 +10,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tools.docs.pages import ROOT
+
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.docs", description=__doc__.partition("\n")[0])
@@ -18,7 +20,13 @@ def main() -> int:
     run.add_argument("pages", nargs="+", type=Path, metavar="PAGE")
     alone = commands.add_parser("run-here", help="one page, in the network that there is")
     alone.add_argument("page", type=Path, metavar="PAGE")
+    build = commands.add_parser("build", help="build the site")
+    build.add_argument("--out", type=Path, default=ROOT / "site", metavar="DIR", help="where to (site)")
     options = parser.parse_args()
+    if options.command == "build":
+        from tools.docs.site.build import build as build_site
+
+        return build_site(options.out)
     if options.command == "run":
         from tools.docs.running.process import run_page
 
@@ -27,10 +35,10 @@ def main() -> int:
 
 
 def _run_here(page: Path) -> int:
-    from tools.docs.running.network import bring_loopback_up
+    from tools.docs.running.network import set_up
     from tools.docs.running.page import PageFailed, PageRun
 
-    bring_loopback_up()
+    set_up()
     with tempfile.TemporaryDirectory(prefix="page-", ignore_cleanup_errors=True) as folder:
         try:
             PageRun(page.resolve(), Path(folder)).run()

@@ -19,6 +19,7 @@ from pilothouse.apiserver.filters.metrics import (
 )
 from pilothouse.apiserver.foreign_time import begin_foreign_time, end_foreign_time
 from pilothouse.apiserver.http import Handler, Request, Response
+from pilothouse.apiserver.request_info import RequestInfo
 from pilothouse.apiserver.streams import UntilEnd
 from pilothouse.apiserver.tallies import Count, Labels
 from pilothouse.machinery.bounded_cache import BoundedCache
@@ -97,13 +98,24 @@ def with_request_metrics(handler: Handler) -> Handler:
 def _series_of(request: Request) -> _Series:
     info, dry_run = request.info, "All" if "dryRun" in request.query_string else ""
     if request.is_routed:
-        scope = "resource" if len(info.parts) > 1 else "namespace" if info.namespace else "cluster"
-        key = (info.verb, info.group, info.version, info.resource, info.subresource, scope, dry_run)
+        key = (info.verb, info.group, info.version, info.resource, info.subresource, scope_of(info), dry_run)
     else:
         key = (info.verb if info.verb in _SHOWN else "", "", "", "", "", "", dry_run)
     series = _SERIES.get(key)
     if series is None:
         verb, *where, _ = key
-        series = _Series((_SHOWN.get(verb, "other"), *where, "apiserver"), dry_run)
+        series = _Series((shown_verb(verb), *where, "apiserver"), dry_run)
         _SERIES.put(key, series, size=1024 + sum(map(len, key)))
     return series
+
+
+def shown_verb(verb: str) -> str:
+    """Return the verb as metrics and traces name it."""
+    return _SHOWN.get(verb, "other")
+
+
+def scope_of(info: RequestInfo) -> str:
+    """Return how much a request is about. Whoever creates means one object, though the path has no name for it."""
+    if len(info.parts) > 1 or info.verb == "create":
+        return "resource"
+    return "namespace" if info.namespace else "cluster"

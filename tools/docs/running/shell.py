@@ -47,6 +47,7 @@ class Shell:
     def begin(self, command: str) -> Path:
         """Start a command beside those that follow, and return the file in which its output appears."""
         log = self._notes / f"job-{len(self._jobs)}.log"
+        log.touch()
         self._jobs.append(log)
         self.run(f"{{\n{command.removesuffix('&')}\n}} > {log} 2>&1 &", within=10)
         return log
