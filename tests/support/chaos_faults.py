@@ -131,6 +131,15 @@ def _weather(*, delay: float = 0.0, loss: float = 0.0) -> InForce:
     return in_force
 
 
+def _both(first: InForce, second: InForce) -> InForce:
+    @asynccontextmanager
+    async def in_force(cluster: ReplicatedCluster, chance: random.Random) -> AsyncIterator[None]:
+        async with first(cluster, chance), second(cluster, chance):
+            yield
+
+    return in_force
+
+
 FAULTS = (
     Fault("etcd's leader cut off from everybody", _member_cut_off(True)),
     Fault("etcd's leader cut off from the other members only", _member_cut_off(True, only_from_members=True)),
@@ -144,7 +153,15 @@ FAULTS = (
     Fault("a replica cut off from etcd, and a compaction meanwhile", _compaction_behind_a_partition),
     Fault("every packet 80 ms late", _weather(delay=0.08)),
     Fault("one packet in ten lost", _weather(loss=0.1)),
+    Fault(
+        "etcd's leader cut off from everybody, and every packet 40 ms late, one in twenty lost",
+        _both(_member_cut_off(True), _weather(delay=0.04, loss=0.05)),
+    ),
     Fault("etcd's leader killed (SIGKILL)", _member_signalled(True, signal.SIGKILL)),
+    Fault(
+        "etcd's leader killed (SIGKILL) while every packet is 40 ms late",
+        _both(_weather(delay=0.04), _member_signalled(True, signal.SIGKILL)),
+    ),
     Fault("a follower of etcd killed (SIGKILL)", _member_signalled(False, signal.SIGKILL)),
     Fault("two members of three killed (SIGKILL)", _quorum_killed),
     Fault("all members killed (SIGKILL)", _all_killed),
