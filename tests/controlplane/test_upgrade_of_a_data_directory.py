@@ -1,5 +1,5 @@
-"""A store that an older version has written. `store_of_0.1.tar.xz` is what the first commit with `pilothouse serve` left
-behind: two ConfigMaps, one of them deleted, a Secret and the namespaces."""
+"""A store that an older version has written. `store_of_0.1.tar.xz` is what the first commit with `pilothouse serve` has
+left: two ConfigMaps, one of them deleted, a Secret and the namespaces."""
 
 from __future__ import annotations
 
