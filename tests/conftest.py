@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from _pytest.assertion.rewrite import AssertionRewritingHook
 from etcd_process import NO_ETCD_THAT_ANSWERS
+from hypothesis import HealthCheck, settings
 from kube_apiserver import MISSING as NO_KUBE_APISERVER
 from kubectl import MISSING
 from network_namespaces import NO_NAMESPACES
@@ -19,6 +20,10 @@ if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
     # Tests start hundreds of servers: to compile all modules for each of them takes longer than most tests do.
     sys.dont_write_bytecode = False
     sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(Path(__file__).parents[1] / ".pytest_cache/bytecode")
+
+# How long a machine takes, or stands still, is no fault of what is tested.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 ALLOWED_SKIPS = {
     MISSING: "kubectl cannot be installed by pip",
