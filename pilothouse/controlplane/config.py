@@ -25,6 +25,7 @@ from pilothouse.apiserver.webhook.service_resolver import ServiceResolver
 from pilothouse.controlplane.authentication.setup import Authentication, set_up_authentication
 from pilothouse.controlplane.authorization.setup import Authorization, set_up_authorization
 from pilothouse.controlplane.bench import new_bench
+from pilothouse.controlplane.certificates.paths import CertificatePaths
 from pilothouse.controlplane.certificates.simulated_kubelet import simulated_kubelet
 from pilothouse.controlplane.front_proxy import FrontProxy, front_proxy
 from pilothouse.controlplane.options.completion import CompletedOptions, host_address
@@ -227,7 +228,8 @@ def _endpoint_ip(options: CompletedOptions) -> str:
 
 
 def _trust(options: CompletedOptions, proxy: FrontProxy) -> ClusterAuthenticationInfo:
-    return ClusterAuthenticationInfo(client_cas(options), proxy.cas, proxy.allowed_names, proxy.headers)
+    retired = CertificatePaths.under(Path(options.pilothouse.data_dir)).retired
+    return ClusterAuthenticationInfo(client_cas(options), proxy.cas, proxy.allowed_names, proxy.headers, retired)
 
 
 def _flow_control(parts: _Parts, generic: GenericConfig) -> FlowControl | None:

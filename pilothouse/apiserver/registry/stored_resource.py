@@ -26,6 +26,7 @@ from pilothouse.apiserver.storage.errors import KeyExists
 from pilothouse.apiserver.storage.interface import DEFAULT_ROOT, Revision, Store
 from pilothouse.apiserver.storage.metrics import RequestMetrics
 from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
+from pilothouse.apiserver.storage.protobuf import ProtobufStore
 from pilothouse.apiserver.storage.views import store_of
 from pilothouse.apiserver.tracing.spans import Attributes, audited, event, spanned
 from pilothouse.machinery.codec.json import printed_numbers
@@ -132,7 +133,7 @@ class StoredResource:
         """The rules of writes; a view of the resource may have others."""
         self.keys = keys_of(resource, root)
         group_resource = resource.group_resource
-        whole_store, store = store, store_of(store, group_resource)
+        whole_store, store = store, ProtobufStore(store_of(store, group_resource), self.strategy.complete_stored)
         codec = codec_of(resource, empty, on_read)
         self.objects = ObjectStore(store, codec, group_resource)
         self.cacher = Cacher(

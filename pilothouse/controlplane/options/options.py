@@ -31,6 +31,7 @@ from pilothouse.controlplane.options.misc import MiscOptions
 from pilothouse.controlplane.options.node_controllers import NodeControllerOptions
 from pilothouse.controlplane.options.oidc import OIDCOptions
 from pilothouse.controlplane.options.pilothouse import PilothouseOptions
+from pilothouse.controlplane.options.replicas import ReplicaOptions
 from pilothouse.controlplane.options.request_header import RequestHeaderOptions
 from pilothouse.controlplane.options.serving import InsecureServingOptions, SecureServingOptions
 from pilothouse.controlplane.options.simulation import SimulationOptions
@@ -74,6 +75,7 @@ SECTIONS: dict[str, type[Any]] = {
     "autoscaler": AutoscalerOptions,
     "node_controllers": NodeControllerOptions,
     "simulation": SimulationOptions,
+    "replicas": ReplicaOptions,
     "pilothouse": PilothouseOptions,
 }
 """By their name in Options, in the order of the help."""
@@ -107,6 +109,7 @@ class Options:
     autoscaler: AutoscalerOptions = field(default_factory=AutoscalerOptions)
     node_controllers: NodeControllerOptions = field(default_factory=NodeControllerOptions)
     simulation: SimulationOptions = field(default_factory=SimulationOptions)
+    replicas: ReplicaOptions = field(default_factory=ReplicaOptions)
     pilothouse: PilothouseOptions = field(default_factory=PilothouseOptions)
     given: frozenset[str] = frozenset()
     """The names of the flags that the command line has."""
@@ -133,6 +136,8 @@ class Options:
         yield from refused_values(self.without_effect)
         for name in SECTIONS:
             yield from getattr(self, name).validate()
+        if not self.etcd.servers and (self.replicas.join or self.replicas.join_file):
+            yield "--join and --join-file need --etcd-servers: the keys are in the store that all servers share"
         if self.pilothouse.testing:
             yield from self._testing_problems()
 
@@ -156,4 +161,4 @@ def shown_flags(arguments: Iterable[str]) -> Iterator[tuple[str, str]]:
     given = parse(flags, arguments).values
     for flag in flags:
         value = given.get(flag.name, "" if flag.default is None else flag.default)
-        yield flag.name, value if isinstance(value, str) else flag.type.show(value)
+        yield flag.name, flag.shown(value)

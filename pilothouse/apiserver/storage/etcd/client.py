@@ -35,12 +35,14 @@ _TXN: _Method = attrgetter("txn")
 _COMPACT: _Method = attrgetter("compact")
 _GRANT: _Method = attrgetter("grant")
 _STATUS: _Method = attrgetter("status")
+_TIME_TO_LIVE: _Method = attrgetter("time_to_live")
 _NAMES = {
     _RANGE: "etcdserverpb.KV/Range",
     _TXN: "etcdserverpb.KV/Txn",
     _COMPACT: "etcdserverpb.KV/Compact",
     _GRANT: "etcdserverpb.Lease/LeaseGrant",
     _STATUS: "etcdserverpb.Maintenance/Status",
+    _TIME_TO_LIVE: "etcdserverpb.Lease/LeaseTimeToLive",
 }
 
 
@@ -75,6 +77,10 @@ class EtcdClient:
     async def grant(self, request: Message) -> Message:
         """A lease granted twice only leaves one unused, which runs out."""
         return await self._call(_GRANT, request)
+
+    async def time_to_live(self, request: Message) -> Message:
+        """How long a lease still has; -1 for one that is gone."""
+        return await self._call(_TIME_TO_LIVE, request)
 
     async def status(self) -> Message:
         return await self._call(_STATUS, rpc.StatusRequest())

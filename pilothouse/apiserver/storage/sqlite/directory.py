@@ -23,10 +23,12 @@ from pilothouse.machinery.dataclass import dataclass
 class DataDirectory:
     """A locked directory. `release` gives it up; it may be called again."""
 
+    FILE = "store.db"
+
     def __init__(self, path: Path) -> None:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.path = path
-        self.database = path / "store.db"
+        self.database = path / self.FILE
         self._lock: int | None = _lock(path)
         # The database holds secrets: it must never be readable by others, not even between creation and a chmod.
         os.close(os.open(self.database, os.O_RDWR | os.O_CREAT, 0o600))
