@@ -23,7 +23,7 @@ from pilothouse.apiserver.storage.cacher.events import Predicate
 from pilothouse.apiserver.storage.cacher.pages import CachedPage
 from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
 from pilothouse.apiserver.storage.errors import KeyExists
-from pilothouse.apiserver.storage.interface import DEFAULT_ROOT, Revision, Store
+from pilothouse.apiserver.storage.interface import DEFAULT_ROOT, Entry, Revision, Store
 from pilothouse.apiserver.storage.metrics import RequestMetrics
 from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
 from pilothouse.apiserver.storage.views import store_of
@@ -41,12 +41,16 @@ def keys_of(resource: Resource, root: str) -> Keys:
 class ObjectStore:
     """Reads and writes single objects of one resource in a Store of keys and bytes: upstream's DryRunnableStorage.
 
-    A dry run returns what would be there, and writes nothing.
+    A dry run returns what would be there, and writes nothing. A write returns the object that the watch cache has, if
+    it has it by then: its forms on the wire are made once for the writer, for all watchers, and for all who read it.
     """
 
-    def __init__(self, store: Store, codec: ObjectCodec, resource: GroupResource) -> None:
+    def __init__(
+        self, store: Store, codec: ObjectCodec, resource: GroupResource, held: Callable[[str], StoredObject | None]
+    ) -> None:
         self._store = store
         self._codec = codec
+        self._held = held
         self._get = RequestMetrics("get", group=resource.group, resource=resource.resource)
         self._create = RequestMetrics("create", group=resource.group, resource=resource.resource)
         self._update = RequestMetrics("update", group=resource.group, resource=resource.resource)
@@ -79,7 +83,7 @@ class ObjectStore:
             return self._shown(obj)
         with self._create.measured():
             entry = await self._store.create(key, self._codec.encode(obj), ttl=ttl)
-        return StoredObject(entry, self._codec)
+        return self._written(entry)
 
     async def update(self, current: StoredObject, obj: Json, *, ttl: int, dry_run: bool) -> Result:
         """Raises RevisionConflict, KeyNotFound. A dry run shows the object at the revision it has."""
@@ -87,6 +91,12 @@ class ObjectStore:
             return self._shown(obj)
         with self._update.measured():
             entry = await self._store.update(current.key, self._codec.encode(obj), expected=current.revision, ttl=ttl)
+        return self._written(entry)
+
+    def _written(self, entry: Entry) -> StoredObject:
+        held = self._held(entry.key)
+        if held is not None and held.revision == entry.modified:
+            return held
         return StoredObject(entry, self._codec)
 
     async def delete(self, current: StoredObject, *, dry_run: bool) -> StoredObject:
@@ -117,10 +127,10 @@ class StoredResource:
         group_resource = resource.group_resource
         whole_store, store = store, store_of(store, group_resource)
         codec = codec_of(resource, empty, on_read)
-        self.objects = ObjectStore(store, codec, group_resource)
         self.cacher = Cacher(
             store, self.keys.prefix, codec, resource=group_resource, indexed_fields=resource.indexed_fields
         )
+        self.objects = ObjectStore(store, codec, group_resource, self.cacher.held)
         cachers_of(whole_store).add(self.cacher)
 
     async def start(self) -> None:

@@ -133,6 +133,10 @@ class Cacher:
             return self._state.get(key)
         return await self._get_slowly(key, revision, consistent=not_older_than is None)
 
+    def held(self, key: str) -> StoredObject | None:
+        """What the cache has at this moment, however old it is."""
+        return self._state.get(key)
+
     async def list(
         self,
         prefix: str,
