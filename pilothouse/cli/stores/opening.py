@@ -52,7 +52,7 @@ def sqlite_source(data_dir: Path) -> SqliteSource:
 async def etcd_source(parsed: argparse.Namespace, servers: Sequence[str]) -> AsyncIterator[Source]:
     from pilothouse.apiserver.storage.backup.etcd import EtcdSource
 
-    async with _etcd(parsed, servers, parsed.etcd_prefix) as store:
+    async with opened_etcd(parsed, servers, parsed.etcd_prefix) as store:
         yield await EtcdSource.open(store.client, parsed.etcd_prefix)
 
 
@@ -61,7 +61,7 @@ async def etcd_target(parsed: argparse.Namespace, servers: Sequence[str], prefix
     """Raises NotEmpty, StorageError."""
     from pilothouse.apiserver.storage.backup.etcd import EtcdTarget
 
-    async with _etcd(parsed, servers, prefix) as store:
+    async with opened_etcd(parsed, servers, prefix) as store:
         yield await EtcdTarget.open(store, prefix, told=_tell_of_raising)
 
 
@@ -76,7 +76,8 @@ async def sqlite_target(data_dir: Path) -> AsyncIterator[Target]:
 
 
 @asynccontextmanager
-async def _etcd(parsed: argparse.Namespace, servers: Sequence[str], prefix: str) -> AsyncIterator[EtcdStore]:
+async def opened_etcd(parsed: argparse.Namespace, servers: Sequence[str], prefix: str) -> AsyncIterator[EtcdStore]:
+    """An etcd that is left as it is but for what the block does. Raises BackupError, StorageError, StartFailed."""
     options = EtcdOptions(
         servers=tuple(servers),
         cafile=parsed.etcd_cafile,

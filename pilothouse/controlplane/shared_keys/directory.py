@@ -37,8 +37,17 @@ class KeyDirectory:
         self._watch = self._new_watch()
         return await asyncio.to_thread(self._current)
 
+    async def known(self) -> SharedKeys:
+        """Return the keys, and make none. Raises CertificateError where some are missing, OSError."""
+        found = await asyncio.to_thread(read_keys, self._path)
+        if not are_complete(found):
+            raise CertificateError(f"there are no shared keys in {self}")
+        return found
+
     async def change(self, change: Callable[[SharedKeys], SharedKeys]) -> SharedKeys:
-        """Put in place what `change` makes of the keys, and return it. Raises what `change` raises, OSError."""
+        """Put in place what `change` makes of the keys, and return it. Raises what `change` raises, CertificateError
+        where there are none, OSError."""
+        await self.known()
 
         def write() -> SharedKeys:
             with self._locked():

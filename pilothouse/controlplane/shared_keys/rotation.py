@@ -9,7 +9,8 @@ The new CA is also certified by the old one, so that clients who know only that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from pilothouse.controlplane.shared_keys.keys import CROSS, RETIRED, SharedKeys
@@ -147,9 +148,27 @@ def _of_key(keys: SharedKeys, kind: Kind) -> tuple[bytes, list[bytes]]:
     return own, [block for block in trusted if block != own]
 
 
-def describe(certificate: x509.Certificate) -> str:
-    """Return a line for people: who, until when, and by which fingerprint it is known."""
-    from cryptography.hazmat.primitives import hashes
+def trusted(keys: SharedKeys, kind: Kind) -> Iterator[tuple[str, bool]]:
+    """Yield what is believed, in words for people, and whether it is what issues."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
 
-    fingerprint = certificate.fingerprint(hashes.SHA256()).hex()[:16]
-    return f"{certificate.subject.rfc4514_string()} until {certificate.not_valid_after_utc:%Y-%m-%d} ({fingerprint})"
+    issuing = load_pem_private_key(keys[kind.key], password=None).public_key() if kind.key in keys else None
+    for block in blocks(keys[kind.trusted]):
+        if kind.common_name:
+            certificate = x509.load_pem_x509_certificate(block)
+            yield _named(certificate), certificate.public_key() == issuing
+        else:
+            public = load_pem_public_key(block)
+            yield f"key {_fingerprint(block)}", public == issuing
+
+
+def _named(certificate: x509.Certificate) -> str:
+    from cryptography.hazmat.primitives.serialization import Encoding
+
+    fingerprint = _fingerprint(certificate.public_bytes(Encoding.DER))
+    return f"{certificate.subject.rfc4514_string()} until {certificate.not_valid_after_utc:%Y-%m-%d}, {fingerprint}"
+
+
+def _fingerprint(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]

@@ -15,6 +15,7 @@ from typing import Protocol
 from pilothouse.apiserver.storage.errors import StorageError
 from pilothouse.apiserver.storage.interface import Store
 from pilothouse.controlplane.certificates.errors import CertificateError
+from pilothouse.controlplane.certificates.files import PUBLIC, write_atomically
 from pilothouse.controlplane.options.completion import CompletedOptions
 from pilothouse.controlplane.shared_keys.directory import KeyDirectory
 from pilothouse.controlplane.shared_keys.keys import SharedKeys, write_keys
@@ -22,6 +23,7 @@ from pilothouse.controlplane.shared_keys.keys import SharedKeys, write_keys
 log = logging.getLogger(__name__)
 
 _TRY_AGAIN = 5.0
+_ORIGIN = "pki/shared-from"
 
 
 class KeySource(Protocol):
@@ -58,8 +60,25 @@ def are_in_the_store(options: CompletedOptions) -> bool:
 
 async def settle(source: KeySource, data_dir: Path) -> None:
     """Bring the keys into the data directory. Raises CertificateError, StorageError, OSError."""
-    if not isinstance(source, OwnKeys):
-        await asyncio.to_thread(write_keys, await source.current(), data_dir / "pki")
+    if isinstance(source, OwnKeys):
+        return
+    await asyncio.to_thread(write_keys, await source.current(), data_dir / "pki")
+    _note_origin(source, data_dir)
+
+
+def kept_directory(data_dir: Path) -> KeyDirectory:
+    """Return where the keys of a server's data directory are from, if they are in no store."""
+    note = data_dir / _ORIGIN
+    return KeyDirectory(Path(note.read_text()) if note.exists() else data_dir / "pki")
+
+
+def _note_origin(source: KeySource, data_dir: Path) -> None:
+    """Whoever is to change the keys must do it where they are from."""
+    note, origin = data_dir / _ORIGIN, str(source) if isinstance(source, KeyDirectory) else ""
+    if not origin:
+        note.unlink(missing_ok=True)
+    elif not note.exists() or note.read_text() != origin:
+        write_atomically(note, origin.encode(), mode=PUBLIC)
 
 
 async def follow(

@@ -64,6 +64,10 @@ class StoredKeys:
         self._keep(opened)
         return opened.keys
 
+    async def known(self) -> SharedKeys:
+        """Return the keys, and make none. Raises JoinRefused, StorageError, OSError."""
+        return (await self._opened())[1].keys
+
     async def change(self, change: Callable[[SharedKeys], SharedKeys]) -> SharedKeys:
         """Put in place what `change` makes of the keys, and return it. Raises what `change` raises, JoinRefused,
         StorageError, OSError."""
@@ -121,12 +125,17 @@ class StoredKeys:
         self._stands_alone = True
         return own
 
+    async def _opened(self) -> tuple[Entry, Opened]:
+        """Raises JoinRefused."""
+        entry = await self._store.get(self._key)
+        if entry is None or not self._cluster_key.exists():
+            raise JoinRefused(f"the data directory {self._data_dir} has not joined the cluster of this store")
+        return entry, open_with_key(entry.value, self._cluster_key.read_bytes())
+
     async def _update(self, change: Callable[[Opened], Opened]) -> Opened:
         for attempt in range(1, _MOST_ATTEMPTS + 1):
-            entry = await self._store.get(self._key)
-            if entry is None or not self._cluster_key.exists():
-                raise JoinRefused(f"the data directory {self._data_dir} has not joined the cluster of this store")
-            changed = change(open_with_key(entry.value, self._cluster_key.read_bytes()))
+            entry, opened = await self._opened()
+            changed = change(opened)
             try:
                 await self._store.update(self._key, changed.sealed, expected=entry.modified)
                 break

@@ -30,7 +30,7 @@ class PageFailed(Exception):
 
 
 class PageRun:
-    """Files go into `folder / "work"`, where commands run and `examples` is; the home is `folder / "home"`."""
+    """Files go into `folder / "work"`, where commands run and `examples` and `deploy` are; the home is beside it."""
 
     def __init__(self, page: Path, folder: Path) -> None:
         self.page = page
@@ -44,7 +44,8 @@ class PageRun:
         """Raises PageFailed at the first thing that is not as the page says."""
         for name in ("work", "home", "notes"):
             (self._folder / name).mkdir()
-        (self._work / "examples").symlink_to(_ROOT / "examples")
+        for name in ("examples", "deploy"):
+            (self._work / name).symlink_to(_ROOT / name)
         os.environ.update(_environment(self._folder))
         os.chdir(self._work)
         sys.modules[self._module.__name__] = self._module  # annotations of its classes are looked up there
