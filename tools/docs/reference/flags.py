@@ -29,7 +29,7 @@ def flags_page() -> str:
     ]
     for command, about in COMMANDS.items():
         if command not in _NOT_ARGPARSE:
-            parser: argparse.ArgumentParser = import_module(f"pilothouse.cli.{command}")._parser()
+            parser: argparse.ArgumentParser = import_module(f"pilothouse.cli.{command.replace('-', '_')}")._parser()
             parts += [f"## pilothouse {command}", f"{about}.", *_of_parser(parser)]
     tested = "the page is made from the options themselves, and `tests/docs/test_reference.py` compares it with them."
     return page("Flags", *parts, tested=tested)
