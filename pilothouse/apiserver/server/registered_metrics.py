@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from prometheus_client.metrics_core import CounterMetricFamily, Metric
 from prometheus_client.registry import Collector, CollectorRegistry
@@ -29,10 +28,9 @@ class RegisteredMetrics(Collector):
         yield family
 
     def _described(self) -> Iterator[Metric]:
-        return (metric for collector in Counter(self._collectors()) for metric in collector.describe())
-
-    def _collectors(self) -> list[Collector]:
-        return list(self._registry._names_to_collectors.values())
+        for collector in dict.fromkeys(self._registry._names_to_collectors.values()):
+            describe: Callable[[], Iterable[Metric]] | None = getattr(collector, "describe", None)
+            yield from describe() if describe is not None else ()
 
     def _family(self) -> CounterMetricFamily:
         about = "[BETA] The count of registered metrics broken by stability level and deprecation version."
