@@ -8,7 +8,7 @@ class Flunder(Resource):
 
 server.run()
 
-The public names are those in `__init__.pyi`; docs/extension-servers.md leads through them.
+The public names are those in `__init__.pyi`; docs/how-to/extension-servers.md leads through them.
 """
 
 from __future__ import annotations

@@ -27,6 +27,6 @@ def _parser() -> argparse.ArgumentParser:
     subjects = parser.add_subparsers(dest="about", required=True)
     for name, text in _ABOUT.items():
         subject = subjects.add_parser(name, help=text, description=text)
-        subject.add_argument("files", nargs="+", metavar="FILE", help="with cases: docs/offline-checks.md has the form")
+        subject.add_argument("files", nargs="+", metavar="FILE", help="of cases, see docs/how-to/offline-checks.md")
         subject.add_argument("-o", "--output", choices=("text", "json", "junit", "github"), default="text")
     return parser

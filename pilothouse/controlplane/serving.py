@@ -28,13 +28,19 @@ class Certificates:
     @classmethod
     def ensure(cls, options: CompletedOptions) -> Certificates:
         """Raises CertificateError, ValueError, OSError."""
-        names = [options.generic.external_hostname] if options.generic.external_hostname else []
+        names = [name for name in (options.generic.external_hostname, *options.replicas.cert_extra_sans) if name]
         own = ensure_certificates(
             Path(options.pilothouse.data_dir),
             bind_address=options.generic.advertise_address,
             hostnames=names,
             service_ip=kubernetes_service_ip(options.misc.service_cluster_ip_range.partition(",")[0].strip()),
         )
+        return cls(own, _files(options, own))
+
+    @classmethod
+    def made_by_another(cls, options: CompletedOptions) -> Certificates:
+        """Return those that another process of this server sees to. Raises ValueError, OSError."""
+        own = CertificatePaths.under(Path(options.pilothouse.data_dir))
         return cls(own, _files(options, own))
 
     def write_kubeconfig(self, path: Path, server_url: str) -> None:

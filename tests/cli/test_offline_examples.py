@@ -1,4 +1,4 @@
-"""The examples of docs/offline-checks.md hold."""
+"""The examples of docs/how-to/offline-checks.md hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/extension-servers.md: its program runs, and its manifests let it run in a cluster."""
+"""docs/how-to/extension-servers.md: its program runs, and its manifests let it run in a cluster."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kubectl import BINARY, MISSING, Kubectl
 
 from pilothouse.testing import BlockingAPI, Server
 
-PAGE = (Path(__file__).parents[2] / "docs" / "extension-servers.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "extension-servers.md").read_text()
 PROGRAM = "\n".join(re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL))
 MANIFESTS = "\n---\n".join(re.findall(r"^```yaml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL))
 ACCOUNT = "system:serviceaccount:harbor:harbor-apiserver"
@@ -26,7 +26,7 @@ BOAT = {"apiVersion": "harbor.example.com/v1", "kind": "Boat", "metadata": {"nam
 def test_the_program_passes_its_own_test() -> None:
     module = ModuleType("extension_servers_page")
     sys.modules[module.__name__] = module  # annotations are looked up there
-    exec(compile(PROGRAM, "docs/extension-servers.md", "exec"), vars(module))
+    exec(compile(PROGRAM, "docs/how-to/extension-servers.md", "exec"), vars(module))
     module.test_a_boat_knows_its_sail_area()
 
 

@@ -1,4 +1,4 @@
-"""Files of cases, as docs/offline-checks.md describes them. What cannot be understood is refused with its line."""
+"""Files of cases, in the form of docs/how-to/offline-checks.md. What cannot be understood is refused with its line."""
 
 from __future__ import annotations
 
