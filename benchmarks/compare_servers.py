@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import re
 import resource
 import sys
 import tempfile
@@ -28,6 +27,7 @@ from servers import loads
 from servers.bodies import config_map, pod
 from servers.h2load import ensure_h2load
 from servers.local import local_pilothouse
+from servers.processes import memory
 from servers.target import Target
 
 Figures = dict[str, float]
@@ -71,14 +71,6 @@ def measure(target: Target, *, scale: int) -> Figures:
     if target.pid:
         figures["memory after the loads (MB)"] = memory(target.pid)
     return figures
-
-
-def memory(pid: int) -> float:
-    """Megabytes of the process and its children; what they share counts once."""
-    found = re.search(r"^Pss:\s+(\d+) kB", Path(f"/proc/{pid}/smaps_rollup").read_text(), re.MULTILINE)
-    assert found
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return int(found[1]) / 1000 + sum(memory(int(child)) for child in children)
 
 
 def print_table(results: list[tuple[str, Figures]]) -> None:

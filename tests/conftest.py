@@ -9,7 +9,11 @@ from pathlib import Path
 
 import pytest
 from _pytest.assertion.rewrite import AssertionRewritingHook
+from etcd_process import NO_ETCD_THAT_ANSWERS
+from hypothesis import HealthCheck, settings
+from kube_apiserver import MISSING as NO_KUBE_APISERVER
 from kubectl import MISSING
+from network_namespaces import NO_NAMESPACES
 from node_packages import NO_NODE, NO_REGISTRY
 
 if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
@@ -17,13 +21,20 @@ if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
     sys.dont_write_bytecode = False
     sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(Path(__file__).parents[1] / ".pytest_cache/bytecode")
 
+# How long a machine takes, or stands still, is no fault of what is tested.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
+
 ALLOWED_SKIPS = {
     MISSING: "kubectl cannot be installed by pip",
+    NO_KUBE_APISERVER: "kube-apiserver cannot be installed by pip",
     NO_NODE: "node cannot be installed by pip",
     NO_REGISTRY: "a machine's network is its own",
+    NO_ETCD_THAT_ANSWERS: "the etcd that PyPI has is 3.5.1",
     "this store may leave a request for progress unanswered": "the etcd that PyPI has is 3.5.1",
     "this user may not mount file systems": "a full disk is a small file system of its own",
     "this machine has no Chromium, or no Node.js to build the page": "browsers cannot be installed by pip",
+    NO_NAMESPACES: "a network that fails is made by root",
     "this machine has no IPv6": "a machine's network is its own",
     "this machine has only a loopback address": "a machine's network is its own",
 }

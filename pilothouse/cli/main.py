@@ -18,10 +18,18 @@ COMMANDS = {
     "envtest": "Be the kube-apiserver and etcd of tests that start one",
     "doctor": "Find out why an aggregated API is not available",
     "snapshot": "Keep a cluster's objects in a file or a folder, and use them",
+    "backup": "Write all that a store holds at one revision into a file",
+    "restore": "Make a store of such a file",
+    "migrate": "Move a store: from the embedded one to etcd, or back",
+    "check": "Say whether all that a store holds can be read, and agrees",
     "console": "Show a cluster in the browser",
+    "join-token": "Print the token with which a server joins others",
+    "kubeconfig": "Print one kubeconfig for all servers of a cluster",
+    "pki": "Show and replace the CAs and keys that the servers of a cluster share",
+    "top": "Show in the terminal what a server does",
     "version": "Print the version",
 }
-"""Each is a module of this package with `main(arguments) -> exit code`."""
+"""Each is a module of this package with `main(arguments) -> exit code`; a hyphen is an underscore there."""
 
 _USAGE = """Pilothouse: the Kubernetes API server in Python.
 
@@ -45,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         kind = "flag:" if command.startswith("-") else "command"
         print(f'Error: unknown {kind} {command} for "pilothouse"', file=sys.stderr)
         return 1
-    run: Callable[[Sequence[str]], int] = import_module(f"pilothouse.cli.{command}").main
+    run: Callable[[Sequence[str]], int] = import_module(f"pilothouse.cli.{command.replace('-', '_')}").main
     return run(words[1:])
 
 

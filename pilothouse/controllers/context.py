@@ -68,6 +68,8 @@ class ControllerConfig:
     """The evaluators of the resources that quotas count. With none, quotas are left alone."""
     root_ca: bytes = b""
     """The CA of this server's certificate, as PEM. With none, it is given to nobody."""
+    root_ca_file: Path | None = None
+    """Where it is from, and may change."""
     sign_token: SignToken | None = None
     """Signs the tokens that are kept in secrets. With none, there are no such."""
     legacy_service_account_token_clean_up_period: float = 365 * 24 * 3600.0

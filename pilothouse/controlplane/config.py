@@ -25,6 +25,7 @@ from pilothouse.apiserver.webhook.service_resolver import ServiceResolver
 from pilothouse.controlplane.authentication.setup import Authentication, set_up_authentication
 from pilothouse.controlplane.authorization.setup import Authorization, set_up_authorization
 from pilothouse.controlplane.bench import new_bench
+from pilothouse.controlplane.certificates.paths import CertificatePaths
 from pilothouse.controlplane.certificates.simulated_kubelet import simulated_kubelet
 from pilothouse.controlplane.front_proxy import FrontProxy, front_proxy
 from pilothouse.controlplane.options.completion import CompletedOptions, host_address
@@ -42,6 +43,7 @@ from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
 from pilothouse.machinery.dataclass import dataclass
 
 if TYPE_CHECKING:
+    from pilothouse.apiserver.tracing.recording import RecordingTracer
     from pilothouse.bench.bench import Bench
     from pilothouse.bench.scope import ServerScope
     from pilothouse.controlplane.audit import Audit
@@ -90,11 +92,14 @@ def new_config(
     generic, audit = _generic(parts), _audit(options)
     snapshots = _snapshots(registries)
     bench = new_bench(scope, generic, snapshots)
-    chain = replace(_chain(parts, generic), auditing=audit.auditing if audit else None, bench=bench)
+    tracer = _tracer(options)
+    chain = replace(_chain(parts, generic), auditing=audit.auditing if audit else None, bench=bench, tracer=tracer)
     kube = _kube(parts, generic)
     background = {**authentication.background, **authorization.background, **kube.admission.static.background}
     if audit:
         background["audit"] = audit.run
+    if tracer:
+        background["traces"] = tracer.run
     return Config(options, generic, kube, chain, proxy.client, snapshots, place, bench, background)
 
 
@@ -116,6 +121,15 @@ def _audit(options: CompletedOptions) -> Audit | None:
     from pilothouse.controlplane.audit import build_audit  # brings an HTTP client, which others do not need
 
     return build_audit(options.audit)
+
+
+def _tracer(options: CompletedOptions) -> RecordingTracer | None:
+    configuration = options.traces.configuration
+    if configuration is None:
+        return None
+    from pilothouse.controlplane.tracing import build_tracer
+
+    return build_tracer(configuration)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +228,8 @@ def _endpoint_ip(options: CompletedOptions) -> str:
 
 
 def _trust(options: CompletedOptions, proxy: FrontProxy) -> ClusterAuthenticationInfo:
-    return ClusterAuthenticationInfo(client_cas(options), proxy.cas, proxy.allowed_names, proxy.headers)
+    retired = CertificatePaths.under(Path(options.pilothouse.data_dir)).retired
+    return ClusterAuthenticationInfo(client_cas(options), proxy.cas, proxy.allowed_names, proxy.headers, retired)
 
 
 def _flow_control(parts: _Parts, generic: GenericConfig) -> FlowControl | None:

@@ -41,7 +41,8 @@ def controller_config(options: CompletedOptions) -> ControllerConfig:
         resource_quota_sync_period=given.resource_quota_sync_period,
         quota_evaluators=evaluator_of,
         endpoints=EndpointConfig(**asdict(options.endpoint_controllers)),
-        root_ca=_root_ca(options),
+        root_ca=(root_ca := _root_ca(options)).read_bytes(),
+        root_ca_file=root_ca,
         sign_token=_sign_token(options),
         legacy_service_account_token_clean_up_period=given.legacy_service_account_token_clean_up_period,
         cluster_signing_cert_file=Path(given.cluster_signing_cert_file or own.ca_cert),
@@ -90,11 +91,11 @@ def node_ipam_config(given: NodeControllerOptions, service_cidrs: tuple[str, ...
     )
 
 
-def _root_ca(options: CompletedOptions) -> bytes:
+def _root_ca(options: CompletedOptions) -> Path:
     """A serving certificate that was given vouches for itself."""
     own = CertificatePaths.under(Path(options.pilothouse.data_dir)).ca_cert
     given = options.secure_serving.given_pair
-    return Path(options.controllers.root_ca_file or (given.cert_file if given else own)).read_bytes()
+    return Path(options.controllers.root_ca_file or (given.cert_file if given else own))
 
 
 def _sign_token(options: CompletedOptions) -> SignToken | None:

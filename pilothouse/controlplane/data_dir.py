@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 _WRITTEN_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _OPEN_TO_OTHERS = stat.S_IRWXG | stat.S_IRWXO
-_PRIVATE = (".key", ".kubeconfig", ".db", ".db-wal", ".db-shm")
+_PRIVATE = (".key", ".kubeconfig", ".db", ".db-wal", ".db-shm", "join-token")
 
 
 class DataDirError(Exception):
@@ -104,7 +104,8 @@ def _tighten(directory: Path, path: Path, found: os.stat_result, wrong: int) -> 
     log.warning("%s had mode %04o and was open to others: it has mode %04o now", path, before, after)
 
 
-_STORE = "store"
+STORE = "store"
+"""The folder of the embedded store."""
 
 
 def copy_data_dir(source: Path, target: Path) -> None:
@@ -112,5 +113,5 @@ def copy_data_dir(source: Path, target: Path) -> None:
     moment. A server may have the other one open, and go on. Raises OSError, StorageError."""
     from pilothouse.apiserver.storage.sqlite.directory import copy_directory
 
-    shutil.copytree(source, target, ignore=lambda folder, names: {_STORE, "lock"} if Path(folder) == source else set())
-    copy_directory(source / _STORE, target / _STORE)
+    shutil.copytree(source, target, ignore=lambda folder, names: {STORE, "lock"} if Path(folder) == source else set())
+    copy_directory(source / STORE, target / STORE)

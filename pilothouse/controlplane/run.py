@@ -29,8 +29,9 @@ from pilothouse.controlplane.options.completion import CompletedOptions
 from pilothouse.controlplane.ports import host_port, open_ports
 from pilothouse.controlplane.serving import Certificates, secure_serving
 from pilothouse.controlplane.serving_place import ServingPlace
+from pilothouse.controlplane.shared_keys.source import KeySource, follow, key_source, settle
 from pilothouse.controlplane.signals import stop_on_signal
-from pilothouse.controlplane.storage import encrypted, open_store
+from pilothouse.controlplane.storage import encrypted, open_bare_store
 from pilothouse.machinery.dataclass import dataclass
 
 _RENEW_EVERY = 12 * 3600.0
@@ -82,11 +83,16 @@ async def _serve(options: CompletedOptions, stop: asyncio.Event, ready: Callable
     async with AsyncExitStack() as opened:
         scope = new_scope(options)  # before anything goes by the time
         opened.callback(DataDir.open(Path(options.pilothouse.data_dir)).close)
-        certificates = Certificates.ensure(options)
         timeout = options.generic.storage_initialization_timeout
-        store = await open_store(options.etcd, Path(options.pilothouse.data_dir), timeout=timeout)
+        bare = await open_bare_store(options.etcd, Path(options.pilothouse.data_dir), timeout=timeout)
+        opened.push_async_callback(bare.close)
+        keys = key_source(options, bare)
+        await settle(keys, Path(options.pilothouse.data_dir))
+        certificates = Certificates.ensure(options)
+        store = await encrypted(options.etcd, bare)
         opened.push_async_callback(store.close)
-        await Process(new_config(options, store, scope=scope), certificates).run(stop, ready)
+        config = new_config(options, store, scope=scope)
+        await Process(config, certificates, keys).run(stop, ready)
 
 
 async def serve_as_worker(
@@ -95,18 +101,19 @@ async def serve_as_worker(
     """Serve as `serve` does, as one of several processes: the data directory and `store` are the caller's."""
     with start_failures(CertificateError, HookFailed, StorageError, ValueError):
         config = new_config(options, await encrypted(options.etcd, store), place)
-        await Process(config, Certificates.ensure(options)).run(stop, ready)
+        await Process(config, Certificates.ensure(options), key_source(options, store)).run(stop, ready)
 
 
 class Process:
     """One server chain on its ports."""
 
-    def __init__(self, config: Config, certificates: Certificates) -> None:
-        """Raises ValueError, OSError."""
+    def __init__(self, config: Config, certificates: Certificates, keys: KeySource) -> None:
+        """`keys` are those that the certificates are from. Raises ValueError, OSError."""
         self._options = config.options
         self._place = config.place
         self._in_flight = config.chain.in_flight
         self._snapshots = config.snapshots
+        self._keys = keys
         renewing = {"certificates": self._renew_certificates} if config.place.leads else {}
         self._background = {**renewing, **config.background}
         self._certificates = certificates
@@ -131,10 +138,12 @@ class Process:
 
     async def _renew_certificates(self) -> None:
         """New connections get the new ones as soon as they are on disk."""
-        while True:
-            await asyncio.sleep(_RENEW_EVERY)
+
+        async def renew() -> None:
             await asyncio.to_thread(Certificates.ensure, self._options)
             self._write_kubeconfig()
+
+        await follow(self._keys, Path(self._options.pilothouse.data_dir), renew, at_least_every=_RENEW_EVERY)
 
     def _announce(self) -> Ready:
         self._write_kubeconfig()

@@ -1,6 +1,7 @@
 """How service account tokens are issued and believed, as the options say it.
 
-Without a --service-account-signing-key-file tokens are signed with the key in --data-dir, and those are believed, too.
+Without a --service-account-signing-key-file tokens are signed with the key in --data-dir. Believed are those of all
+keys whose public halves are beside it: while a key is replaced, there are two.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from pilothouse.kube.serviceaccount.keys import SigningKey, read_verifying_keys
 def service_account_config(options: CompletedOptions) -> ServiceAccountConfig:
     """Raises ValueError, OSError for a key file that was given and makes no sense; our own is read when needed."""
     given, authentication = options.misc.service_account_signing_key_file, options.authentication
-    own = CertificatePaths.under(Path(options.pilothouse.data_dir)).service_account_key
+    own = CertificatePaths.under(Path(options.pilothouse.data_dir))
     believed = [Path(file) for file in authentication.service_account_key_file]
     _check(Path(given) if given else None, believed)
     return ServiceAccountConfig(
-        signing_key_file=Path(given) if given else own,
-        key_files=(*believed, own) if believed and not given else tuple(believed),
+        signing_key_file=Path(given) if given else own.service_account_key,
+        key_files=tuple(believed) if given else (*believed, own.service_account_public_key),
         issuers=authentication.service_account_issuer or (DEFAULT_ISSUER,),
         api_audiences=authentication.api_audiences,
         jwks_uri=authentication.service_account_jwks_uri,

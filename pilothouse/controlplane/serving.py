@@ -28,7 +28,7 @@ class Certificates:
     @classmethod
     def ensure(cls, options: CompletedOptions) -> Certificates:
         """Raises CertificateError, ValueError, OSError."""
-        names = [options.generic.external_hostname] if options.generic.external_hostname else []
+        names = [name for name in (options.generic.external_hostname, *options.replicas.cert_extra_sans) if name]
         own = ensure_certificates(
             Path(options.pilothouse.data_dir),
             bind_address=options.generic.advertise_address,

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pilothouse.apiserver.storage.interface import Store
+from pilothouse.controlplane.data_dir import STORE
 from pilothouse.controlplane.errors import StartFailed
 from pilothouse.controlplane.options.etcd import EtcdOptions
+
+if TYPE_CHECKING:
+    from pilothouse.apiserver.storage.etcd.store import EtcdStore
 
 
 async def open_store(etcd: EtcdOptions, data_dir: Path, *, timeout: float) -> Store:
@@ -30,7 +35,12 @@ async def open_bare_store(etcd: EtcdOptions, data_dir: Path, *, timeout: float) 
         from pilothouse.apiserver.storage.sqlite.store import SqliteStore
 
         interval, fsync = etcd.compaction_interval, not etcd.unsafe_no_fsync
-        return await SqliteStore.open(data_dir / "store", compaction_interval=interval, fsync=fsync)
+        return await SqliteStore.open(data_dir / STORE, compaction_interval=interval, fsync=fsync)
+    return await open_etcd(etcd, timeout=timeout)
+
+
+async def open_etcd(etcd: EtcdOptions, *, timeout: float) -> EtcdStore:
+    """Raises StorageError, OSError, StartFailed."""
     try:
         from pilothouse.apiserver.storage.etcd.store import EtcdStore
     except ImportError as error:

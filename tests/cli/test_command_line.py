@@ -50,7 +50,7 @@ def test_the_help_of_serve_has_sections(capsys: pytest.CaptureFixture[str]) -> N
         (["serve", "--fast"], "Error: unknown flag: --fast"),
         (["serve", "now"], 'Error: "pilothouse serve" does not take any arguments, got ["now"]'),
         (["serve", "--secure-port"], "Error: flag needs an argument: --secure-port"),
-        (["serve", "--tracing-config-file=x"], "Error: --tracing-config-file is not supported by this version"),
+        (["serve", "--vmodule=x"], "Error: --vmodule is not supported by this version"),
         (["serve", "--authorization-mode=Nope"], 'Error: authorization-mode "Nope" is not a valid mode'),
         (["version", "x"], 'Error: "pilothouse version" does not take any arguments, got ["x"]'),
     ],
@@ -66,7 +66,8 @@ def test_help_and_refusals_import_nothing_heavy() -> None:
         "import contextlib, sys\n"
         "from pilothouse.cli.main import main\n"
         "assert main(['serve', '--nope']) == 1 and main(['serve', '--help']) == 0\n"
-        "for command in ('envtest', 'new', 'dev', 'manifests', 'docs', 'snapshot', 'console', 'validate', 'test'):\n"
+        "for command in ('envtest', 'new', 'dev', 'manifests', 'docs', 'snapshot', 'console', 'validate', 'test',\n"
+        "                'backup', 'restore', 'migrate', 'check'):\n"
         "    with contextlib.suppress(SystemExit):\n"
         "        main([command, '--help'])\n"
         "heavy = {'aiohttp', 'asyncio', 'cryptography', 'grpc', 'orjson', 'prometheus_client', 'uvloop', 'yaml'}\n"

@@ -2,58 +2,24 @@
 
 from __future__ import annotations
 
-import shutil
 import signal
-import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from etcd_process import EtcdProcess, free_port
 from serving_process import ServeProcess, parsed, refused
-
-ETCD = shutil.which("etcd") or shutil.which("etcd", path=str(Path(sys.executable).parent))
-
-pytestmark = pytest.mark.skipif(ETCD is None, reason="there is no etcd binary")
-
-
-class Etcd:
-    """A member of its own, on free ports of this machine."""
-
-    def __init__(self, directory: Path) -> None:
-        assert ETCD is not None
-        self.url, peer = (f"http://127.0.0.1:{port}" for port in _free_ports(2))
-        command = [ETCD, "--data-dir", str(directory), "--log-level=error", "--unsafe-no-fsync", "--name=one"]
-        command += [f"--listen-client-urls={self.url}", f"--advertise-client-urls={self.url}"]
-        command += [
-            f"--listen-peer-urls={peer}",
-            f"--initial-advertise-peer-urls={peer}",
-            f"--initial-cluster=one={peer}",
-        ]
-        self.process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait()
-
-
-def _free_ports(count: int) -> list[int]:
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [found.getsockname()[1] for found in sockets]
-    for found in sockets:
-        found.close()
-    return ports
 
 
 @pytest.fixture
-def etcd(tmp_path: Path) -> Iterator[Etcd]:
-    member = Etcd(tmp_path / "etcd")
+def etcd(tmp_path: Path) -> Iterator[EtcdProcess]:
+    member = EtcdProcess(tmp_path / "etcd", options=["--log-level=error", "--unsafe-no-fsync"])
+    member.start()
     yield member
     member.kill()
 
 
-def test_an_etcd_that_goes_away_makes_the_server_unready(etcd: Etcd, tmp_path: Path) -> None:
+def test_an_etcd_that_goes_away_makes_the_server_unready(etcd: EtcdProcess, tmp_path: Path) -> None:
     server = ServeProcess(tmp_path / "data", f"--etcd-servers={etcd.url}", "--etcd-healthcheck-timeout=500ms")
     try:
         status, body = server.get("/api/v1/namespaces/default")
@@ -69,7 +35,7 @@ def test_an_etcd_that_goes_away_makes_the_server_unready(etcd: Etcd, tmp_path: P
 
 
 def test_an_etcd_that_is_not_there_is_named(tmp_path: Path) -> None:
-    url = f"http://127.0.0.1:{_free_ports(1)[0]}"
+    url = f"http://127.0.0.1:{free_port()}"
     patience = "--storage-initialization-timeout=1s"
     outcome = refused("--data-dir", str(tmp_path), "--secure-port=0", f"--etcd-servers={url}", patience)
     assert outcome.returncode == 1
@@ -77,16 +43,18 @@ def test_an_etcd_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 def test_of_two_servers_on_one_etcd_one_runs_the_controllers_and_the_other_takes_over(
-    etcd: Etcd, tmp_path: Path
+    etcd: EtcdProcess, tmp_path: Path
 ) -> None:
-    times = [
+    flags = [
+        f"--pki-dir={tmp_path / 'pki'}",
         "--leader-elect-lease-duration=8s",
         "--leader-elect-renew-deadline=4s",
         "--leader-elect-retry-period=100ms",
     ]
-    first = ServeProcess(tmp_path / "first", f"--etcd-servers={etcd.url}", *times)
-    second = ServeProcess(tmp_path / "second", f"--etcd-servers={etcd.url}", *times)
+    first = ServeProcess(tmp_path / "first", f"--etcd-servers={etcd.url}", *flags)
+    second = ServeProcess(tmp_path / "second", f"--etcd-servers={etcd.url}", *flags)
     try:
+        assert second.get("/api/v1/namespaces", tls=first.tls())[0] == 200, "users of one are users of the other"
         leader = _leader(second, but="")
         first.signal(signal.SIGTERM)
         first.wait()

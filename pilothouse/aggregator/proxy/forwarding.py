@@ -11,10 +11,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from pilothouse.aggregator.proxy.headers import answered, forwarded
-from pilothouse.apiserver.http import Request, Response
+from pilothouse.apiserver.http import Headers, Request, Response
 from pilothouse.apiserver.outbound.exchange import BackendExchange, Head
 from pilothouse.apiserver.outbound.failures import BackendFailed
 from pilothouse.apiserver.outbound.targets import Target
+from pilothouse.apiserver.tracing.http_spans import joined, outgoing
+from pilothouse.apiserver.tracing.spans import CURRENT
 from pilothouse.machinery.dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -35,10 +37,18 @@ class Forwarding:
 
     async def run(self) -> Response:
         """Raises BackendFailed."""
+        if CURRENT.get() is None:
+            return await self._run([])
+        with outgoing(self.request.method, self.target.url) as traced:
+            response = await self._run(traced.headers)
+            traced.answered(response.status)
+            return response
+
+    async def _run(self, trace: Headers) -> Response:
         body = await self._whole_body()
         connection = await self.pool.take(self.target)
         try:
-            return await self._exchange(connection, body)
+            return await self._exchange(connection, body, trace)
         except BackendFailed as error:
             connection.close()
             if body is None or not (error.unprocessed or self._repeatable(connection, error, body)):
@@ -46,16 +56,16 @@ class Forwarding:
         except BaseException:
             connection.close()
             raise
-        return await self._again(body)
+        return await self._again(body, trace)
 
     def _repeatable(self, connection: BackendExchange, error: BackendFailed, body: bytes) -> bool:
         """The server may have begun to work on it."""
         return error.unanswered and connection.reused and body == b"" and self.request.method in _REPEATABLE
 
-    async def _again(self, body: bytes) -> Response:
+    async def _again(self, body: bytes, trace: Headers) -> Response:
         connection = await self.pool.take(self.target, fresh=True)
         try:
-            return await self._exchange(connection, body)
+            return await self._exchange(connection, body, trace)
         except BaseException:
             connection.close()
             raise
@@ -71,8 +81,8 @@ class Forwarding:
         )
         return None if declared or may_come else b""
 
-    async def _exchange(self, connection: BackendExchange, body: bytes | None) -> Response:
-        headers = forwarded(self.request, self.target)
+    async def _exchange(self, connection: BackendExchange, body: bytes | None, trace: Headers) -> Response:
+        headers = joined(forwarded(self.request, self.target), trace)
         if body is None and not self.request.header(b"content-length"):
             headers.append((b"transfer-encoding", b"chunked"))
         elif body and not self.request.header(b"content-length"):

@@ -9,6 +9,7 @@ from pilothouse.apiserver.endpoints.typed import decode_meta_options
 from pilothouse.apiserver.http import Request
 from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.tallies import HistogramTally
+from pilothouse.apiserver.tracing.spans import event
 from pilothouse.machinery.codec.strict_failures import strict_warnings
 from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
@@ -27,6 +28,7 @@ async def read_body(request: Request) -> bytes:
     """The whole body, which makes the request as heavy as it is. Raises RequestEntityTooLarge."""
     body = await request.read_body(_MAX_BODY)
     request.weight.at_least(len(body))
+    event("limitedReadBody succeeded", {"len": len(body)})
     _SIZES.observe((request.info.group, request.info.resource, request.info.verb), len(body))
     return body
 

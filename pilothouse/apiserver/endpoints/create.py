@@ -19,6 +19,8 @@ from pilothouse.apiserver.registry.errors import TooLargeToStore
 from pilothouse.apiserver.registry.interface import Creator, NamedCreator, Result
 from pilothouse.apiserver.registry.metadata import dedup_owner_references, ensure_namespace, wipe_system_fields
 from pilothouse.apiserver.registry.options import WriteOptions
+from pilothouse.apiserver.tracing.spans import event
+from pilothouse.apiserver.tracing.verb_spans import traced
 from pilothouse.machinery.objects import Json, metadata, name_of
 
 
@@ -34,7 +36,9 @@ def create_handler(storage: Creator | NamedCreator, scope: RequestScope) -> Hand
         serializer = negotiate_input(request, scope.served.serializers)
         body = await read_body(request)
         options = create_options(request)
+        event("About to convert to expected version")
         obj = await request.weight.carry(_read, request, serializer, body, options)
+        event("Conversion done")
         result = await _admit_and_store(request, obj, options)
         return await object_response(request, scope, output, result, status=201)
 
@@ -58,6 +62,7 @@ def create_handler(storage: Creator | NamedCreator, scope: RequestScope) -> Hand
         ctx = scope.context(request)
 
         async def store() -> Result:
+            event("About to store object in database")
             if named is not None:
                 return await named.create_named(ctx, name, obj, options=options, validate=validate)
             assert plain is not None
@@ -69,7 +74,7 @@ def create_handler(storage: Creator | NamedCreator, scope: RequestScope) -> Hand
             metadata(obj).pop("managedFields", None)
             return await store()
 
-    return create
+    return traced("Create", create)
 
 
 def _attributes(request: Request, scope: RequestScope, obj: Json, name: str, options: WriteOptions) -> Attributes:

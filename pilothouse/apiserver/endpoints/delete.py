@@ -13,6 +13,8 @@ from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.registry.interface import CollectionDeleter, GracefulDeleter, Validate
 from pilothouse.apiserver.registry.options import DeleteOptions
+from pilothouse.apiserver.tracing.spans import event
+from pilothouse.apiserver.tracing.verb_spans import traced
 from pilothouse.machinery.objects import Json
 
 
@@ -21,12 +23,14 @@ def delete_handler(storage: GracefulDeleter, scope: RequestScope) -> Handler:
         output = negotiate_output(request, scope.served.serializers, scope.served.views)
         options = await _options(request, scope)
         validate = _validator(request, scope, options)
+        event("About to delete object from database")
         deleted = await storage.delete(scope.context(request), request.info.name, options=options, validate=validate)
+        event("Object deleted from database")
         # Accepted, not done: only for clients that asked for cascading deletion in the old way.
         accepted = not deleted.immediately and options.orphan_dependents is False
         return await object_response(request, scope, output, deleted.result, status=202 if accepted else 200)
 
-    return delete
+    return traced("Delete", delete)
 
 
 def delete_collection_handler(storage: CollectionDeleter, scope: RequestScope) -> Handler:
@@ -40,7 +44,7 @@ def delete_collection_handler(storage: CollectionDeleter, scope: RequestScope) -
         )
         return await list_response(request, scope, output, deleted)
 
-    return delete_collection
+    return traced("Delete", delete_collection)
 
 
 async def _options(request: Request, scope: RequestScope) -> DeleteOptions:

@@ -9,6 +9,7 @@ from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.endpoints.watch import watch_response
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.registry.interface import Lister, Watcher
+from pilothouse.apiserver.tracing.verb_spans import traced
 from pilothouse.machinery.errors import MethodNotAllowed
 
 
@@ -18,7 +19,7 @@ def list_handler(storage: Lister, scope: RequestScope) -> Handler:
         options = list_options(request, scope)
         return await list_response(request, scope, output, await storage.list(scope.context(request), options))
 
-    return list_objects
+    return traced("List", list_objects)
 
 
 def watch_handler(storage: Lister, scope: RequestScope) -> Handler:

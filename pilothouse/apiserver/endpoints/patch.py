@@ -20,6 +20,8 @@ from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.registry.interface import Patcher
 from pilothouse.apiserver.registry.metadata import ensure_namespace
 from pilothouse.apiserver.registry.options import WriteOptions
+from pilothouse.apiserver.tracing.spans import event
+from pilothouse.apiserver.tracing.verb_spans import traced
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json
 
@@ -40,6 +42,7 @@ def patch_handler(storage: Patcher, scope: RequestScope) -> Handler:
         mechanism = read(request, scope, body, options)
 
         def patched(existing: Json | None) -> Json:
+            event("About to apply patch")
             obj = mechanism.patched(existing)
             ensure_namespace(obj, request.info.namespace if scope.served.namespaced else "")
             check_name(obj, request)
@@ -47,9 +50,10 @@ def patch_handler(storage: Patcher, scope: RequestScope) -> Handler:
 
         admission = UpdateAdmission(request, scope, options)
         done = await admission.store(storage, patched, force_allow_create=applies)
+        event("Object stored in database")
         return await object_response(request, scope, output, done.result, status=201 if done.created else 200)
 
-    return patch
+    return traced("Patch", patch)
 
 
 class PatchMechanism:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from functools import partial
+from typing import Any
 
 import orjson
 
@@ -21,6 +22,8 @@ from pilothouse.apiserver.registry.interface import ListResult, Result
 from pilothouse.apiserver.server.features import enabled
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.apiserver.streams import close_stream, whole_or_stream
+from pilothouse.apiserver.tracing.spans import CURRENT
+from pilothouse.apiserver.tracing.verb_spans import serialized
 from pilothouse.machinery.objects import Json
 
 # As upstream: below this, compressing costs more than it saves.
@@ -29,10 +32,15 @@ _GZIP_LEVEL = 1
 _GZIP_WINDOW = 31
 
 
-async def object_response(
+def object_response(
     request: Request, scope: RequestScope, output: Output, result: Result, *, status: int = 200
-) -> Response:
+) -> Coroutine[Any, Any, Response]:
     """One object, in the negotiated view."""
+    work = _of_object(request, scope, output, result, status)
+    return work if CURRENT.get() is None else serialized(request, output.serializer.media_type, work)
+
+
+async def _of_object(request: Request, scope: RequestScope, output: Output, result: Result, status: int) -> Response:
     if (
         isinstance(result, StoredObject)
         and result.size > WORTH_A_THREAD
@@ -65,8 +73,15 @@ def _object_response(request: Request, scope: RequestScope, output: Output, resu
     return _finish(request, output, body, status)
 
 
-async def list_response(request: Request, scope: RequestScope, output: Output, result: ListResult) -> Response:
+def list_response(
+    request: Request, scope: RequestScope, output: Output, result: ListResult
+) -> Coroutine[Any, Any, Response]:
     """A list, in the negotiated view: whole if it is small, else in parts."""
+    work = _of_list(request, scope, output, result)
+    return work if CURRENT.get() is None else serialized(request, output.serializer.media_type, work)
+
+
+async def _of_list(request: Request, scope: RequestScope, output: Output, result: ListResult) -> Response:
     view = await list_view(request, scope, output.convert, result)
     if request.audit is not None and request.audit.wants_response:
         size = sum(stored.size for stored in view.objects)

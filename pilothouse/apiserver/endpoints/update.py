@@ -14,6 +14,8 @@ from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.registry.interface import Updater
 from pilothouse.apiserver.registry.metadata import dedup_owner_references, ensure_namespace
 from pilothouse.apiserver.registry.options import WriteOptions
+from pilothouse.apiserver.tracing.spans import event
+from pilothouse.apiserver.tracing.verb_spans import traced
 from pilothouse.machinery.objects import Json, uid_of
 from pilothouse.machinery.schema.printing import exact_copy
 
@@ -24,7 +26,9 @@ def update_handler(storage: Updater, scope: RequestScope) -> Handler:
         body = await read_body(request)
         options = update_options(request)
         serializer = negotiate_input(request, scope.served.serializers)
+        event("About to convert to expected version")
         obj = await request.weight.carry(_read, request, serializer, body, options)
+        event("Conversion done")
         manager = manager_or_user_agent(options.field_manager, request.header(b"user-agent"))
 
         def replacement(existing: Json | None) -> Json:
@@ -32,6 +36,7 @@ def update_handler(storage: Updater, scope: RequestScope) -> Handler:
             scope.field_manager.update(existing, new, manager)
             return new
 
+        event("About to store object in database")
         done = await UpdateAdmission(request, scope, options).store(storage, replacement, uid=uid_of(obj))
         return await object_response(request, scope, output, done.result, status=201 if done.created else 200)
 
@@ -42,4 +47,4 @@ def update_handler(storage: Updater, scope: RequestScope) -> Handler:
         dedup_owner_references(obj, request.warnings.append)
         return obj
 
-    return update
+    return traced("Update", update)

@@ -30,10 +30,17 @@ from pilothouse.apiserver.filters.request_metrics import with_request_metrics
 from pilothouse.apiserver.filters.retry_after import with_retry_after
 from pilothouse.apiserver.filters.status_errors import with_status_errors
 from pilothouse.apiserver.filters.timeout import with_timeout
+from pilothouse.apiserver.filters.tracing import (
+    with_authentication_span,
+    with_filter_span,
+    with_own_tracing,
+    with_tracing,
+)
 from pilothouse.apiserver.filters.wait_group import WaitGroup, with_wait_group
 from pilothouse.apiserver.http import Filter, Handler
 from pilothouse.apiserver.server.features import FeatureGates
 from pilothouse.apiserver.server.run_options import ServerRunOptions
+from pilothouse.apiserver.tracing.tracer import Tracer
 from pilothouse.machinery.dataclass import dataclass
 
 
@@ -75,6 +82,8 @@ class ChainConfig:
     """Whether requests are to be turned away with 429 by now: --shutdown-send-retry-after."""
     recent: RecentRequests | None = None
     """Where the last requests of clients are noted."""
+    tracer: Tracer | None = None
+    """Who records traces of requests, with --tracing-config-file."""
 
 
 def handler_chain(api: Handler, config: ChainConfig) -> Handler:
@@ -88,6 +97,7 @@ def handler_chain(api: Handler, config: ChainConfig) -> Handler:
     filters: list[Filter] = [
         with_recent_requests(config.recent),
         *_before_authentication(config),
+        *with_authentication_span(config.tracer),
         with_failed_authentication_audit(config.auditing),
         with_authentication(
             config.authenticator,
@@ -95,13 +105,21 @@ def handler_chain(api: Handler, config: ChainConfig) -> Handler:
             anonymous_paths=config.anonymous_paths,
             front_proxy=config.front_proxy,
         ),
+        with_tracing(config.tracer),
+        *with_filter_span(config.tracer, "audit"),
         with_audit(config.auditing),
+        *with_filter_span(config.tracer, _impersonation(config.features)),
         with_impersonation(config.authorizer),
         *_bench(config),
-        _limited(config),
+        *_limited(config),
+        *with_filter_span(config.tracer, "authorization"),
         with_authorization(config.authorizer),
     ]
     return fold(filters, api)
+
+
+def _impersonation(features: FeatureGates) -> str:
+    return "constrainedimpersonation" if features.enabled("ConstrainedImpersonation") else "impersonation"
 
 
 def _bench(config: ChainConfig, *, own: bool = False) -> list[Filter]:
@@ -109,11 +127,12 @@ def _bench(config: ChainConfig, *, own: bool = False) -> list[Filter]:
     return [] if config.bench is None else [config.bench.filter(own)]
 
 
-def _limited(config: ChainConfig) -> Filter:
+def _limited(config: ChainConfig) -> list[Filter]:
     """Fair queuing, or where that is off, two numbers."""
     if config.flow_control is not None:
-        return with_priority_and_fairness(config.flow_control)
-    return _counted(config)
+        in_turns = with_priority_and_fairness(config.flow_control)
+        return [*with_filter_span(config.tracer, "priorityandfairness"), in_turns]
+    return [_counted(config)]
 
 
 def _counted(config: ChainConfig) -> Filter:
@@ -127,6 +146,7 @@ def insecure_handler_chain(api: Handler, config: ChainConfig) -> Handler:
         *_before_authentication(config),
         with_loopback_names(config.run_options.cors_allowed_origins),
         with_authentication(AlwaysUser(INSECURE_SUPERUSER)),
+        with_tracing(config.tracer),
         with_audit(config.auditing),
         *_bench(config),
         _counted(config),
@@ -142,6 +162,7 @@ def loopback_handler_chain(api: Handler, config: ChainConfig, user: User | None 
     filters: list[Filter] = [
         *_before_authentication(config),
         with_authentication(AlwaysUser(user or loopback_user())),
+        *with_own_tracing(config.tracer),
         with_audit(config.auditing),
         *_bench(config, own=True),
     ]

@@ -23,10 +23,12 @@ from pilothouse.apiserver.storage.cacher.events import Predicate
 from pilothouse.apiserver.storage.cacher.pages import CachedPage
 from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
 from pilothouse.apiserver.storage.errors import KeyExists
-from pilothouse.apiserver.storage.interface import DEFAULT_ROOT, Revision, Store
+from pilothouse.apiserver.storage.interface import DEFAULT_ROOT, Entry, Revision, Store
 from pilothouse.apiserver.storage.metrics import RequestMetrics
 from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
+from pilothouse.apiserver.storage.protobuf import ProtobufStore
 from pilothouse.apiserver.storage.views import store_of
+from pilothouse.apiserver.tracing.spans import Attributes, audited, event, spanned
 from pilothouse.machinery.codec.json import printed_numbers
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json
@@ -41,12 +43,17 @@ def keys_of(resource: Resource, root: str) -> Keys:
 class ObjectStore:
     """Reads and writes single objects of one resource in a Store of keys and bytes: upstream's DryRunnableStorage.
 
-    A dry run returns what would be there, and writes nothing.
+    A dry run returns what would be there, and writes nothing. A write returns the object that the watch cache has, if
+    it has it by then: its forms on the wire are made once for the writer, for all watchers, and for all who read it.
     """
 
-    def __init__(self, store: Store, codec: ObjectCodec, resource: GroupResource) -> None:
+    def __init__(
+        self, store: Store, codec: ObjectCodec, resource: GroupResource, held: Callable[[str], StoredObject | None]
+    ) -> None:
         self._store = store
         self._codec = codec
+        self._resource = resource
+        self._held = held
         self._get = RequestMetrics("get", group=resource.group, resource=resource.resource)
         self._create = RequestMetrics("create", group=resource.group, resource=resource.resource)
         self._update = RequestMetrics("update", group=resource.group, resource=resource.resource)
@@ -71,22 +78,33 @@ class ObjectStore:
         """Return an exact copy of an object that is to be stored."""
         return exact_copy(obj, self._codec.stored) if self._codec.raw is None else deepcopy(obj)
 
+    @spanned("Create etcd3", lambda self, key, obj, **_: self._of_create(key, obj))
     async def create(self, key: str, obj: Json, *, ttl: int, dry_run: bool) -> Result:
         """Raises KeyExists."""
         if dry_run:
             if await self._store.get(key) is not None:
                 raise KeyExists(key)
             return self._shown(obj)
+        data = self._encoded(obj)
         with self._create.measured():
-            entry = await self._store.create(key, self._codec.encode(obj), ttl=ttl)
-        return StoredObject(entry, self._codec)
+            entry = await self._store.create(key, data, ttl=ttl)
+        event("Txn call succeeded")
+        return self._written(entry)
 
     async def update(self, current: StoredObject, obj: Json, *, ttl: int, dry_run: bool) -> Result:
         """Raises RevisionConflict, KeyNotFound. A dry run shows the object at the revision it has."""
         if dry_run:
             return self._shown(obj)
+        data = self._encoded(obj)
         with self._update.measured():
-            entry = await self._store.update(current.key, self._codec.encode(obj), expected=current.revision, ttl=ttl)
+            entry = await self._store.update(current.key, data, expected=current.revision, ttl=ttl)
+        event("Transaction committed")
+        return self._written(entry)
+
+    def _written(self, entry: Entry) -> StoredObject:
+        held = self._held(entry.key)
+        if held is not None and held.revision == entry.modified:
+            return held
         return StoredObject(entry, self._codec)
 
     async def delete(self, current: StoredObject, *, dry_run: bool) -> StoredObject:
@@ -95,6 +113,16 @@ class ObjectStore:
             return current
         with self._delete.measured():
             return StoredObject(await self._store.delete(current.key, expected=current.revision), self._codec)
+
+    def _encoded(self, obj: Json) -> bytes:
+        event("About to Encode")
+        data = self._codec.encode(obj)
+        event("Encode succeeded", {"len": len(data)})
+        return data
+
+    def _of_create(self, key: str, obj: Json) -> Attributes:
+        of = {"key": key, "type": str(obj.get("kind", "")), "group": self._resource.group}
+        return audited({**of, "resource": self._resource.resource})
 
 
 class StoredResource:
@@ -115,12 +143,12 @@ class StoredResource:
         """The rules of writes; a view of the resource may have others."""
         self.keys = keys_of(resource, root)
         group_resource = resource.group_resource
-        whole_store, store = store, store_of(store, group_resource)
+        whole_store, store = store, ProtobufStore(store_of(store, group_resource), self.strategy.complete_stored)
         codec = codec_of(resource, empty, on_read)
-        self.objects = ObjectStore(store, codec, group_resource)
         self.cacher = Cacher(
             store, self.keys.prefix, codec, resource=group_resource, indexed_fields=resource.indexed_fields
         )
+        self.objects = ObjectStore(store, codec, group_resource, self.cacher.held)
         cachers_of(whole_store).add(self.cacher)
 
     async def start(self) -> None:

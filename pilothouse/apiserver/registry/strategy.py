@@ -60,6 +60,10 @@ class Strategy:
     def default(self, obj: Json) -> None:
         """Fills in what the version's defaults are. Called on every object that is decoded."""
 
+    def complete_stored(self, obj: Json) -> None:
+        """Brings an object that kube-apiserver has stored, perhaps an older one, into the form in which it shows it."""
+        self.default(obj)
+
     def prepare_for_create(self, obj: Json) -> None:
         """Drops what a creator may not set."""
 

@@ -19,6 +19,7 @@ from pilothouse.apiserver.registry.options import Preconditions
 from pilothouse.apiserver.registry.preconditions import failed_precondition, invalid_object
 from pilothouse.apiserver.storage.errors import KeyExists, KeyNotFound, RevisionConflict
 from pilothouse.apiserver.storage.object import StoredObject
+from pilothouse.apiserver.tracing.spans import Attributes, audited, event, spanned
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import Conflict, Invalid, NotFound
 from pilothouse.machinery.field import invalid, root
@@ -42,6 +43,7 @@ class Update:
     name: str
     asked: UpdateRequest
 
+    @spanned("GuaranteedUpdate etcd3", lambda self: self._of_span())
     async def run(self) -> Updated:
         """Raises NotFound, Conflict, Invalid. Ends, because each new try means that somebody else's write succeeded."""
         key = self.registry.keys.object(self.ctx.namespace, self.name)
@@ -49,6 +51,7 @@ class Update:
         while True:
             with translated(self.ctx.resource, self.name):
                 current = await self.registry.objects.get(key)
+                event("initial value restored")
                 try:
                     if current is not None:
                         return await self._update(current)
@@ -58,6 +61,11 @@ class Update:
                     return await self._create(key)
                 except (RevisionConflict, KeyExists, KeyNotFound):
                     continue
+
+    def _of_span(self) -> Attributes:
+        key, resource = self.registry.keys.object(self.ctx.namespace, self.name), self.registry.resource
+        of = {"key": key, "type": resource.kind.kind, "group": resource.group_resource.group}
+        return audited({**of, "resource": resource.group_resource.resource})
 
     async def _create(self, key: str) -> Updated:
         obj = await self.asked.make(None)

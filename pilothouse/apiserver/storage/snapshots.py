@@ -29,6 +29,9 @@ _MOST_ROUNDS: Final = 20
 _HEARTBEATS: Final = ("/leases/kube-node-lease/", "/leases/kube-system/apiserver-", "/masterleases/")
 """Keys that somebody alive renews all the time. To set them back would say that nobody had."""
 
+_OF_THE_SERVERS: Final = ("/pilothouse.dev/sharedkeys/",)
+"""Keys that are no part of the state, and never go back: what was retired would be trusted again."""
+
 _TURNS_TO_ACT: Final = 30
 """Turns of the event loop in which a change that was told passes through an informer to those who wait for it."""
 
@@ -76,15 +79,15 @@ class Snapshots:
 
     def __init__(self, store: Store, *, root: str = DEFAULT_ROOT, lifetimes: Mapping[str, int] | None = None) -> None:
         self.store = store
-        self._root = root
+        self.root = root
         self._lifetimes = {root + prefix: seconds for prefix, seconds in (lifetimes or {}).items()}
-        self._heartbeats = tuple(root + prefix for prefix in _HEARTBEATS)
+        self._left_alone = tuple(root + prefix for prefix in (*_HEARTBEATS, *_OF_THE_SERVERS))
         self._one_at_a_time = asyncio.Lock()
         self.bystanders: Bystanders | None = None
 
     async def save(self) -> StoredSnapshot:
         """Return the state at the current revision."""
-        page = await self.store.list(f"{self._root}/")
+        page = await self.store.list(f"{self.root}/")
         return StoredSnapshot(page.revision, {entry.key: entry for entry in page.entries}, self.store)
 
     async def restore(self, snapshot: StoredSnapshot) -> Revision:
@@ -108,7 +111,7 @@ class Snapshots:
         """Return what it took away."""
         taken_away: list[Entry] = []
         for _ in range(_MOST_ROUNDS):
-            page = await self.store.list(f"{self._root}/")
+            page = await self.store.list(f"{self.root}/")
             writes = list(self._writes(snapshot, page.entries))
             if not writes:
                 return taken_away
@@ -121,9 +124,9 @@ class Snapshots:
         now = {entry.key: entry for entry in current}
         for key, past in snapshot.entries.items():
             if (entry := now.get(key)) is None:
-                yield self.store.create(key, past.value, ttl=self._lifetime(key))
+                yield self.store.create(key, past.value, ttl=self.lifetime(key))
             elif not self._is_as_it_was(entry, past, snapshot.origin):
-                yield self.store.update(key, past.value, expected=entry.modified, ttl=self._lifetime(key))
+                yield self.store.update(key, past.value, expected=entry.modified, ttl=self.lifetime(key))
         for key, entry in now.items():
             if key not in snapshot.entries:
                 yield self.store.delete(key, expected=entry.modified)
@@ -131,9 +134,10 @@ class Snapshots:
     def _is_as_it_was(self, entry: Entry, past: Entry, origin: Store | None) -> bool:
         if entry.modified == past.modified and origin is self.store:
             return True
-        return entry.value == past.value or entry.key.startswith(self._heartbeats)
+        return entry.value == past.value or entry.key.startswith(self._left_alone)
 
-    def _lifetime(self, key: str) -> int:
+    def lifetime(self, key: str) -> int:
+        """The seconds for which a new key lives; 0 for ever."""
         return next((seconds for prefix, seconds in self._lifetimes.items() if key.startswith(prefix)), 0)
 
 

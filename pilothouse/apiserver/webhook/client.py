@@ -18,6 +18,7 @@ import orjson
 from pilothouse.apiserver.http import Headers
 from pilothouse.apiserver.outbound.failures import DEADLINE_EXCEEDED
 from pilothouse.apiserver.rest_client_metrics import REST_CLIENT_METRICS, UNANSWERED
+from pilothouse.apiserver.tracing.http_spans import outgoing
 from pilothouse.apiserver.webhook.credentials import FindCredentials, WebhookCredentials, anonymous
 from pilothouse.apiserver.webhook.endpoint import WebhookEndpoint, endpoint_of
 from pilothouse.apiserver.webhook.failures import WebhookCallFailed, refused
@@ -143,7 +144,9 @@ async def _attempt(connections: EndpointConnections, call: Call, *, again: bool)
     to, code = (_POST, connections.host), UNANSWERED
     REST_CLIENT_METRICS.sent(*to, len(call.body))
     try:
-        answer = await connections.post(call)
+        with outgoing(_POST, f"{connections.url}?{call.query}") as traced:
+            answer = await connections.post(call.with_headers(traced.headers))
+            traced.answered(answer.status)
         code = str(answer.status)
     finally:
         REST_CLIENT_METRICS.attempted(*to, code, again=again)

@@ -28,6 +28,9 @@ class Call:
     headers: Headers
     body: bytes
 
+    def with_headers(self, headers: Headers) -> Call:
+        return replace(self, headers=[*self.headers, *headers]) if headers else self
+
 
 class EndpointConnections:
     def __init__(
@@ -36,7 +39,7 @@ class EndpointConnections:
         """Raises WebhookCallFailed."""
         tls = tls_context(endpoint.authorities, client_certificate)
         tls.set_alpn_protocols(endpoint.protocols)
-        self._url = endpoint.url
+        self.url = endpoint.url
         self._target = target_of(endpoint.url, tls=tls)
         self._max_answer = max_answer
         locate = None if endpoint.service is None else _locate(services, endpoint.service)
@@ -52,7 +55,7 @@ class EndpointConnections:
         try:
             return await self._exchange(request)
         except (BackendFailed, ServiceUnresolved) as error:
-            raise WebhookCallFailed(f"Post {quote(f'{self._url}?{call.query}')}: {error}") from None
+            raise WebhookCallFailed(f"Post {quote(f'{self.url}?{call.query}')}: {error}") from None
 
     async def _exchange(self, request: OutboundRequest, *, fresh: bool = False) -> OutboundResponse:
         """Once more when a kept connection turns out to be closed by the other side."""

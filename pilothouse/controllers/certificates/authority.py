@@ -76,10 +76,9 @@ class CertificateAuthority:
 
     @classmethod
     def load(cls, cert_file: Path, key_file: Path) -> CertificateAuthority:
-        """Raises OSError, ValueError."""
-        certificate = x509.load_pem_x509_certificate(cert_file.read_bytes())
+        """Of several certificates in the file the key's is taken. Raises OSError, ValueError."""
         key: Any = load_pem_private_key(key_file.read_bytes(), password=None)
-        return cls(certificate, key)
+        return cls(certificate_of(key, x509.load_pem_x509_certificates(cert_file.read_bytes())), key)
 
     def sign(
         self, request: x509.CertificateSigningRequest, *, usages: Sequence[str], ttl: timedelta, now: datetime
@@ -130,6 +129,14 @@ class CertificateAuthority:
             return None
         size = self.key.curve.key_size if isinstance(self.key, ec.EllipticCurvePrivateKey) else 0
         return hashes.SHA512() if size > 384 else hashes.SHA384() if size > 256 else hashes.SHA256()
+
+
+def certificate_of(key: CertificateIssuerPrivateKeyTypes, among: Sequence[x509.Certificate]) -> x509.Certificate:
+    """Return the certificate that belongs to the key. Raises ValueError where none does."""
+    for certificate in among:
+        if certificate.public_key() == key.public_key():
+            return certificate
+    raise ValueError("the key belongs to none of the authority's certificates")
 
 
 def _subject(asked: x509.Name) -> x509.Name:

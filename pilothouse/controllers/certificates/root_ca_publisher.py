@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
 from pilothouse.client.controller.enqueue import enqueue_mapped
 from pilothouse.client.controller.runner import Controller
+from pilothouse.controllers.certificates.root_ca import RootCA
 from pilothouse.controllers.context import ControllerContext, ObjectSelection
 from pilothouse.controllers.metrics import metrics_in
 from pilothouse.controllers.namespace_state import is_active, is_refusal_of_terminating_namespace
@@ -48,7 +51,7 @@ async def run(context: ControllerContext) -> None:
 
 class _Publisher:
     def __init__(self, context: ControllerContext) -> None:
-        self._data = {"ca.crt": context.config.root_ca.decode()}
+        self._root_ca = RootCA(context.config)
         self._config_maps = context.client.for_resource(CONFIG_MAPS)
         self._informer = context.informer(CONFIG_MAPS, _PUBLISHED)
         self._namespaces = context.informer(NAMESPACES)
@@ -68,7 +71,17 @@ class _Publisher:
         controller = Controller(
             "root_ca_cert_publisher", self._sync, caches=caches, queue=self._queue, clock=self._clock
         )
-        await controller.run()
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._root_ca.follow(self._add_all))
+            tasks.create_task(controller.run())
+
+    @property
+    def _data(self) -> Json:
+        return {"ca.crt": self._root_ca.pem.decode()}
+
+    def _add_all(self) -> None:
+        for namespace in self._namespaces.indexer.list():
+            self._add(namespace)
 
     def _add(self, namespace: Json) -> None:
         if is_active(namespace):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pilothouse.client.rest.client import Client
+from pilothouse.controllers.certificates.root_ca import RootCA
 from pilothouse.controllers.context import SignToken
 from pilothouse.controllers.resources import SECRETS
 from pilothouse.controllers.serviceaccount.token_secrets import ACCOUNT_NAME, ACCOUNT_UID, encoded, legacy_claims
@@ -19,10 +20,14 @@ from pilothouse.machinery.objects import (
 
 
 class TokenFiller:
-    def __init__(self, client: Client, root_ca: bytes, sign: SignToken) -> None:
+    def __init__(self, client: Client, root_ca: RootCA, sign: SignToken) -> None:
         self._client = client
-        self._root_ca = encoded(root_ca)
+        self._ca = root_ca
         self._sign = sign
+
+    @property
+    def _root_ca(self) -> str:
+        return encoded(self._ca.pem)
 
     async def fill(self, account: Json, cached: Json) -> None:
         """A secret that has changed since the cache saw it is left alone: its change will be seen."""

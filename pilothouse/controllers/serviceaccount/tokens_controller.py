@@ -15,6 +15,7 @@ from pilothouse.client.cache.keys import last_known_state
 from pilothouse.client.controller.runner import Controller
 from pilothouse.client.rest.options import DeleteOptions
 from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
+from pilothouse.controllers.certificates.root_ca import RootCA
 from pilothouse.controllers.context import ControllerContext, ObjectSelection
 from pilothouse.controllers.resources import SECRETS, SERVICE_ACCOUNTS
 from pilothouse.controllers.serviceaccount.token_filling import TokenFiller
@@ -70,17 +71,19 @@ class _SecretKey:
 async def run(context: ControllerContext) -> None:
     sign = context.config.sign_token
     if sign is not None:
-        await _TokensController(context, TokenFiller(context.client, context.config.root_ca, sign)).run()
+        root_ca = RootCA(context.config)
+        await _TokensController(context, TokenFiller(context.client, root_ca, sign), root_ca).run()
 
 
 class _TokensController:
-    def __init__(self, context: ControllerContext, filler: TokenFiller) -> None:
+    def __init__(self, context: ControllerContext, filler: TokenFiller, root_ca: RootCA) -> None:
         self._accounts = context.informer(SERVICE_ACCOUNTS)
         self._secrets = context.informer(SECRETS, ObjectSelection(field_selector=ARE_TOKENS))
         self._account_queue = context.queue("serviceaccount_tokens_service", _AccountKey)
         self._secret_queue = context.queue("serviceaccount_tokens_service", _SecretKey)
         self._context = context
         self._filler = filler
+        self._root_ca = root_ca
 
     async def run(self) -> None:
         self._accounts.add_event_handler(
@@ -94,6 +97,7 @@ class _TokensController:
             )
         )
         async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._root_ca.follow(self._enqueue_all_secrets))
             tasks.create_task(self._controller(self._sync_account, self._account_queue).run())
             tasks.create_task(self._controller(self._sync_secret, self._secret_queue).run())
 
@@ -118,6 +122,10 @@ class _TokensController:
     def _enqueue_secret(self, secret: Json) -> None:
         if annotations_of(secret).get(ACCOUNT_NAME):
             self._secret_queue.add(_SecretKey.of(secret))
+
+    def _enqueue_all_secrets(self) -> None:
+        for secret in self._secrets.indexer.list():
+            self._enqueue_secret(secret)
 
     def _secret_gone(self, deleted: Deleted) -> None:
         if (secret := last_known_state(deleted)) is not None:

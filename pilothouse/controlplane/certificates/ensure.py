@@ -36,16 +36,14 @@ def ensure_certificates(
 
 def _make(paths: CertificatePaths, wanted: ServingNames) -> None:
     from pilothouse.controlplane.certificates.issue import RENEW_BEFORE, Profile, names_of
-    from pilothouse.controlplane.certificates.keep import keep_authority, keep_certificate, keep_signing_key
+    from pilothouse.controlplane.certificates.keep import keep_certificate, keep_shared_keys
 
-    ca = keep_authority("kubernetes", paths.ca_cert, paths.ca_key)
-    proxy_ca = keep_authority("front-proxy-ca", paths.front_proxy_ca_cert, paths.front_proxy_ca_key)
-    keep_signing_key(paths.service_account_key, paths.service_account_public_key)
-
+    ca, proxy_ca = keep_shared_keys(paths.directory)
     server = Profile("kube-apiserver", names=wanted)
     admin = Profile("kubernetes-admin", organizations=("system:masters",))
     proxy = Profile(FRONT_PROXY_CLIENT)
-    serving = keep_certificate(server, ca, paths.serving_cert, paths.serving_key)
+    chain = paths.cross_cert.read_bytes() if paths.cross_cert.exists() else b""
+    serving = keep_certificate(server, ca, paths.serving_cert, paths.serving_key, chain=chain)
     issued = [
         serving,
         keep_certificate(admin, ca, paths.admin_cert, paths.admin_key),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ipaddress
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Final, cast
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.types import (
     CertificateIssuerPrivateKeyTypes,
+    CertificateIssuerPublicKeyTypes,
     CertificatePublicKeyTypes,
     PrivateKeyTypes,
     PublicKeyTypes,
@@ -62,15 +63,24 @@ def certificate_pem(certificate: x509.Certificate) -> bytes:
 
 
 def new_authority(common_name: str, key: CertificateIssuerPrivateKeyTypes) -> x509.Certificate:
-    public = key.public_key()
     name = _subject(common_name)
     return (
-        _builder(name, name, public, AUTHORITY_LIFE)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .add_extension(_usage(signs_certificates=True), critical=True)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
+        _authority_builder(name, name, key.public_key(), AUTHORITY_LIFE)
         .add_extension(x509.SubjectAlternativeName([x509.DNSName(common_name)]), critical=False)
         .sign(key, hashes.SHA256())
+    )
+
+
+def cross_signed(new: x509.Certificate, old: Authority) -> x509.Certificate:
+    """Return a certificate of the new authority by the old one: behind a certificate that the new one issued it lets
+    clients believe that who know the old one only."""
+    assert old.key is not None, "the caller checks that the authority can issue"
+    public = cast("CertificateIssuerPublicKeyTypes", new.public_key())
+    life = old.certificate.not_valid_after_utc - datetime.now(UTC)
+    return (
+        _authority_builder(new.subject, old.certificate.subject, public, life)
+        .add_extension(_issuer_key(old.certificate), critical=False)
+        .sign(old.key, hashes.SHA256())
     )
 
 
@@ -97,6 +107,17 @@ def names_of(certificate: x509.Certificate) -> ServingNames:
         return ServingNames(frozenset(), frozenset())
     dns = extension.get_values_for_type(x509.DNSName)
     return ServingNames(frozenset(dns), frozenset(map(str, extension.get_values_for_type(x509.IPAddress))))
+
+
+def _authority_builder(
+    subject: x509.Name, issuer: x509.Name, public: CertificateIssuerPublicKeyTypes, life: timedelta
+) -> x509.CertificateBuilder:
+    return (
+        _builder(subject, issuer, public, life)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .add_extension(_usage(signs_certificates=True), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
+    )
 
 
 def _builder(

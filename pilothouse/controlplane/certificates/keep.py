@@ -1,6 +1,7 @@
 """Keeping what is there and making what is missing, so that the pieces fit together.
 
-An authority is kept while its files load; its certificate alone is enough as long as nothing must be issued.
+An authority is kept while its files load; its certificate alone is enough as long as nothing must be issued. Where its
+file has several certificates, all are trusted, and the one that belongs to the key issues.
 A certificate is kept while it belongs to its key and its authority, is not due for renewal, and has the wanted names.
 """
 
@@ -15,6 +16,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.types import CertificateIssuerPrivateKeyTypes, PrivateKeyTypes
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
+from pilothouse.controllers.certificates.authority import certificate_of
 from pilothouse.controlplane.certificates.errors import CertificateError
 from pilothouse.controlplane.certificates.files import PRIVATE, PUBLIC, write_atomically
 from pilothouse.controlplane.certificates.issue import (
@@ -33,19 +35,25 @@ from pilothouse.controlplane.certificates.issue import (
 
 def keep_authority(common_name: str, cert_file: Path, key_file: Path) -> Authority:
     key = cast("CertificateIssuerPrivateKeyTypes | None", _load_key(key_file))
-    certificate = _load_certificate(cert_file)
-    if certificate is None:
+    certificates = _load_certificates(cert_file)
+    if not certificates:
         if key is None:
             key = new_key()
             write_atomically(key_file, key_pem(key), mode=PRIVATE)
-        certificate = new_authority(common_name, key)
-        write_atomically(cert_file, certificate_pem(certificate), mode=PUBLIC)
-    elif key is not None and key.public_key() != certificate.public_key():
-        raise CertificateError(f"{key_file} is not the key of {cert_file}")
-    return Authority(certificate, key)
+        certificates = [new_authority(common_name, key)]
+        write_atomically(cert_file, certificate_pem(certificates[0]), mode=PUBLIC)
+    if key is None:
+        return Authority(certificates[0], None)
+    try:
+        return Authority(certificate_of(key, certificates), key)
+    except ValueError:
+        raise CertificateError(f"{key_file} is not the key of {cert_file}") from None
 
 
-def keep_certificate(profile: Profile, authority: Authority, cert_file: Path, key_file: Path) -> x509.Certificate:
+def keep_certificate(
+    profile: Profile, authority: Authority, cert_file: Path, key_file: Path, *, chain: bytes = b""
+) -> x509.Certificate:
+    """`chain` comes behind a certificate that is issued: it leads to an authority that clients may still go by."""
     certificate, key = _load_certificate(cert_file), _load_key(key_file)
     if certificate is not None and key is not None and _fits(certificate, key, profile, authority):
         return certificate
@@ -54,19 +62,28 @@ def keep_certificate(profile: Profile, authority: Authority, cert_file: Path, ke
     fresh = new_key()
     certificate = issue(profile, fresh.public_key(), authority)
     write_atomically(key_file, key_pem(fresh), mode=PRIVATE)
-    write_atomically(cert_file, certificate_pem(certificate), mode=PUBLIC)
+    write_atomically(cert_file, certificate_pem(certificate) + chain, mode=PUBLIC)
     return certificate
 
 
 def keep_signing_key(key_file: Path, public_file: Path) -> None:
-    """The service account key. Its public half is made from it where it is missing or another's."""
+    """The service account key. Its public half is made from it where it is not among those that are believed."""
     key = _load_key(key_file)
     if key is None:
         key = new_key()
         write_atomically(key_file, key_pem(key), mode=PRIVATE)
     public = public_key_pem(key.public_key())
-    if not public_file.exists() or public_file.read_bytes() != public:
+    if not public_file.exists() or public not in public_file.read_bytes():
         write_atomically(public_file, public, mode=PUBLIC)
+
+
+def keep_shared_keys(folder: Path) -> tuple[Authority, Authority]:
+    """Make of what all servers of a cluster share what is missing there, and return the authorities of users and of
+    front proxies. Raises CertificateError, OSError."""
+    ca = keep_authority("kubernetes", folder / "ca.crt", folder / "ca.key")
+    proxy_ca = keep_authority("front-proxy-ca", folder / "front-proxy-ca.crt", folder / "front-proxy-ca.key")
+    keep_signing_key(folder / "sa.key", folder / "sa.pub")
+    return ca, proxy_ca
 
 
 def _fits(certificate: x509.Certificate, key: PrivateKeyTypes, profile: Profile, authority: Authority) -> bool:
@@ -87,10 +104,14 @@ def _issued_by(certificate: x509.Certificate, authority: x509.Certificate) -> bo
 
 
 def _load_certificate(file: Path) -> x509.Certificate | None:
+    return next(iter(_load_certificates(file)), None)
+
+
+def _load_certificates(file: Path) -> list[x509.Certificate]:
     if not file.exists():
-        return None
+        return []
     try:
-        return x509.load_pem_x509_certificate(file.read_bytes())
+        return x509.load_pem_x509_certificates(file.read_bytes())
     except ValueError as error:
         raise CertificateError(f"{file} is no certificate: {error}") from None
 

@@ -43,5 +43,15 @@ class CertificatePaths:
         )
 
     @property
+    def cross_cert(self) -> Path:
+        """The certificate of the CA by the one before it, while that is being replaced."""
+        return self.directory / "ca-cross.crt"
+
+    @property
+    def retired(self) -> Path:
+        """The certificates of CAs that are trusted no more."""
+        return self.directory / "retired.crt"
+
+    @property
     def files(self) -> list[Path]:
         return [getattr(self, name) for name in self.__slots__ if name != "directory"]

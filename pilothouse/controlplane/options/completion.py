@@ -46,6 +46,7 @@ def complete(options: Options) -> CompletedOptions:
     return replace(
         completed,
         pilothouse=replace(options.pilothouse, data_dir=data_dir, kubeconfig_out=os.path.abspath(kubeconfig)),
+        replicas=replace(options.replicas, pki_dir=_absolute(options.replicas.pki_dir)),
         authorization=authorization,
         authentication=_authentication(options, authorization.modes),
         oidc=replace(options.oidc, given=any(name.startswith("oidc-") for name in options.given)),
@@ -58,6 +59,10 @@ def complete(options: Options) -> CompletedOptions:
             scheduler=_scheduler(options),
         ),
     )
+
+
+def _absolute(path: str) -> str:
+    return os.path.abspath(os.path.expanduser(path)) if path else ""
 
 
 def _authorization(options: Options) -> AuthorizationOptions:

@@ -31,10 +31,12 @@ from pilothouse.controlplane.options.misc import MiscOptions
 from pilothouse.controlplane.options.node_controllers import NodeControllerOptions
 from pilothouse.controlplane.options.oidc import OIDCOptions
 from pilothouse.controlplane.options.pilothouse import PilothouseOptions
+from pilothouse.controlplane.options.replicas import ReplicaOptions
 from pilothouse.controlplane.options.request_header import RequestHeaderOptions
 from pilothouse.controlplane.options.serving import InsecureServingOptions, SecureServingOptions
 from pilothouse.controlplane.options.simulation import SimulationOptions
 from pilothouse.controlplane.options.token_webhook import TokenWebhookOptions
+from pilothouse.controlplane.options.tracing import TracingOptions
 from pilothouse.controlplane.options.upstream_flags import (
     UNSUPPORTED,
     UNSUPPORTED_NAMES,
@@ -62,6 +64,7 @@ SECTIONS: dict[str, type[Any]] = {
     "egress_selector": EgressSelectorOptions,
     "admission": AdmissionOptions,
     "logs": LogsOptions,
+    "traces": TracingOptions,
     "kubelet": KubeletOptions,
     "misc": MiscOptions,
     "coordinated_leadership": CoordinatedLeadershipOptions,
@@ -72,6 +75,7 @@ SECTIONS: dict[str, type[Any]] = {
     "autoscaler": AutoscalerOptions,
     "node_controllers": NodeControllerOptions,
     "simulation": SimulationOptions,
+    "replicas": ReplicaOptions,
     "pilothouse": PilothouseOptions,
 }
 """By their name in Options, in the order of the help."""
@@ -94,6 +98,7 @@ class Options:
     egress_selector: EgressSelectorOptions = field(default_factory=EgressSelectorOptions)
     admission: AdmissionOptions = field(default_factory=AdmissionOptions)
     logs: LogsOptions = field(default_factory=LogsOptions)
+    traces: TracingOptions = field(default_factory=TracingOptions)
     kubelet: KubeletOptions = field(default_factory=KubeletOptions)
     misc: MiscOptions = field(default_factory=MiscOptions)
     coordinated_leadership: CoordinatedLeadershipOptions = field(default_factory=CoordinatedLeadershipOptions)
@@ -104,6 +109,7 @@ class Options:
     autoscaler: AutoscalerOptions = field(default_factory=AutoscalerOptions)
     node_controllers: NodeControllerOptions = field(default_factory=NodeControllerOptions)
     simulation: SimulationOptions = field(default_factory=SimulationOptions)
+    replicas: ReplicaOptions = field(default_factory=ReplicaOptions)
     pilothouse: PilothouseOptions = field(default_factory=PilothouseOptions)
     given: frozenset[str] = frozenset()
     """The names of the flags that the command line has."""
@@ -130,6 +136,8 @@ class Options:
         yield from refused_values(self.without_effect)
         for name in SECTIONS:
             yield from getattr(self, name).validate()
+        if not self.etcd.servers and (self.replicas.join or self.replicas.join_file):
+            yield "--join and --join-file need --etcd-servers: the keys are in the store that all servers share"
         if self.pilothouse.testing:
             yield from self._testing_problems()
 
@@ -153,4 +161,4 @@ def shown_flags(arguments: Iterable[str]) -> Iterator[tuple[str, str]]:
     given = parse(flags, arguments).values
     for flag in flags:
         value = given.get(flag.name, "" if flag.default is None else flag.default)
-        yield flag.name, value if isinstance(value, str) else flag.type.show(value)
+        yield flag.name, flag.shown(value)

@@ -72,7 +72,7 @@ _UNSUPPORTED_VALUES = """
     log-json-info-buffer-size log-text-info-buffer-size max-connection-bytes-per-sec
     peer-advertise-ip peer-advertise-port peer-ca-file
     service-account-signing-endpoint
-    tls-curve-preferences tracing-config-file vmodule
+    tls-curve-preferences vmodule
 """
 
 UNSUPPORTED = [

@@ -23,8 +23,8 @@ from pilothouse.controlplane.serving_place import ServingPlace
 from pilothouse.controlplane.signals import stop_on_signal
 from pilothouse.controlplane.storage import open_bare_store
 from pilothouse.controlplane.workers.membership import Membership
+from pilothouse.controlplane.workers.metrics import count_worker
 from pilothouse.controlplane.workers.peers import WorkerPeers
-from pilothouse.controlplane.workers.restarts import count_restarts
 from pilothouse.controlplane.workers.status_pipe import StatusPipe
 from pilothouse.controlplane.workers.store_process import serve_store
 
@@ -74,7 +74,7 @@ async def _serve_api(options: CompletedOptions, member: Membership, ready: Any) 
         listener=member.listener,
         can_serve=lambda: member.board.set_ready(member.number, True),
     )
-    count_restarts(member.board)
+    count_worker(member.board, member.number)
     answering = asyncio.create_task(peers.answer())
     try:
         await serve_as_worker(options, store, place, stop, ready)

@@ -18,6 +18,7 @@ from pilothouse.controlplane.ports import host_port
 from pilothouse.controlplane.run import Announcement
 from pilothouse.controlplane.serving import Certificates
 from pilothouse.controlplane.workers.listens import Listens, listening
+from pilothouse.controlplane.workers.shared_keys import settle_keys
 from pilothouse.controlplane.workers.supervisor import Supervisor
 
 
@@ -25,6 +26,7 @@ def run_workers(options: CompletedOptions, ready: Callable[[Announcement], None]
     """Serve until a signal comes; return after an orderly shutdown. Raises StartFailed."""
     with start_failures(CertificateError, DataDirError, ValueError), ExitStack() as opened:
         opened.callback(DataDir.open(Path(options.pilothouse.data_dir)).close)
+        settle_keys(options)
         Certificates.ensure(options)
         folder = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="pilothouse-")))
         listens = opened.enter_context(_reserved(options.secure_serving))

@@ -10,6 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 from pilothouse.apiserver.storage.errors import Undecodable
+from pilothouse.apiserver.tracing.spans import Attributes, spanned
 from pilothouse.apiserver.webhook.client import WebhookClients
 from pilothouse.apiserver.webhook.failures import WebhookCallFailed
 from pilothouse.extensions.conversion.metrics import CRD_LATENCY, ConversionFailure, observe
@@ -67,6 +68,7 @@ class WebhookConverter:
             versions = (_version(objects[0]["apiVersion"]), _version(desired))
             CRD_LATENCY.observe((self._name, *versions, str(succeeded).lower()), elapsed)
 
+    @spanned("Call conversion webhook", lambda self, objects, desired: self._of_span(objects, desired))
     async def _convert(self, objects: Sequence[Json], desired: str) -> list[Json]:
         kind = f"{objects[0]['apiVersion']}, Kind={objects[0]['kind']}"
         answered = await self._ask(objects, desired, kind)
@@ -80,6 +82,10 @@ class WebhookConverter:
                     f"conversion webhook for {kind} returned {problem}", ConversionFailure.INVALID_OBJECT
                 )
         return answered
+
+    def _of_span(self, objects: Sequence[Json], desired: str) -> Attributes:
+        of = {"custom-resource-definition": self._name, "desired-api-version": desired}
+        return {**of, "object-count": len(objects)}
 
     async def _ask(self, objects: Sequence[Json], desired: str, kind: str) -> list[Any]:
         uid = str(uuid4())

@@ -45,6 +45,8 @@ def _default(spec: Json) -> None:
     spec["conversion"] = spec.get("conversion") or {"strategy": "None"}
     if spec.get("preserveUnknownFields") is None:
         spec["preserveUnknownFields"] = True
+    elif not spec["preserveUnknownFields"]:
+        del spec["preserveUnknownFields"]  # v1 leaves it out
 
 
 def _move_to_versions(spec: Json) -> None:

@@ -1,12 +1,13 @@
 """The ConfigMap from which extension API servers learn whom this cluster believes: users and front proxies.
 
-Names and certificates that other servers have written there stay; certificates until they expire.
+Names and certificates that other servers have written there stay; certificates until they expire or are retired.
 """
 
 from __future__ import annotations
 
 import asyncio
 import ssl
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import field
 from datetime import timedelta
@@ -19,6 +20,7 @@ from pilothouse.apiserver.authn.authorities import certificates_in
 from pilothouse.apiserver.authn.request_header import STANDARD, RequestHeaders
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.server.hooks import HookContext
+from pilothouse.apiserver.serving.certificate_files import FileWatch
 from pilothouse.kube.bootstrap.periodic import repeat, try_once
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
@@ -29,6 +31,8 @@ CLIENT_CA = "client-ca-file"
 FRONT_PROXY_CA = "requestheader-client-ca-file"
 
 _PERIOD = 60.0
+_LOOK_EVERY = 5.0
+"""Files that have changed are written there sooner."""
 _SLACK = timedelta(minutes=5)
 """How long certificates of others are kept after they have expired."""
 
@@ -41,6 +45,8 @@ class ClusterAuthenticationInfo:
     front_proxy_cas: Sequence[Path] = ()
     allowed_names: Sequence[str] = ()
     headers: RequestHeaders = field(default=STANDARD)
+    retired: Path | None = None
+    """A file with CAs that are trusted no more, whoever has written them there; it need not be there."""
 
     @property
     def lists(self) -> dict[str, Sequence[str]]:
@@ -57,19 +63,30 @@ class ClusterAuthenticationTrust:
     def __init__(self, config_maps: OwnAccess, own: ClusterAuthenticationInfo) -> None:
         self._config_maps = config_maps
         self._own = own
+        files = [*own.client_cas, *own.front_proxy_cas, *([own.retired] if own.retired else ())]
+        self._watch = FileWatch(files)
+        self._next_sync = 0.0
 
     async def start(self, context: HookContext) -> None:
-        sync = partial(try_once, self.sync, f"error while syncing ConfigMap {NAMESPACE}/{NAME}")
+        sync = partial(try_once, self._sync_if_due, f"error while syncing ConfigMap {NAMESPACE}/{NAME}")
         await sync()
-        context.spawn(repeat(sync, every=_PERIOD), name="cluster-authentication-info-controller")
+        context.spawn(repeat(sync, every=_LOOK_EVERY), name="cluster-authentication-info-controller")
+
+    async def _sync_if_due(self) -> None:
+        now = time.monotonic()
+        if await asyncio.to_thread(self._watch.changed) or now >= self._next_sync:
+            self._next_sync = now  # until it went well
+            await self.sync()
+            self._next_sync = now + _PERIOD
 
     async def sync(self) -> None:
         """The files are read each time, because they may change. Raises StatusError, OSError, ValueError."""
         users = await asyncio.to_thread(_read, self._own.client_cas)
         proxies = await asyncio.to_thread(_read, self._own.front_proxy_cas)
+        retired = await asyncio.to_thread(self._retired)
         found = await self._config_maps.get(NAME, namespace=NAMESPACE)
         before: dict[str, str] = (found or {}).get("data") or {}
-        data = before | self._combined(before, users, proxies)
+        data = before | self._combined(before, users, proxies, retired)
         if data == before:
             return
         if found is None:
@@ -77,10 +94,16 @@ class ClusterAuthenticationTrust:
         else:
             await self._config_maps.update(found, lambda obj: obj.update(data=data))
 
-    def _combined(self, before: dict[str, str], users: list[str], proxies: list[str]) -> dict[str, str]:
-        data = {CLIENT_CA: _join_bundles(before.get(CLIENT_CA, ""), users)}
+    def _retired(self) -> list[bytes]:
+        file = self._own.retired
+        return certificates_in(file.read_text()) if file is not None and file.exists() else []
+
+    def _combined(
+        self, before: dict[str, str], users: list[str], proxies: list[str], retired: list[bytes]
+    ) -> dict[str, str]:
+        data = {CLIENT_CA: _join_bundles(before.get(CLIENT_CA, ""), users, retired)}
         if proxies:  # the headers mean something only together with a CA
-            data[FRONT_PROXY_CA] = _join_bundles(before.get(FRONT_PROXY_CA, ""), proxies)
+            data[FRONT_PROXY_CA] = _join_bundles(before.get(FRONT_PROXY_CA, ""), proxies, retired)
             data |= {name: _joined(before.get(name, ""), own) for name, own in self._own.lists.items()}
         return {name: value for name, value in data.items() if value}
 
@@ -98,13 +121,13 @@ def _joined(before: str, own: Sequence[str]) -> str:
     return orjson.dumps(list(dict.fromkeys([*(orjson.loads(before) if before else ()), *own]))).decode()
 
 
-def _join_bundles(found: str, own: Iterable[str]) -> str:
-    """Return the certificates that were found, and after them our own, without doubles.
+def _join_bundles(found: str, own: Iterable[str], retired: Sequence[bytes] = ()) -> str:
+    """Return the certificates that were found and are not retired, and after them our own, without doubles.
 
     Raises ValueError for text that is no certificate."""
     ours = [cert for bundle in own for cert in certificates_in(bundle)]
     joined = dict.fromkeys([*certificates_in(found), *ours])
-    kept = [cert for cert in joined if cert in ours or not _has_expired(cert)]
+    kept = [cert for cert in joined if cert in ours or not (cert in retired or _has_expired(cert))]
     return "".join(map(ssl.DER_cert_to_PEM_cert, kept))
 
 

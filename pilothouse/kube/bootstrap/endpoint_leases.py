@@ -6,6 +6,7 @@ import orjson
 
 from pilothouse.apiserver.storage.errors import KeyExists, KeyNotFound, RevisionConflict
 from pilothouse.apiserver.storage.interface import DEFAULT_ROOT, Store
+from pilothouse.apiserver.storage.protobuf import ProtobufStore
 
 RENEW_EVERY = 10
 TTL = RENEW_EVERY + 5
@@ -16,7 +17,7 @@ class EndpointLeases:
     """The keys are those of kube-apiserver, so that servers of both kinds on one etcd know of each other."""
 
     def __init__(self, store: Store, *, root: str = DEFAULT_ROOT, ttl: int = TTL) -> None:
-        self._store = store
+        self._store = ProtobufStore(store)
         self._prefix = f"{root}/masterleases/"
         self._ttl = ttl
 

@@ -15,7 +15,7 @@ import orjson
 from pilothouse.apiserver.authn.interface import InvalidToken, TokenIdentity, TokenRemarks
 from pilothouse.apiserver.authn.user import User
 from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
-from pilothouse.kube.serviceaccount.keys import VerifyingKeys
+from pilothouse.kube.serviceaccount.keys import VerifyingKey, VerifyingKeys
 from pilothouse.machinery.bounded_cache import BoundedCache
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote
@@ -56,12 +56,14 @@ class ServiceAccountTokenAuthenticator:
         self._audiences = config.audiences
         self._keys = VerifyingKeys(config.verifying_files)
         self._validator = validator
-        self._verified: BoundedCache[str, _Verified] = BoundedCache(entries=_REMEMBERED, total_bytes=_REMEMBERED_BYTES)
+        self._verified = _remembered()
+        self._verified_by: list[VerifyingKey] = []
 
     async def authenticate_token(self, token: str, audiences: Sequence[str] | None = None) -> TokenIdentity | None:
         if unverified_issuer(token) not in self._issuers:
             return None
         await self._keys.load()
+        self._forget_what_other_keys_verified()
         try:
             verified = self._verified.get(token) or self._verify(token)
         except _NoToken:
@@ -69,6 +71,10 @@ class ServiceAccountTokenAuthenticator:
         accepted = self._accepted_audiences(verified.claims, self._audiences if audiences is None else audiences)
         remarks = await self._validator.validate(verified.claims, token)
         return TokenIdentity(verified.user, accepted, remarks)
+
+    def _forget_what_other_keys_verified(self) -> None:
+        if self._keys.all is not self._verified_by:
+            self._verified, self._verified_by = _remembered(), self._keys.all
 
     def _verify(self, token: str) -> _Verified:
         """Raises _NoToken, InvalidToken."""
@@ -96,6 +102,10 @@ class ServiceAccountTokenAuthenticator:
             targets = f"the target audiences {_go_strings(wanted)}"
             raise InvalidToken(f"token audiences {_go_strings(meant_for)} is invalid for {targets}")
         return accepted
+
+
+def _remembered() -> BoundedCache[str, _Verified]:
+    return BoundedCache(entries=_REMEMBERED, total_bytes=_REMEMBERED_BYTES)
 
 
 def _key_id(token: str) -> str:

@@ -1,6 +1,7 @@
 """The keys of service account tokens, read from PEM files when first needed: RSA, or ECDSA on a NIST curve.
 
-`load` reads them, and the libraries that they need, in another thread: that takes too long for the event loop.
+`load` reads them, and the libraries that they need, in another thread: that takes too long for the event loop. It reads
+them again when the files have changed; what does not load then changes nothing.
 A key's id is a hash of its public half, so that it says which key it is and nothing else.
 """
 
@@ -9,13 +10,16 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import logging
 import re
+import time
 from base64 import urlsafe_b64encode
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
+from pilothouse.apiserver.serving.certificate_files import FileWatch
 from pilothouse.machinery.dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -26,6 +30,10 @@ if TYPE_CHECKING:
     PublicKey: TypeAlias = RSAPublicKey | EllipticCurvePublicKey
 
     from pilothouse.machinery.objects import Json
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 _BLOCK = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----.+?-----END \1-----", re.DOTALL)
 _ECDSA = {"secp256r1": "ES256", "secp384r1": "ES384", "secp521r1": "ES512"}
@@ -59,53 +67,92 @@ class VerifyingKey:
         return {name: value for name, value in whole.items() if value}
 
 
-class VerifyingKeys:
-    """The keys whose tokens are believed. A file may hold several, private or public."""
+class _ChangingKeys(Generic[T]):
+    """What is in some files, at the latest a few seconds after they have changed."""
 
-    def __init__(self, files: Sequence[Path]) -> None:
+    def __init__(self, files: Sequence[Path], *, poll_seconds: float = 5.0) -> None:
         self._files = tuple(files)
-
-    @cached_property
-    def all(self) -> list[VerifyingKey]:
-        """Raises OSError, ValueError."""
-        return [key for file in self._files for key in read_verifying_keys(file)]
+        self._poll_seconds = poll_seconds
+        self._next_look = 0.0
+        self._watch: FileWatch | None = None
+        self._found: T | None = None
 
     async def load(self) -> None:
+        """Raises OSError, ValueError where nothing has been loaded yet."""
+        if self._found is None or time.monotonic() >= self._next_look:
+            await asyncio.to_thread(self._look)
+
+    @property
+    def _current(self) -> T:
         """Raises OSError, ValueError."""
-        if "all" not in self.__dict__:
-            await asyncio.to_thread(_load, self, "all")
+        if self._found is None:
+            self._look()
+        assert self._found is not None
+        return self._found
+
+    def _look(self) -> None:
+        self._next_look = time.monotonic() + self._poll_seconds
+        if self._watch is None:
+            import jwt  # noqa: F401  # for whoever uses the keys
+
+            self._watch, self._found = FileWatch(self._files), self._read()
+        elif self._found is None or self._watch.changed():
+            self._read_again()
+
+    def _read_again(self) -> None:
+        try:
+            self._found = self._read()
+        except (OSError, ValueError) as error:
+            if self._found is None:
+                raise
+            log.error("The new service account keys cannot be used, the old ones stay: %s", error)
+
+    def _read(self) -> T:
+        raise NotImplementedError
+
+
+class VerifyingKeys(_ChangingKeys[list[VerifyingKey]]):
+    """The keys whose tokens are believed. A file may hold several, private or public."""
+
+    @property
+    def all(self) -> list[VerifyingKey]:
+        """A list of its own for each state of the files. Raises OSError, ValueError."""
+        return self._current
 
     def with_id(self, id: str) -> list[VerifyingKey]:
         """Return the keys that may have signed a token which names this id; all for one that names none."""
         return [key for key in self.all if not id or key.id == id]
 
+    def _read(self) -> list[VerifyingKey]:
+        return [key for file in self._files for key in read_verifying_keys(file)]
 
-class SigningKey:
-    def __init__(self, file: Path) -> None:
-        self._file = file
 
-    @cached_property
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    private: PrivateKey
+    verifying: VerifyingKey
+
+
+class SigningKey(_ChangingKeys[_Pair]):
+    def __init__(self, file: Path, *, poll_seconds: float = 5.0) -> None:
+        super().__init__((file,), poll_seconds=poll_seconds)
+
+    @property
     def private(self) -> PrivateKey:
         """Raises OSError, ValueError."""
-        for block in _blocks(self._file):
-            if found := _private(block):
-                return found
-        raise ValueError(f"{self._file} does not contain a valid private key")
+        return self._current.private
 
-    @cached_property
+    @property
     def verifying(self) -> VerifyingKey:
-        return VerifyingKey(self.private.public_key())
-
-    async def load(self) -> None:
         """Raises OSError, ValueError."""
-        if "verifying" not in self.__dict__:
-            await asyncio.to_thread(_load, self, "verifying")
+        return self._current.verifying
 
-
-def _load(keys: object, name: str) -> None:
-    import jwt  # noqa: F401  # for whoever uses the keys
-
-    getattr(keys, name)
+    def _read(self) -> _Pair:
+        (file,) = self._files
+        for block in _blocks(file):
+            if found := _private(block):
+                return _Pair(found, VerifyingKey(found.public_key()))
+        raise ValueError(f"{file} does not contain a valid private key")
 
 
 def read_verifying_keys(file: Path) -> list[VerifyingKey]:

@@ -24,11 +24,18 @@ class Flag:
     default: Any
     help: str
     shorthand: str = ""
+    secret: bool = False
+
+    def shown(self, value: Any) -> str:
+        """Return the value as text. Texts are as they are, where the help would quote them; a secret is never shown."""
+        if self.secret and value:
+            return "<hidden>"
+        return value if isinstance(value, str) else self.type.show(value)
 
 
-def flag(name: str, type: FlagType[T], default: T, help: str, *, shorthand: str = "") -> T:
-    """The default of a dataclass field that a flag sets."""
-    declared = Flag(name, type, default, help, shorthand)
+def flag(name: str, type: FlagType[T], default: T, help: str, *, shorthand: str = "", secret: bool = False) -> T:
+    """The default of a dataclass field that a flag sets. The value of a secret one is for nobody's eyes."""
+    declared = Flag(name, type, default, help, shorthand, secret)
     value: Any = field(default_factory=lambda: default, metadata={"flag": declared})
     return value  # type: ignore[no-any-return]  # dataclass() turns it into the default
 
@@ -38,11 +45,11 @@ def flags_of(section: type[Any]) -> list[Flag]:
 
 
 def shown_values(section: Any) -> dict[str, str]:
-    """The values of a section's flags by their names. Texts are as they are, where the help would quote them."""
+    """The values of a section's flags by their names, as `Flag.shown` has them."""
     declared = [
         (item.metadata["flag"], getattr(section, item.name)) for item in fields(section) if "flag" in item.metadata
     ]
-    return {flag.name: value if isinstance(value, str) else flag.type.show(value) for flag, value in declared}
+    return {flag.name: flag.shown(value) for flag, value in declared}
 
 
 S = TypeVar("S")

@@ -1,7 +1,7 @@
 """A worker or the store's process that is killed takes nothing with it that a client was told.
 
 Writers change objects of their own, watchers follow all of them, each over connections of its own, while processes are
-killed one after the other. `KILLS=50` kills more of them.
+killed one after the other. `KILLS=50` kills more of them, and `-s` shows what was counted.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -146,15 +147,20 @@ async def under_load(server: WorkersServer, kill: Callable[[], Awaitable[None]])
     watchers = [Watcher(server) for _ in range(WATCHERS)]
     writing = [asyncio.ensure_future(writer.write_for_ever()) for writer in writers]
     watching = [asyncio.ensure_future(watcher.watch_to_the_end()) for watcher in watchers]
+    longest = 0.0
     for _ in range(KILLS):
         await asyncio.sleep(0.3)
+        start = time.monotonic()
         await kill()
+        longest = max(longest, time.monotonic() - start)
     await stopped(writing)
     await poll(partial(wrote_the_last_one, server), interval=0.05, timeout=30)
     await asyncio.wait_for(asyncio.gather(*watching), 60)
     for watcher in watchers:
         checked(watcher, writers)
     assert all(writer.acknowledged for writer in writers)
+    acknowledged = sum(len(writer.acknowledged) for writer in writers)
+    print(f"{KILLS} kills, {acknowledged} writes acknowledged, ready again after {longest:.1f} s at the latest")
 
 
 async def wrote_the_last_one(server: WorkersServer) -> bool:
@@ -194,3 +200,16 @@ async def test_a_store_that_is_killed_loses_nothing(server: WorkersServer) -> No
         await all_are_ready(server, without=before)
 
     await under_load(server, kill)
+
+
+async def test_a_store_that_ends_while_a_worker_waits_to_be_started_again_is_started_before_it(
+    server: WorkersServer,
+) -> None:
+    for _ in range(2):  # what ends again and again has to wait
+        killed = server.kill("worker 2")
+        await all_are_ready(server, without={killed})
+    before = set(server.processes().values())
+    killed = server.kill("worker 2")
+    await poll(lambda: not Path(f"/proc/{killed}").exists(), interval=0.01, timeout=60)
+    server.kill("store")
+    await all_are_ready(server, without=before)

@@ -19,6 +19,7 @@ from pilothouse.apiserver.admission.webhook.response import (
     read_response,
 )
 from pilothouse.apiserver.admission.webhook.review import AdmissionReview, new_review
+from pilothouse.apiserver.tracing.spans import Attributes, event, spanned
 from pilothouse.apiserver.webhook.failures import NoClient, WebhookCallFailed
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.server_errors import Timeout
@@ -48,7 +49,8 @@ async def call(
         raise CallingWebhookFailed(hook.name, _NO_VERSION, code=400)
     left = max(attributes.deadline - time.monotonic(), 0)
     try:
-        response = await _ask(client, hook, review, timeout=min(hook.timeout, left), mutating=mutating)
+        ask = _ask_mutating if mutating else _ask_validating
+        response = await ask(client, hook, review, timeout=min(hook.timeout, left), mutating=mutating)
     except CallingWebhookFailed:
         if time.monotonic() >= attributes.deadline:
             raise Timeout.of("request did not complete within requested timeout", 0) from None
@@ -67,6 +69,7 @@ async def _ask(
 ) -> AdmissionResponse:
     try:
         answer = await client.post(hook.client_config, review.body, timeout=timeout)
+        event("Request completed")
         return read_response(review, answer, mutating=mutating)
     except NoClient as error:
         raise CallingWebhookFailed(hook.name, f"could not get REST client: {error}", code=500) from None
@@ -77,3 +80,20 @@ async def _ask(
         raise CallingWebhookFailed(hook.name, f"failed to call webhook: {error}") from None
     except InvalidWebhookResponse as error:
         raise CallingWebhookFailed(hook.name, f"received invalid webhook response: {error}") from None
+
+
+def _of_call(client: WebhookClient, hook: AdmissionWebhook, review: AdmissionReview, **_: object) -> Attributes:
+    asked = review.body["request"]
+    resource = asked["resource"]
+    return {
+        "configuration": hook.configuration,
+        "webhook": hook.name,
+        "resource": f"{resource['group']}/{resource['version']}, Resource={resource['resource']}",
+        "subresource": asked.get("subResource", ""),
+        "operation": asked["operation"],
+        "UID": review.uid,
+    }
+
+
+_ask_mutating = spanned("Call mutating webhook", _of_call)(_ask)
+_ask_validating = spanned("Call validating webhook", _of_call)(_ask)

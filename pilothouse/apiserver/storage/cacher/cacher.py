@@ -29,11 +29,16 @@ from pilothouse.apiserver.storage.cacher.window import ChangeWindow, WindowLimit
 from pilothouse.apiserver.storage.errors import Unavailable, Undecodable
 from pilothouse.apiserver.storage.interface import Revision, Store
 from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
+from pilothouse.apiserver.tracing.spans import CURRENT, Attributes, audited, spanned
 from pilothouse.machinery.names import GroupResource
 
 REVISION_PATIENCE = 3.0  # how long a read waits for a revision that it names
 READY_PATIENCE = 1.0  # how long a request waits for the cache to be filled
 WATCH_BUFFER = 1000
+
+
+def _of_get(key: str, not_older_than: Revision | None) -> Attributes:
+    return audited({"key": key, "resource-version": "" if not_older_than is None else str(not_older_than)})
 
 
 class Cacher:
@@ -57,6 +62,7 @@ class Cacher:
         clock = clock or LoopClock()
         self._store = store
         self._codec = codec
+        self._resource = resource
         self._watch_buffer = watch_buffer
         self._metrics = CacheMetrics(resource)
         self._direct = DirectReader(store, codec, self._metrics)
@@ -128,11 +134,23 @@ class Cacher:
     async def get(self, key: str, *, not_older_than: Revision | None = None) -> StoredObject | None:
         """The object, or None. `not_older_than`: None for the newest, 0 for whatever the cache has, or a revision.
         Raises TooLargeRevision, Unavailable."""
+        if CURRENT.get() is not None:  # a decorator would cost every get several times as much
+            return await self._traced_get(key, not_older_than)
         revision = await self._store.current_revision() if not_older_than is None else not_older_than
         if self._freshness.revision >= revision and self._readiness.ready:
             return self._state.get(key)
         return await self._get_slowly(key, revision, consistent=not_older_than is None)
 
+    @spanned("cacher.Get", lambda self, key, not_older_than: _of_get(key, not_older_than))
+    async def _traced_get(self, key: str, not_older_than: Revision | None) -> StoredObject | None:
+        revision = await self._store.current_revision() if not_older_than is None else not_older_than
+        return await self._get_slowly(key, revision, consistent=not_older_than is None)
+
+    def held(self, key: str) -> StoredObject | None:
+        """What the cache has at this moment, however old it is."""
+        return self._state.get(key)
+
+    @spanned("cacher.GetList", lambda self, *_, **__: self._of_spans())
     async def list(
         self,
         prefix: str,
@@ -159,6 +177,7 @@ class Cacher:
         await self._state.prepare(selection)
         return self._counted(await self._state.page(selection, self.revision), selection)
 
+    @spanned("cacher.Watch", lambda self, *_, **__: self._of_spans())
     async def watch(
         self,
         prefix: str,
@@ -270,6 +289,9 @@ class Cacher:
     def _counted(self, page: CachedPage, selection: ListSelection) -> CachedPage:
         self._metrics.listed(fetched=self._state.count(selection.keys), returned=len(page.objects))
         return page
+
+    def _of_spans(self) -> Attributes:
+        return audited({"type": str(self._resource)})
 
     def _request_progress(self) -> None:
         self._reflector.request_progress()

@@ -8,9 +8,14 @@ from pilothouse.apiserver.storage.cacher.pages import CachedPage, ListSelection,
 from pilothouse.apiserver.storage.errors import FutureRevision
 from pilothouse.apiserver.storage.interface import Page, Revision, Store
 from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
+from pilothouse.apiserver.tracing.spans import Attributes, audited, spanned
 
 _PAGE = 10_000
 _NO_KEY_HAS = "\x7f"
+
+
+def _of_list(selection: ListSelection) -> Attributes:
+    return audited({"key": selection.prefix, "limit": selection.limit, "continue": selection.after})
 
 
 class DirectReader:
@@ -27,6 +32,7 @@ class DirectReader:
         entry = await self._store.get(key)
         return None if entry is None else StoredObject(entry, self._codec)
 
+    @spanned("List(recursive=true) etcd3", lambda self, selection, **_: _of_list(selection))
     async def list(self, selection: ListSelection, *, at: Revision | None = None) -> CachedPage:
         """Reads as many pages as it takes to find `limit` objects. Raises Compacted, TooLargeRevision."""
         chosen: list[StoredObject] = []

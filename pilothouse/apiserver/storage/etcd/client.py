@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any, TypeAlias
+from urllib.parse import urlsplit
 
 import grpc
 from aetcd import rpc
@@ -18,6 +19,8 @@ from pilothouse.apiserver.storage.errors import Unavailable
 from pilothouse.apiserver.storage.etcd.endpoint import EtcdEndpoint
 from pilothouse.apiserver.storage.etcd.failures import CallFailure, failure_of
 from pilothouse.apiserver.storage.interface import Revision
+from pilothouse.apiserver.tracing.http_spans import outgoing_rpc
+from pilothouse.apiserver.tracing.spans import CURRENT
 
 # Longer than the 7 s after which etcd itself gives up a request, so that its answer is heard.
 REQUEST_TIMEOUT = 10.0
@@ -32,6 +35,15 @@ _TXN: _Method = attrgetter("txn")
 _COMPACT: _Method = attrgetter("compact")
 _GRANT: _Method = attrgetter("grant")
 _STATUS: _Method = attrgetter("status")
+_TIME_TO_LIVE: _Method = attrgetter("time_to_live")
+_NAMES = {
+    _RANGE: "etcdserverpb.KV/Range",
+    _TXN: "etcdserverpb.KV/Txn",
+    _COMPACT: "etcdserverpb.KV/Compact",
+    _GRANT: "etcdserverpb.Lease/LeaseGrant",
+    _STATUS: "etcdserverpb.Maintenance/Status",
+    _TIME_TO_LIVE: "etcdserverpb.Lease/LeaseTimeToLive",
+}
 
 
 class EtcdClient:
@@ -66,6 +78,10 @@ class EtcdClient:
         """A lease granted twice only leaves one unused, which runs out."""
         return await self._call(_GRANT, request)
 
+    async def time_to_live(self, request: Message) -> Message:
+        """How long a lease still has; -1 for one that is gone."""
+        return await self._call(_TIME_TO_LIVE, request)
+
     async def status(self) -> Message:
         return await self._call(_STATUS, rpc.StatusRequest())
 
@@ -92,7 +108,7 @@ class EtcdClient:
         for endpoint in self._by_preference():
             self.ensure_open()
             try:
-                response = await self.answer(method(endpoint)(request, timeout=self._timeout))
+                response = await self._sent(method, endpoint, request)
             except grpc.aio.AioRpcError as error:
                 failure = failure_of(error, endpoint.url, wrote=writes)
             else:
@@ -104,6 +120,15 @@ class EtcdClient:
                 break
         assert failure is not None, "there is at least one endpoint"
         raise failure.error
+
+    def _sent(self, method: _Method, endpoint: EtcdEndpoint, request: Message) -> Awaitable[Message]:
+        if CURRENT.get() is None:
+            return self.answer(method(endpoint)(request, timeout=self._timeout))
+        return self._traced(method, endpoint, request)
+
+    async def _traced(self, method: _Method, endpoint: EtcdEndpoint, request: Message) -> Message:
+        with outgoing_rpc(_NAMES[method], urlsplit(endpoint.url).netloc) as metadata:
+            return await self.answer(method(endpoint)(request, timeout=self._timeout, metadata=metadata))
 
     async def answer(self, call: Awaitable[Message]) -> Message:
         """Waits for a call. Raises AioRpcError, and Unavailable where hanging up has cut it off."""

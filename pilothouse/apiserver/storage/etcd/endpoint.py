@@ -49,7 +49,8 @@ class EtcdEndpoint:
         self.channel = _channel(url, tls)
         kv = rpc.KVStub(self.channel)
         self.range, self.txn, self.compact = kv.Range, kv.Txn, kv.Compact
-        self.grant = rpc.LeaseStub(self.channel).LeaseGrant
+        lease = rpc.LeaseStub(self.channel)
+        self.grant, self.time_to_live = lease.LeaseGrant, lease.LeaseTimeToLive
         self.status = rpc.MaintenanceStub(self.channel).Status
         self.watch = rpc.WatchStub(self.channel).Watch
 

@@ -14,6 +14,7 @@ import logging
 from pilothouse.apiserver.storage.errors import StorageError, Unavailable
 from pilothouse.apiserver.storage.etcd.backoff import delays
 from pilothouse.apiserver.storage.etcd.client import EtcdClient
+from pilothouse.apiserver.storage.etcd.progress import ProgressRequests
 from pilothouse.apiserver.storage.etcd.revision import RevisionReader
 from pilothouse.apiserver.storage.etcd.stream import ServerWatch
 from pilothouse.apiserver.storage.interface import Batch, Event, Revision
@@ -27,8 +28,6 @@ log = logging.getLogger(__name__)
 _REPLAY_EVENTS = 4096
 _REPLAY_BYTES = 16 * 1024 * 1024
 
-_ASK_EVERY = 0.1
-
 
 class EtcdFeed(WatchFeed):
     """Starts with the first watch. When it fails for good its watches end, and the next watch starts it anew."""
@@ -38,7 +37,7 @@ class EtcdFeed(WatchFeed):
         self.own = own
         self._client = client
         self._revisions = revisions
-        self._stream: ServerWatch | None = None
+        self._progress = ProgressRequests(lambda: bool(self._expecting))
         self._lost = False  # said once, however often the connection can not be built again
         self._task: asyncio.Task[None] | None = None
 
@@ -69,8 +68,7 @@ class EtcdFeed(WatchFeed):
 
     async def expect(self, revision: Revision, watcher: StoreWatcher) -> None:
         await super().expect(revision, watcher)
-        if self.reached < revision and self._stream is not None and self._stream.answers_progress:
-            await self._stream.request_progress()
+        self._progress.ask()
 
     async def close(self) -> None:
         if self._task is not None:
@@ -108,13 +106,11 @@ class EtcdFeed(WatchFeed):
         stream = ServerWatch(self._client, own=self.own, after=self.reached)
         try:
             await stream.open()
-            self._stream, self._lost = stream, False
-            if self._expecting and stream.answers_progress:
-                await stream.request_progress()
-            while True:
-                self._publish(await stream.read())
+            self._lost = False
+            with self._progress.put_to(stream):
+                while True:
+                    self._publish(await stream.read())
         finally:
-            self._stream = None
             stream.close()
 
     async def _check_that_history_goes_on(self) -> None:
@@ -133,24 +129,16 @@ async def _replay(watch: ServerWatch, window: EventWindow) -> Batch:
     """The oldest events that the watch has, up to those in the window if they are not too many. The window is made
     to reach back to where the watch began, if it can. Raises Compacted, Unavailable."""
     start, events, size = watch.reached, list[Event](), 0
-    asking = asyncio.create_task(_ask_for_progress(watch))
     try:
         await watch.open()
-        while watch.reached < window.start and len(events) < _REPLAY_EVENTS and size < _REPLAY_BYTES:
-            batch = await watch.read()
-            events += batch.events
-            size += sum(map(weight, batch.events))
+        # A watch of a few keys may have no more events to tell, and only says so when it is asked.
+        with ProgressRequests(wanted=lambda: True).put_to(watch):
+            while watch.reached < window.start and len(events) < _REPLAY_EVENTS and size < _REPLAY_BYTES:
+                batch = await watch.read()
+                events += batch.events
+                size += sum(map(weight, batch.events))
     finally:
-        asking.cancel()
         watch.close()
     if watch.reached >= window.start:
         window.reach_back(start, events)
     return Batch(watch.reached, tuple(events))
-
-
-async def _ask_for_progress(watch: ServerWatch) -> None:
-    """A watch of a few keys may have no more events to tell, and only says so when it is asked, if it keeps up."""
-    while True:
-        await asyncio.sleep(_ASK_EVERY)
-        if watch.answers_progress:
-            await watch.request_progress()

@@ -85,6 +85,11 @@ class EtcdStore:
         own = prefix.rstrip("/") + "/" if prefix else ""
         return cls(client, own=own, compaction_interval=compaction_interval, lease_reuse=lease_reuse)
 
+    @property
+    def client(self) -> EtcdClient:
+        """For those who ask what the contract of stores does not know: leases."""
+        return self._client
+
     async def get(self, key: str) -> Entry | None:
         response = await self._client.range(messages.get(key))
         return messages.entry_of(response.kvs[0]) if response.kvs else None

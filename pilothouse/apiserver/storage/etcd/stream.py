@@ -9,7 +9,6 @@ etcd then hands out events as they happen, and need not look for old ones, which
 from __future__ import annotations
 
 import asyncio
-import re
 from contextlib import suppress
 
 import grpc
@@ -21,17 +20,15 @@ from pilothouse.apiserver.storage.etcd.client import REQUEST_TIMEOUT, EtcdClient
 from pilothouse.apiserver.storage.etcd.endpoint import EtcdEndpoint
 from pilothouse.apiserver.storage.etcd.failures import failure_of
 from pilothouse.apiserver.storage.etcd.keys import EtcdKeyRange
+from pilothouse.apiserver.storage.etcd.progress import answers_progress_requests
 from pilothouse.apiserver.storage.interface import Batch, Event, Revision
 
 # Makes a member that has lost its leader end the watch, instead of keeping silent.
-# Before these patch releases of 3.4 and 3.5, a requested progress notification could overtake events (fixed in 3.4.25
-# and 3.5.8) or never come (fixed in 3.4.31 and 3.5.13).
-_PROGRESS_FIXED_IN = {(3, 4): 31, (3, 5): 13}
 _REQUIRE_LEADER = (("hasleader", "true"),)
 
 
 class ServerWatch:
-    """The changes under `own`. Only one task may read it."""
+    """The changes under `own`. Only one task may read it, and only one may request progress, once it is open."""
 
     reached: Revision  # every event up to here was handed out
     _events: list[Event]  # of a revision that has not been told to its end
@@ -67,8 +64,7 @@ class ServerWatch:
     async def request_progress(self) -> None:
         """Asks for a batch that says how far the watch has come, of a member that `answers_progress`."""
         with suppress(StorageError, asyncio.InvalidStateError):  # the reader learns of it
-            if self._call is not None:
-                await self._write(messages.progress())
+            await self._write(messages.progress())
 
     def close(self) -> None:
         if self._call is not None:
@@ -145,12 +141,3 @@ class ServerWatch:
     def _broken(self, message: str) -> Unavailable:
         self._client.avoid(self._endpoint)
         return Unavailable(message)
-
-
-def answers_progress_requests(version: str) -> bool:
-    """Whether a watch of an etcd of this version can be asked how far it has come, and answers rightly."""
-    match = re.match(r"(\d+)\.(\d+)\.(\d+)", version)
-    if match is None:
-        return False
-    major, minor, patch = map(int, match.groups())
-    return (major, minor) > max(_PROGRESS_FIXED_IN) or patch >= _PROGRESS_FIXED_IN.get((major, minor), patch + 1)

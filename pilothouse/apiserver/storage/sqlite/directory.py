@@ -16,17 +16,19 @@ from pathlib import Path
 
 from pilothouse.apiserver.storage.sqlite.errors import DamagedStore, DirectoryInUse
 from pilothouse.apiserver.storage.sqlite.history import StoreSnapshot, load
-from pilothouse.apiserver.storage.sqlite.schema import connect, prepare
+from pilothouse.apiserver.storage.sqlite.schema import connect, prepare, refuse_newer
 from pilothouse.machinery.dataclass import dataclass
 
 
 class DataDirectory:
     """A locked directory. `release` gives it up; it may be called again."""
 
+    FILE = "store.db"
+
     def __init__(self, path: Path) -> None:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.path = path
-        self.database = path / "store.db"
+        self.database = path / self.FILE
         self._lock: int | None = _lock(path)
         # The database holds secrets: it must never be readable by others, not even between creation and a chmod.
         os.close(os.open(self.database, os.O_RDWR | os.O_CREAT, 0o600))
@@ -81,6 +83,7 @@ def open_directory(path: Path, *, fsync: bool = True) -> Opened:
         directory = DataDirectory(path)
         undo.callback(directory.release)
         try:
+            refuse_newer(directory.database)
             writer = undo.enter_context(closing(connect(directory.database, fsync=fsync)))
             prepare(writer, directory.database)
             directory.sync()

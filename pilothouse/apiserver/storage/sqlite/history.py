@@ -83,6 +83,12 @@ def load(connection: sqlite3.Connection) -> StoreSnapshot:
     return StoreSnapshot(newest, compacted, read_meta(connection, "swept"), entries, deadlines)
 
 
+def newest_revision(connection: sqlite3.Connection) -> Revision:
+    """The revision of the last write that is in the file."""
+    (newest,) = connection.execute("SELECT max(revision) FROM history").fetchone()
+    return max(FIRST_REVISION, read_meta(connection, "compacted"), newest or 0)
+
+
 def read_events(connection: sqlite3.Connection, span: Span, limit: int) -> Batch:
     """At most `limit` events of the span, the oldest. Raises Compacted."""
     with transaction(connection, "DEFERRED"):

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
+from urllib.parse import quote
 
-from pilothouse.apiserver.storage.sqlite.errors import UnsupportedFormat
+from pilothouse.apiserver.storage.sqlite.errors import DamagedStore, UnsupportedFormat
 
 FORMAT = 1
 
@@ -44,11 +45,42 @@ def connect(file: Path, *, fsync: bool = True) -> sqlite3.Connection:
     return connection
 
 
+def open_to_read(file: Path) -> sqlite3.Connection:
+    """A connection that changes nothing, and is in nobody's way. Raises DamagedStore, UnsupportedFormat."""
+    if not file.exists():
+        raise DamagedStore(file, "there is no such file")
+    connection = sqlite3.connect(f"file:{quote(str(file))}?mode=ro", uri=True, isolation_level=None)
+    try:
+        _refuse_newer(connection, file)
+    except (sqlite3.DatabaseError, TypeError) as error:
+        connection.close()
+        raise DamagedStore(file, str(error)) from error
+    except UnsupportedFormat:
+        connection.close()
+        raise
+    return connection
+
+
+def refuse_newer(file: Path) -> None:
+    """Raises UnsupportedFormat for a file from a newer version, and leaves that as it is, to the last byte."""
+    with closing(sqlite3.connect(f"file:{quote(str(file))}?mode=ro", uri=True)) as connection:
+        if _has_tables(connection):
+            _refuse_newer(connection, file)
+
+
 def prepare(connection: sqlite3.Connection, file: Path) -> None:
     """Creates the tables in an empty file. Raises UnsupportedFormat for a file from a newer version."""
-    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone():
+    if not _has_tables(connection):
         rows = f"INSERT INTO meta VALUES ('format', {FORMAT}), ('compacted', 0), ('swept', 0);"
         connection.executescript(f"BEGIN; {_TABLES} {rows} COMMIT;")
+    _refuse_newer(connection, file)
+
+
+def _has_tables(connection: sqlite3.Connection) -> bool:
+    return connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone() is not None
+
+
+def _refuse_newer(connection: sqlite3.Connection, file: Path) -> None:
     found = read_meta(connection, "format")
     if found > FORMAT:
         raise UnsupportedFormat(file, found=found, supported=FORMAT)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from pilothouse.apiserver.registry.carry_over import carry_over
 from pilothouse.apiserver.server.features import enabled
+from pilothouse.kube.core.services.inference import default_on_read
 from pilothouse.kube.core.services.traits import (
     CLUSTER_IP,
     EXTERNAL_NAME,
@@ -29,7 +30,7 @@ from pilothouse.kube.core.services.validation.updates import (
 )
 from pilothouse.kube.core.services.warnings import service_warnings
 from pilothouse.kube.strategy import KubeStrategy
-from pilothouse.kube.validation.addresses import warnings_for_ip
+from pilothouse.kube.validation.addresses import IPV4, warnings_for_ip
 from pilothouse.machinery.field import Errors, root
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.names import name_is_dns1035_label, name_is_dns_label
@@ -48,6 +49,10 @@ class ServiceStrategy(KubeStrategy):
 
     def default(self, obj: Json) -> None:
         default_service(obj)
+
+    def complete_stored(self, obj: Json) -> None:
+        self.default(obj)
+        default_on_read(obj, IPV4)
 
     def prepare_for_create(self, obj: Json) -> None:
         obj["status"] = {"loadBalancer": {}}

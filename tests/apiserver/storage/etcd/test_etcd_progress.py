@@ -10,8 +10,8 @@ from etcd_backend import connect
 from newer_etcd import NewerEtcd
 from store_reading import next_batch, next_events
 
+from pilothouse.apiserver.storage.etcd.progress import answers_progress_requests
 from pilothouse.apiserver.storage.etcd.store import EtcdStore
-from pilothouse.apiserver.storage.etcd.stream import answers_progress_requests
 
 
 @pytest.mark.parametrize(
@@ -70,6 +70,34 @@ async def test_many_questions_at_once_are_all_answered(etcd_store: EtcdStore) ->
     entry = await etcd_store.create("/registry/elsewhere", b"")
     await asyncio.gather(*(watch.request_progress() for watch in watches))
     assert {(await next_batch(watch)).revision for watch in watches} == {entry.modified}
+
+
+async def test_questions_of_many_at_once_do_not_break_the_stream(
+    newer: NewerEtcd, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = await EtcdStore.connect([await newer.start()], prefix="/registry", compaction_interval=0)
+    watches = [store.watch(f"/registry/{i}/", after=10) for i in range(60)]
+    newer.tell(b"/registry/0/a")
+    await next_events(watches[0], 1)
+    newer.revision = 20
+    await asyncio.gather(*(watch.request_progress() for watch in watches))
+    assert {(await next_batch(watch)).revision for watch in watches} == {20}
+    assert caplog.messages == []
+    await store.close()
+
+
+async def test_a_question_is_put_again_until_the_newer_etcd_answers(newer: NewerEtcd) -> None:
+    store = await EtcdStore.connect([await newer.start()], prefix="/registry", compaction_interval=0)
+    watch = store.watch("/registry/pods/", after=10)
+    newer.tell(b"/registry/pods/a")
+    await next_events(watch, 1)
+    newer.revision, newer.synced = 20, False
+    reading = asyncio.ensure_future(next_batch(watch))
+    await watch.request_progress()
+    await newer.unanswered.wait()
+    newer.synced = True
+    assert (await reading).revision == 20
+    await store.close()
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from pilothouse.apiserver.storage.errors import KeyExists, KeyNotFound, RevisionConflict
 from pilothouse.apiserver.storage.interface import DEFAULT_ROOT, Revision, Store
+from pilothouse.apiserver.storage.protobuf import ProtobufStore
 from pilothouse.kube.core.services.portallocator.errors import (
     NotInitialized,
     PortAllocationError,
@@ -44,7 +45,7 @@ class PortAllocator:
 
     def __init__(self, store: Store, ports: range, *, root: str = DEFAULT_ROOT, random: Random | None = None) -> None:
         self.ports = ports
-        self._store = store
+        self._store = ProtobufStore(store)
         self._key = f"{root}/ranges/servicenodeports"
         self._random = random or SystemRandom()
         self._turn = asyncio.Lock()  # one at a time here, so that only other servers can be in the way

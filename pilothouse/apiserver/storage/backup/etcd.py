@@ -1,0 +1,197 @@
+"""An etcd as the two ends of a backup.
+
+etcd gives out revisions one by one and can not be told to skip any. Where it is behind what clients may have seen, it
+is brought there by writes that leave nothing, about as fast as it takes writes at all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import Any, Final
+
+from aetcd import rpc
+
+from pilothouse.apiserver.storage.backup.model import BackupError, NotEmpty, SavedEntry, Source
+from pilothouse.apiserver.storage.errors import Compacted
+from pilothouse.apiserver.storage.etcd import messages
+from pilothouse.apiserver.storage.etcd.client import EtcdClient, Message
+from pilothouse.apiserver.storage.etcd.failures import CompactedRevision, LeaseNotFound
+from pilothouse.apiserver.storage.etcd.keys import EtcdKeyRange
+from pilothouse.apiserver.storage.etcd.store import EtcdStore
+from pilothouse.apiserver.storage.interface import Revision
+
+_PAGE: Final = 200
+_AT_A_TIME: Final = 128
+_LONGEST_WAY: Final = 5_000_000  # revisions: some twenty minutes
+_SHORT, _HOUR = 60, 3600  # seconds
+_PASSING: Final = "pilothouse-raises-the-revision/"
+"""Before the keys that are written only to be deleted. Nobody watches there."""
+
+
+class EtcdSource:
+    """Every key under the prefix as it was at the moment of `open`, page by page."""
+
+    def __init__(self, client: EtcdClient, prefix: str, revision: Revision) -> None:
+        self._client = client
+        self.prefix = prefix
+        self.revision = revision
+        self._ends: dict[int, float] = {}  # when leases that were asked about run out, by their ids
+
+    @classmethod
+    async def open(cls, client: EtcdClient, prefix: str) -> EtcdSource:
+        """Raises Unavailable."""
+        return cls(client, prefix, await _revision(client))
+
+    async def entries(self) -> AsyncIterator[SavedEntry]:
+        keys = EtcdKeyRange.under(f"{self.prefix}/")
+        while True:
+            response = await self._page(keys)
+            for pair in response.kvs:
+                yield await self._entry(pair)
+            if not response.more:
+                return
+            keys = EtcdKeyRange(response.kvs[-1].key + b"\0", keys.end)
+
+    async def newest(self) -> Revision:
+        return await _revision(self._client)
+
+    async def _page(self, keys: EtcdKeyRange) -> Message:
+        try:
+            return await self._client.range(messages.page(keys, at=self.revision, limit=_PAGE))
+        except CompactedRevision:
+            raise Compacted(self.revision, self.revision + 1) from None
+
+    async def _entry(self, pair: Message) -> SavedEntry:
+        ttl = await self._left(pair.lease) if pair.lease else 0
+        return SavedEntry(pair.key.decode(), pair.value, pair.create_revision, pair.mod_revision, ttl)
+
+    async def _left(self, lease: int) -> int:
+        """The seconds that the lease still has; 1 for one that has just run out, so that its keys go as well."""
+        now = asyncio.get_running_loop().time()
+        if lease not in self._ends:
+            self._ends[lease] = now + await self._time_to_live(lease)
+        return max(1, int(self._ends[lease] - now))
+
+    async def _time_to_live(self, lease: int) -> int:
+        try:
+            response = await self._client.time_to_live(rpc.LeaseTimeToLiveRequest(ID=lease))
+        except LeaseNotFound:
+            return 1
+        return int(response.TTL)
+
+
+async def _revision(client: EtcdClient) -> Revision:
+    response = await client.range(messages.current_revision())
+    return int(response.header.revision)
+
+
+class EtcdTarget:
+    """An etcd without any key under the prefix."""
+
+    def __init__(self, store: EtcdStore, prefix: str, *, told: Callable[[Revision, Revision], None]) -> None:
+        """`told` hears the revision and the one to reach before the store is brought there."""
+        self._store = store
+        self._prefix = prefix
+        self._told = told
+
+    @classmethod
+    async def open(
+        cls, store: EtcdStore, prefix: str, *, told: Callable[[Revision, Revision], None] = lambda now, wanted: None
+    ) -> EtcdTarget:
+        """Raises NotEmpty, Unavailable."""
+        if found := await store.count(f"{prefix}/"):
+            raise NotEmpty(f"etcd, under {prefix}/,", found)
+        return cls(store, prefix, told=told)
+
+    async def fill(self, source: Source, *, at_least: Revision) -> Revision:
+        await self._bring_to(at_least)
+        try:
+            await self._write(source)
+        except BaseException:
+            await asyncio.shield(self._empty())
+            raise
+        revision = await self._store.current_revision()
+        await self._store.compact(revision)
+        return revision
+
+    async def _bring_to(self, wanted: Revision) -> None:
+        """Raises BackupError for a way that is too long."""
+        now = await self._store.current_revision()
+        if wanted - now > _LONGEST_WAY:
+            raise BackupError(
+                f"etcd is at revision {now} and has to come to {wanted}, which takes a write for each: "
+                "take a snapshot of the empty etcd, and start it from "
+                f"`etcdutl snapshot restore --bump-revision {wanted} --mark-compacted`, which takes none"
+            )
+        if now < wanted:
+            self._told(now, wanted)
+            await self._raise(wanted - now)
+
+    async def _write(self, source: Source) -> None:
+        async with _InTurns() as turns:
+            async for entry in source.entries():
+                await turns.begin(self._create, entry)
+
+    async def _create(self, entry: SavedEntry) -> None:
+        await self._store.create(entry.key, entry.value, ttl=_shared_lifetime(entry.ttl))
+
+    async def _raise(self, by: Revision) -> None:
+        """Each write and each delete of it takes one revision."""
+        async with _InTurns() as turns:
+            for number in range((by + 1) // 2):
+                await turns.begin(self._pass_by, f"{_PASSING}{number}")
+
+    async def _pass_by(self, key: str) -> None:
+        entry = await self._store.create(key, b"")
+        await self._store.delete(key, expected=entry.modified)
+
+    async def _empty(self) -> None:
+        """Takes away what was written into a store that was empty."""
+        page = await self._store.list(f"{self._prefix}/")
+        async with _InTurns() as turns:
+            for entry in page.entries:
+                await turns.begin(self._delete, entry.key, entry.modified)
+
+    async def _delete(self, key: str, revision: Revision) -> None:
+        await self._store.delete(key, expected=revision)
+
+
+def _shared_lifetime(ttl: int) -> int:
+    """Few different ones, because keys with the same share a lease: what lives for long lives up to an hour longer."""
+    return ttl if ttl <= _SHORT else -(-ttl // _HOUR) * _HOUR
+
+
+class _InTurns:
+    """So many calls at a time, and no more of them in memory. None is broken off: who leaves the block knows what
+    became of each. Raises what the first of them raised."""
+
+    def __init__(self) -> None:
+        self._free = asyncio.Semaphore(_AT_A_TIME)
+        self._under_way: set[asyncio.Task[None]] = set()
+        self._failure: BaseException | None = None
+
+    async def __aenter__(self) -> _InTurns:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        await asyncio.gather(*self._under_way, return_exceptions=True)
+        if kind is None:
+            self._raise_failure()
+
+    async def begin(self, call: Callable[..., Coroutine[Any, Any, None]], *arguments: object) -> None:
+        """Returns when its turn has come."""
+        await self._free.acquire()
+        self._raise_failure()
+        task = asyncio.create_task(call(*arguments))
+        self._under_way.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._under_way.discard(task)
+        self._free.release()
+        self._failure = self._failure or (None if task.cancelled() else task.exception())
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            raise self._failure

@@ -1,0 +1,173 @@
+"""A backup as a file: JSON lines in gzip, so that any machine can read it without us.
+
+    {"format":"pilothouse.dev/backup","version":1,"revision":412,"prefix":"/registry","made":"2026-01-01T00:00:00Z",…}
+    {"file":"pki/ca.crt","mode":420,"text":"-----BEGIN CERTIFICATE-----\\n…"}
+    {"key":"/registry/namespaces/default","created":5,"modified":5,"text":"{\\"kind\\":\\"Namespace\\",…}"}
+    {"key":"/registry/secrets/default/a","created":7,"modified":9,"ttl":300,"bytes":"azhzOmVuYzph…"}
+    {"entries":2,"files":1,"sha256":"…"}
+
+A value is `text` where it is UTF-8, else `bytes` in base64. The last line counts the others and has the SHA-256 of all
+lines before it. It is written and read line by line. A reader refuses a version that is higher than its own; fields
+that it does not know mean nothing to it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import hashlib
+import os
+import zlib
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, Final
+
+import orjson
+
+from pilothouse.apiserver.storage.backup.lines import bytes_in, content_of, entry_in, line_of
+from pilothouse.apiserver.storage.backup.model import BackupError, SavedEntry, SavedFile, Source
+from pilothouse.apiserver.storage.interface import Revision
+from pilothouse.machinery.dataclass import dataclass
+
+FORMAT: Final = "pilothouse.dev/backup"
+VERSION: Final = 1
+
+_FAST: Final = 1  # of gzip's levels: the higher ones take several times as long for a few per cent
+_LINES_BETWEEN_TURNS: Final = 200
+
+
+class NotABackup(BackupError):
+    """The message names the file and says what is wrong with it."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(f"{path} is no backup that can be used: {reason}")
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    entries: int
+    files: int
+
+
+async def write_backup(path: Path, source: Source, files: Iterable[SavedFile], *, made: str) -> Written:
+    """Write all of the source. The file is whole or not there, and for its owner alone.
+
+    Raises StorageError, OSError.
+    """
+    head = {"format": FORMAT, "version": VERSION, "revision": source.revision, "prefix": source.prefix, "made": made}
+    with _whole_or_not_there(path) as file, gzip.GzipFile(fileobj=file, mode="wb", compresslevel=_FAST, mtime=0) as out:
+        lines = _Lines(out)
+        lines.write(head)
+        kept = entries = 0
+        for each in files:
+            kept += 1
+            lines.write({"file": each.path, "mode": each.mode, **content_of(each.content)})
+        async for entry in source.entries():
+            entries += 1
+            lines.write(line_of(entry))
+            if entries % _LINES_BETWEEN_TURNS == 0:
+                await asyncio.sleep(0)
+        out.write(orjson.dumps({"entries": entries, "files": kept, "sha256": lines.digest()}) + b"\n")
+    return Written(entries, kept)
+
+
+class BackupFile:
+    """A file that was read once to its end and is whole. It is a Source."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises NotABackup, OSError."""
+        self._path = path
+        head, self.written = _examined(path)
+        self.revision: Revision = head["revision"]
+        self.prefix: str = head["prefix"]
+        self.made: str = head.get("made", "")
+
+    async def entries(self) -> AsyncIterator[SavedEntry]:
+        for number, line in enumerate(_objects(self._path)):
+            if "key" in line:
+                yield entry_in(line)
+            if number % _LINES_BETWEEN_TURNS == 0:
+                await asyncio.sleep(0)
+
+    async def newest(self) -> Revision:
+        return self.revision
+
+    def files(self) -> Iterator[SavedFile]:
+        for line in _objects(self._path):
+            if "file" in line:
+                yield SavedFile(line["file"], line["mode"], bytes_in(line))
+            elif "key" in line:
+                return
+
+
+class _Lines:
+    """Writes lines, and knows the checksum of all of them."""
+
+    def __init__(self, out: gzip.GzipFile) -> None:
+        self._out = out
+        self._hash = hashlib.sha256()
+
+    def write(self, line: dict[str, Any]) -> None:
+        data = orjson.dumps(line) + b"\n"
+        self._hash.update(data)
+        self._out.write(data)
+
+    def digest(self) -> str:
+        return self._hash.hexdigest()
+
+
+@contextmanager
+def _whole_or_not_there(path: Path) -> Iterator[IO[bytes]]:
+    """A file beside the path that becomes it, on disk, when the block ends well."""
+    aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        with open(descriptor, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(aside, path)
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise
+
+
+def _objects(path: Path) -> Iterator[dict[str, Any]]:
+    with gzip.open(path, "rb") as file:
+        for line in file:
+            yield orjson.loads(line)
+
+
+def _examined(path: Path) -> tuple[dict[str, Any], Written]:
+    """Return the head of the file and what it holds. Raises NotABackup, OSError."""
+    try:
+        return _read_through(path)
+    except (EOFError, gzip.BadGzipFile, zlib.error, ValueError, KeyError, TypeError) as error:
+        raise NotABackup(path, f"{error}" or "it was cut off") from None
+
+
+def _read_through(path: Path) -> tuple[dict[str, Any], Written]:
+    digest, last, lines = hashlib.sha256(), b"", 0
+    with gzip.open(path, "rb") as file:
+        first = file.readline()
+        head = _head(path, first)
+        last = first
+        for line in file:
+            digest.update(last)
+            last, lines = line, lines + 1
+    end = orjson.loads(last)
+    if not lines or not isinstance(end, dict) or "sha256" not in end:
+        raise NotABackup(path, "its last line is missing: it was cut off")
+    if end["sha256"] != digest.hexdigest() or end["entries"] + end["files"] != lines - 1:
+        raise NotABackup(path, "its content is not what its checksum was made of")
+    return head, Written(end["entries"], end["files"])
+
+
+def _head(path: Path, line: bytes) -> dict[str, Any]:
+    head = orjson.loads(line)
+    if not isinstance(head, dict) or head.get("format") != FORMAT:
+        raise NotABackup(path, f"its first line does not say {FORMAT}")
+    if (found := head["version"]) > VERSION:
+        raise NotABackup(path, f"it has version {found}, this Pilothouse reads up to {VERSION}: use a newer one")
+    return head

@@ -1,0 +1,73 @@
+"""What a backup is made of, and the two ends of its way.
+
+    backup   a store → a file        restore   a file → an empty store        migrate   a store → an empty store
+
+A `Source` gives entries as their store has them, encrypted ones encrypted, one after the other. A `Target` takes them
+all or stays empty, and gives each a revision of its own that is higher than any that clients may have seen: who watches
+from before is told that the revision is gone, and lists again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import field
+from typing import Protocol
+
+from pilothouse.apiserver.storage.errors import StorageError
+from pilothouse.apiserver.storage.interface import Revision
+from pilothouse.machinery.dataclass import dataclass
+
+
+class BackupError(StorageError):
+    """The message says what was refused and what to do about it."""
+
+
+class NotEmpty(BackupError):
+    """Entries of two stores are never mixed."""
+
+    def __init__(self, where: str, keys: int) -> None:
+        super().__init__(
+            f"{where} has {keys} keys: only an empty store is restored into, so that nothing is lost or mixed"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SavedEntry:
+    """One key as its store has it. `ttl` is for how many seconds it still lives; 0 for ever."""
+
+    key: str
+    value: bytes = field(repr=False)  # may hold secrets
+    created: Revision
+    modified: Revision
+    ttl: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SavedFile:
+    """A file of the data directory: a certificate, a key."""
+
+    path: str
+    """Relative to the directory, with slashes."""
+    mode: int
+    content: bytes = field(repr=False)
+
+
+class Source(Protocol):
+    """A store, or a file, as `revision` left it."""
+
+    revision: Revision
+    prefix: str
+
+    def entries(self) -> AsyncIterator[SavedEntry]:
+        """Every entry under the prefix at the revision, once. Raises Compacted when the store has forgotten it."""
+
+    async def newest(self) -> Revision:
+        """The revision of the store by now: another one, if somebody has written to it."""
+
+
+class Target(Protocol):
+    """An empty store."""
+
+    async def fill(self, source: Source, *, at_least: Revision) -> Revision:
+        """Take every entry of the source, all or none, each at a revision greater than `at_least`; return the
+        store's revision, before which everything is compacted. Raises NotEmpty, StorageError."""

@@ -1,0 +1,129 @@
+"""The embedded store as the two ends of a backup. Its file is read and written without a server."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import shutil
+import sqlite3
+import time
+from collections.abc import AsyncIterator
+from contextlib import closing
+from pathlib import Path
+from typing import Final, Self
+
+from pilothouse.apiserver.storage.backup.model import NotEmpty, SavedEntry, Source
+from pilothouse.apiserver.storage.interface import DEFAULT_ROOT, Revision
+from pilothouse.apiserver.storage.sqlite.directory import DataDirectory
+from pilothouse.apiserver.storage.sqlite.errors import DamagedStore
+from pilothouse.apiserver.storage.sqlite.history import newest_revision
+from pilothouse.apiserver.storage.sqlite.schema import connect, open_to_read, prepare, transaction, write_meta
+
+_ROWS_BETWEEN_TURNS: Final = 200
+_ENTRIES = "SELECT revision, key, created, expires, value FROM history WHERE value IS NOT NULL ORDER BY revision"
+_REPLACED = "SELECT previous FROM history WHERE previous IS NOT NULL"
+_ROW = "INSERT INTO history (revision, key, created, previous, expires, value) VALUES (?, ?, ?, NULL, ?, ?)"
+
+
+class SqliteSource:
+    """What is committed in a store's directory at the moment of `open`, whoever has it open and goes on writing.
+
+    One read transaction holds the moment; no more than one row is in memory.
+    """
+
+    prefix = DEFAULT_ROOT
+
+    def __init__(self, connection: sqlite3.Connection, file: Path) -> None:
+        self._connection = connection
+        self._file = file
+        self.revision: Revision = newest_revision(connection)
+
+    @classmethod
+    def open(cls, directory: Path) -> Self:
+        """Raises DamagedStore, UnsupportedFormat."""
+        connection = open_to_read(directory / DataDirectory.FILE)
+        try:
+            connection.execute("BEGIN DEFERRED")
+            return cls(connection, directory / DataDirectory.FILE)
+        except BaseException:
+            connection.close()
+            raise
+
+    async def entries(self) -> AsyncIterator[SavedEntry]:
+        replaced = {revision for (revision,) in self._connection.execute(_REPLACED)}
+        now = time.time()
+        try:
+            for number, (revision, key, created, expires, value) in enumerate(self._connection.execute(_ENTRIES)):
+                if revision not in replaced and (expires is None or expires > now):
+                    ttl = 0 if expires is None else math.ceil(expires - now)
+                    yield SavedEntry(key, value, created, revision, ttl)
+                if number % _ROWS_BETWEEN_TURNS == 0:
+                    await asyncio.sleep(0)
+        except sqlite3.DatabaseError as error:
+            raise DamagedStore(self._file, str(error)) from error
+
+    async def newest(self) -> Revision:
+        with closing(open_to_read(self._file)) as connection:
+            return newest_revision(connection)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+
+
+class SqliteTarget:
+    """A store's directory that is not there, or has never been written to. It is built aside and renamed."""
+
+    def __init__(self, directory: Path) -> None:
+        """Raises NotEmpty, DirectoryInUse, DamagedStore, UnsupportedFormat."""
+        self._directory = directory
+        if (file := directory / DataDirectory.FILE).exists() and file.stat().st_size:
+            refuse_entries(directory)
+
+    async def fill(self, source: Source, *, at_least: Revision) -> Revision:
+        aside = self._directory.with_name(f".{self._directory.name}.restoring")
+        shutil.rmtree(aside, ignore_errors=True)
+        building = DataDirectory(aside)
+        try:
+            with closing(connect(building.database)) as connection:
+                prepare(connection, building.database)
+                revision = await _fill(connection, source, at_least)
+            building.sync()
+            self._put_in_place(aside)
+        finally:
+            building.release()
+            shutil.rmtree(aside, ignore_errors=True)
+        return revision
+
+    def _put_in_place(self, aside: Path) -> None:
+        if self._directory.exists():
+            shutil.rmtree(self._directory)  # it was empty, and the data directory is locked
+        os.rename(aside, self._directory)
+        parent = os.open(self._directory.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(parent)
+        finally:
+            os.close(parent)
+
+
+def refuse_entries(directory: Path) -> None:
+    """Raises NotEmpty for a store that has, or has had, entries."""
+    with closing(open_to_read(directory / DataDirectory.FILE)) as connection:
+        (rows,) = connection.execute("SELECT count(*) FROM history").fetchone()
+    if rows:
+        raise NotEmpty(str(directory), rows)
+
+
+async def _fill(connection: sqlite3.Connection, source: Source, at_least: Revision) -> Revision:
+    revision = max(at_least, source.revision)
+    with transaction(connection):
+        async for entry in source.entries():
+            revision += 1
+            expires = time.time() + entry.ttl if entry.ttl else None
+            connection.execute(_ROW, (revision, entry.key, revision, expires, entry.value))
+        write_meta(connection, "compacted", revision)
+        write_meta(connection, "swept", revision)
+    return revision

@@ -1,0 +1,1 @@
+"""OpenTelemetry traces: spans from the filters to the store, under upstream's names."""

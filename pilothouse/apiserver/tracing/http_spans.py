@@ -1,0 +1,136 @@
+"""The spans of requests that come in and of those that go out: names and attributes of upstream's instrumentation of
+HTTP and gRPC, after OpenTelemetry's conventions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+from urllib.parse import urlsplit
+
+from pilothouse.apiserver.filters.internal_error import asked_url
+from pilothouse.apiserver.filters.request_log import protocol_version
+from pilothouse.apiserver.http import Headers, Request, Response
+from pilothouse.apiserver.source_ips import source_ips
+from pilothouse.apiserver.streams import UntilEnd
+from pilothouse.apiserver.tracing.spans import CLIENT, CURRENT, Attributes, Span, Value
+
+_FAILED: Final = 500
+
+
+def span_name(request: Request) -> str:
+    """Return the method, and for a resource its path without the names in it."""
+    info = request.info
+    if not info.is_resource:
+        return request.method
+    path = [info.prefix, info.group, info.version]
+    if info.namespace:
+        path.append("namespaces/{:namespace}")
+    path += [info.resource, "{:name}" if info.name else "", info.subresource]
+    return f"{request.method} /{'/'.join(filter(None, path))}"
+
+
+def asked(request: Request) -> Attributes:
+    """Return the attributes of a request that has come in."""
+    found: dict[str, Value] = {
+        **_place(request.header(b"host")),
+        "http.request.method": request.method,
+        "url.scheme": request.scheme,
+        "user_agent.original": request.header(b"user-agent"),
+        "client.address": next(iter(source_ips(request)), ""),
+        "url.path": request.path,
+        "network.protocol.version": protocol_version(request),
+        "http.target": asked_url(request),
+        "audit-id": request.audit_id,
+    }
+    if request.client:
+        found["network.peer.address"], found["network.peer.port"] = request.client
+    if (length := request.header(b"content-length")).isdecimal():
+        found["http.request.body.size"] = int(length)
+    return {name: value for name, value in found.items() if value != ""}
+
+
+def _place(authority: str) -> Attributes:
+    try:
+        parts = urlsplit(f"//{authority}")
+        port = {"server.port": parts.port} if parts.port else {}
+        return {"server.address": parts.hostname, **port} if parts.hostname else {}
+    except ValueError:
+        return {}
+
+
+def answered(span: Span, response: Response) -> Response:
+    """End the span with its answer: at once, or when the last of it is sent."""
+    status_of(span, response.status)
+    if isinstance(response.body, bytes):
+        span.set({"http.response.body.size": len(response.body)})
+        span.end()
+    else:
+        response.body = UntilEnd(response.body, span.end)
+    return response
+
+
+def status_of(span: Span, status: int, failed_from: int = _FAILED) -> None:
+    span.set({"http.response.status_code": status})
+    if status >= failed_from:
+        span.fail("")
+
+
+class Outgoing:
+    """One request to another server. Its headers make that server part of the trace; without one there are none."""
+
+    __slots__ = ("_span", "headers")
+
+    def __init__(self, span: Span | None) -> None:
+        self._span = span
+        self.headers: Headers = span.carried() if span is not None else []
+
+    def answered(self, status: int) -> None:
+        if self._span is not None:
+            status_of(self._span, status, failed_from=400)
+
+
+_UNTRACED = Outgoing(None)
+
+
+def joined(headers: Headers, trace: Headers) -> Headers:
+    """Return the headers of a request that is passed on: what they say of its trace is what the trace has now."""
+    replaced = {name for name, _ in trace}
+    return [*(field for field in headers if field[0] not in replaced), *trace] if trace else headers
+
+
+@contextmanager
+def outgoing(method: str, url: str) -> Iterator[Outgoing]:
+    """Around a request to another server. What the block raises goes on."""
+    around = CURRENT.get()
+    if around is None or around.ended:
+        yield _UNTRACED
+        return
+    place = _place(urlsplit(url).netloc)
+    span = around.child(f"HTTP {method}", {"http.request.method": method, "url.full": url, **place}, kind=CLIENT)
+    try:
+        yield Outgoing(span)
+    except BaseException as error:
+        span.fail(str(error))
+        raise
+    finally:
+        span.end()
+
+
+@contextmanager
+def outgoing_rpc(method: str, address: str) -> Iterator[list[tuple[str, str]] | None]:
+    """Around a call by gRPC. Gives the metadata that makes the other server part of the trace."""
+    around = CURRENT.get()
+    if around is None or around.ended:
+        yield None
+        return
+    attributes = {"rpc.method": method, "rpc.system.name": "grpc", **_place(address)}
+    span = around.child(method, attributes, kind=CLIENT)
+    try:
+        yield [(name.decode(), value.decode("latin-1")) for name, value in span.carried()]
+        span.set({"rpc.response.status_code": "OK"})
+    except BaseException as error:
+        span.fail(str(error))
+        raise
+    finally:
+        span.end()

@@ -1,0 +1,119 @@
+"""Spans that are recorded, and sent to a collector by OTLP over gRPC: the SDK of OpenTelemetry.
+
+Nothing waits for the collector: spans are queued, a thread sends them in batches, and those that find the queue full
+are dropped. Whoever imports this module needs `pip install 'pilothouse[tracing]'`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from random import random
+from threading import Thread
+
+from opentelemetry.context import Context
+from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.trace import (
+    Link,
+    NonRecordingSpan,
+    SpanContext,
+    SpanKind,
+    Status,
+    StatusCode,
+    TraceFlags,
+    set_span_in_context,
+)
+from opentelemetry.trace import Span as SdkSpan
+from opentelemetry.trace import Tracer as SdkTracer
+
+import pilothouse
+from pilothouse.apiserver.http import Headers
+from pilothouse.apiserver.tracing.spans import INTERNAL, Attributes, Span
+from pilothouse.apiserver.tracing.trace_context import PARENT, RemoteParent, written
+from pilothouse.apiserver.tracing.tracer import Beginning
+
+_SERVICE = "apiserver"
+_SCOPE = "pilothouse"
+_SECONDS_TO_SEND = 10
+_SECONDS_TO_STOP = 3.0
+_NOBODY = Context()
+
+
+class RecordedSpan:
+    """A span of the SDK with what its children share."""
+
+    __slots__ = ("_companions", "_span", "_tracer", "audit_id", "ended")
+
+    def __init__(self, tracer: SdkTracer, span: SdkSpan, audit_id: str, companions: Headers) -> None:
+        self._tracer = tracer
+        self._span = span
+        self._companions = companions
+        self.audit_id = audit_id
+        self.ended = False
+
+    def child(self, name: str, attributes: Attributes | None = None, *, kind: str = INTERNAL) -> Span:
+        context = set_span_in_context(self._span, _NOBODY)
+        span = self._tracer.start_span(name, context, SpanKind[kind], attributes)
+        return RecordedSpan(self._tracer, span, self.audit_id, self._companions)
+
+    def event(self, name: str, attributes: Attributes) -> None:
+        self._span.add_event(name, attributes)
+
+    def set(self, attributes: Attributes) -> None:
+        self._span.set_attributes(attributes)
+
+    def fail(self, why: str) -> None:
+        self._span.set_status(Status(StatusCode.ERROR, why))
+
+    def end(self) -> None:
+        self.ended = True
+        self._span.end()
+
+    def carried(self) -> Headers:
+        own = self._span.get_span_context()
+        return [(PARENT, written(own.trace_id, own.span_id, sampled=True)), *self._companions]
+
+
+class RecordingTracer:
+    """Records a share of the traces that begin here, and all that it is told to begin."""
+
+    def __init__(self, endpoint: str | None, share: float, *, instance: str) -> None:
+        """`endpoint` is the collector's, as gRPC names it; None for localhost:4317."""
+        self._share = share
+        resource = Resource({"service.name": _SERVICE, "service.instance.id": instance})
+        self._exporter = OTLPSpanExporter(endpoint=endpoint, insecure=True, timeout=_SECONDS_TO_SEND)
+        self._provider = TracerProvider(resource=resource, shutdown_on_exit=False)
+        self._provider.add_span_processor(BatchSpanProcessor(self._exporter))
+        self._tracer = self._provider.get_tracer(_SCOPE, pilothouse.__version__)
+
+    def samples(self) -> bool:
+        return random() < self._share
+
+    def begin(self, beginning: Beginning) -> Span:
+        context = _NOBODY
+        if beginning.parent is not None:
+            context = set_span_in_context(NonRecordingSpan(_context_of(beginning.parent)), _NOBODY)
+        links = [Link(_context_of(beginning.link))] if beginning.link is not None else ()
+        span = self._tracer.start_span(beginning.name, context, SpanKind[beginning.kind], links=links)
+        return RecordedSpan(self._tracer, span, beginning.audit_id, [*beginning.companions])
+
+    async def run(self) -> None:
+        """Until it is cancelled; then `close`."""
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await self.close()
+
+    async def close(self) -> None:
+        """Send what is queued, unless the collector takes too long."""
+        closing = Thread(target=self._provider.shutdown, daemon=True)
+        closing.start()
+        await asyncio.to_thread(closing.join, _SECONDS_TO_STOP)
+        if closing.is_alive():
+            self._exporter.shutdown()  # ends its attempts
+
+
+def _context_of(parent: RemoteParent) -> SpanContext:
+    return SpanContext(parent.trace_id, parent.span_id, is_remote=True, trace_flags=TraceFlags(int(parent.sampled)))

@@ -1,0 +1,73 @@
+"""W3C Trace Context: the headers by which a request says to which trace it belongs, and by which it is passed on."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from pilothouse.apiserver.http import Headers, Request
+from pilothouse.apiserver.tracing.spans import INTERNAL, Attributes, Span
+from pilothouse.machinery.dataclass import dataclass
+
+PARENT: Final = b"traceparent"
+_STATE, _BAGGAGE = b"tracestate", b"baggage"
+_LONGEST = {_STATE: 512, _BAGGAGE: 8192}
+_FORM = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
+_SAMPLED = 1
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteParent:
+    """The span of another program in which a request was made."""
+
+    trace_id: int
+    span_id: int
+    sampled: bool
+
+
+def remote_parent(request: Request) -> RemoteParent | None:
+    """None where the request names no parent, or none that makes sense."""
+    found = _FORM.fullmatch(request.header(PARENT))
+    if found is None:
+        return None
+    version, trace_id, span_id, flags, more = found.groups()
+    if version == "ff" or (version == "00" and more):
+        return None
+    parent = RemoteParent(int(trace_id, 16), int(span_id, 16), bool(int(flags, 16) & _SAMPLED))
+    return parent if parent.trace_id and parent.span_id else None
+
+
+def written(trace_id: int, span_id: int, *, sampled: bool) -> bytes:
+    return b"00-%032x-%016x-%02x" % (trace_id, span_id, _SAMPLED if sampled else 0)
+
+
+def companions(request: Request) -> Headers:
+    """Return what the request says besides its parent and is passed on unread, if it is no longer than it may be."""
+    found = ((name, request.header(name).encode("latin-1")) for name in _LONGEST)
+    return [(name, value) for name, value in found if value and len(value) <= _LONGEST[name]]
+
+
+class PassedOn:
+    """Stands for the span of a request that is not recorded: other servers are told what it said of its trace."""
+
+    __slots__ = ("_headers", "audit_id", "ended")
+
+    def __init__(self, request: Request) -> None:
+        self._headers: Headers = [(PARENT, request.header(PARENT).encode("latin-1")), *companions(request)]
+        self.audit_id = request.audit_id
+        self.ended = False
+
+    def child(self, name: str, attributes: Attributes | None = None, *, kind: str = INTERNAL) -> Span:
+        return self
+
+    def event(self, name: str, attributes: Attributes) -> None: ...
+
+    def set(self, attributes: Attributes) -> None: ...
+
+    def fail(self, why: str) -> None: ...
+
+    def end(self) -> None:
+        """It lasts as long as its request, whatever ends in between."""
+
+    def carried(self) -> Headers:
+        return self._headers

@@ -1,0 +1,54 @@
+"""The spans of verbs: Get, List, Create, … around what an endpoint does, and SerializeObject around its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Coroutine
+from typing import Any
+
+from pilothouse.apiserver.filters.request_log import protocol_version, trace_fields
+from pilothouse.apiserver.http import Handler, Request, Response
+from pilothouse.apiserver.tracing.spans import CURRENT, Attributes, Span, within
+
+
+def traced(name: str, handler: Handler) -> Handler:
+    """The handler, in a span of that name where its request is traced."""
+
+    def call(request: Request) -> Awaitable[Response]:
+        around = CURRENT.get()
+        if around is None:
+            return handler(request)
+        return within(around.child(name, trace_fields(request)), _awaited(handler, request))
+
+    return call
+
+
+async def _awaited(handler: Handler, request: Request) -> Response:
+    return await handler(request)
+
+
+async def serialized(request: Request, media_type: str, work: Coroutine[Any, Any, Response]) -> Response:
+    """The work of writing the answer to a request that is traced, in a span of its own."""
+    around = CURRENT.get()
+    assert around is not None
+    around.event("About to write a response", {})
+    span = around.child("SerializeObject", _of_answer(request, media_type))
+    response = await within(span, _sized(span, work))
+    around.event("Writing http response done", {})
+    return response
+
+
+async def _sized(span: Span, work: Coroutine[Any, Any, Response]) -> Response:
+    response = await work
+    if isinstance(response.body, bytes):
+        span.event("Write call succeeded", {"size": len(response.body)})
+    return response
+
+
+def _of_answer(request: Request, media_type: str) -> Attributes:
+    return {
+        "audit-id": request.audit_id,
+        "method": request.method,
+        "url": request.path,
+        "protocol": f"HTTP/{protocol_version(request)}",
+        "mediaType": media_type,
+    }

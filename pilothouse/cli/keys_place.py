@@ -1,0 +1,53 @@
+"""The flags that say where the shared keys of a cluster are, and the way there."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pilothouse.controlplane.shared_keys.directory import KeyDirectory
+    from pilothouse.controlplane.shared_keys.stored import StoredKeys
+
+
+def add_data_dir(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--data-dir", type=Path, help="of a server of the cluster; that of 'serve' if not given")
+
+
+def data_dir_of(parsed: argparse.Namespace) -> Path:
+    from pilothouse.controlplane.options.pilothouse import default_data_dir
+
+    return Path(parsed.data_dir or default_data_dir()).expanduser().absolute()
+
+
+@asynccontextmanager
+async def stored_keys(parsed: argparse.Namespace) -> AsyncIterator[StoredKeys]:
+    """The keys in etcd, for as long as the block lasts. Raises CertificateError, StorageError, OSError,
+    StartFailed."""
+    from pilothouse.cli.stores.opening import opened_etcd
+    from pilothouse.controlplane.certificates.errors import CertificateError
+    from pilothouse.controlplane.shared_keys.stored import StoredKeys
+
+    if not parsed.etcd_servers:
+        raise CertificateError("the keys of this cluster are in etcd: give --etcd-servers")
+    async with opened_etcd(parsed, parsed.etcd_servers.split(","), parsed.etcd_prefix) as store:
+        yield StoredKeys(store, parsed.etcd_prefix, data_dir_of(parsed))
+
+
+@asynccontextmanager
+async def shared_keys(parsed: argparse.Namespace) -> AsyncIterator[StoredKeys | KeyDirectory]:
+    """The keys where they are from: in etcd, in the directory that was given, or in that of the data directory."""
+    from pilothouse.controlplane.shared_keys.directory import KeyDirectory
+    from pilothouse.controlplane.shared_keys.source import kept_directory
+
+    data_dir = data_dir_of(parsed)
+    if parsed.pki_dir:
+        yield KeyDirectory(parsed.pki_dir)
+    elif (data_dir / "cluster.key").exists():
+        async with stored_keys(parsed) as stored:
+            yield stored
+    else:
+        yield kept_directory(data_dir)

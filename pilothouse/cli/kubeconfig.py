@@ -1,0 +1,93 @@
+"""`pilothouse kubeconfig`: one kubeconfig with a context for each server of a cluster."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pilothouse.cli.keys_place import add_data_dir, data_dir_of
+
+if TYPE_CHECKING:
+    from pilothouse.machinery.objects import Json
+
+_BALANCED = "pilothouse"
+
+
+def main(arguments: Sequence[str]) -> int:
+    parsed = _parser().parse_args(arguments)
+    import asyncio
+
+    from pilothouse.client.config.model import ConfigError
+    from pilothouse.client.rest.errors import ConnectionFailed
+    from pilothouse.machinery.status_error import StatusError
+
+    source = parsed.kubeconfig or data_dir_of(parsed) / "admin.kubeconfig"
+    try:
+        urls = parsed.server or asyncio.run(_servers(source))
+        merged = _with_servers(source, urls, parsed.load_balancer)
+    except (ConfigError, ConnectionFailed, OSError, StatusError) as error:
+        print(f"Error: {error}", file=sys.stderr)
+        return 1
+    _write(merged, parsed.output)
+    return 0
+
+
+async def _servers(kubeconfig: Path) -> list[str]:
+    """Return where the servers are, as they tell each other. Raises StatusError, ConfigError, ConnectionFailed."""
+    from pilothouse.client.config.kubeconfig import load_kubeconfig
+    from pilothouse.client.rest.connect import connect
+
+    async with connect(load_kubeconfig(kubeconfig)) as client:
+        slices = client.resource("discovery.k8s.io/v1", "endpointslices", namespace="default")
+        found: Json = await slices.get("kubernetes")
+    port = found["ports"][0]["port"]
+    hosts = sorted(address for endpoint in found["endpoints"] for address in endpoint["addresses"])
+    return [f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}" for host in hosts]
+
+
+def _with_servers(kubeconfig: Path, urls: Sequence[str], load_balancer: str) -> Json:
+    """Return the user and the CA of the kubeconfig, with the servers. Raises ConfigError."""
+    from pilothouse.client.config.kubeconfig import merge, read_kubeconfig
+
+    given = merge([read_kubeconfig(kubeconfig)])
+    context = given["contexts"][given["current-context"]]
+    user, cluster = context["user"], given["clusters"][context["cluster"]]
+    servers = ({_BALANCED: load_balancer} if load_balancer else {}) | {url.partition("://")[2]: url for url in urls}
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": name, "cluster": {**cluster, "server": url}} for name, url in servers.items()],
+        "users": [{"name": user, "user": given["users"][user]}],
+        "contexts": [{"name": f"{user}@{name}", "context": {"cluster": name, "user": user}} for name in servers],
+        "current-context": f"{user}@{next(iter(servers))}",
+    }
+
+
+def _write(config: Any, output: Path | None) -> None:
+    import yaml
+
+    from pilothouse.controlplane.certificates.files import PRIVATE, write_atomically
+
+    text = yaml.safe_dump(config, sort_keys=False)
+    if output is None:
+        print(text, end="")
+    else:
+        write_atomically(output.absolute(), text.encode(), mode=PRIVATE)
+
+
+def _parser() -> argparse.ArgumentParser:
+    description = (
+        "Print a kubeconfig with a context for each server of a cluster, and one for what stands in front of them."
+    )
+    parser = argparse.ArgumentParser(prog="pilothouse kubeconfig", description=description)
+    add_data_dir(parser)
+    parser.add_argument("--kubeconfig", type=Path, help="with the user and the CA; that of --data-dir if not given")
+    parser.add_argument(
+        "--server", action="append", metavar="URL", help="of a server; asked of the cluster if none is given"
+    )
+    parser.add_argument("--load-balancer", default="", metavar="URL", help="becomes the current context")
+    parser.add_argument("--output", "-o", type=Path, metavar="FILE", help="for its owner only; not printed then")
+    return parser

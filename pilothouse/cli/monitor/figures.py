@@ -1,0 +1,156 @@
+"""What happened between two looks at a server, and how things stand at the second one, as figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pilothouse.cli.monitor.changes import Changes, Row
+from pilothouse.cli.monitor.scrape import Labels, Scrape
+from pilothouse.machinery.dataclass import dataclass
+
+_LONG_RUNNING = frozenset({"WATCH", "CONNECT", "WATCHLIST", "PROXY"})
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A priority level, with requests that run and wait, and its share of the seats."""
+
+    name: str
+    executing: float
+    waiting: float
+    seats: float
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    name: str
+    processor: float
+    """Cores in use."""
+    memory: float
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    version: str
+    uptime: float
+    revision: int
+    in_flight: float
+    beside_the_loop: tuple[float, float]
+    """Running and waiting."""
+    restarts: float
+    whole: Process
+    workers: list[Process]
+    verbs: list[Row]
+    resources: list[Row]
+    slowest: list[dict[str, Any]] | None
+    watchers: list[tuple[str, float]]
+    watch_events: float
+    levels: list[Level]
+    queues: list[tuple[str, float, float]]
+    """Name, depth, and additions a second."""
+    objects: list[tuple[str, float]]
+    store: list[Row]
+    writes_of_a_commit: float | None
+
+
+class Between:
+    """Two looks at the same server, the older one first. `now`: the time of day at the second."""
+
+    def __init__(self, before: Scrape, after: Scrape, now: float) -> None:
+        self._after, self._now = after, now
+        self._changes = Changes(before, after)
+
+    def figures(self) -> Figures:
+        return Figures(
+            version=self._version(),
+            uptime=self._now
+            - max((value for _, value in self._after.of("process_start_time_seconds")), default=self._now),
+            revision=int(
+                max((value for _, value in self._after.of("apiserver_watch_cache_resource_version")), default=0)
+            ),
+            in_flight=self._after.total("apiserver_current_inflight_requests"),
+            beside_the_loop=(
+                self._after.total("pilothouse_beside_the_loop_running"),
+                self._after.total("pilothouse_beside_the_loop_waiting"),
+            ),
+            restarts=self._after.total("pilothouse_worker_restarts_total"),
+            whole=Process(
+                "all",
+                self._changes.rate("process_cpu_seconds_total"),
+                self._after.total("process_resident_memory_bytes"),
+            ),
+            workers=self._workers(),
+            verbs=self._requests(lambda labels: labels["verb"]),
+            resources=self._requests(_resource),
+            slowest=self._slowest(),
+            watchers=_greatest(self._changes.now_by("apiserver_longrunning_requests", _resource, verb="WATCH")),
+            watch_events=self._changes.rate("apiserver_watch_events_total"),
+            levels=self._levels(),
+            queues=self._queues(),
+            objects=_greatest(self._changes.now_by("apiserver_resource_objects", _resource)),
+            store=self._store(),
+            writes_of_a_commit=self._changes.mean("pilothouse_storage_commit_writes"),
+        )
+
+    def _version(self) -> str:
+        for labels, _ in self._after.of("kubernetes_build_info"):
+            return f"{labels.get('git_version', '')} ({labels.get('git_commit', '')[:20]})"
+        return "unknown"
+
+    def _workers(self) -> list[Process]:
+        processor = self._changes.rates("pilothouse_worker_cpu_seconds_total", lambda labels: labels["worker"])
+        memory = self._changes.now_by("pilothouse_worker_resident_memory_bytes", lambda labels: labels["worker"])
+        return [Process(name, processor.get(name, 0.0), memory[name]) for name in sorted(memory)]
+
+    def _requests(self, key: Callable[[Labels], str]) -> list[Row]:
+        """Return short requests by `key`, most first."""
+        failed = self._changes.rates(
+            "apiserver_request_total", key, lambda labels: _is_short(labels) and _is_error(labels)
+        )
+        rows = self._changes.timed("apiserver_request_duration_seconds", key, _is_short)
+        return [Row(row.name, row.rate, row.median, row.p99, failed.get(row.name, 0.0)) for row in rows]
+
+    def _slowest(self) -> list[dict[str, Any]] | None:
+        if self._after.requests is None:
+            return None
+        return sorted(self._after.requests, key=lambda request: float(request["seconds"]), reverse=True)
+
+    def _levels(self) -> list[Level]:
+        def by_level(name: str) -> dict[str, float]:
+            return self._changes.now_by(name, lambda labels: labels["priority_level"])
+
+        executing = by_level("apiserver_flowcontrol_current_executing_requests")
+        waiting = by_level("apiserver_flowcontrol_current_inqueue_requests")
+        seats = by_level("apiserver_flowcontrol_nominal_limit_seats")
+        return [Level(name, executing.get(name, 0), waiting.get(name, 0), seats[name]) for name in sorted(seats)]
+
+    def _queues(self) -> list[tuple[str, float, float]]:
+        depth = self._changes.now_by("workqueue_depth", lambda labels: labels["name"])
+        adds = self._changes.rates("workqueue_adds_total", lambda labels: labels["name"])
+        rows = [(name, depth.get(name, 0.0), adds.get(name, 0.0)) for name in depth.keys() | adds.keys()]
+        return sorted((row for row in rows if row[1] or row[2]), key=lambda row: (-row[1], -row[2], row[0]))
+
+    def _store(self) -> list[Row]:
+        commits = self._changes.timed("pilothouse_storage_commit_duration_seconds", lambda labels: "commit")
+        return [
+            *commits,
+            *self._changes.timed("etcd_request_duration_seconds", lambda labels: labels.get("operation", "")),
+        ]
+
+
+def _is_short(labels: Labels) -> bool:
+    return labels["verb"] not in _LONG_RUNNING
+
+
+def _is_error(labels: Labels) -> bool:
+    return labels["code"] >= "400"
+
+
+def _resource(labels: Labels) -> str:
+    name = f"{labels['resource']}/{labels['subresource']}" if labels.get("subresource") else labels["resource"]
+    return f"{name}.{labels['group']}" if labels.get("group") and name else name or "(no resource)"
+
+
+def _greatest(values: dict[str, float]) -> list[tuple[str, float]]:
+    return sorted(((name, value) for name, value in values.items() if value), key=lambda pair: (-pair[1], pair[0]))

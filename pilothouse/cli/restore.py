@@ -1,0 +1,80 @@
+"""`pilothouse restore FILE`: a backup becomes a store again, where there is none."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pilothouse.cli.stores.arguments import add_etcd_arguments, finished
+
+if TYPE_CHECKING:
+    from pilothouse.apiserver.storage.backup.file import BackupFile
+    from pilothouse.apiserver.storage.backup.model import Target
+
+_BUMP_EMBEDDED = 1_000_000_000
+_BUMP_ETCD = 100_000
+
+
+def main(arguments: Sequence[str]) -> int:
+    """0 if all is restored, 2 if nothing is."""
+    parsed = _parser().parse_args(arguments)
+    if parsed.data_dir is None and not parsed.etcd_servers:
+        print("Error: --data-dir or --etcd-servers must say where to", file=sys.stderr)
+        return 2
+    return finished(_restore(parsed))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="pilothouse restore",
+        description="Make a store of a backup. No server may run on it, and it must be empty.",
+    )
+    parser.add_argument("file", type=Path, metavar="FILE")
+    parser.add_argument("--data-dir", type=Path, help="becomes one that a server can be started on")
+    add_etcd_arguments(parser)
+    parser.add_argument(
+        "--bump-revision",
+        type=int,
+        metavar="N",
+        help="how many revisions the old server may have given out since the backup, so that none is given out again "
+        f"(default: {_BUMP_EMBEDDED} for --data-dir, {_BUMP_ETCD} for etcd, which takes a write for each)",
+    )
+    parser.add_argument("--without-files", action="store_true", help="leave out certificates and keys")
+    return parser
+
+
+async def _restore(parsed: argparse.Namespace) -> int:
+    from pilothouse.apiserver.storage.backup.file import BackupFile
+    from pilothouse.controlplane.data_dir_files import put_files, refuse_other_files
+
+    backup = BackupFile(parsed.file)
+    async with _target(parsed, backup) as target:
+        wants_files = parsed.data_dir is not None and not parsed.without_files
+        if wants_files:
+            refuse_other_files(parsed.data_dir, backup.files())
+            parsed.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        files = put_files(parsed.data_dir, backup.files()) if wants_files else 0
+        revision = await target.fill(backup, at_least=backup.revision + _bump(parsed))
+    print(f"{backup.written.entries} keys of revision {backup.revision} and {files} files are restored")
+    print(f"the store is at revision {revision}: clients that know older ones are told to list again")
+    if backup.prefix != "/registry":
+        print(f"its keys begin with {backup.prefix}: serve it with --etcd-prefix={backup.prefix}")
+    return 0
+
+
+def _target(parsed: argparse.Namespace, backup: BackupFile) -> AbstractAsyncContextManager[Target]:
+    from pilothouse.cli.stores.opening import etcd_target, sqlite_target
+
+    if parsed.etcd_servers:
+        return etcd_target(parsed, parsed.etcd_servers.split(","), backup.prefix)
+    return sqlite_target(parsed.data_dir)
+
+
+def _bump(parsed: argparse.Namespace) -> int:
+    if parsed.bump_revision is not None:
+        return max(0, int(parsed.bump_revision))
+    return _BUMP_ETCD if parsed.etcd_servers else _BUMP_EMBEDDED

@@ -1,0 +1,1 @@
+"""Stores as the commands that keep, move and check them see them."""

@@ -1,0 +1,103 @@
+"""`pilothouse top`: what a running server does, in a terminal."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from pilothouse.cli.monitor.scrape import Scrape
+    from pilothouse.client.config.model import ClientConfig
+    from pilothouse.client.rest.client import Client
+
+
+def main(arguments: Sequence[str]) -> int:
+    """0 after Ctrl-C or `--once`; 1 where there is no server, or it does not show its metrics to this user."""
+    parsed = _parser().parse_args(arguments)
+    from pilothouse.client.config.kubeconfig import load_kubeconfig
+    from pilothouse.client.config.model import ConfigError
+    from pilothouse.client.rest.errors import ConnectionFailed
+    from pilothouse.machinery.status_error import StatusError
+
+    try:
+        config = load_kubeconfig(parsed.kubeconfig, context=parsed.context)
+        asyncio.run(_once(config, parsed.interval) if parsed.once else _show(config, parsed.interval))
+    except KeyboardInterrupt:
+        return 0
+    except (ConfigError, ConnectionFailed, OSError, StatusError) as error:
+        print(f"Error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+async def _once(config: ClientConfig, interval: float) -> None:
+    from rich.console import Console
+
+    from pilothouse.cli.monitor.scrape import scrape
+    from pilothouse.client.rest.connect import connect
+
+    async with connect(config) as client:
+        before = await scrape(client)
+        await asyncio.sleep(interval)
+        Console().print(_screen(before, await scrape(client), config))
+
+
+async def _show(config: ClientConfig, interval: float) -> None:
+    """Look again and again. A server that was there, and is away, is waited for."""
+    from rich.live import Live
+
+    from pilothouse.cli.monitor.scrape import scrape
+    from pilothouse.client.rest.connect import connect
+
+    async with connect(config) as client:
+        before = await scrape(client)
+        with Live(screen=True, auto_refresh=False) as live:
+            while True:
+                await asyncio.sleep(interval)
+                shown, before = await _next(client, before, config)
+                live.update(shown, refresh=True)
+
+
+async def _next(client: Client, before: Scrape, config: ClientConfig) -> tuple[RenderableType, Scrape]:
+    from rich.text import Text
+
+    from pilothouse.cli.monitor.scrape import scrape
+    from pilothouse.client.rest.errors import ConnectionFailed
+    from pilothouse.machinery.status_error import StatusError
+
+    try:
+        after = await scrape(client)
+    except (ConnectionFailed, StatusError) as error:
+        return Text(f"{config.host}: {error}", "red"), before
+    return _screen(before, after, config), after
+
+
+def _screen(before: Scrape, after: Scrape, config: ClientConfig) -> RenderableType:
+    from pilothouse.cli.monitor.figures import Between
+    from pilothouse.cli.monitor.screen import screen
+
+    return screen(Between(before, after, time.time()).figures(), config.host)
+
+
+def _parser() -> argparse.ArgumentParser:
+    description = "Show what a server does: requests, watches, queues, store and workers. Ctrl-C ends it."
+    parser = argparse.ArgumentParser(prog="pilothouse top", description=description)
+    parser.add_argument("--kubeconfig", type=Path, help="of the server; the usual places if not given")
+    parser.add_argument("--context", default="", help="of the kubeconfig; its current one if not given")
+    parser.add_argument("--interval", type=_interval, default=2.0, metavar="SECONDS", help="between two looks; 2")
+    parser.add_argument("--once", action="store_true", help="print one interval's figures and end")
+    return parser
+
+
+def _interval(text: str) -> float:
+    value = float(text)
+    if not 0.1 <= value <= 3600:
+        raise argparse.ArgumentTypeError("must lie between 0.1 and 3600 seconds")
+    return value

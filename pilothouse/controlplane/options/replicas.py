@@ -1,0 +1,59 @@
+"""Replicas: how several servers of one cluster come to the same keys, and by which names clients reach them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import ClassVar
+
+from pilothouse.controlplane.options.files import missing_files
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.flags.declare import flag
+from pilothouse.machinery.flags.values import STRING, STRINGS
+
+JOIN_VARIABLE = "PILOTHOUSE_JOIN"
+
+
+@dataclass(frozen=True)
+class ReplicaOptions:
+    title: ClassVar[str] = "replicas"
+
+    pki_dir: str = flag(
+        "pki-dir",
+        STRING,
+        "",
+        "A directory, the same for all servers of a cluster, with the CAs and service account keys that they share. The"
+        " first server makes them. If empty, they are in --data-dir and, with --etcd-servers, sealed in etcd.",
+    )
+    join: str = flag(
+        "join",
+        STRING,
+        "",
+        "The token that opens the shared keys in etcd: 'pilothouse join-token' prints it. An etcd without keys gets new"
+        f" ones, sealed with it. Others on this machine can see it: better are --join-file and ${JOIN_VARIABLE}.",
+        secret=True,
+    )
+    join_file: str = flag("join-file", STRING, "", "A file with the token of --join.")
+    cert_extra_sans: tuple[str, ...] = flag(
+        "apiserver-cert-extra-sans",
+        STRINGS,
+        (),
+        "More names and addresses for the serving certificate that the server makes: those of a load balancer.",
+    )
+
+    @property
+    def join_token(self) -> str:
+        """The token that was given; empty for none. Raises OSError."""
+        if self.join_file:
+            with open(self.join_file) as file:
+                return file.read().strip()
+        return self.join or os.environ.get(JOIN_VARIABLE, "").strip()
+
+    def validate(self) -> Iterator[str]:
+        if self.join and self.join_file:
+            yield "--join and --join-file can not be specified together"
+        if self.pki_dir and (self.join or self.join_file):
+            yield "--pki-dir has the shared keys: --join and --join-file can not be specified with it"
+        if os.path.exists(self.pki_dir) and not os.path.isdir(self.pki_dir):
+            yield f"--pki-dir: {self.pki_dir} is not a directory"
+        yield from missing_files({"join-file": self.join_file})

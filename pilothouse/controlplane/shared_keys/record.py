@@ -1,0 +1,94 @@
+"""The shared keys as they are in the store: sealed with the cluster's key, and that sealed with the join token.
+
+    {"token": {"id": …, "sealed": the cluster's key}, "sealed": the shared keys and the token}
+
+A server that has joined keeps the cluster's key, so that a new token concerns only those who come later; the token is
+among what is sealed, so that every server can tell it to them. What was changed by somebody without the key does not
+open.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from base64 import b64decode, b64encode
+from dataclasses import field
+from typing import Any, Final
+
+import orjson
+
+from pilothouse.controlplane.shared_keys.keys import SharedKeys
+from pilothouse.controlplane.shared_keys.token import JoinRefused, JoinToken
+from pilothouse.machinery.dataclass import dataclass
+
+_KEY_BYTES: Final = 32
+_PURPOSE: Final = b"pilothouse-join"
+_FRAME: Final = {"kind": "SharedKeys", "apiVersion": "pilothouse.dev/v1", "metadata": {"name": "cluster"}}
+"""So that whoever lists the store can tell what it is."""
+_NOT_THE_TOKEN: Final = "the join token does not open the keys of this cluster"
+_OTHER_CLUSTER: Final = "the store has the keys of another cluster than the data directory"
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What a record holds for those who can open it."""
+
+    cluster_key: bytes = field(repr=False)
+    token: JoinToken
+    keys: SharedKeys = field(repr=False)
+
+    @property
+    def sealed(self) -> bytes:
+        """The record, for the store. It differs each time."""
+        inner = {"token": self.token.text, "files": {name: pem.decode() for name, pem in self.keys.items()}}
+        token = {"id": self.token.id, "sealed": _seal(_key_of(self.token), self.cluster_key)}
+        return orjson.dumps({**_FRAME, "token": token, "sealed": _seal(self.cluster_key, orjson.dumps(inner))})
+
+
+def new_cluster_key() -> bytes:
+    return secrets.token_bytes(_KEY_BYTES)
+
+
+def open_with_key(record: bytes, cluster_key: bytes) -> Opened:
+    """Raises JoinRefused where it is another cluster's key."""
+    inner = orjson.loads(_open(cluster_key, _parsed(record)["sealed"], _OTHER_CLUSTER))
+    files = {name: pem.encode() for name, pem in inner["files"].items()}
+    return Opened(cluster_key, JoinToken.parse(inner["token"]), files)
+
+
+def open_with_token(record: bytes, token: JoinToken) -> Opened:
+    """Raises JoinRefused where it is not the token, or no longer."""
+    expected = _parsed(record)["token"]
+    if expected["id"] != token.id:
+        raise JoinRefused(f"{_NOT_THE_TOKEN}: it is {token.id}.…, and the cluster's is {expected['id']}.…")
+    return open_with_key(record, _open(_key_of(token), expected["sealed"], f"{_NOT_THE_TOKEN}: its secret is another"))
+
+
+def _parsed(record: bytes) -> Any:
+    try:
+        return orjson.loads(record)
+    except ValueError:
+        raise JoinRefused("the store has something else where the keys of the cluster should be") from None
+
+
+def _key_of(token: JoinToken) -> bytes:
+    """The secret is random and long, so that it need not be made hard to guess."""
+    secret, salt = token.secret.encode(), token.id.encode()
+    return hashlib.blake2b(secret, digest_size=_KEY_BYTES, person=_PURPOSE, salt=salt).digest()
+
+
+def _seal(key: bytes, content: bytes) -> str:
+    from nacl.secret import SecretBox
+
+    return b64encode(SecretBox(key).encrypt(content)).decode()
+
+
+def _open(key: bytes, sealed: str, otherwise: str) -> bytes:
+    from nacl.exceptions import CryptoError
+    from nacl.secret import SecretBox
+
+    try:
+        opened: bytes = SecretBox(key).decrypt(b64decode(sealed))
+    except (CryptoError, ValueError):
+        raise JoinRefused(otherwise) from None
+    return opened

@@ -1,0 +1,174 @@
+"""Shared keys in the store: the first server puts them there, sealed; others open them with the join token.
+
+The data directory keeps the token, for people, and the cluster's key, with which a server that has joined opens what is
+there whatever the token is by then. The token is kept before the keys are in the store: who ends between the two has
+not locked itself out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import aclosing
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from pilothouse.apiserver.storage.errors import Compacted, KeyExists, RevisionConflict
+from pilothouse.apiserver.storage.interface import Entry, Revision, Store
+from pilothouse.controlplane.certificates.files import PRIVATE, write_atomically
+from pilothouse.controlplane.shared_keys.keys import RETIRED, SharedKeys, completed, read_keys
+from pilothouse.controlplane.shared_keys.record import Opened, new_cluster_key, open_with_key, open_with_token
+from pilothouse.controlplane.shared_keys.rotation import blocks
+from pilothouse.controlplane.shared_keys.token import JoinRefused, JoinToken
+
+log = logging.getLogger(__name__)
+
+FOLDER: Final = "/pilothouse.dev/sharedkeys/"
+"""Behind the root of the store."""
+_MOST_ATTEMPTS: Final = 10
+
+_NEEDS_JOIN: Final = (
+    "the store has the keys of a cluster, and this server has none: give it --join with the token that"
+    " 'pilothouse join-token' prints on a server of the cluster, or the --pki-dir of the cluster"
+)
+_OF_ITS_OWN: Final = "the data directory has a CA that is not the cluster's: join with an empty data directory"
+
+
+class StoredKeys:
+    def __init__(self, store: Store, root: str, data_dir: Path, given: str = "") -> None:
+        """`given` is the text of a token; empty for none. Raises JoinRefused for what is none."""
+        self._store, self._folder = store, root + FOLDER
+        self._key = self._folder + "cluster"
+        self._data_dir = data_dir
+        self._given = JoinToken.parse(given) if given else None
+        self._revision: Revision = 0
+        self._stands_alone = False
+
+    def __str__(self) -> str:
+        return f"{self._key} in the store"
+
+    async def current(self) -> SharedKeys:
+        """Return the keys; where the store has none, those of the data directory, or new ones, are put there.
+        Raises JoinRefused before anything is made, CertificateError, StorageError, OSError."""
+        entry = await self._store.get(self._key) or await self._created()
+        self._revision = entry.modified
+        own = await asyncio.to_thread(read_keys, self._data_dir / "pki")
+        try:
+            opened = self._open(entry.value, own)
+        except JoinRefused:
+            if "ca.crt" not in own or self._given or self._cluster_key.exists():
+                raise
+            return self._alone(own)
+        self._keep(opened)
+        return opened.keys
+
+    async def known(self) -> SharedKeys:
+        """Return the keys, and make none. Raises JoinRefused, StorageError, OSError."""
+        return (await self._opened())[1].keys
+
+    async def change(self, change: Callable[[SharedKeys], SharedKeys]) -> SharedKeys:
+        """Put in place what `change` makes of the keys, and return it. Raises what `change` raises, JoinRefused,
+        StorageError, OSError."""
+        return (await self._update(lambda opened: replace(opened, keys=change(opened.keys)))).keys
+
+    async def change_token(self, token: JoinToken) -> None:
+        """Raises JoinRefused, StorageError, OSError."""
+        await self._update(lambda opened: replace(opened, token=token))
+
+    async def changed(self) -> None:
+        """Return when the keys may be others than `current` returned. Raises StorageError."""
+        if self._stands_alone:
+            await asyncio.Event().wait()
+        try:
+            async with aclosing(self._store.watch(self._folder, after=self._revision)) as watch:
+                async for batch in watch:
+                    if batch.events:
+                        return
+        except Compacted:
+            return
+
+    async def _created(self) -> Entry:
+        token = self._given or self._kept_token() or JoinToken.new()
+        self._keep_token(token)
+        keys = await asyncio.to_thread(completed, read_keys(self._data_dir / "pki"), self._data_dir)
+        cluster_key = self._cluster_key.read_bytes() if self._cluster_key.exists() else new_cluster_key()
+        try:
+            return await self._store.create(self._key, Opened(cluster_key, token, keys).sealed)
+        except KeyExists:
+            found = await self._store.get(self._key)
+            assert found is not None, "nobody deletes it"
+            return found
+
+    def _open(self, record: bytes, own: SharedKeys) -> Opened:
+        """Raises JoinRefused."""
+        if self._cluster_key.exists():
+            return open_with_key(record, self._cluster_key.read_bytes())
+        if self._given:
+            opened = open_with_token(record, self._given)
+            if not _belongs(own, opened.keys):
+                raise JoinRefused(_OF_ITS_OWN)
+            return opened
+        if (kept := self._kept_token()) is None:
+            raise JoinRefused(_NEEDS_JOIN)
+        try:
+            return open_with_token(record, kept)
+        except JoinRefused:  # it is that of keys that were to be, when another server's came to be
+            raise JoinRefused(_NEEDS_JOIN) from None
+
+    def _alone(self, own: SharedKeys) -> SharedKeys:
+        """Of servers whose data directories were made by hand, one had the others' keys put into the store."""
+        log.warning(
+            "The store has keys of the cluster that this server can not open: its own stay, and follow nothing."
+        )
+        self._stands_alone = True
+        return own
+
+    async def _opened(self) -> tuple[Entry, Opened]:
+        """Raises JoinRefused."""
+        entry = await self._store.get(self._key)
+        if entry is None or not self._cluster_key.exists():
+            raise JoinRefused(f"the data directory {self._data_dir} has not joined the cluster of this store")
+        return entry, open_with_key(entry.value, self._cluster_key.read_bytes())
+
+    async def _update(self, change: Callable[[Opened], Opened]) -> Opened:
+        for attempt in range(1, _MOST_ATTEMPTS + 1):
+            entry, opened = await self._opened()
+            changed = change(opened)
+            try:
+                await self._store.update(self._key, changed.sealed, expected=entry.modified)
+                break
+            except RevisionConflict:
+                if attempt == _MOST_ATTEMPTS:
+                    raise
+        self._keep(changed)
+        return changed
+
+    @property
+    def _cluster_key(self) -> Path:
+        return self._data_dir / "cluster.key"
+
+    def _kept_token(self) -> JoinToken | None:
+        return kept_token(self._data_dir)
+
+    def _keep(self, opened: Opened) -> None:
+        if not self._cluster_key.exists() or self._cluster_key.read_bytes() != opened.cluster_key:
+            write_atomically(self._cluster_key, opened.cluster_key, mode=PRIVATE)
+        self._keep_token(opened.token)
+
+    def _keep_token(self, token: JoinToken) -> None:
+        if token != self._kept_token():
+            write_atomically(self._data_dir / "join-token", f"{token.text}\n".encode(), mode=PRIVATE)
+
+
+def kept_token(data_dir: Path) -> JoinToken | None:
+    """Return the token that a server of this data directory has; None for one that has none. Raises JoinRefused."""
+    file = data_dir / "join-token"
+    return JoinToken.parse(file.read_text().strip()) if file.exists() else None
+
+
+def _belongs(own: SharedKeys, cluster: SharedKeys) -> bool:
+    """Whether a data directory has the CA of the cluster, one that was, or none."""
+    known = {*blocks(cluster["ca.crt"]), *blocks(cluster.get(RETIRED, b""))}
+    return all(block in known for block in blocks(own.get("ca.crt", b"")))

@@ -1,0 +1,82 @@
+"""TracingConfiguration: whether and where traces of requests are sent. Read and checked in upstream's words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from pilothouse.controlplane.options.files import content
+from pilothouse.controlplane.server_identity import server_id
+from pilothouse.controlplane.strict_decoding import Shape, decode
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.field import Errors, invalid, root
+from pilothouse.machinery.status_error import aggregate
+
+if TYPE_CHECKING:
+    from pilothouse.apiserver.tracing.recording import RecordingTracer
+
+_GROUP, _KIND = "apiserver.config.k8s.io", "TracingConfiguration"
+_VERSIONS = ("v1", "v1beta1", "v1alpha1")
+_SHAPE: Shape = {"endpoint": str, "samplingRatePerMillion": int}
+_MILLION = 1_000_000
+_SCHEMES = ("dns", "unix", "unix-abstract")
+_NAMING = "See https://github.com/grpc/grpc/blob/master/doc/naming.md"
+
+
+@dataclass(frozen=True, slots=True)
+class TracingConfiguration:
+    endpoint: str | None
+    """The collector's; None for the usual one, localhost:4317."""
+    sampling_rate_per_million: int
+    """Of the traces that begin here; with 0 only those are recorded that a client begins, who is trusted."""
+
+
+def read_tracing_configuration(file: str) -> TracingConfiguration:
+    """Raises ValueError."""
+    data = content(file)
+    try:
+        found = decode(data, group=_GROUP, kind=_KIND, versions=dict.fromkeys(_VERSIONS, _SHAPE))
+    except ValueError as error:
+        why = f"unable to decode tracing configuration data: {error}"
+        raise ValueError(f"failed to read tracing config: {why}") from None
+    endpoint, rate = found.get("endpoint"), found.get("samplingRatePerMillion") or 0
+    if problems := [str(error) for error in _errors(endpoint, rate)]:
+        raise ValueError(f"failed to validate tracing configuration: {aggregate(problems)}")
+    return TracingConfiguration(endpoint, rate)
+
+
+def ensure_installed() -> None:
+    """Raises ValueError where what sends traces is missing."""
+    try:
+        import opentelemetry.exporter.otlp.proto.grpc
+        import opentelemetry.sdk  # noqa: F401
+    except ImportError:
+        raise ValueError("traces are sent by OpenTelemetry's SDK: pip install 'pilothouse[tracing]'") from None
+
+
+def build_tracer(configuration: TracingConfiguration) -> RecordingTracer:
+    from pilothouse.apiserver.tracing.recording import RecordingTracer  # brings gRPC and the SDK
+
+    share = configuration.sampling_rate_per_million / _MILLION
+    return RecordingTracer(configuration.endpoint, share, instance=server_id())
+
+
+def _errors(endpoint: str | None, rate: int) -> Errors:
+    path = root("samplingRatePerMillion")
+    if rate < 0:
+        yield invalid(path, rate, "sampling rate must be positive")
+    if rate > _MILLION:
+        yield invalid(path, rate, "sampling rate per million must be less than or equal to one million")
+    if endpoint is not None:
+        yield from _endpoint_errors(endpoint if "//" in endpoint else f"dns://{endpoint}")
+
+
+def _endpoint_errors(endpoint: str) -> Errors:
+    try:
+        scheme = urlsplit(endpoint).scheme
+    except ValueError as error:
+        yield invalid("endpoint", endpoint, str(error))
+        return
+    if scheme not in _SCHEMES:
+        why = f"unsupported scheme: {scheme}.  Options are none, dns, unix, or unix-abstract.  {_NAMING}"
+        yield invalid("endpoint", endpoint, why)

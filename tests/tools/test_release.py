@@ -1,0 +1,48 @@
+"""What a release says of itself agrees: the version, the changelog and the workflow that publishes it."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+import pilothouse
+
+ROOT = Path(__file__).parents[2]
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+RELEASES = re.findall(r"^## \[(\d+\.\d+\.\d+)\] - \d{4}-\d{2}-\d{2}$", (ROOT / "CHANGELOG.md").read_text(), re.M)
+
+
+def workflow(name: str) -> Any:
+    return yaml.safe_load((ROOT / ".github/workflows" / name).read_text())
+
+
+def test_the_newest_release_in_the_changelog_is_the_version() -> None:
+    assert RELEASES[0] == pilothouse.__version__
+    assert sorted(RELEASES, key=lambda release: [int(part) for part in release.split(".")], reverse=True) == RELEASES
+
+
+def test_the_changelog_has_only_headings_of_keep_a_changelog() -> None:
+    headings = set(re.findall(r"^### (.+)$", (ROOT / "CHANGELOG.md").read_text(), re.M))
+    assert headings <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+
+
+def test_the_oldest_python_is_classified_and_is_what_ci_runs() -> None:
+    oldest = PROJECT["requires-python"].removeprefix(">=")
+    assert f"Programming Language :: Python :: {oldest}" in PROJECT["classifiers"]
+    [version] = [
+        step["with"]["python-version"]
+        for step in workflow("ci.yaml")["jobs"]["all"]["steps"]
+        if step.get("uses", "").startswith("actions/setup-python")
+    ]
+    assert version == oldest
+
+
+def test_publishing_needs_no_secret_and_is_off_until_it_is_switched_on() -> None:
+    publish = workflow("release.yaml")["jobs"]["publish"]
+    assert publish["if"] == "vars.PUBLISH == 'true'"
+    assert publish["permissions"] == {"id-token": "write"}
+    assert "secrets." not in (ROOT / ".github/workflows/release.yaml").read_text()
