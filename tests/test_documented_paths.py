@@ -19,7 +19,7 @@ PAGES = sorted(
         (ROOT / "benchmarks").rglob("*.md"),
     )
 )
-FOLDERS = ("benchmarks", "console/src", "console/test", "docs", "examples", "pilothouse", "tests", "tools")
+FOLDERS = ("benchmarks", "console/src", "console/test", "deploy", "docs", "examples", "pilothouse", "tests", "tools")
 
 _PART = r"(?:[\w.-]+|<\w+>|\*)"
 _QUOTED = re.compile(rf"`({_PART}/(?:{_PART}/)*{_PART}?)`")
