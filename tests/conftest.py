@@ -11,6 +11,7 @@ import pytest
 from _pytest.assertion.rewrite import AssertionRewritingHook
 from etcd_process import NO_ETCD_THAT_ANSWERS
 from hypothesis import HealthCheck, settings
+from kube_apiserver import MISSING as NO_KUBE_APISERVER
 from kubectl import MISSING
 from network_namespaces import NO_NAMESPACES
 from node_packages import NO_NODE, NO_REGISTRY
@@ -26,6 +27,7 @@ settings.load_profile("any machine")
 
 ALLOWED_SKIPS = {
     MISSING: "kubectl cannot be installed by pip",
+    NO_KUBE_APISERVER: "kube-apiserver cannot be installed by pip",
     NO_NODE: "node cannot be installed by pip",
     NO_REGISTRY: "a machine's network is its own",
     NO_ETCD_THAT_ANSWERS: "the etcd that PyPI has is 3.5.1",

@@ -21,6 +21,7 @@ COMMANDS = {
     "backup": "Write all that a store holds at one revision into a file",
     "restore": "Make a store of such a file",
     "migrate": "Move a store: from the embedded one to etcd, or back",
+    "check": "Say whether all that a store holds can be read, and agrees",
     "console": "Show a cluster in the browser",
     "join-token": "Print the token with which a server joins others",
     "kubeconfig": "Print one kubeconfig for all servers of a cluster",

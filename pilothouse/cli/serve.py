@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import logging
+import os
 import shlex
+import socket
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -85,6 +87,19 @@ def _announce(ready: Announcement) -> None:
         f"export KUBECONFIG={shlex.quote(ready.kubeconfig)}",
     ]
     print("\n".join(lines), flush=True)
+    _tell_service_manager()
+
+
+def _tell_service_manager() -> None:
+    """Say that the server is ready to whoever started it and waits for that: systemd, with Type=notify."""
+    if not (address := os.environ.get("NOTIFY_SOCKET", "")):
+        return
+    path = f"\0{address[1:]}" if address.startswith("@") else address
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notices:
+            notices.sendto(b"READY=1\n", path)
+    except OSError as error:
+        _log.error("Unable to send systemd daemon successful start message: %s", error)
 
 
 def _announce_with_console(ready: Announcement) -> None:

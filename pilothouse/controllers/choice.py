@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from pilothouse.controllers.descriptor import ControllerDescriptor
 from pilothouse.controllers.table import CONTROLLERS
@@ -10,12 +10,15 @@ from pilothouse.controllers.table import CONTROLLERS
 ALL, NONE = "*", "-*"
 
 
-def enabled(choice: Sequence[str], *, simulation: bool = False) -> list[ControllerDescriptor]:
+def enabled(
+    choice: Sequence[str], *, simulation: bool = False, has_feature: Callable[[str], bool] = lambda name: False
+) -> list[ControllerDescriptor]:
     """`*` stands for all that are on by default, `-*` for none, `foo` and `-foo` for one, which goes before those.
 
-    `simulation`: whether there are simulated nodes.
+    `simulation`: whether there are simulated nodes. `has_feature` says which gates are on.
     """
-    return [each for each in CONTROLLERS if _is_enabled(each, choice, simulation)]
+    wanted = [each for each in CONTROLLERS if _is_enabled(each, choice, simulation)]
+    return [each for each in wanted if not each.feature or has_feature(each.feature)]
 
 
 def unknown(choice: Sequence[str]) -> Iterator[str]:

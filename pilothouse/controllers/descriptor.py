@@ -21,6 +21,8 @@ class ControllerDescriptor:
     """Its account in kube-system, as which it acts; with none it acts as the program itself."""
     has_every_right: bool = False
     """For one that Kubernetes has no role for."""
+    feature: str = ""
+    """The gate without which there is nothing for it to do, nor its resource."""
     concerns: tuple[GroupVersionResource, ...] = ()
     """The resources whose first object starts it; with none it starts at once."""
 

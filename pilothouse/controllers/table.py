@@ -27,6 +27,7 @@ from pilothouse.controllers.resources import (
     SERVICE_CIDRS,
     SERVICES,
     STATEFUL_SETS,
+    STORAGE_VERSION_MIGRATIONS,
     VOLUME_ATTRIBUTES_CLASSES,
 )
 
@@ -237,6 +238,14 @@ CONTROLLERS = (
         alias="statefulset",
         account="statefulset-controller",
         concerns=(STATEFUL_SETS,),
+    ),
+    ControllerDescriptor(
+        "storage-version-migrator-controller",
+        "storageversionmigrator.controller",
+        alias="svm",
+        account="storage-version-migrator-controller",
+        feature="StorageVersionMigrator",
+        concerns=(STORAGE_VERSION_MIGRATIONS,),
     ),
     ControllerDescriptor(
         "taint-eviction-controller", "tainteviction.controller", account="node-controller", concerns=(NODES,)

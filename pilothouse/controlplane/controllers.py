@@ -38,7 +38,11 @@ class Controllers:
 
     @property
     def _chosen(self) -> list[ControllerDescriptor]:
-        return enabled(self._options.controllers, simulation=self._all_options.simulation.nodes > 0)
+        return enabled(
+            self._options.controllers,
+            simulation=self._all_options.simulation.nodes > 0,
+            has_feature=self._all_options.features.gates.enabled,
+        )
 
     async def run(self, beside: Sequence[Run] = ()) -> None:
         """Until cancelled; what runs `beside` them shares their informers."""

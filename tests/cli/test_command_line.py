@@ -67,7 +67,7 @@ def test_help_and_refusals_import_nothing_heavy() -> None:
         "from pilothouse.cli.main import main\n"
         "assert main(['serve', '--nope']) == 1 and main(['serve', '--help']) == 0\n"
         "for command in ('envtest', 'new', 'dev', 'manifests', 'docs', 'snapshot', 'console', 'validate', 'test',\n"
-        "                'backup', 'restore', 'migrate'):\n"
+        "                'backup', 'restore', 'migrate', 'check'):\n"
         "    with contextlib.suppress(SystemExit):\n"
         "        main([command, '--help'])\n"
         "heavy = {'aiohttp', 'asyncio', 'cryptography', 'grpc', 'orjson', 'prometheus_client', 'uvloop', 'yaml'}\n"

@@ -168,3 +168,19 @@ async def test_requests_go_through_a_proxy_of_a_known_kind(server: ApiServer) ->
     assert seen == [b"GET http://far/version HTTP/1.1\r\n"]
     with pytest.raises(ConfigError, match="unsupported scheme 'ftp', must be http, https, or socks5"):
         HttpTransport(ClientConfig(host="http://far", proxy_url="ftp://x"))
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+async def test_a_write_whose_connection_breaks_off_is_not_sent_again(method: str) -> None:
+    heard: list[bytes] = []
+
+    async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heard.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.close()
+
+    async with await asyncio.start_server(hang_up, "127.0.0.1", 0) as listening:
+        port = listening.sockets[0].getsockname()[1]
+        async with connect(ClientConfig(host=f"http://127.0.0.1:{port}")) as client:
+            with pytest.raises(ConnectionFailed):
+                await client.request(method, "/x", body={})
+    assert len(heard) == 1

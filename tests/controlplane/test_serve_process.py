@@ -294,3 +294,14 @@ def _until_refused(port: int) -> None:
             return
         except ConnectionResetError:
             continue  # the connection was waiting to be accepted when the socket was closed
+
+
+def test_a_service_manager_that_waits_is_told_when_it_is_ready(
+    serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notices:
+        notices.bind(str(tmp_path / "notify"))
+        notices.settimeout(60)
+        monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
+        serve()
+        assert notices.recv(100) == b"READY=1\n"

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from itertools import count
 
-from chaos_ledger import Ledger, Written
+from chaos_ledger import UNANSWERED, Ledger, Written
 from linearizability import Operation
 from replicated_cluster import Replica
 
@@ -23,7 +23,7 @@ NAMESPACE = "default"
 ANSWERED_WITHIN = 5.0
 _REGISTERS = 2
 _MOST_OPERATIONS, _MOST_ELEMENTS, _MOST_UNANSWERED = 300, 40, 6
-_PAUSE = 0.08
+_PAUSE = 0.06
 
 
 @asynccontextmanager
@@ -64,7 +64,7 @@ class Load:
         tasks = [
             asyncio.create_task(self._work(replica, step))
             for replica in self._replicas
-            for step in (self._register_step, self._register_step, self._set_step)
+            for step in (self._register_step, self._register_step, self._set_step, self._read_step)
         ]
         try:
             yield
@@ -79,23 +79,34 @@ class Load:
                 await self._read_through(objects)
 
     async def _read_through(self, objects: ResourceClient) -> None:
-        for name in list(self.ledger.registers):
-            await self.ledger.read_register(name, in_time(partial(objects.get, name)))
-        for name in list(self.ledger.sets):
-            await self.ledger.read_set(name, in_time(partial(objects.list, _members(name))))
+        for name in self.ledger.registers:
+            await _until_answered(partial(self.ledger.read_register, name, in_time(partial(objects.get, name))))
+        for name in self.ledger.sets:
+            ask = in_time(partial(objects.list, _members(name)))
+            await _until_answered(partial(self.ledger.read_set, name, ask))
 
     async def _work(self, replica: Replica, step: Callable[[ResourceClient], Awaitable[None]]) -> None:
         async with config_maps(replica) as objects:
             while not self._stopping:
-                await step(objects)
+                try:
+                    await step(objects)
+                except UNANSWERED:
+                    await asyncio.sleep(_PAUSE)
                 await asyncio.sleep(self._chance.uniform(0, _PAUSE))
+
+    async def _read_step(self, objects: ResourceClient) -> None:
+        """Who writes waits for an answer where there is none; what a lonely replica says is heard by those who read."""
+        if self._chance.random() < 0.7:
+            name = self._current_register(self._chance.randrange(_REGISTERS))
+            await self.ledger.read_register(name, in_time(lambda: objects.get(name)))
+        else:
+            name = self._current_set()
+            await self.ledger.read_set(name, in_time(lambda: objects.list(_members(name))))
 
     async def _register_step(self, objects: ResourceClient) -> None:
         """Read, and then perhaps write what depends on it, or does not."""
         name = self._current_register(self._chance.randrange(_REGISTERS))
         found = await self.ledger.read_register(name, in_time(lambda: objects.get(name)))
-        if found is None and not self.ledger.registers[name]:
-            return  # nobody answered
         if self._chance.random() < 0.6:
             await self._change(objects, name, found)
 
@@ -136,6 +147,15 @@ class Load:
         if _is_long([entry for entry in history if entry.name == "add"], _MOST_ELEMENTS):
             self._set, self._elements = next(self._sets), count()
         return self._set
+
+
+async def _until_answered(ask: Callable[[], Awaitable[object]]) -> None:
+    while True:
+        try:
+            await ask()
+            return
+        except UNANSWERED:
+            await asyncio.sleep(_PAUSE)
 
 
 def _named(name: str) -> Iterator[str]:

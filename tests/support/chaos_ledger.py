@@ -54,14 +54,12 @@ class Ledger:
     violations: list[str] = field(default_factory=list)
 
     async def read_register(self, name: str, ask: Callable[[], Awaitable[Json]]) -> Written | None:
-        """Return the register as it was read; None where it is not there or nobody answered."""
+        """Return the register as it was read; None where it is not there. Raises what is in UNANSWERED, as all do."""
         called, newest = time.monotonic(), self._newest.get(name, 0)
         try:
             found: Written | None = written(await ask())
         except NotFound:
             found = None
-        except UNANSWERED:
-            return None
         self.reads += 1
         self._judge(name, found, newest)
         self._add(self.registers[name], "read", None, found.value if found else None, called)
@@ -69,45 +67,24 @@ class Ledger:
 
     async def change(self, operation: str, name: str, argument: Any, ask: Callable[[], Awaitable[Json]]) -> None:
         """Create, write or compare a register."""
-        called = time.monotonic()
-        outcome = None
-        try:
-            became = written(await ask())
-            self.acknowledged.append(became)
-            self._judge(name, became, 0)
-        except ConnectionRefused:
-            return
-        except _REFUSED:
-            outcome = CONFLICT
+        answer = await self._write(self.registers[name], operation, argument, ask)
+        if answer is None:
             self.refused.add((name, argument[1] if operation == "compare" else argument))
-        except UNANSWERED:
-            outcome = UNKNOWN
-        self._add(self.registers[name], operation, argument, outcome, called)
+        else:
+            self.acknowledged.append(written(answer))
+            self._judge(name, self.acknowledged[-1], 0)
 
     async def alter(self, operation: str, name: str, number: int, ask: Callable[[], Awaitable[Json]]) -> None:
         """Add to a set or remove from it."""
-        called = time.monotonic()
-        outcome = None
-        try:
-            answer = await ask()
-            if operation == "add":
-                self.acknowledged.append(written(answer))
-            else:
-                self.removed.append(f"{name}-{number}")
-        except ConnectionRefused:
-            return
-        except _REFUSED:
-            outcome = CONFLICT
-        except UNANSWERED:
-            outcome = UNKNOWN
-        self._add(self.sets[name], operation, number, outcome, called)
+        answer = await self._write(self.sets[name], operation, number, ask)
+        if answer is not None and operation == "add":
+            self.acknowledged.append(written(answer))
+        elif answer is not None:
+            self.removed.append(f"{name}-{number}")
 
     async def read_set(self, name: str, ask: Callable[[], Awaitable[Json]]) -> None:
         called = time.monotonic()
-        try:
-            found = await ask()
-        except UNANSWERED:
-            return
+        found = await ask()
         self.reads += 1
         numbers = (int(name_of(item).rpartition("-")[2]) for item in found["items"])
         self._add(self.sets[name], "read", None, sum(1 << number for number in numbers), called)
@@ -132,6 +109,24 @@ class Ledger:
                 self.violations.append(f"{name} is not linearizable: {history}")
         except Undecided:
             self.violations.append(f"{name} is too much to decide: {history}")
+
+    async def _write(
+        self, history: list[Operation], operation: str, argument: Any, ask: Callable[[], Awaitable[Json]]
+    ) -> Json | None:
+        """Return the answer; None where the server refused."""
+        called = time.monotonic()
+        try:
+            answer = await ask()
+        except ConnectionRefused:
+            raise
+        except _REFUSED:
+            self._add(history, operation, argument, CONFLICT, called)
+            return None
+        except UNANSWERED:
+            self._add(history, operation, argument, UNKNOWN, called)
+            raise
+        self._add(history, operation, argument, None, called)
+        return answer
 
     def _judge(self, name: str, found: Written | None, newest: int) -> None:
         """A value has one revision, and nobody is told of one that is older than what was told before he asked."""

@@ -14,7 +14,6 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from types import TracebackType
 
 import packet_switch
@@ -31,7 +30,7 @@ def can_make_namespaces() -> bool:
     name = f"{_PREFIX}-{os.getpid()}-probe"
     made = subprocess.run(["ip", "netns", "add", name], capture_output=True, check=False).returncode == 0
     if made:
-        _ip("netns", "delete", name)
+        _remove(name)
     return made
 
 
@@ -54,10 +53,10 @@ class Network:
         self.weather = Weather()
 
     def __enter__(self) -> Network:
-        _remove_leftovers()
         devices = [f"{self._device(node)}={self.address(node)}" for node in self._nodes]
-        command = [sys.executable, packet_switch.__file__, str(self._seed), *devices]
-        self._switch = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        command = [sys.executable, __file__, self._namespace(""), str(self._seed), *devices]
+        pipe = subprocess.PIPE
+        self._switch = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, start_new_session=True)
         self._expect("ready")
         for node in self._nodes:
             self._set_up(node)
@@ -69,8 +68,6 @@ class Network:
         self._switch.stdin.close()
         self._switch.wait()
         self._switch.stdout.close()
-        for node in self._nodes[1:]:
-            _remove(self._namespace(node))
 
     def address(self, node: str) -> str:
         return f"198.18.{self._number % 250}.{self._nodes.index(node) + 1}"
@@ -129,15 +126,22 @@ def _ip(*arguments: str) -> str:
     return subprocess.run(["ip", *arguments], capture_output=True, text=True, check=True).stdout
 
 
-def _remove(namespace: str) -> None:
-    for pid in _ip("netns", "pids", namespace).split():
-        subprocess.run(["kill", "-KILL", pid], capture_output=True, check=False)
-    _ip("netns", "delete", namespace)
+def _remove(prefix: str) -> None:
+    """Take away the namespaces whose names begin like that, with all that runs in them."""
+    for name in [line.split()[0] for line in _ip("netns", "list").splitlines()]:
+        if name.startswith(prefix):
+            for pid in _ip("netns", "pids", name).split():
+                subprocess.run(["kill", "-KILL", pid], capture_output=True, check=False)
+            _ip("netns", "delete", name)
 
 
-def _remove_leftovers() -> None:
-    """Of processes that were killed before they could."""
-    for line in _ip("netns", "list").splitlines():
-        name = line.split()[0]
-        if name.startswith(_PREFIX) and not Path("/proc", name.split("-")[2]).exists():
-            _remove(name)
+def main(prefix: str, *switch: str) -> None:
+    """Be the switch, and clean up when whoever needed it is gone, however it ended."""
+    try:
+        packet_switch.main(*switch)
+    finally:
+        _remove(prefix)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

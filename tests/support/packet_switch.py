@@ -1,9 +1,7 @@
 """A switch between network namespaces, as a process: it passes IP packets on, late, or not at all.
 
-    python packet_switch.py SEED DEVICE=ADDRESS ...
-
 It makes a TUN device for each address, which whoever starts it moves into a namespace, and says "ready". Each line
-of its input is a JSON object with the rules from now on:
+of its input is a JSON object with the rules from now on; it ends with its input.
 
     {"cut": [[FROM, TO], ...], "delay": SECONDS, "loss": SHARE}
 
@@ -39,8 +37,6 @@ def open_device(name: str) -> int:
 
 
 class PacketSwitch:
-    """`run` ends with its input."""
-
     def __init__(self, devices: dict[bytes, int], chance: random.Random) -> None:
         """`devices`: by the address that is reached through them."""
         self._devices = devices
@@ -102,12 +98,9 @@ def _write(device: int, packet: bytes) -> None:
 
 
 def main(seed: str, *nodes: str) -> None:
+    """Each node is DEVICE=ADDRESS."""
     pairs = [node.split("=") for node in nodes]
     devices = {socket.inet_aton(address): open_device(device) for device, address in pairs}
     switch = PacketSwitch(devices, random.Random(seed))
     print("ready", flush=True)
     switch.run()
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

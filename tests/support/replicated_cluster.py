@@ -72,8 +72,15 @@ class ReplicatedCluster:
         ]
         for member in self.members:
             member.cluster = cluster_of(self.members)
-        urls = ",".join(member.url for member in self.members)
-        self.replicas = [Replica(network, name, directory / name, urls) for name in replica_names(replicas)]
+        self.replicas = [
+            Replica(network, name, directory / name, self._urls(first=index))
+            for index, name in enumerate(replica_names(replicas))
+        ]
+
+    def _urls(self, *, first: int) -> str:
+        """Each replica has another member that it likes best: a member that lags behind shows in what it alone says."""
+        at = first % len(self.members)
+        return ",".join(member.url for member in (*self.members[at:], *self.members[:at]))
 
     async def start(self) -> None:
         for member in self.members:

@@ -35,10 +35,10 @@ def main() -> int:
 
 
 def _run_here(page: Path) -> int:
-    from tools.docs.running.network import bring_loopback_up
+    from tools.docs.running.network import set_up
     from tools.docs.running.page import PageFailed, PageRun
 
-    bring_loopback_up()
+    set_up()
     with tempfile.TemporaryDirectory(prefix="page-", ignore_cleanup_errors=True) as folder:
         try:
             PageRun(page.resolve(), Path(folder)).run()

@@ -22,6 +22,7 @@ from pilothouse.apiserver.registry.interface import ListResult, Result
 from pilothouse.apiserver.server.features import enabled
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.apiserver.streams import close_stream, whole_or_stream
+from pilothouse.apiserver.tracing.spans import CURRENT
 from pilothouse.apiserver.tracing.verb_spans import serialized
 from pilothouse.machinery.objects import Json
 
@@ -35,7 +36,8 @@ def object_response(
     request: Request, scope: RequestScope, output: Output, result: Result, *, status: int = 200
 ) -> Coroutine[Any, Any, Response]:
     """One object, in the negotiated view."""
-    return serialized(request, output.serializer.media_type, _of_object(request, scope, output, result, status))
+    work = _of_object(request, scope, output, result, status)
+    return work if CURRENT.get() is None else serialized(request, output.serializer.media_type, work)
 
 
 async def _of_object(request: Request, scope: RequestScope, output: Output, result: Result, status: int) -> Response:
@@ -75,7 +77,8 @@ def list_response(
     request: Request, scope: RequestScope, output: Output, result: ListResult
 ) -> Coroutine[Any, Any, Response]:
     """A list, in the negotiated view: whole if it is small, else in parts."""
-    return serialized(request, output.serializer.media_type, _of_list(request, scope, output, result))
+    work = _of_list(request, scope, output, result)
+    return work if CURRENT.get() is None else serialized(request, output.serializer.media_type, work)
 
 
 async def _of_list(request: Request, scope: RequestScope, output: Output, result: ListResult) -> Response:

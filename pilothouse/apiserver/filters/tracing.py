@@ -54,15 +54,19 @@ def with_tracing(tracer: Tracer | None) -> Filter:
     """The span of the request itself. Without a tracer, what a request says of its trace is only passed on."""
 
     def wrap(handler: Handler) -> Handler:
-        def call(request: Request) -> Awaitable[Response]:
-            span = None if tracer is None else _begun(tracer, request)
-            if span is not None:
-                return _traced(span, handler, request)
+        def pass_on(request: Request) -> Awaitable[Response]:
             if request.header(PARENT):
                 return within(PassedOn(request), _awaited(handler, request))
-            return handler(request) if CURRENT.get() is None else _untraced(handler, request)
+            return handler(request)
 
-        return call
+        def trace(request: Request) -> Awaitable[Response]:
+            assert tracer is not None
+            span = _begun(tracer, request)
+            if span is not None:
+                return _traced(span, handler, request)
+            return pass_on(request) if CURRENT.get() is None else _untraced(pass_on, request)
+
+        return pass_on if tracer is None else trace
 
     return wrap
 

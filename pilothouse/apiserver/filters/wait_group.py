@@ -9,19 +9,15 @@ from pilothouse.machinery.server_errors import ServiceUnavailable
 
 
 class WaitGroup:
-    """Counts requests that are not long-running. Once closed, it takes in no more."""
+    """Counts requests that are not long-running. Once closed, no request is to enter."""
 
     def __init__(self) -> None:
         self.count = 0
         self.closed = False
         self._empty: asyncio.Event | None = None  # while somebody waits
 
-    def enter(self) -> bool:
-        """Count one request in; return False when the group is closed."""
-        if self.closed:
-            return False
+    def enter(self) -> None:
         self.count += 1
-        return True
 
     def leave(self) -> None:
         self.count -= 1
@@ -52,10 +48,11 @@ class WaitGroup:
 def with_wait_group(group: WaitGroup) -> Filter:
     def wrap(handler: Handler) -> Handler:
         async def count(request: Request) -> Response:
+            if group.closed:
+                raise ServiceUnavailable("apiserver is shutting down", details={"retryAfterSeconds": 1})
             if request.info.is_long_running:
                 return await handler(request)
-            if not group.enter():
-                raise ServiceUnavailable("apiserver is shutting down", details={"retryAfterSeconds": 1})
+            group.enter()
             try:
                 return await handler(request)
             finally:

@@ -23,6 +23,8 @@ from pilothouse.apiserver.serving.transport import ClientConnection
 
 _REFUSALS: Final = {501: b"Unsupported transfer encoding"}
 """net/http's words, where they are not the status line's."""
+_LAST_CALL: Final = 0.1
+"""Seconds in which a request that was on its way when the server stopped is answered, rather than reset."""
 
 
 class Http1Connection(ClientConnection):
@@ -252,6 +254,11 @@ class Http1Connection(ClientConnection):
             self._exchange.task.cancel()
 
     def drain(self) -> None:
+        """A request that comes within the last call is answered, and the answer says that the connection closes."""
+        if self._exchange is None and not self._lingering:
+            self.loop.call_later(_LAST_CALL, self._close_if_idle)
+
+    def _close_if_idle(self) -> None:
         if self._exchange is None and not self._lingering:
             self.close()
 

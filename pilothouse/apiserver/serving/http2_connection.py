@@ -44,6 +44,7 @@ class Http2Connection(FrameDispatcher[Http2Stream], ClientConnection):
         self.running: set[Http2Stream] = set()  # whose handlers run; some may be reset
         self._out: list[bytes] = []  # written in this turn of the event loop
         self._out_size = 0
+        self._parting: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
@@ -60,6 +61,8 @@ class Http2Connection(FrameDispatcher[Http2Stream], ClientConnection):
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
         self.over = True
+        if self._parting is not None:
+            self._parting.cancel()
         for stream in (*self.streams.values(), *self.running):
             stream.leave()
         self.streams.clear()
@@ -158,12 +161,20 @@ class Http2Connection(FrameDispatcher[Http2Stream], ClientConnection):
         if self.streams:
             return
         if self.leaving:
-            self.close()
+            self._part()
         else:
             self.deadline = self.state.now + self.state.limits.idle_timeout
 
+    def _part(self) -> None:
+        """What the client has sent before it heard that we leave would reset the connection if it closed at once, and
+        the client might not hear it at all."""
+        if self._parting is None:
+            self._parting = self.loop.call_later(self.state.limits.linger, self.close)
+
     def peer_leaves(self, last: int) -> None:
-        self.settle()
+        """The client sends no more requests, so that nothing can be on its way."""
+        if not self.streams:
+            self.close()
 
     def go_away(self) -> None:
         """Lets the client know that it needs a new connection for what it has not asked yet."""

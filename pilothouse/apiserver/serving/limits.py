@@ -19,7 +19,7 @@ class Limits:
     write_timeout: float = 30.0
     """How long an answer may wait for a client that does not read. Then its stream or connection is closed."""
     linger: float = 1.0
-    """How long a client that was refused while it still sent may take to read why."""
+    """How long a client that was refused while it still sent, or told to go away, may take to read why."""
     connections: int = 0
     """0 is no limit. A connection over it is closed before its TLS handshake."""
     http2_streams: int = 100

@@ -1,6 +1,7 @@
 """One listening socket: connections are taken in, greeted with TLS, and given to the protocol that the client chose.
 
-A connection over the limit is closed before its handshake; a failed handshake is counted and forgotten.
+A connection over the limit is closed before its handshake; a failed handshake is counted and forgotten. When the socket
+closes, those who have connected are still taken in: they are told to go elsewhere, rather than reset.
 """
 
 from __future__ import annotations
@@ -37,7 +38,10 @@ log = logging.getLogger(__name__)
 CurrentContext: TypeAlias = Callable[[str], ssl.SSLContext]
 """The TLS context for a connection that begins now, to this address of ours."""
 
+BACKLOG: Final = 2048
 _BATCH: Final = 64
+_LAST_GREETINGS: Final = 1.0
+"""Seconds that handshakes may take once the socket has closed."""
 _SHUTDOWN_TIMEOUT: Final = 5.0
 _OUT_OF_FILES: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
@@ -59,15 +63,31 @@ class Listener:
         self._loop.add_reader(self._socket.fileno(), self._accept)
 
     def close(self) -> None:
-        """Takes no more connections."""
+        """Takes no more connections but those that wait to be taken."""
+        if self._socket.fileno() >= 0:
+            self._loop.remove_reader(self._socket.fileno())
+            self._accept(BACKLOG)
+            self._socket.close()
+
+    async def greeted(self) -> None:
+        """Returns when no handshake is under way, because they have ended or took too long."""
+        if self._greeting:
+            await asyncio.wait(self._greeting, timeout=_LAST_GREETINGS)
+        self._cut_greetings()
+
+    def abort(self) -> None:
+        """Takes no more connections, and closes those whose handshake is under way."""
         if self._socket.fileno() >= 0:
             self._loop.remove_reader(self._socket.fileno())
             self._socket.close()
+        self._cut_greetings()
+
+    def _cut_greetings(self) -> None:
         for task in self._greeting:
             task.cancel()
 
-    def _accept(self) -> None:
-        for _ in range(_BATCH):
+    def _accept(self, most: int = _BATCH) -> None:
+        for _ in range(most):
             try:
                 client, _ = self._socket.accept()
             except (BlockingIOError, ConnectionAbortedError, InterruptedError):
@@ -136,6 +156,8 @@ class Negotiation(asyncio.Protocol):
         protocol = (_http2_connection() if http2 else Http1Connection)(self._state, self._loop)
         transport.set_protocol(protocol)
         protocol.connection_made(transport)
+        if self._state.draining:
+            protocol.drain()
 
 
 @cache

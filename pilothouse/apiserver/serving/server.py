@@ -12,11 +12,9 @@ from collections.abc import Sequence
 
 from pilothouse.apiserver.http import Handler
 from pilothouse.apiserver.serving.limits import Limits
-from pilothouse.apiserver.serving.listener import CurrentContext, Listener
+from pilothouse.apiserver.serving.listener import BACKLOG, CurrentContext, Listener
 from pilothouse.apiserver.serving.state import ServingState
 from pilothouse.machinery.dataclass import dataclass
-
-_BACKLOG = 2048
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +82,7 @@ class Server:
                 sock = bind(endpoint)
                 self._listeners.append(Listener(sock, self._state, endpoint.tls))
         except OSError:
-            self._stop_listening()
+            self._abort_listeners()
             raise
         for listener in self._listeners:
             listener.open()
@@ -98,18 +96,20 @@ class Server:
 
     async def shutdown(self, timeout: float = 60.0) -> None:
         """Stops accepting, lets what is under way finish, and closes what is left after the timeout."""
-        self._stop_listening()
         self._state.draining = True
+        for listener in self._listeners:
+            listener.close()
         for connection in tuple(self._state.connections):
             connection.drain()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout):
+                await asyncio.gather(*(listener.greeted() for listener in self._listeners))
                 await self._state.empty()
         await self.abort()
 
     async def abort(self) -> None:
         """Closes everything at once."""
-        self._stop_listening()
+        self._abort_listeners()
         for connection in tuple(self._state.connections):
             connection.abort()
         await self._state.empty()
@@ -118,9 +118,9 @@ class Server:
             await asyncio.gather(self._clock, return_exceptions=True)
             self._clock = None
 
-    def _stop_listening(self) -> None:
+    def _abort_listeners(self) -> None:
         for listener in self._listeners:
-            listener.close()
+            listener.abort()
 
 
 def bind(endpoint: ListenEndpoint) -> socket.socket:
@@ -134,7 +134,7 @@ def bind(endpoint: ListenEndpoint) -> socket.socket:
     sock = socket.create_server(
         (host, endpoint.port),
         family=family,
-        backlog=_BACKLOG,
+        backlog=BACKLOG,
         reuse_port=endpoint.reuse_port,
         dualstack_ipv6=both,
     )

@@ -7,6 +7,8 @@ gets TURN_BYTES of what came in one turn of the event loop, and everybody else h
 from __future__ import annotations
 
 import asyncio
+import fcntl
+import termios
 from typing import Final, cast
 
 from pilothouse.apiserver.beside_the_loop import TURN_BYTES
@@ -17,7 +19,8 @@ from pilothouse.apiserver.serving.state import NEVER, ServingState
 CHUNK: Final = 128 << 10
 """Large bodies are written in pieces of this size: TLS encrypts a piece at a time, and little is queued."""
 
-
+_FAREWELL: Final = 0.1
+"""Seconds between two looks at whether a client whose connection closes has got everything."""
 _HIGH_WATER: Final = 256 << 10
 _LOW_WATER: Final = 64 << 10
 
@@ -130,6 +133,29 @@ class ClientConnection(asyncio.Protocol):
         if not self.transport.is_closing():
             self.transport.close()
             self.write_deadline = self.state.now + self.state.limits.write_timeout
+            self.loop.call_later(_FAREWELL, self._hang_up)
+
+    def _hang_up(self, before: bool = False) -> None:
+        """TLS waits for the client's goodbye, which one that only keeps a connection for later does not say.
+
+        What the event loop holds back goes to the kernel as soon as there is room, so that at the second look in a row
+        without anything unsent there, nothing is held back either.
+        """
+        if self.lost:
+            return
+        now = self._everything_arrived()
+        if now and before:
+            self.abort()
+        else:
+            self.loop.call_later(_FAREWELL, self._hang_up, now)
+
+    def _everything_arrived(self) -> bool:
+        try:
+            number = self.transport.get_extra_info("socket").fileno()
+            unsent = fcntl.ioctl(number, termios.TIOCOUTQ, bytes(4))
+        except (AttributeError, OSError, ValueError):
+            return False
+        return unsent == bytes(4) and not self.transport.get_write_buffer_size()
 
     def abort(self) -> None:
         self.transport.abort()

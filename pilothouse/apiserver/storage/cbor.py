@@ -16,6 +16,7 @@ from pilothouse.apiserver.storage.errors import Undecodable
 from pilothouse.apiserver.storage.interface import Entry, Revision, Store
 from pilothouse.apiserver.storage.shown_as_json import ShownAsJson
 from pilothouse.machinery.cbor.wire import SELF_DESCRIBED
+from pilothouse.machinery.kept_bytes import kept
 
 
 class CborStore(ShownAsJson):
@@ -67,6 +68,6 @@ def _in_json(entry: Entry) -> Entry:
     if not _is_cbor(entry.value):
         return entry
     try:
-        return replace(entry, value=orjson.dumps(decode(entry.value)))
+        return replace(entry, value=kept(orjson.dumps(decode(entry.value))))
     except CborError as error:
         raise Undecodable(f"unable to decode the value of {entry.key}: {error}") from error

@@ -51,13 +51,10 @@ def trace_fields(request: Request) -> Attributes:
     }
 
 
-def serialized(request: Request, media_type: str, work: Coroutine[Any, Any, Response]) -> Coroutine[Any, Any, Response]:
-    """The work of writing an answer, in a span of its own where the request is traced."""
+async def serialized(request: Request, media_type: str, work: Coroutine[Any, Any, Response]) -> Response:
+    """The work of writing the answer to a request that is traced, in a span of its own."""
     around = CURRENT.get()
-    return work if around is None else _serialized(around, request, media_type, work)
-
-
-async def _serialized(around: Span, request: Request, media_type: str, work: Coroutine[Any, Any, Response]) -> Response:
+    assert around is not None
     around.event("About to write a response", {})
     span = around.child("SerializeObject", _of_answer(request, media_type))
     response = await within(span, _sized(span, work))

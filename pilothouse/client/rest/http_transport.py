@@ -28,6 +28,7 @@ CONNECT_TIMEOUT = 30.0
 KEEPALIVE = 30  # seconds of silence after which the kernel asks whether the other side still lives
 _BUFFER = 1 << 18
 _SOCKS = ("socks5", "socks5h")
+_READS = ("GET", "HEAD")
 
 
 class HttpTransport:
@@ -55,6 +56,7 @@ class HttpTransport:
                 timeout=_timeout(request.timeout),
                 proxy=None if self._by_socks else self._proxy,
                 allow_redirects=False,
+                middlewares=() if request.method in _READS else (_sent_once,),
                 **self._tls_options(),
             )
         if response.status == 401:
@@ -154,6 +156,13 @@ def translated_errors() -> Iterator[None]:
         raise (ConnectionRefused if refused else ConnectionFailed)(str(error)) from error
     except (aiohttp.ClientError, ConnectionError) as error:
         raise ConnectionFailed(str(error) or type(error).__name__) from error
+
+
+async def _sent_once(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+    """aiohttp sends a PUT or DELETE again whose connection broke off, and what is told of the second hides that the
+    first may have taken effect. It leaves errors alone that are not its own."""
+    with translated_errors():
+        return await send(request)
 
 
 def _timeout(seconds: float | None) -> aiohttp.ClientTimeout:

@@ -10,7 +10,9 @@ import subprocess
 from functools import cache
 
 _APART = ["unshare", "--user", "--map-root-user", "--net"]
-_GET_FLAGS, _SET_FLAGS, _UP = 0x8913, 0x8914, 0x1
+_GET_FLAGS, _SET_FLAGS, _SET_ADDRESS, _UP = 0x8913, 0x8914, 0x8916, 0x1
+_ADDRESS = "192.0.2.1"
+"""An address that is not loopback, as most machines have; this one is kept free for documentation."""
 
 
 @cache
@@ -21,10 +23,11 @@ def apart() -> list[str]:
     return _APART if subprocess.run([*_APART, "true"], capture_output=True).returncode == 0 else []
 
 
-def bring_loopback_up() -> None:
-    """A new network has a loopback interface that is down."""
+def set_up() -> None:
+    """A new network has a loopback interface that is down. Does nothing where it is up."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
-        request = struct.pack("16sH14x", b"lo", 0)
-        _, flags = struct.unpack("16sH14x", fcntl.ioctl(control, _GET_FLAGS, request))
+        _, flags = struct.unpack("16sH14x", fcntl.ioctl(control, _GET_FLAGS, struct.pack("16sH14x", b"lo", 0)))
         if not flags & _UP:
             fcntl.ioctl(control, _SET_FLAGS, struct.pack("16sH14x", b"lo", flags | _UP))
+            address = struct.pack("HH4s8x", socket.AF_INET, 0, socket.inet_aton(_ADDRESS))
+            fcntl.ioctl(control, _SET_ADDRESS, struct.pack("16s16s", b"lo:1", address))

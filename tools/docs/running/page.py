@@ -18,6 +18,10 @@ from tools.docs.running.shell import CommandTookTooLong, Shell
 
 _ROOT = Path(__file__).parents[3]
 _WITHIN = 60.0
+_PLUGINS = (
+    "-p no:schemathesis -p no:hypothesispytest -p no:cacheprovider -o asyncio_default_fixture_loop_scope=function"
+)
+"""An environment with nothing but Pilothouse and pytest has none of these."""
 _READY = ("is ready", "http://")
 
 
@@ -26,7 +30,7 @@ class PageFailed(Exception):
 
 
 class PageRun:
-    """Files go into `folder / "work"`, where commands run, too; the home of the page's user is `folder / "home"`."""
+    """Files go into `folder / "work"`, where commands run and `examples` and `deploy` are; the home is beside it."""
 
     def __init__(self, page: Path, folder: Path) -> None:
         self.page = page
@@ -40,6 +44,8 @@ class PageRun:
         """Raises PageFailed at the first thing that is not as the page says."""
         for name in ("work", "home", "notes"):
             (self._folder / name).mkdir()
+        for name in ("examples", "deploy"):
+            (self._work / name).symlink_to(_ROOT / name)
         os.environ.update(_environment(self._folder))
         os.chdir(self._work)
         sys.modules[self._module.__name__] = self._module  # annotations of its classes are looked up there
@@ -145,6 +151,13 @@ def _difference(command: Command, place: str, output: str) -> str:
 
 def _environment(folder: Path) -> dict[str, str]:
     """Return what the commands of a page find: this checkout's `pilothouse` and `python`, and no other cluster."""
-    os.environ.pop("KUBECONFIG", None)
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    return {"HOME": str(folder / "home"), "PATH": path, "PYTHONPATH": str(_ROOT), "NO_COLOR": "1", "TERM": "dumb"}
+    for name in ("KUBECONFIG", "PYTHONDONTWRITEBYTECODE"):
+        os.environ.pop(name, None)
+    return {
+        "HOME": str(folder / "home"),
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str(_ROOT),
+        "PYTEST_ADDOPTS": _PLUGINS,
+        "NO_COLOR": "1",
+        "TERM": "dumb",
+    }

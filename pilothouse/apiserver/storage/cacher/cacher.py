@@ -29,7 +29,7 @@ from pilothouse.apiserver.storage.cacher.window import ChangeWindow, WindowLimit
 from pilothouse.apiserver.storage.errors import Unavailable, Undecodable
 from pilothouse.apiserver.storage.interface import Revision, Store
 from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
-from pilothouse.apiserver.tracing.spans import Attributes, audited, spanned
+from pilothouse.apiserver.tracing.spans import CURRENT, Attributes, audited, spanned
 from pilothouse.machinery.names import GroupResource
 
 REVISION_PATIENCE = 3.0  # how long a read waits for a revision that it names
@@ -131,13 +131,19 @@ class Cacher:
     def watchers(self) -> int:
         return len(self._watchers)
 
-    @spanned("cacher.Get", lambda self, key, *, not_older_than=None: _of_get(key, not_older_than))
     async def get(self, key: str, *, not_older_than: Revision | None = None) -> StoredObject | None:
         """The object, or None. `not_older_than`: None for the newest, 0 for whatever the cache has, or a revision.
         Raises TooLargeRevision, Unavailable."""
+        if CURRENT.get() is not None:  # a decorator would cost every get several times as much
+            return await self._traced_get(key, not_older_than)
         revision = await self._store.current_revision() if not_older_than is None else not_older_than
         if self._freshness.revision >= revision and self._readiness.ready:
             return self._state.get(key)
+        return await self._get_slowly(key, revision, consistent=not_older_than is None)
+
+    @spanned("cacher.Get", lambda self, key, not_older_than: _of_get(key, not_older_than))
+    async def _traced_get(self, key: str, not_older_than: Revision | None) -> StoredObject | None:
+        revision = await self._store.current_revision() if not_older_than is None else not_older_than
         return await self._get_slowly(key, revision, consistent=not_older_than is None)
 
     @spanned("cacher.GetList", lambda self, *_, **__: self._of_spans())

@@ -1,0 +1,1 @@
+"""What `pilothouse check` looks at."""

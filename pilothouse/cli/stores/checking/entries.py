@@ -1,0 +1,94 @@
+"""What must hold of every entry of a store, and of all of them together."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from pilothouse.apiserver.storage.backup.model import SavedEntry
+from pilothouse.apiserver.storage.errors import TransformFailed, Undecodable
+from pilothouse.apiserver.storage.interface import Revision
+from pilothouse.cli.diagnosis.findings import Finding, failed, note
+from pilothouse.cli.stores.checking.agreement import Agreement
+from pilothouse.cli.stores.checking.values import Encrypted, ValueReader
+from pilothouse.machinery.names import GroupVersion
+from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
+from pilothouse.machinery.wire_facts.kinds import message_of
+
+_NO_OBJECTS = ("/ranges/", "/masterleases/", "/peerserverleases/", "/pilothouse.dev/")
+"""Keys behind the prefix under which servers keep what is no object of the API."""
+_FROM_BACKUP = "bring it back from a backup (`pilothouse restore` into an empty store), or delete the key"
+
+
+class EntryChecks:
+    """Takes each entry once, then says what holds of all."""
+
+    def __init__(self, reader: ValueReader, *, prefix: str, revision: Revision) -> None:
+        self._reader = reader
+        self._prefix, self._revision = prefix, revision
+        self._keys: set[str] = set()
+        self._uids: dict[str, str] = {}
+        self._agreement = Agreement()
+        self._encrypted: Counter[str] = Counter()
+        self.places: dict[tuple[str, str], str] = {}
+        """Where the objects of a group and kind live, behind the prefix."""
+
+    @property
+    def seen(self) -> int:
+        """How many keys there were."""
+        return len(self._keys)
+
+    async def take(self, entry: SavedEntry) -> list[Finding]:
+        """What is wrong with the entry."""
+        found = list(self._revisions(entry))
+        self._keys.add(entry.key)
+        try:
+            obj = await self._reader.object(entry)
+        except Encrypted:
+            self._encrypted[entry.key.split("/")[2]] += 1
+            return found
+        except TransformFailed as error:
+            advice = "is the key that it was encrypted with still in --encryption-provider-config?"
+            return [*found, failed("encryption", f"{entry.key}: cannot be decrypted: {error}", advice)]
+        except Undecodable as error:
+            return [*found, failed("value", f"{entry.key}: cannot be decoded: {error}", _FROM_BACKUP)]
+        if entry.key.startswith(tuple(self._prefix + each for each in _NO_OBJECTS)):
+            self._agreement.add_own_state(entry.key, obj)
+            return found
+        return [*found, *self._object(entry, obj)]
+
+    def at_the_end(self) -> Iterator[Finding]:
+        """What is wrong with all of them together."""
+        yield from self._agreement.findings()
+        for resource, count in self._encrypted.items():
+            text = f"{count} values of {resource} are encrypted and were not read"
+            yield note("encryption", text, "say how by --encryption-provider-config")
+
+    def _revisions(self, entry: SavedEntry) -> Iterator[Finding]:
+        if not 0 < entry.created <= entry.modified <= self._revision:
+            text = f"created at {entry.created}, modified at {entry.modified}, in a store at {self._revision}"
+            yield failed(
+                "revision", f"{entry.key}: {text}", "back the store up and restore it: each key gets a new one"
+            )
+        if entry.key in self._keys:
+            yield failed("key", f"{entry.key}: is there twice", _FROM_BACKUP)
+
+    def _object(self, entry: SavedEntry, obj: Json) -> Iterator[Finding]:
+        kind, api_version = obj.get("kind"), obj.get("apiVersion")
+        if not isinstance(kind, str) or not isinstance(api_version, str) or not isinstance(obj.get("metadata"), dict):
+            yield failed("value", f"{entry.key}: is no object with kind, apiVersion and metadata", _FROM_BACKUP)
+            return
+        version = GroupVersion.parse(api_version)
+        self._agreement.add(entry.key, obj, built_in=message_of(version.kind(kind)) is not None)
+        path = "/".join(filter(None, (namespace_of(obj), name_of(obj))))
+        if entry.key.endswith(f"/{path}"):
+            self.places[version.group, kind] = entry.key.removesuffix(path).removeprefix(self._prefix)
+        else:
+            yield failed("key", f"{entry.key}: holds the {kind} {path}, which belongs elsewhere", _FROM_BACKUP)
+        yield from self._uid(entry.key, str(metadata(obj).get("uid") or ""))
+
+    def _uid(self, key: str, uid: str) -> Iterator[Finding]:
+        if not uid:
+            yield failed("uid", f"{key}: has no uid", _FROM_BACKUP)
+        elif (other := self._uids.setdefault(uid, key)) != key:
+            yield failed("uid", f"{key}: has the uid of {other}", "delete one of the two and make it again")

@@ -1,0 +1,1 @@
+"""storage-version-migrator-controller."""

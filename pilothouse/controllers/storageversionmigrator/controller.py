@@ -1,0 +1,130 @@
+"""storage-version-migrator-controller: has all objects of a resource written once more, so that none is left in a form
+in which nothing is written any more: another version, another encryption key, another encoding.
+
+    created → Running (one for each resource, the oldest) → resourceVersion → every object up to it written → Succeeded
+                                                          └ or Failed                       → Running is False again
+
+Each step is one write of the status; the update that it makes leads to the next one.
+"""
+
+from __future__ import annotations
+
+import copy
+
+from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
+from pilothouse.client.cache.indexer import Indexer
+from pilothouse.client.controller.runner import Controller, Requeue
+from pilothouse.client.discovery import APIResource, DiscoveryClient
+from pilothouse.client.rest.options import ListOptions
+from pilothouse.controllers.context import ControllerContext
+from pilothouse.controllers.resources import STORAGE_VERSION_MIGRATIONS
+from pilothouse.controllers.storageversionmigrator.definitions import MigratedDefinitions
+from pilothouse.controllers.storageversionmigrator.rewriting import MigrationFailed, rewrite_all
+from pilothouse.machinery.conditions import Condition, is_true, set_condition
+from pilothouse.machinery.names import GroupResource
+from pilothouse.machinery.objects import Json, metadata, name_of
+from pilothouse.machinery.times import parse_time
+
+RUNNING, SUCCEEDED, FAILED = "Running", "Succeeded", "Failed"
+_NAME = "storage-version-migrator-controller"
+_WORKERS = 5
+_NEEDED = frozenset({"update", "patch", "list"})
+_PATIENCE = 60.0  # seconds, with a resource that is not served yet
+_AGAIN = 1.0
+
+
+async def run(context: ControllerContext) -> None:
+    queue, informer = context.queue(_NAME, GroupResource), context.informer(STORAGE_VERSION_MIGRATIONS)
+
+    def enqueue(migration: Json) -> None:
+        queue.add(resource_of(migration))
+
+    informer.add_event_handler(
+        ResourceEventHandlerFuncs(add=enqueue, update=lambda old, new: enqueue(new), delete=enqueue)
+    )
+    migrator = StorageVersionMigrator(context, informer.indexer)
+    controller = Controller(
+        _NAME, migrator.sync, caches=(informer,), workers=_WORKERS, queue=queue, clock=context.clock
+    )
+    await controller.run()
+
+
+class StorageVersionMigrator:
+    def __init__(self, context: ControllerContext, migrations: Indexer) -> None:
+        self._clock = context.clock
+        self._client = context.client
+        self._migrations = migrations
+        self._statuses = context.client.for_resource(STORAGE_VERSION_MIGRATIONS)
+        self._definitions = MigratedDefinitions(context.client)
+
+    async def sync(self, resource: GroupResource) -> Requeue | None:
+        """The next step of the migration of this resource. Raises StatusError, ConnectionFailed: it is tried again."""
+        found = [copy.deepcopy(each) for each in self._migrations.list() if resource_of(each) == resource]
+        for migration in found:
+            if is_true(migration, RUNNING) and _has_ended(migration):
+                return await self._finish(migration, resource)
+        running = next((each for each in found if is_true(each, RUNNING)), None)
+        if running is not None:
+            return await self._go_on(running, resource)
+        waiting = sorted((each for each in found if not _has_ended(each)), key=_age)
+        return await self._begin(waiting[0], resource) if waiting else None
+
+    async def _begin(self, migration: Json, resource: GroupResource) -> None:
+        await self._definitions.mark(resource, name_of(migration))
+        await self._set(migration, RUNNING, "MigrationRunning", "The migration is running")
+
+    async def _finish(self, migration: Json, resource: GroupResource) -> None:
+        await self._definitions.finish(resource, succeeded=is_true(migration, SUCCEEDED))
+        await self._set(migration, RUNNING, "MigrationCompleted", "Migration completed", status="False")
+
+    async def _go_on(self, migration: Json, resource: GroupResource) -> Requeue | None:
+        served = await self._served(resource)
+        if served is None and self._is_young(migration):
+            return Requeue(_AGAIN)
+        try:
+            if served is None:
+                raise MigrationFailed("resource does not exist in discovery")
+            await self._migrate(migration, served)
+        except MigrationFailed as error:
+            await self._set(migration, FAILED, "StorageVersionMigrationFailed", str(error))
+        return None
+
+    async def _migrate(self, migration: Json, served: APIResource) -> None:
+        """Note up to which version objects are to be written, or write them. Raises MigrationFailed."""
+        version = (migration.get("status") or {}).get("resourceVersion")
+        if version:
+            await rewrite_all(self._client, served, upto=int(version), manager=_NAME)
+            await self._set(migration, SUCCEEDED, "StorageVersionMigrationSucceeded", "")
+            return
+        if not set(served.verbs) >= _NEEDED:
+            verbs = " ".join(("update", "patch", "list"))
+            raise MigrationFailed(f'resource "{served.resource}" does not support discovery operations: [{verbs}]')
+        newest = await self._client.for_resource(served.resource).metadata_only().list(ListOptions(limit=1))
+        migration.setdefault("status", {})["resourceVersion"] = newest["metadata"]["resourceVersion"]
+        await self._statuses.update_status(migration)
+
+    async def _served(self, resource: GroupResource) -> APIResource | None:
+        found = (await DiscoveryClient(self._client).server_resources()).preferred()
+        return next((each for each in found if each.resource.group_resource == resource), None)
+
+    def _is_young(self, migration: Json) -> bool:
+        created = parse_time(metadata(migration)["creationTimestamp"])
+        return created is not None and self._clock.wall() < created.timestamp() + _PATIENCE
+
+    async def _set(self, migration: Json, kind: str, reason: str, message: str, *, status: str = "True") -> None:
+        set_condition(migration, Condition(kind, status, reason, message))
+        await self._statuses.update_status(migration)
+
+
+def resource_of(migration: Json) -> GroupResource:
+    """The resource that is to be migrated."""
+    resource = migration["spec"]["resource"]
+    return GroupResource(resource.get("group") or "", resource["resource"])
+
+
+def _has_ended(migration: Json) -> bool:
+    return is_true(migration, SUCCEEDED) or is_true(migration, FAILED)
+
+
+def _age(migration: Json) -> tuple[str, str]:
+    return metadata(migration)["creationTimestamp"], name_of(migration)
