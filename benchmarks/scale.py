@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import resource
+import signal
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -77,6 +78,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the server ends, too
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     main()

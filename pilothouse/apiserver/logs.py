@@ -11,8 +11,12 @@ import logging
 import os
 import sys
 import time
+from collections.abc import Mapping
 from typing import TextIO
 
+from pilothouse.machinery.gofmt import quote
+
+_PAIRS = "pairs"
 _LETTERS = {logging.CRITICAL: "F", logging.ERROR: "E", logging.WARNING: "W"}
 
 
@@ -32,6 +36,11 @@ def configure(*, verbosity: int = 0, format: str = "text", stream: TextIO | None
         logging.getLogger(noisy).setLevel(max(v(verbosity), logging.WARNING) if verbosity < 6 else v(verbosity))
 
 
+def log_pairs(logger: logging.Logger, level: int, message: str, pairs: Mapping[str, object]) -> None:
+    """Write a line with keys and values, which programs can read: `"HTTP" verb="GET" resp=200`, and fields in JSON."""
+    logger.log(level, message, extra={_PAIRS: pairs}, stacklevel=2)
+
+
 _process = ""
 
 
@@ -49,7 +58,7 @@ class KlogFormatter(logging.Formatter):
         micros = int(record.created % 1 * 1_000_000)
         head = f"{letter(record.levelno)}{moment}.{micros:06d} {os.getpid():7d} {record.filename}:{record.lineno}]"
         process = f"[{_process}] " if _process else ""
-        return _with_traceback(self, record, f"{head} {process}{record.getMessage()}")
+        return _with_traceback(self, record, f"{head} {process}{_text(record)}")
 
 
 class JsonFormatter(logging.Formatter):
@@ -61,6 +70,7 @@ class JsonFormatter(logging.Formatter):
             "caller": f"{record.filename}:{record.lineno}",
             "msg": record.getMessage(),
         }
+        line.update(getattr(record, _PAIRS, {}))
         if _process:
             line["process"] = _process
         if record.levelno <= logging.INFO:
@@ -70,6 +80,14 @@ class JsonFormatter(logging.Formatter):
         if record.exc_info:
             line["err"] = self.formatException(record.exc_info)
         return json.dumps(line, ensure_ascii=False)
+
+
+def _text(record: logging.LogRecord) -> str:
+    pairs: Mapping[str, object] | None = getattr(record, _PAIRS, None)
+    if pairs is None:
+        return record.getMessage()
+    written = (f"{key}={quote(value) if isinstance(value, str) else value}" for key, value in pairs.items())
+    return " ".join((quote(record.getMessage()), *written))
 
 
 def letter(level: int) -> str:

@@ -38,6 +38,10 @@ class Port:
     def number(self) -> int:
         return self._server.port
 
+    @property
+    def connections(self) -> int:
+        return self._server.connections
+
     async def start(self) -> None:
         """Raises StartFailed."""
         try:

@@ -152,3 +152,24 @@ async def test_writes_sample_how_many_watch_what_they_change(api: API) -> None:
 async def test_the_versions_that_are_served_are_shown(api: API) -> None:
     versions = {"component": "kube", "binary": "1.36.4", "emulation": "1.36", "min_compat": "1.35"}
     assert value(await scraped(api), "version_info", **versions) == 1
+
+
+async def test_creates_are_counted_as_about_one_object(api: API) -> None:
+    before = await scraped(api)
+    await create_config_map(api, "one-of-many")
+    of = {"group": "", "version": "v1", "resource": "configmaps", "subresource": "", "component": "apiserver"}
+    of |= {"verb": "POST", "scope": "resource", "dry_run": "", "code": "201"}
+    after, name = await scraped(api), "apiserver_request_total"
+    assert value(after, name, **of) == value(before, name, **of) + 1
+
+
+async def test_families_are_counted_by_how_stable_they_are(api: API) -> None:
+    series, name = await scraped(api), "registered_metrics_total"
+    counts = [value(series, name, stability_level=level, deprecated_version="") for level in ("STABLE", "BETA")]
+    assert all(counts)
+
+
+async def test_each_flow_shows_how_many_wait_in_its_queues(api: API) -> None:
+    series = await scraped(api)
+    flow = frozenset({"priority_level": "workload-low", "flow_schema": "service-accounts"}.items())
+    assert ("apiserver_flowcontrol_current_inqueue_requests", flow) in series

@@ -97,6 +97,17 @@ async def _members_apart(cluster: ReplicatedCluster, chance: random.Random) -> A
 
 
 @asynccontextmanager
+async def _killed_with_its_answers(cluster: ReplicatedCluster, chance: random.Random) -> AsyncIterator[None]:
+    """What was asked of it last has taken effect, and those who asked learn only that the connection broke."""
+    member = chance.choice(cluster.members)
+    with cluster.network.cut_off([member.name], [replica.name for replica in cluster.replicas], one_way=True):
+        await asyncio.sleep(1)
+        member.kill()
+    yield
+    member.start()
+
+
+@asynccontextmanager
 async def _quorum_killed(cluster: ReplicatedCluster, chance: random.Random) -> AsyncIterator[None]:
     killed = chance.sample(cluster.members, 2)
     for member in killed:
@@ -131,6 +142,15 @@ def _weather(*, delay: float = 0.0, loss: float = 0.0) -> InForce:
     return in_force
 
 
+def _both(first: InForce, second: InForce) -> InForce:
+    @asynccontextmanager
+    async def in_force(cluster: ReplicatedCluster, chance: random.Random) -> AsyncIterator[None]:
+        async with first(cluster, chance), second(cluster, chance):
+            yield
+
+    return in_force
+
+
 FAULTS = (
     Fault("etcd's leader cut off from everybody", _member_cut_off(True)),
     Fault("etcd's leader cut off from the other members only", _member_cut_off(True, only_from_members=True)),
@@ -144,8 +164,13 @@ FAULTS = (
     Fault("a replica cut off from etcd, and a compaction meanwhile", _compaction_behind_a_partition),
     Fault("every packet 80 ms late", _weather(delay=0.08)),
     Fault("one packet in ten lost", _weather(loss=0.1)),
+    Fault(
+        "etcd's leader cut off from everybody, and every packet 40 ms late, one in twenty lost",
+        _both(_member_cut_off(True), _weather(delay=0.04, loss=0.05)),
+    ),
     Fault("etcd's leader killed (SIGKILL)", _member_signalled(True, signal.SIGKILL)),
     Fault("a follower of etcd killed (SIGKILL)", _member_signalled(False, signal.SIGKILL)),
+    Fault("a member of etcd killed (SIGKILL) whose last answers were lost", _killed_with_its_answers),
     Fault("two members of three killed (SIGKILL)", _quorum_killed),
     Fault("all members killed (SIGKILL)", _all_killed),
     Fault("etcd's leader stopped (SIGSTOP)", _member_signalled(True, signal.SIGSTOP)),

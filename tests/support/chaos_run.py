@@ -9,12 +9,15 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from statistics import median
 
 from chaos_clients import Load, config_maps
 from chaos_faults import Fault
 from chaos_ledger import UNANSWERED, written
 from chaos_watchers import Told, Watcher, check_watcher
 from replicated_cluster import Replica, ReplicatedCluster
+
+from pilothouse.client.wait import poll
 
 _PATIENCE = 240.0
 """How many seconds replicas and watchers have to come back. A machine may be paused."""
@@ -31,7 +34,7 @@ class Figures:
     reads: int = 0
     lost: int = 0
     stale: int = 0
-    recovery: float = 0.0  # the longest, in seconds, from the fault's end until every replica has taken a write
+    recoveries: list[float] = field(default_factory=list)  # from the fault's end until every replica has taken a write
     resumed: int = 0
     listed_again: int = 0
 
@@ -72,6 +75,7 @@ class ChaosRun:
                 end = time.monotonic()
             await self._recovered()
             recovery = time.monotonic() - end
+            await poll(lambda: bool(load.ledger.acknowledged), interval=0.1, timeout=_PATIENCE)
         await load.read_all()
         await asyncio.wait_for(self._reached_by(watchers), _PATIENCE)
         await asyncio.to_thread(load.ledger.check)
@@ -105,7 +109,7 @@ class ChaosRun:
         figures.stale += ledger.stale
         figures.listed_again += sum(bool(since) for watcher in watchers for since, _ in watcher.listed)
         figures.resumed += sum(watcher.resumed for watcher in watchers)
-        figures.recovery = max(figures.recovery, recovery)
+        figures.recoveries.append(recovery)
         check = partial(check_watcher, ledger=ledger, seen=self._seen, values=self._values)
         figures.lost += len(list(ledger.lost())) + max(map(check, watchers))
         found = [*ledger.violations, *(violation for watcher in watchers for violation in watcher.violations)]
@@ -118,14 +122,17 @@ class ChaosRun:
 
 def as_table(figures: dict[str, Figures]) -> str:
     """In Markdown."""
-    rows = [
-        f"| {name} | {row.rounds} | {row.acknowledged:,} | {row.lost} | {row.reads:,} | {row.stale} "
-        f"| {row.unanswered:,} | {row.resumed} ({row.listed_again}) | {row.recovery:.1f} s |"
-        for name, row in figures.items()
-    ]
     head = [
         "| fault | times | writes acknowledged | lost | reads | stale | writes without an answer "
-        "| watches resumed (listed again) | longest recovery |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| watches resumed (listed again) | recovery, median | longest |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
-    return "\n".join([*head, *rows])
+    return "\n".join([*head, *(_row(name, figures[name]) for name in figures)])
+
+
+def _row(name: str, of: Figures) -> str:
+    typical, longest = median(of.recoveries), max(of.recoveries)
+    return (
+        f"| {name} | {of.rounds} | {of.acknowledged:,} | {of.lost} | {of.reads:,} | {of.stale} | {of.unanswered:,} "
+        f"| {of.resumed:,} ({of.listed_again}) | {typical:.1f} s | {longest:.1f} s |"
+    )

@@ -36,6 +36,11 @@ def test_a_picture_was_drawn_from_its_source(source: Path) -> None:
     assert b"@font-face" not in picture
 
 
+def test_each_picture_is_shown_on_a_page() -> None:
+    shown = {name for page in (REPOSITORY / "docs").rglob("*.md") for name in _shown_on(page)}
+    assert {path.stem for path in SOURCES} <= shown
+
+
 def test_every_colour_has_one_for_the_dark() -> None:
     colours = re.findall(r'^  [\w-]+: "#[0-9a-f]{6}"(.*)$', STYLE.read_text(), re.MULTILINE)
     assert colours

@@ -22,7 +22,11 @@ def main() -> int:
     alone.add_argument("page", type=Path, metavar="PAGE")
     build = commands.add_parser("build", help="build the site")
     build.add_argument("--out", type=Path, default=ROOT / "site", metavar="DIR", help="where to (site)")
+    reference = commands.add_parser("reference", help="write the pages that are made from the code")
+    reference.add_argument("--check", action="store_true", help="only say which are not as they would be written")
     options = parser.parse_args()
+    if options.command == "reference":
+        return _reference(check=options.check)
     if options.command == "build":
         from tools.docs.site.build import build as build_site
 
@@ -32,6 +36,18 @@ def main() -> int:
 
         return max([run_page(page).returncode for page in options.pages])
     return _run_here(options.page)
+
+
+def _reference(*, check: bool) -> int:
+    from tools.docs.reference.write import outdated, write
+
+    if not check:
+        write()
+        return 0
+    pages = outdated()
+    for page in pages:
+        print(f"{page.relative_to(ROOT)} is not what `python -m tools.docs reference` would write", file=sys.stderr)
+    return 1 if pages else 0
 
 
 def _run_here(page: Path) -> int:

@@ -13,6 +13,8 @@ from pathlib import Path
 LANGUAGES = frozenset({"console", "ini", "json", "python", "text", "toml", "yaml"})
 """Languages of blocks without a title. With a title a block is a file, of whatever language."""
 
+_EXAMPLES = "pycon"
+"""Examples of docstrings, which have a test of their own: only on pages of the reference."""
 _ATTRIBUTES = frozenset({"hl_lines", "linenums", "no-run", "title"})
 _FENCE = re.compile(r"^( *)(`{3,}|~{3,})(.*)$")
 _INFO = re.compile(r'^(?P<language>[\w+-]*)(?P<attributes>(?: +[\w-]+="[^"]*")*)$')
@@ -74,7 +76,8 @@ def _block(page: Path, line: int, info: str, text: str) -> Block:
     if said is None or not attributes.keys() <= _ATTRIBUTES:
         raise UnknownForm(f'{page}:{line}: ```{info}: only title="…" and no-run="…" may follow the language')
     block = Block(page, line, said["language"], text, attributes.get("title", ""), attributes.get("no-run", ""))
-    if not block.title and block.language not in LANGUAGES:
+    is_example = block.language == _EXAMPLES and page.parent.name == "reference"
+    if not (block.title or is_example or block.language in LANGUAGES):
         known = ", ".join(sorted(LANGUAGES))
         raise UnknownForm(f"{page}:{line}: ```{info}: the language is none of {known}, and there is no title")
     return block

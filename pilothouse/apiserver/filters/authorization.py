@@ -48,5 +48,6 @@ def _failed(request: Request, answer: Answer) -> Response:
     AUTHORIZATION_ATTEMPTS.inc(_ERROR)
     if request.audit is not None:
         request.annotate("authorization.k8s.io/reason", "internal error")
-    _log.error("authorization of %s %s: %s", request.method, request.path, answer.error)
+    asked = (request.method, request.path, request.audit_id)
+    _log.error("authorization of %s %s (audit-ID %s): %s", *asked, answer.error)
     return internal_error(request, answer.error)

@@ -14,7 +14,7 @@ def with_panic_recovery(handler: Handler) -> Handler:
         try:
             return await handler(request)
         except Exception:
-            _log.exception("apiserver panic'd on %s %s", request.method, request.path)
+            _log.exception("apiserver panic'd on %s %s (audit-ID %s)", request.method, request.path, request.audit_id)
             message = (
                 f"This request caused apiserver to panic. Look in the logs for details. (audit-id {request.audit_id})"
             )

@@ -7,6 +7,9 @@ without them, so that nobody can make up series.
 from __future__ import annotations
 
 import time
+from functools import partial
+
+from prometheus_client import Gauge
 
 from pilothouse.apiserver.authn.user import API_SERVER_USER
 from pilothouse.apiserver.filters.metrics import (
@@ -17,25 +20,13 @@ from pilothouse.apiserver.filters.metrics import (
     SELF_REQUESTS,
     SLI_DURATION,
 )
+from pilothouse.apiserver.filters.request_log import EACH, OTHER, SLOW, log, log_request, scope_of, shown_verb
 from pilothouse.apiserver.foreign_time import begin_foreign_time, end_foreign_time
 from pilothouse.apiserver.http import Handler, Request, Response
-from pilothouse.apiserver.request_info import RequestInfo
 from pilothouse.apiserver.streams import UntilEnd
 from pilothouse.apiserver.tallies import Count, Labels
 from pilothouse.machinery.bounded_cache import BoundedCache
 from pilothouse.machinery.status_error import StatusError
-
-_SHOWN = {
-    "get": "GET",
-    "list": "LIST",
-    "watch": "WATCH",
-    "create": "POST",
-    "update": "PUT",
-    "patch": "PATCH",
-    "delete": "DELETE",
-    "deletecollection": "DELETECOLLECTION",
-    "proxy": "CONNECT",
-}
 
 
 class _Series:
@@ -66,9 +57,11 @@ def with_request_metrics(handler: Handler) -> Handler:
     async def measure(request: Request) -> Response:
         start, code = time.perf_counter(), 500
         token, foreign = begin_foreign_time()
+        lasts = False
         try:
             response = await handler(request)
             code = response.status
+            lasts = request.info.is_long_running and not isinstance(response.body, bytes)
         except StatusError as error:
             code = error.code
             raise
@@ -83,16 +76,24 @@ def with_request_metrics(handler: Handler) -> Handler:
             if request.user is not None and request.user.name == API_SERVER_USER:
                 verb, group, _, resource, subresource, *_ = series.labels
                 SELF_REQUESTS.inc((verb, group, resource, subresource))
+            if not lasts and (taken > SLOW or log.isEnabledFor(EACH)):
+                log_request(request, code, taken)
         if isinstance(response.body, bytes):
             series.sizes.observe(len(response.body))
-        elif request.info.is_long_running:
+        elif lasts:
             # A long-running request lasts as long as its stream.
             gauge = LONG_RUNNING.labels(*series.labels)
             gauge.inc()
-            response.body = UntilEnd(response.body, gauge.dec)
+            end = partial(_logged_end, gauge, request, code, start) if log.isEnabledFor(EACH) else gauge.dec
+            response.body = UntilEnd(response.body, end)
         return response
 
     return measure
+
+
+def _logged_end(gauge: Gauge, request: Request, code: int, start: float) -> None:
+    gauge.dec()
+    log_request(request, code, time.perf_counter() - start)
 
 
 def _series_of(request: Request) -> _Series:
@@ -100,22 +101,10 @@ def _series_of(request: Request) -> _Series:
     if request.is_routed:
         key = (info.verb, info.group, info.version, info.resource, info.subresource, scope_of(info), dry_run)
     else:
-        key = (info.verb if info.verb in _SHOWN else "", "", "", "", "", "", dry_run)
+        key = (info.verb if shown_verb(info.verb) != OTHER else "", "", "", "", "", "", dry_run)
     series = _SERIES.get(key)
     if series is None:
         verb, *where, _ = key
         series = _Series((shown_verb(verb), *where, "apiserver"), dry_run)
         _SERIES.put(key, series, size=1024 + sum(map(len, key)))
     return series
-
-
-def shown_verb(verb: str) -> str:
-    """Return the verb as metrics and traces name it."""
-    return _SHOWN.get(verb, "other")
-
-
-def scope_of(info: RequestInfo) -> str:
-    """Return how much a request is about. Whoever creates means one object, though the path has no name for it."""
-    if len(info.parts) > 1 or info.verb == "create":
-        return "resource"
-    return "namespace" if info.namespace else "cluster"

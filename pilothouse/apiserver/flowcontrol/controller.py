@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any
 
 from pilothouse.apiserver.authn.user import User
@@ -66,6 +66,11 @@ class FlowController:
         if not options.enable_priority_and_fairness or not (reads and writes):
             return None
         return cls(reads + writes, begin_at_once=BEGIN_AT_ONCE)
+
+    @property
+    def flows(self) -> Iterator[tuple[str, str]]:
+        """Yield the names of each flow schema's priority level and of the schema."""
+        return ((schema.level, schema.name) for schema in self._schemas)
 
     def configure(self, schemas: Iterable[Json], levels: Iterable[Json]) -> None:
         """Takes over new objects. Requests that run or wait go on where they are."""

@@ -28,15 +28,17 @@ _EXECUTING: dict[str, tuple[str, Callable[[Ticket], int]]] = {
         lambda ticket: ticket.seats,
     ),
 }
-_STATES: dict[str, tuple[str, Callable[[PriorityLevel], float]]] = {
+_WAITING: dict[str, tuple[str, Callable[[Ticket], int]]] = {
     "current_inqueue_requests": (
         "[BETA] Number of requests currently pending in queues of the API Priority and Fairness subsystem",
-        lambda level: level.queues.waiting,
+        lambda ticket: 1,
     ),
     "current_inqueue_seats": (
         "[ALPHA] Number of seats currently pending in queues of the API Priority and Fairness subsystem",
-        lambda level: level.queues.seats_waiting,
+        lambda ticket: ticket.seats,
     ),
+}
+_STATES: dict[str, tuple[str, Callable[[PriorityLevel], float]]] = {
     "current_limit_seats": (
         "[ALPHA] current derived number of execution seats available to each priority level",
         lambda level: level.queues.limit,
@@ -105,6 +107,7 @@ class FlowControlCollector(Collector):
                 family.add_metric([level.name], value(level))
             yield family
         yield self._in_queue()
+        yield from (self._waiting(name, *about) for name, about in _WAITING.items())
         yield from (self._executing(name, *about) for name, about in _EXECUTING.items())
         yield from (self._use(name, *about) for name, about in _USES.items())
         yield self._use_by_kind()
@@ -115,16 +118,25 @@ class FlowControlCollector(Collector):
         fraction.add_metric([], self._controller.fair_fraction)
         yield fraction
 
+    def _waiting(self, name: str, about: str, value: Callable[[Ticket], int]) -> Metric:
+        found = Counter(dict.fromkeys(self._controller.flows, 0))
+        for level, ticket in self._waiting_tickets():
+            found[level, ticket.schema] += value(ticket)
+        return _by_flow(name, about, found)
+
+    def _waiting_tickets(self) -> Iterator[tuple[str, Ticket]]:
+        for level in list(self._controller.levels.values()):
+            for queue in list(level.queues.queues):
+                for ticket in list(queue.waiting):
+                    yield level.name, ticket
+
     def _executing(self, name: str, about: str, value: Callable[[Ticket], int]) -> Metric:
         """By flow schema, for those that have requests now."""
         found: Counter[tuple[str, str]] = Counter()
         for level in list(self._controller.levels.values()):
             for ticket in list(level.queues.executing):
                 found[level.name, ticket.schema] += value(ticket)
-        family = GaugeMetricFamily(_PREFIX + name, about, labels=_FLOW)
-        for labels, total in found.items():
-            family.add_metric(labels, total)
-        return family
+        return _by_flow(name, about, found)
 
     def _use(self, name: str, about: str, phases: dict[str, str]) -> Metric:
         labels = [_LEVEL] if "" in phases else ["phase", _LEVEL]
@@ -145,12 +157,17 @@ class FlowControlCollector(Collector):
 
     def _in_queue(self) -> Metric:
         found = dict.fromkeys(("mutating", "readOnly"), 0)
-        for level in list(self._controller.levels.values()):
-            for queue in list(level.queues.queues):
-                for ticket in list(queue.waiting):
-                    found["readOnly" if ticket.is_read else "mutating"] += 1
+        for _, ticket in self._waiting_tickets():
+            found["readOnly" if ticket.is_read else "mutating"] += 1
         about = "[ALPHA] Maximal number of queued requests in this apiserver per request kind in last second."
         family = GaugeMetricFamily("apiserver_current_inqueue_requests", about, labels=["request_kind"])
         for kind, count in found.items():
             family.add_metric([kind], count)
         return family
+
+
+def _by_flow(name: str, about: str, found: Counter[tuple[str, str]]) -> Metric:
+    family = GaugeMetricFamily(_PREFIX + name, about, labels=_FLOW)
+    for labels, total in found.items():
+        family.add_metric(labels, total)
+    return family

@@ -23,7 +23,7 @@ from pilothouse.apiserver.storage.cacher.events import Predicate
 from pilothouse.apiserver.storage.cacher.pages import CachedPage
 from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
 from pilothouse.apiserver.storage.errors import KeyExists
-from pilothouse.apiserver.storage.interface import DEFAULT_ROOT, Revision, Store
+from pilothouse.apiserver.storage.interface import DEFAULT_ROOT, Entry, Revision, Store
 from pilothouse.apiserver.storage.metrics import RequestMetrics
 from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
 from pilothouse.apiserver.storage.protobuf import ProtobufStore
@@ -43,13 +43,17 @@ def keys_of(resource: Resource, root: str) -> Keys:
 class ObjectStore:
     """Reads and writes single objects of one resource in a Store of keys and bytes: upstream's DryRunnableStorage.
 
-    A dry run returns what would be there, and writes nothing.
+    A dry run returns what would be there, and writes nothing. A write returns the object that the watch cache has, if
+    it has it by then: its forms on the wire are made once for the writer, for all watchers, and for all who read it.
     """
 
-    def __init__(self, store: Store, codec: ObjectCodec, resource: GroupResource) -> None:
+    def __init__(
+        self, store: Store, codec: ObjectCodec, resource: GroupResource, held: Callable[[str], StoredObject | None]
+    ) -> None:
         self._store = store
         self._codec = codec
         self._resource = resource
+        self._held = held
         self._get = RequestMetrics("get", group=resource.group, resource=resource.resource)
         self._create = RequestMetrics("create", group=resource.group, resource=resource.resource)
         self._update = RequestMetrics("update", group=resource.group, resource=resource.resource)
@@ -85,7 +89,7 @@ class ObjectStore:
         with self._create.measured():
             entry = await self._store.create(key, data, ttl=ttl)
         event("Txn call succeeded")
-        return StoredObject(entry, self._codec)
+        return self._written(entry)
 
     async def update(self, current: StoredObject, obj: Json, *, ttl: int, dry_run: bool) -> Result:
         """Raises RevisionConflict, KeyNotFound. A dry run shows the object at the revision it has."""
@@ -95,6 +99,12 @@ class ObjectStore:
         with self._update.measured():
             entry = await self._store.update(current.key, data, expected=current.revision, ttl=ttl)
         event("Transaction committed")
+        return self._written(entry)
+
+    def _written(self, entry: Entry) -> StoredObject:
+        held = self._held(entry.key)
+        if held is not None and held.revision == entry.modified:
+            return held
         return StoredObject(entry, self._codec)
 
     async def delete(self, current: StoredObject, *, dry_run: bool) -> StoredObject:
@@ -135,10 +145,10 @@ class StoredResource:
         group_resource = resource.group_resource
         whole_store, store = store, ProtobufStore(store_of(store, group_resource), self.strategy.complete_stored)
         codec = codec_of(resource, empty, on_read)
-        self.objects = ObjectStore(store, codec, group_resource)
         self.cacher = Cacher(
             store, self.keys.prefix, codec, resource=group_resource, indexed_fields=resource.indexed_fields
         )
+        self.objects = ObjectStore(store, codec, group_resource, self.cacher.held)
         cachers_of(whole_store).add(self.cacher)
 
     async def start(self) -> None:

@@ -14,6 +14,7 @@ from pilothouse.apiserver.serve_content import accepts_gzip
 from pilothouse.apiserver.server.exposition import exposed
 from pilothouse.apiserver.server.metrics_of_many import Families, Peers, Sum, families_of
 from pilothouse.apiserver.server.mux import PathRecorderMux
+from pilothouse.apiserver.server.registered_metrics import RegisteredMetrics
 from pilothouse.apiserver.server.slis import SLI_REGISTRY
 from pilothouse.apiserver.server.version import version_info
 from pilothouse.machinery.errors import MethodNotAllowed
@@ -65,6 +66,7 @@ for _name, _about in (
 ):
     Counter(_name, _about, registry=REGISTRY)  # always 0: there is no flag that would hide or bound any
 
+RegisteredMetrics(REGISTRY)
 
 REGISTRIES = {"metrics": REGISTRY, "slis": SLI_REGISTRY}
 

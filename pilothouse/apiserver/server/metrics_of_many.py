@@ -29,6 +29,7 @@ _SEEN_BY_ALL = (
     "pilothouse_worker_restarts",
     "process_max_fds",
     "process_start_time_seconds",
+    "registered_metrics",
     "version_info",
 )
 

@@ -2,7 +2,8 @@
 
 Start: listen, then run the post-start hooks; the server is ready when they have finished and every check passes.
 Stop, in the order of lifecycle.py: turn unready, wait the delay and run the pre-shutdown hooks, take no more
-requests, let those in flight end, stop what the hooks spawned, end watches, close the connections, release the rest.
+requests but those on their way, let those in flight end, stop what the hooks spawned, end watches, close the
+connections, release the rest.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pilothouse.apiserver.server.health import READYZ, HealthCheck, run_checks
 from pilothouse.apiserver.server.hooks import HookContext, run_post_start_hooks, run_pre_shutdown_hooks
 from pilothouse.apiserver.server.run_options import ServerRunOptions
 from pilothouse.apiserver.server.server import PreparedAPIServer
+from pilothouse.apiserver.serving.state import LAST_CALL
 from pilothouse.machinery.dataclass import dataclass
 
 log = logging.getLogger(__name__)
@@ -32,6 +34,10 @@ Background: TypeAlias = dict[str, Callable[[], Coroutine[Any, Any, None]]]
 
 class ServingSocket(Protocol):
     """A listener with its connections."""
+
+    @property
+    def connections(self) -> int:
+        """How many there are."""
 
     async def start(self) -> None:
         """Returns when connections are accepted; raises OSError when the address can not be had."""
@@ -139,7 +145,7 @@ class Runner:
             await self._drain()
             await self._close(_SHUTDOWN_AFTER_DRAIN)
         else:
-            await asyncio.gather(self._drain(), self._close(self._options.request_timeout))
+            await asyncio.gather(self._drain_after_last_call(), self._close(self._options.request_timeout))
 
     async def _delay(self) -> None:
         await asyncio.sleep(self._options.shutdown_delay_duration)
@@ -149,6 +155,11 @@ class Runner:
         for failure in await run_pre_shutdown_hooks(self._server.pre_shutdown_hooks()):
             log.error("%s", failure)
         self._lifecycle.pre_shutdown_hooks_stopped.signal()
+
+    async def _drain_after_last_call(self) -> None:
+        if any(serving.connections for serving in self._config.serving):
+            await asyncio.sleep(LAST_CALL)
+        await self._drain()
 
     async def _drain(self) -> None:
         """Watches hold connections open; they end when nobody is left who needs what feeds them."""

@@ -17,14 +17,12 @@ from pilothouse.apiserver.http import Request
 from pilothouse.apiserver.serving.http1_exchange import STATUS_LINES, UNREAD, Http1Exchange
 from pilothouse.apiserver.serving.http1_framing import HEAD_END, BadHead, Framing, body_framing
 from pilothouse.apiserver.serving.long_head import LongHead, parse_long_head
-from pilothouse.apiserver.serving.state import NEVER, ServingState
+from pilothouse.apiserver.serving.state import LAST_CALL, NEVER, ServingState
 from pilothouse.apiserver.serving.target import BadTarget, parse_target
 from pilothouse.apiserver.serving.transport import ClientConnection
 
 _REFUSALS: Final = {501: b"Unsupported transfer encoding"}
 """net/http's words, where they are not the status line's."""
-_LAST_CALL: Final = 0.1
-"""Seconds in which a request that was on its way when the server stopped is answered, rather than reset."""
 
 
 class Http1Connection(ClientConnection):
@@ -256,7 +254,7 @@ class Http1Connection(ClientConnection):
     def drain(self) -> None:
         """A request that comes within the last call is answered, and the answer says that the connection closes."""
         if self._exchange is None and not self._lingering:
-            self.loop.call_later(_LAST_CALL, self._close_if_idle)
+            self.loop.call_later(LAST_CALL, self._close_if_idle)
 
     def _close_if_idle(self) -> None:
         if self._exchange is None and not self._lingering:

@@ -16,6 +16,8 @@ from pilothouse.apiserver.http import Handler
 from pilothouse.apiserver.serving.limits import Limits
 
 NEVER = float("inf")
+LAST_CALL = 0.1
+"""Seconds in which a request that was on its way when the server stopped is answered, rather than reset."""
 
 
 class Connection(Protocol):

@@ -163,11 +163,13 @@ class StoredObject:
 
     def encoded(self, form: Hashable, make: Callable[[StoredObject], bytes]) -> bytes:
         """Another encoding of this object (a media type, a version, a table row), made once and kept."""
-        if self._encoded is None:
-            self._encoded = {}
-        if form not in self._encoded:
-            self._encoded[form] = make(self)
-        return self._encoded[form]
+        forms = self._encoded
+        if forms is None:
+            forms = self._encoded = {}
+        found = forms.get(form)
+        if found is None:  # a thread may make it at the same time, and it will be the same
+            found = forms[form] = make(self)
+        return found
 
     def has_encoded(self, form: Hashable) -> bool:
         return self._encoded is not None and form in self._encoded

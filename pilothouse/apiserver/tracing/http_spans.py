@@ -9,13 +9,13 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from pilothouse.apiserver.filters.internal_error import asked_url
+from pilothouse.apiserver.filters.request_log import protocol_version
 from pilothouse.apiserver.http import Headers, Request, Response
 from pilothouse.apiserver.source_ips import source_ips
 from pilothouse.apiserver.streams import UntilEnd
 from pilothouse.apiserver.tracing.spans import CLIENT, CURRENT, Attributes, Span, Value
 
 _FAILED: Final = 500
-_VERSIONS = {"2": "2.0"}
 
 
 def span_name(request: Request) -> str:
@@ -28,10 +28,6 @@ def span_name(request: Request) -> str:
         path.append("namespaces/{:namespace}")
     path += [info.resource, "{:name}" if info.name else "", info.subresource]
     return f"{request.method} /{'/'.join(filter(None, path))}"
-
-
-def protocol_version(request: Request) -> str:
-    return _VERSIONS.get(request.http_version, request.http_version)
 
 
 def asked(request: Request) -> Attributes:

@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Coroutine
 from typing import Any
 
-from pilothouse.apiserver.filters.request_metrics import scope_of, shown_verb
+from pilothouse.apiserver.filters.request_log import protocol_version, trace_fields
 from pilothouse.apiserver.http import Handler, Request, Response
-from pilothouse.apiserver.source_ips import source_ips
-from pilothouse.apiserver.tracing.http_spans import protocol_version
 from pilothouse.apiserver.tracing.spans import CURRENT, Attributes, Span, within
-
-_LONGEST_AGENT = 255
 
 
 def traced(name: str, handler: Handler) -> Handler:
@@ -28,27 +24,6 @@ def traced(name: str, handler: Handler) -> Handler:
 
 async def _awaited(handler: Handler, request: Request) -> Response:
     return await handler(request)
-
-
-def trace_fields(request: Request) -> Attributes:
-    """Return all that is said of a request in its spans, and in the log where it was slow."""
-    info = request.info
-    return {
-        "accept": request.header(b"accept"),
-        "audit-id": request.audit_id,
-        "client": next(iter(source_ips(request)), ""),
-        "api-group": info.group,
-        "api-version": info.version,
-        "name": info.name,
-        "subresource": info.subresource,
-        "namespace": info.namespace,
-        "protocol": f"HTTP/{protocol_version(request)}",
-        "resource": info.resource,
-        "scope": scope_of(info),
-        "url": request.path,
-        "user-agent": request.header(b"user-agent")[:_LONGEST_AGENT],
-        "verb": shown_verb(info.verb),
-    }
 
 
 async def serialized(request: Request, media_type: str, work: Coroutine[Any, Any, Response]) -> Response:

@@ -39,8 +39,13 @@ async def run(context: ControllerContext) -> None:
     def enqueue(migration: Json) -> None:
         queue.add(resource_of(migration))
 
+    def enqueue_all(_: object) -> None:
+        """One that is gone may have been in the way of others."""
+        for migration in informer.indexer.list():
+            enqueue(migration)
+
     informer.add_event_handler(
-        ResourceEventHandlerFuncs(add=enqueue, update=lambda old, new: enqueue(new), delete=enqueue)
+        ResourceEventHandlerFuncs(add=enqueue, update=lambda old, new: enqueue(new), delete=enqueue_all)
     )
     migrator = StorageVersionMigrator(context, informer.indexer)
     controller = Controller(
@@ -62,12 +67,14 @@ class StorageVersionMigrator:
         found = [copy.deepcopy(each) for each in self._migrations.list() if resource_of(each) == resource]
         for migration in found:
             if is_true(migration, RUNNING) and _has_ended(migration):
-                return await self._finish(migration, resource)
+                await self._finish(migration, resource)
+                return None
         running = next((each for each in found if is_true(each, RUNNING)), None)
         if running is not None:
             return await self._go_on(running, resource)
-        waiting = sorted((each for each in found if not _has_ended(each)), key=_age)
-        return await self._begin(waiting[0], resource) if waiting else None
+        if waiting := sorted((each for each in found if not _has_ended(each)), key=_age):
+            await self._begin(waiting[0], resource)
+        return None
 
     async def _begin(self, migration: Json, resource: GroupResource) -> None:
         await self._definitions.mark(resource, name_of(migration))

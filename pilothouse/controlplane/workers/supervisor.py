@@ -134,6 +134,7 @@ class Supervisor:
         names = [child.name for child in dead]
         if _STORE in names:
             self._end(signal.SIGKILL)
+            self._due.clear()  # a worker that was already due must not come before the store: it would open one itself
             names = [_STORE, *(f"worker {number}" for number in range(1, self._board.workers + 1))]
         due = time.monotonic() + (min(_FIRST_DELAY * 2**self._failures, _LAST_DELAY) if self._failures > 1 else 0.0)
         for name in names:

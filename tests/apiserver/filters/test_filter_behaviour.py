@@ -165,8 +165,9 @@ async def test_a_closed_wait_group_turns_requests_away_and_lets_those_under_way_
     await entered.wait()
     group.close()
     assert not await group.wait(timeout=0.01)
-    with pytest.raises(ServiceUnavailable):
-        await handler(make_request())
+    for late in (make_request(), make_request("/api/v1/configmaps", query="watch=1")):
+        with pytest.raises(ServiceUnavailable):
+            await handler(late)
     leave.set()
     assert await group.wait(timeout=1)
     assert (await under_way).status == 200

@@ -50,6 +50,22 @@ def test_verbosity_decides_what_is_written(stream: io.StringIO, verbosity: int, 
     assert [int(line.rpartition("V")[2]) for line in stream.getvalue().splitlines()] == written
 
 
+PAIRS = {"verb": "GET", "URI": '/a?b="', "resp": 200}
+
+
+def test_keys_and_values_follow_the_message(stream: io.StringIO) -> None:
+    logs.configure(stream=stream)
+    logs.log_pairs(log, v(0), "HTTP", PAIRS)
+    line = r'.* test_log_lines\.py:\d+\] "HTTP" verb="GET" URI="/a\?b=\\"" resp=200\n'
+    assert re.fullmatch(line, stream.getvalue())
+
+
+def test_keys_and_values_are_fields_in_json(stream: io.StringIO) -> None:
+    logs.configure(format="json", stream=stream)
+    logs.log_pairs(log, v(0), "HTTP", PAIRS)
+    assert json.loads(stream.getvalue()).items() >= {"msg": "HTTP", "v": 0, **PAIRS}.items()
+
+
 def test_json_lines_have_upstreams_keys(stream: io.StringIO) -> None:
     logs.configure(verbosity=3, format="json", stream=stream)
     log.log(v(3), "detail")

@@ -30,6 +30,8 @@ async def nobody(request: Request) -> Response:
 class Stage:
     """A server whose every step is written down, with a listener that has no socket."""
 
+    connections = 0
+
     def __init__(self) -> None:
         self.steps: list[str] = []
         self.stop = asyncio.Event()

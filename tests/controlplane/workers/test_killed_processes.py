@@ -200,3 +200,16 @@ async def test_a_store_that_is_killed_loses_nothing(server: WorkersServer) -> No
         await all_are_ready(server, without=before)
 
     await under_load(server, kill)
+
+
+async def test_a_store_that_ends_while_a_worker_waits_to_be_started_again_is_started_before_it(
+    server: WorkersServer,
+) -> None:
+    for _ in range(2):  # what ends again and again has to wait
+        killed = server.kill("worker 2")
+        await all_are_ready(server, without={killed})
+    before = set(server.processes().values())
+    killed = server.kill("worker 2")
+    await poll(lambda: not Path(f"/proc/{killed}").exists(), interval=0.01, timeout=60)
+    server.kill("store")
+    await all_are_ready(server, without=before)

@@ -146,6 +146,10 @@ class Cacher:
         revision = await self._store.current_revision() if not_older_than is None else not_older_than
         return await self._get_slowly(key, revision, consistent=not_older_than is None)
 
+    def held(self, key: str) -> StoredObject | None:
+        """What the cache has at this moment, however old it is."""
+        return self._state.get(key)
+
     @spanned("cacher.GetList", lambda self, *_, **__: self._of_spans())
     async def list(
         self,

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from pilothouse.apiserver.storage.sqlite.errors import DamagedStore, DirectoryInUse
 from pilothouse.apiserver.storage.sqlite.history import StoreSnapshot, load
-from pilothouse.apiserver.storage.sqlite.schema import connect, prepare
+from pilothouse.apiserver.storage.sqlite.schema import connect, prepare, refuse_newer
 from pilothouse.machinery.dataclass import dataclass
 
 
@@ -83,6 +83,7 @@ def open_directory(path: Path, *, fsync: bool = True) -> Opened:
         directory = DataDirectory(path)
         undo.callback(directory.release)
         try:
+            refuse_newer(directory.database)
             writer = undo.enter_context(closing(connect(directory.database, fsync=fsync)))
             prepare(writer, directory.database)
             directory.sync()

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
@@ -61,12 +61,23 @@ def open_to_read(file: Path) -> sqlite3.Connection:
     return connection
 
 
+def refuse_newer(file: Path) -> None:
+    """Raises UnsupportedFormat for a file from a newer version, and leaves that as it is, to the last byte."""
+    with closing(sqlite3.connect(f"file:{quote(str(file))}?mode=ro", uri=True)) as connection:
+        if _has_tables(connection):
+            _refuse_newer(connection, file)
+
+
 def prepare(connection: sqlite3.Connection, file: Path) -> None:
     """Creates the tables in an empty file. Raises UnsupportedFormat for a file from a newer version."""
-    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone():
+    if not _has_tables(connection):
         rows = f"INSERT INTO meta VALUES ('format', {FORMAT}), ('compacted', 0), ('swept', 0);"
         connection.executescript(f"BEGIN; {_TABLES} {rows} COMMIT;")
     _refuse_newer(connection, file)
+
+
+def _has_tables(connection: sqlite3.Connection) -> bool:
+    return connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone() is not None
 
 
 def _refuse_newer(connection: sqlite3.Connection, file: Path) -> None:

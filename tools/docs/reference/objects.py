@@ -1,0 +1,66 @@
+"""The kinds of the test bench, from their schemas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pilothouse.bench.clock.definition import CLOCK
+from pilothouse.bench.faults.definition import FAULT
+from pilothouse.bench.recording.definition import RECORDING
+from pilothouse.bench.settling.definition import SETTLED
+from pilothouse.bench.snapshots.definition import SNAPSHOT
+from pilothouse.extensions.customresources.model import CustomResource
+from tools.docs.reference.markdown import code, page, table
+
+
+def objects_page() -> str:
+    about = (
+        "`pilothouse serve --testing` serves these kinds in `testing.pilothouse.dev/v1alpha1`; none belongs to a"
+        " namespace. [The test bench as API objects](test-bench-objects.md) shows them at work."
+    )
+    parts = [part for kind in (FAULT, SETTLED, CLOCK, RECORDING, SNAPSHOT) for part in _kind(kind)]
+    tested = (
+        "the page is made from the schemas by which the objects are checked; `tests/docs/test_reference.py` compares."
+    )
+    return page("Fields of the test bench's objects", about, *parts, tested=tested)
+
+
+def _kind(resource: CustomResource) -> Iterator[str]:
+    definition = resource.definition["spec"]
+    schema = definition["versions"][0]["schema"]["openAPIV3Schema"]
+    yield f"## {definition['names']['kind']}"
+    yield schema["description"]
+    for part in ("spec", "status"):
+        yield table(["field", "type", ""], _fields(schema["properties"][part], part))
+    if rules := [rule["message"] for rule in [*_rules(schema)]]:
+        yield "An object is refused unless: " + "; ".join(rules) + "."
+
+
+def _fields(schema: Any, path: str) -> Iterator[list[str]]:
+    for name, field in schema.get("properties", {}).items():
+        required = " Required." if name in schema.get("required", ()) else ""
+        yield [code(f"{path}.{name}"), _type(field), field.get("description", "") + _bounds(field) + required]
+        yield from _fields(field.get("items", field), f"{path}.{name}" + ("[]" if "items" in field else ""))
+
+
+def _type(field: Any) -> str:
+    if "items" in field:
+        return f"list of {_type(field['items'])}"
+    return str(field.get("format") or field.get("type", "any"))
+
+
+def _bounds(field: Any) -> str:
+    enum = field.get("enum") or field.get("items", {}).get("enum")
+    said = [f"One of {', '.join(map(str, enum))}."] if enum else []
+    if "maximum" in field:
+        said.append(f"From {field['minimum']} to {field['maximum']}.")
+    elif "minimum" in field:
+        said.append(f"{field['minimum']} at least.")
+    return "".join(f" {words}" for words in said)
+
+
+def _rules(schema: Any) -> Iterator[Any]:
+    yield from schema.get("x-kubernetes-validations", ())
+    for field in schema.get("properties", {}).values():
+        yield from _rules(field)

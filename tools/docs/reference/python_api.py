@@ -1,0 +1,91 @@
+"""The public Python API, from its docstrings."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any
+
+from tools.docs.reference.markdown import code, page, table
+
+PACKAGES = {
+    "pilothouse.testing": "Servers for tests",
+    "pilothouse.client": "Clients, informers, work queues and controllers for any cluster",
+    "pilothouse.builder": "API servers of your own",
+    "pilothouse.errors": "Every error of the API",
+}
+_EXAMPLE = re.compile(r"(?:^>>> .*\n(?:(?!\n).*\n)*)+", re.MULTILINE)
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+_TESTED = (
+    "`tests/test_public_names.py` runs every example, in which `api` is a server that runs and `client` one of its"
+    " clients; `tests/docs/test_reference.py` compares the page with the docstrings."
+)
+
+
+def python_page(package: str) -> str:
+    """Return the page of a package: what it is, then each public name with its docstring and its methods."""
+    module = import_module(package)
+    names = sorted(module.__all__, key=lambda name: (name.lower(), name))
+    headings = {name: _heading(name, names) for name in names}
+    about = (inspect.getdoc(module) or "").partition("\n\n")[0]
+    parts = [about, ", ".join(f"[{name}](#{headings[name].lower().replace(' ', '-')})" for name in names)]
+    for name in names:
+        parts += [f"## {headings[name]}", *_name(package, name, getattr(module, name))]
+    return page(f"{package}: {PACKAGES[package].lower()}", *parts, tested=_TESTED)
+
+
+def _heading(name: str, names: list[str]) -> str:
+    """Return the name, and what it is where another differs in its capitals only, so that anchors differ."""
+    same = [other for other in names if other.lower() == name.lower()]
+    return f"{name} function" if len(same) > 1 and name.islower() else name
+
+
+def _name(package: str, name: str, value: Any) -> Iterator[str]:
+    if not (inspect.isclass(value) or inspect.isroutine(value)):
+        yield f"`{package}.{name}`, a value or the name of a type: `{_ADDRESS.sub('', str(value))[:100]}`"
+        return
+    kind = "class" if inspect.isclass(value) else "async def" if inspect.iscoroutinefunction(value) else "def"
+    yield f"```text\n{kind} {name}{_signature(value)}\n```"
+    yield prose(inspect.getdoc(value) or "")
+    if rows := [*_members(value)]:
+        yield table(["", ""], rows)
+
+
+def _members(value: Any) -> Iterator[list[str]]:
+    if not inspect.isclass(value):
+        return
+    ours = [vars(one) for one in reversed(value.__mro__) if one.__module__.startswith("pilothouse")]
+    for name, member in sorted({name: member for one in ours for name, member in one.items()}.items()):
+        plain = getattr(member, "__func__", member)
+        said = inspect.getdoc(plain.fget if isinstance(plain, property) else plain) if not name.startswith("_") else ""
+        if said and (inspect.isfunction(plain) or isinstance(plain, property)):
+            shown = name if isinstance(plain, property) else f"{name}{_signature(plain)}"
+            first = prose(said.partition("\n\n")[0])
+            yield [code(shown), first if ">>>" not in first else ""]
+
+
+def _signature(value: Any) -> str:
+    try:
+        signature = inspect.signature(value)
+    except (TypeError, ValueError):
+        return "(…)"
+    bare = [item.replace(annotation=inspect.Parameter.empty) for item in signature.parameters.values()]
+    shown = signature.replace(parameters=bare, return_annotation=inspect.Signature.empty)
+    return _ADDRESS.sub("", str(shown)).replace("(self, ", "(").replace("(self)", "()")
+
+
+def prose(docstring: str) -> str:
+    """Return a docstring as Markdown: its examples between fences, and nothing that is indented."""
+    parts = []
+    at = 0
+    text = docstring + "\n"
+    for example in _EXAMPLE.finditer(text):
+        parts += [_plain(text[at : example.start()]), f"```pycon\n{example[0].rstrip()}\n```"]
+        at = example.end()
+    return "\n\n".join(filter(None, [*parts, _plain(text[at:])]))
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"^ {2,}", "", text.strip(), flags=re.MULTILINE).replace("<", "&lt;")
