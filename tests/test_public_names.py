@@ -95,7 +95,7 @@ def _says_nothing(of: type[Any], name: str) -> bool:
     """Whether that is a method or property of ours, and neither it nor what it overrides has a docstring."""
     member = inspect.getattr_static(of, name)
     member = member.fget if isinstance(member, property) else getattr(member, "__func__", member)
-    ours = inspect.isfunction(member) and member.__module__.startswith("pilothouse")
+    ours = inspect.isfunction(member) and str(member.__module__).startswith("pilothouse")
     return ours and not name.startswith("_") and not inspect.getdoc(getattr(of, name))
 
 
