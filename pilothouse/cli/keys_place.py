@@ -41,13 +41,13 @@ async def stored_keys(parsed: argparse.Namespace) -> AsyncIterator[StoredKeys]:
 async def shared_keys(parsed: argparse.Namespace) -> AsyncIterator[StoredKeys | KeyDirectory]:
     """The keys where they are from: in etcd, in the directory that was given, or in that of the data directory."""
     from pilothouse.controlplane.shared_keys.directory import KeyDirectory
-    from pilothouse.controlplane.shared_keys.source import kept_directory
+    from pilothouse.controlplane.shared_keys.source import noted_directory
 
     data_dir = data_dir_of(parsed)
-    if parsed.pki_dir:
-        yield KeyDirectory(parsed.pki_dir)
+    if directory := KeyDirectory(parsed.pki_dir) if parsed.pki_dir else noted_directory(data_dir):
+        yield directory
     elif (data_dir / "cluster.key").exists():
         async with stored_keys(parsed) as stored:
             yield stored
     else:
-        yield kept_directory(data_dir)
+        yield KeyDirectory(data_dir / "pki")

@@ -100,8 +100,12 @@ async def serve_as_worker(
 ) -> None:
     """Serve as `serve` does, as one of several processes: the data directory and `store` are the caller's."""
     with start_failures(CertificateError, HookFailed, StorageError, ValueError):
+        keys, certificates = key_source(options, store), Certificates.made_by_another(options)
+        if place.leads:
+            await settle(keys, Path(options.pilothouse.data_dir))
+            certificates = Certificates.ensure(options)
         config = new_config(options, await encrypted(options.etcd, store), place)
-        await Process(config, Certificates.ensure(options), key_source(options, store)).run(stop, ready)
+        await Process(config, certificates, keys).run(stop, ready)
 
 
 class Process:

@@ -37,6 +37,12 @@ class Certificates:
         )
         return cls(own, _files(options, own))
 
+    @classmethod
+    def made_by_another(cls, options: CompletedOptions) -> Certificates:
+        """Return those that another process of this server sees to. Raises ValueError, OSError."""
+        own = CertificatePaths.under(Path(options.pilothouse.data_dir))
+        return cls(own, _files(options, own))
+
     def write_kubeconfig(self, path: Path, server_url: str) -> None:
         """A kubeconfig with every right. A serving certificate that was given vouches for itself."""
         given = self.files.serving.cert_file

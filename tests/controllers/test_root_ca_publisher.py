@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from controllers_on_a_server import ControlledServer, controlled_server, running
 from prometheus_client import CollectorRegistry
 
 from pilothouse.client.rest.resource import ResourceClient
+from pilothouse.controllers.certificates.root_ca import RootCA
 from pilothouse.controllers.choice import enabled
 from pilothouse.controllers.context import ControllerConfig
 from pilothouse.controllers.manager import ControllerManager
@@ -76,3 +78,15 @@ async def test_with_no_ca_nothing_is_published(server: ControlledServer) -> None
     async with running(managers):
         await until(server.client.resource("v1", "serviceaccounts", namespace="default"), "default")
     assert NAME not in {item["metadata"]["name"] for item in (await config_maps(server).list())["items"]}
+
+
+async def test_a_file_that_changes_is_followed(tmp_path: Path) -> None:
+    file, heard = tmp_path / "ca.crt", asyncio.Event()
+    file.write_text("OLD")
+    root_ca = RootCA(ControllerConfig(root_ca=b"OLD", root_ca_file=file))
+    following = asyncio.create_task(root_ca.follow(heard.set, every=0.001))
+    file.unlink()
+    file.write_text("NEW")
+    await asyncio.wait_for(heard.wait(), 10)
+    assert root_ca.pem == b"NEW"
+    following.cancel()

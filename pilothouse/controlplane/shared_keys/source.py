@@ -60,25 +60,24 @@ def are_in_the_store(options: CompletedOptions) -> bool:
 
 async def settle(source: KeySource, data_dir: Path) -> None:
     """Bring the keys into the data directory. Raises CertificateError, StorageError, OSError."""
-    if isinstance(source, OwnKeys):
-        return
-    await asyncio.to_thread(write_keys, await source.current(), data_dir / "pki")
+    if not isinstance(source, OwnKeys):
+        await asyncio.to_thread(write_keys, await source.current(), data_dir / "pki")
     _note_origin(source, data_dir)
 
 
-def kept_directory(data_dir: Path) -> KeyDirectory:
-    """Return where the keys of a server's data directory are from, if they are in no store."""
+def noted_directory(data_dir: Path) -> KeyDirectory | None:
+    """Return the shared directory that the keys of a data directory are from; None if they are from none."""
     note = data_dir / _ORIGIN
-    return KeyDirectory(Path(note.read_text()) if note.exists() else data_dir / "pki")
+    return KeyDirectory(Path(note.read_text())) if note.exists() else None
 
 
 def _note_origin(source: KeySource, data_dir: Path) -> None:
     """Whoever is to change the keys must do it where they are from."""
-    note, origin = data_dir / _ORIGIN, str(source) if isinstance(source, KeyDirectory) else ""
-    if not origin:
+    note = data_dir / _ORIGIN
+    if not isinstance(source, KeyDirectory) or isinstance(source, OwnKeys):
         note.unlink(missing_ok=True)
-    elif not note.exists() or note.read_text() != origin:
-        write_atomically(note, origin.encode(), mode=PUBLIC)
+    elif not note.exists() or note.read_text() != str(source):
+        write_atomically(note, str(source).encode(), mode=PUBLIC)
 
 
 async def follow(

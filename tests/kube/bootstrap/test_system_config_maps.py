@@ -78,6 +78,19 @@ async def test_a_new_ca_is_added_to_the_old_one(config_maps: OwnAccess, own_ca: 
     assert await _data(config_maps, trust.NAME) == {"client-ca-file": old + own_ca.pem}
 
 
+async def test_a_retired_ca_goes_whoever_has_written_it(config_maps: OwnAccess, own_ca: OwnCA, tmp_path: Path) -> None:
+    other, gone, proxies = _ca("other"), _ca("gone"), _ca("proxies")
+    await _write(
+        config_maps, trust.NAME, {"client-ca-file": gone + other, "requestheader-client-ca-file": gone + proxies}
+    )
+    (tmp_path / "retired.crt").write_text(gone)
+    own = trust.ClusterAuthenticationInfo([own_ca.path], [own_ca.path], retired=tmp_path / "retired.crt")
+    await trust.ClusterAuthenticationTrust(config_maps, own).sync()
+    data = await _data(config_maps, trust.NAME) or {}
+    assert data["client-ca-file"] == other + own_ca.pem
+    assert data["requestheader-client-ca-file"] == proxies + own_ca.pem
+
+
 async def test_without_a_ca_there_is_nothing_to_say(config_maps: OwnAccess) -> None:
     await trust.ClusterAuthenticationTrust(config_maps, trust.ClusterAuthenticationInfo()).sync()
     assert await _data(config_maps, trust.NAME) is None

@@ -72,3 +72,23 @@ def test_other_curves_are_no_keys(tmp_path: Path) -> None:
     file = write_key(tmp_path / "key", ec.generate_private_key(ec.SECP256K1()))
     with pytest.raises(ValueError):
         read_verifying_keys(file)
+
+
+async def test_a_file_that_has_changed_is_read_again_and_one_that_makes_no_sense_changes_nothing(
+    tmp_path: Path,
+) -> None:
+    file = write_key(tmp_path / "key", RSA)
+    signing, verifying = SigningKey(file, poll_seconds=0), VerifyingKeys([file], poll_seconds=0)
+
+    async def algorithms() -> list[str]:
+        await signing.load()
+        await verifying.load()
+        return [signing.verifying.algorithm, *(key.algorithm for key in verifying.all)]
+
+    assert await algorithms() == ["RS256", "RS256"]
+    write_key(file, P256)
+    assert await algorithms() == ["ES256", "ES256"]
+    file.write_text("half a key")
+    assert await algorithms() == ["ES256", "ES256"]
+    file.unlink()
+    assert await algorithms() == ["ES256", "ES256"]
