@@ -27,6 +27,8 @@ PACKAGES = (
     "pilothouse.errors",
     "pilothouse.testing",
 )
+FOR_PEOPLE = PACKAGES[1:]
+"""Those whose methods are in the reference, too."""
 CONSTANTS = {
     *("AGE", "NAME", "NORMAL", "SCHEMALESS_PATCHES", "UNSTRUCTURED", "WARNING"),
     *("Errors", "Filter", "Handler", "Json"),
@@ -80,6 +82,21 @@ async def _run(source: str, known: dict[str, Any]) -> str:
         if code.co_flags & inspect.CO_COROUTINE:
             await result
     return printed.getvalue()
+
+
+@pytest.mark.parametrize("package", FOR_PEOPLE)
+def test_every_method_of_a_public_class_says_what_it_does(package: str) -> None:
+    module = import_module(package)
+    classes = [value for name in module.__all__ if inspect.isclass(value := getattr(module, name))]
+    assert [f"{one.__name__}.{name}" for one in classes for name in dir(one) if _says_nothing(one, name)] == []
+
+
+def _says_nothing(of: type[Any], name: str) -> bool:
+    """Whether that is a method or property of ours, and neither it nor what it overrides has a docstring."""
+    member = inspect.getattr_static(of, name)
+    member = member.fget if isinstance(member, property) else getattr(member, "__func__", member)
+    ours = inspect.isfunction(member) and str(member.__module__).startswith("pilothouse")
+    return ours and not name.startswith("_") and not inspect.getdoc(getattr(of, name))
 
 
 @pytest.mark.parametrize("package", PACKAGES)

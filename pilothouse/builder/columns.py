@@ -51,6 +51,7 @@ class Scale:
     selector: str = ""
 
     def declared(self) -> Json:
+        """Return it as the scale subresource of a definition."""
         paths = {"specReplicasPath": self.spec, "statusReplicasPath": self.status}
         return paths | ({"labelSelectorPath": self.selector} if self.selector else {})
 

@@ -157,6 +157,7 @@ class Resource:
 
     @property
     def name(self) -> str:
+        """Return the name in the metadata."""
         return self.metadata.name
 
     @property

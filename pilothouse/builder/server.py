@@ -115,10 +115,12 @@ class APIServer:
 
     @property
     def kinds(self) -> list[Kind]:
+        """Return the kinds that are declared, each with its versions."""
         return [Kind(self.group, versions) for versions in self._versions.values()]
 
     @property
     def place(self) -> Place:
+        """Return where the server stands in a cluster: its group and versions, and its Service."""
         served = {name for kind in self.kinds for name, (_, options) in kind.versions.items() if options.served}
         return Place(self.group, tuple(sorted(served, key=preference)), self.name, self.namespace)
 

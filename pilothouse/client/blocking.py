@@ -66,6 +66,7 @@ class BlockingClient:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
 
     def iterate(self, iterator: AsyncIterator[T]) -> Iterator[T]:
+        """Return an iterator that waits for each item of an asynchronous one."""
         while True:
             try:
                 item = self.run(_next(iterator))
@@ -74,6 +75,7 @@ class BlockingClient:
             yield item
 
     def resource(self, api_version: str, plural: str, *, namespace: str = "") -> BlockingResource:
+        """Return the client of one resource, as `v1` and `pods`, in a namespace or in all."""
         return BlockingResource(self, self._client.resource(api_version, plural, namespace=namespace))
 
     def find(self, name: str, *, namespace: str = "") -> BlockingResource:
@@ -90,9 +92,11 @@ class BlockingClient:
         return BlockingResource(self, self._client.for_resource(mapping.resource, namespace=scope))
 
     def get_json(self, path: str) -> Json:
+        """Return the parsed answer to a GET of this path. Raises StatusError."""
         return self.run(self._client.get_json(path))
 
     def close(self) -> None:
+        """Close the connections. Nothing can be asked afterwards."""
         if self._loop.is_closed():
             return
         self.run(self._client.close())
@@ -124,9 +128,11 @@ class BlockingResource:
         self._resource = resource
 
     def get(self, name: str, *, subresource: str = "") -> Json:
+        """As ResourceClient.get: return the object. Raises NotFound, StatusError."""
         return self._client.run(self._resource.get(name, subresource=subresource))
 
     def list(self, options: ListOptions = ALL) -> Json:
+        """As ResourceClient.list: return one list. Raises StatusError."""
         return self._client.run(self._resource.list(options))
 
     def items(self, options: ListOptions = ALL) -> Iterator[Json]:
@@ -144,21 +150,27 @@ class BlockingResource:
             self._client.run(events.aclose())
 
     def create(self, obj: Json, options: WriteOptions = WRITE) -> Json:
+        """As ResourceClient.create: return the object as it was created. Raises StatusError."""
         return self._client.run(self._resource.create(obj, options))
 
     def update(self, obj: Json, options: WriteOptions = WRITE, *, subresource: str = "") -> Json:
+        """As ResourceClient.update: return the object as it was written. Raises Conflict, StatusError."""
         return self._client.run(self._resource.update(obj, options, subresource=subresource))
 
     def patch(self, name: str, patch: Any, type_: PatchType = PatchType.MERGE, *, subresource: str = "") -> Json:
+        """As ResourceClient.patch: return the object after the patch. Raises StatusError."""
         return self._client.run(self._resource.patch(name, patch, type_, subresource=subresource))
 
     def apply(self, obj: Json, *, field_manager: str, force: bool = False) -> Json:
+        """As ResourceClient.apply: return the object after a server-side apply. Raises StatusError."""
         return self._client.run(self._resource.apply(obj, field_manager=field_manager, force=force))
 
     def delete(self, name: str, options: DeleteOptions = DELETE) -> Json:
+        """As ResourceClient.delete: return the object, or a Status. Raises StatusError."""
         return self._client.run(self._resource.delete(name, options))
 
     def delete_collection(self, options: DeleteOptions = DELETE, selection: ListOptions = ALL) -> Json:
+        """As ResourceClient.delete_collection: delete what is selected. Raises StatusError."""
         return self._client.run(self._resource.delete_collection(options, selection))
 
 

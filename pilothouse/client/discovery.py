@@ -90,12 +90,15 @@ class DiscoveryClient:
         self._found: ServerResources | None = None
 
     async def server_version(self) -> Json:
+        """Return what `/version` answers. Raises StatusError."""
         return await self._client.get_json("/version")
 
     def invalidate(self) -> None:
+        """Forget what was found, so that the next question asks the server."""
         self._found = None
 
     async def server_resources(self) -> ServerResources:
+        """Return the resources of all group versions, and remember them. Raises StatusError."""
         if self._found is None:
             core, others = await self._read("/api"), await self._read("/apis")
             parts = [core, others]

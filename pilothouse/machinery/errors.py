@@ -61,6 +61,7 @@ class Forbidden(StatusError):
 
     @classmethod
     def of(cls, resource: GroupResource, name: str, why: str) -> Forbidden:
+        """Return the error of a resource, and of an object of it if it has a name."""
         if resource == NO_RESOURCE:
             subject = "forbidden"
         else:
@@ -83,6 +84,7 @@ class NotFound(StatusError):
 
     @classmethod
     def of(cls, resource: GroupResource, name: str) -> NotFound:
+        """Return the error of an object that is not there."""
         return cls(f"{resource} {quote(name)} not found", details=details_of(resource, name))
 
 
@@ -99,6 +101,7 @@ class MethodNotAllowed(StatusError):
 
     @classmethod
     def of(cls, resource: GroupResource, action: str) -> MethodNotAllowed:
+        """Return the error of a verb that a resource does not have."""
         message = f"{action} is not supported on resources of kind {quote(str(resource))}"
         return cls(message, details=details_of(resource))
 
@@ -129,10 +132,12 @@ class AlreadyExists(StatusError):
 
     @classmethod
     def of(cls, resource: GroupResource, name: str) -> AlreadyExists:
+        """Return the error of a name that is taken."""
         return cls(f"{resource} {quote(name)} already exists", details=details_of(resource, name))
 
     @classmethod
     def no_unique_name(cls, resource: GroupResource, name: str) -> AlreadyExists:
+        """Return the error of a `generateName` for which no free name was found."""
         why = "already exists, the server was not able to generate a unique name for the object"
         return cls(f"{resource} {quote(name)} {why}", details=details_of(resource, name, retryAfterSeconds=1))
 
@@ -155,6 +160,7 @@ class Conflict(StatusError):
 
     @classmethod
     def of(cls, resource: GroupResource, name: str, why: str) -> Conflict:
+        """Return the error of a write that came too late, or does not fit."""
         message = f"Operation cannot be fulfilled on {resource} {quote(name)}: {why}"
         return cls(message, details=details_of(resource, name))
 
@@ -193,6 +199,7 @@ class RequestEntityTooLarge(StatusError):
 
     @classmethod
     def of(cls, why: str) -> RequestEntityTooLarge:
+        """Return the error of a body that is too large."""
         return cls(f"Request entity too large: {why}")
 
 

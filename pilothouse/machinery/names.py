@@ -74,14 +74,17 @@ class GroupVersionKind:
 
     @property
     def group_version(self) -> GroupVersion:
+        """Return the group and version, without the kind."""
         return GroupVersion(self.group, self.version)
 
     @property
     def group_kind(self) -> GroupKind:
+        """Return the group and kind, which are the same in all versions."""
         return GroupKind(self.group, self.kind)
 
     @property
     def api_version(self) -> str:
+        """Return `group/version` as objects have it; of the core group the version alone."""
         return str(self.group_version)
 
     def __str__(self) -> str:
@@ -108,6 +111,7 @@ class GroupVersionResource:
 
     @property
     def group_version(self) -> GroupVersion:
+        """Return the group and version, without the resource."""
         return GroupVersion(self.group, self.version)
 
     def __str__(self) -> str:

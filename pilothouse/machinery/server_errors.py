@@ -19,6 +19,7 @@ class TooManyRequests(StatusError):
 
     @classmethod
     def of(cls, message: str, retry_after_seconds: int) -> TooManyRequests:
+        """Return the error, with when to try again."""
         return cls(message, details={"retryAfterSeconds": retry_after_seconds} if retry_after_seconds else {})
 
 
@@ -34,6 +35,7 @@ class InternalError(StatusError):
 
     @classmethod
     def of(cls, why: str) -> InternalError:
+        """Return the error, with its cause."""
         return cls(f"Internal error occurred: {why}", details={"causes": [{"message": why}]})
 
 
@@ -50,6 +52,7 @@ class ServerTimeout(StatusError):
 
     @classmethod
     def of(cls, resource: GroupResource, operation: str, retry_after_seconds: int) -> ServerTimeout:
+        """Return the error of an operation that may be tried again."""
         message = f"The {operation} operation against {resource} could not be completed at this time, please try again."
         return cls(message, details=details_of(resource, operation, retryAfterSeconds=retry_after_seconds))
 
@@ -77,11 +80,13 @@ class Timeout(StatusError):
 
     @classmethod
     def of(cls, message: str, retry_after_seconds: int) -> Timeout:
+        """Return the error, with when to try again."""
         details: Json = {"retryAfterSeconds": retry_after_seconds} if retry_after_seconds else {}
         return cls(f"Timeout: {message}", details=details)
 
     @classmethod
     def too_large_resource_version(cls, requested: int, current: int, retry_after_seconds: int) -> Timeout:
+        """Return the error of a read at a revision that is not there yet."""
         error = cls.of(f"Too large resource version: {requested}, current: {current}", retry_after_seconds)
         cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
         return cls(error.message, details={"causes": [cause]} | (error.details or {}))

@@ -54,6 +54,7 @@ class StatusError(PilothouseError):
 
     @property
     def retry_after_seconds(self) -> int:
+        """Return when to try again; 0 where nothing is said of it."""
         return int((self.details or {}).get("retryAfterSeconds") or 0)
 
 

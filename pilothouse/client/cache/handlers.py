@@ -22,9 +22,14 @@ class ResourceEventHandler(Protocol):
     {'metadata': {'name': 'a'}}
     """
 
-    def on_add(self, obj: Json, is_in_initial_list: bool) -> MaybeAwaitable: ...
-    def on_update(self, old: Json, new: Json) -> MaybeAwaitable: ...
-    def on_delete(self, obj: Deleted) -> MaybeAwaitable: ...
+    def on_add(self, obj: Json, is_in_initial_list: bool) -> MaybeAwaitable:
+        """There is an object that was not in the cache."""
+
+    def on_update(self, old: Json, new: Json) -> MaybeAwaitable:
+        """An object has changed, or it is time to look at it again."""
+
+    def on_delete(self, obj: Deleted) -> MaybeAwaitable:
+        """An object is gone; what is known of it may be old."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +47,15 @@ class ResourceEventHandlerFuncs:
     delete: Callable[[Deleted], MaybeAwaitable] | None = None
 
     def on_add(self, obj: Json, is_in_initial_list: bool) -> MaybeAwaitable:
+        """Call `add`, if there is one."""
         return self.add(obj) if self.add else None
 
     def on_update(self, old: Json, new: Json) -> MaybeAwaitable:
+        """Call `update`, if there is one."""
         return self.update(old, new) if self.update else None
 
     def on_delete(self, obj: Deleted) -> MaybeAwaitable:
+        """Call `delete`, if there is one."""
         return self.delete(obj) if self.delete else None
 
 
@@ -66,9 +74,11 @@ class FilteringResourceEventHandler:
     handler: ResourceEventHandler
 
     def on_add(self, obj: Json, is_in_initial_list: bool) -> MaybeAwaitable:
+        """Pass it on if the object passes."""
         return self.handler.on_add(obj, is_in_initial_list) if self.passes(obj) else None
 
     def on_update(self, old: Json, new: Json) -> MaybeAwaitable:
+        """Pass it on; an object that begins to pass is new, one that ceases to is gone."""
         before, after = self.passes(old), self.passes(new)
         if before and after:
             return self.handler.on_update(old, new)
@@ -77,6 +87,7 @@ class FilteringResourceEventHandler:
         return self.handler.on_delete(old) if before else None
 
     def on_delete(self, obj: Deleted) -> MaybeAwaitable:
+        """Pass it on if the object passed when it was last seen."""
         state = last_known_state(obj)
         return self.handler.on_delete(obj) if state is not None and self.passes(state) else None
 

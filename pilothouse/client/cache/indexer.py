@@ -45,6 +45,7 @@ class Indexer:
         self.add_indexers(indexers or {})
 
     def add(self, obj: Json) -> None:
+        """Keep an object, in the place of the one with the same key."""
         self.update(meta_namespace_key(obj), obj)
 
     def update(self, key: str, obj: Json) -> None:
@@ -55,6 +56,7 @@ class Indexer:
             self._reindex(self._indexes[name], key, _values(values_of, old), _values(values_of, obj))
 
     def delete(self, key: str) -> None:
+        """Forget the object with this key."""
         old = self._items.pop(key, None)
         for name, values_of in self._indexers.items():
             self._reindex(self._indexes[name], key, _values(values_of, old), ())
@@ -68,6 +70,7 @@ class Indexer:
             self.add(obj)
 
     def get_by_key(self, key: str) -> Json | None:
+        """Return the object with this key, or None. It is the cache's own: do not change it."""
         return self._items.get(key)
 
     def get(self, obj: Json) -> Json | None:
@@ -75,9 +78,11 @@ class Indexer:
         return self._items.get(meta_namespace_key(obj))
 
     def list(self) -> Objects:
+        """Return all objects. They are the cache's own: do not change them."""
         return list(self._items.values())
 
     def list_keys(self) -> Keys:
+        """Return the keys of all objects."""
         return [*self._items]
 
     def __len__(self) -> int:
@@ -98,6 +103,7 @@ class Indexer:
 
     @property
     def indexers(self) -> Mapping[str, IndexFunc]:
+        """Return the indexes by name."""
         return self._indexers
 
     def by_index(self, name: str, value: str) -> Objects:
@@ -111,6 +117,7 @@ class Indexer:
         return [self._items[key] for key in keys]
 
     def index_keys(self, name: str, value: str) -> Keys:
+        """Return the keys of the objects that an index has under a value."""
         return sorted(self._indexes[name].get(value, ()))
 
     def index_values(self, name: str) -> Keys:

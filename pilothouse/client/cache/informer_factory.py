@@ -62,6 +62,7 @@ class SharedInformerFactory:
         return self._informers[resource]
 
     def lister(self, resource: GroupVersionResource) -> Lister:
+        """Return the lister of a resource; its informer runs once the factory is started."""
         return Lister(self.for_resource(resource).indexer, resource.group_resource)
 
     def start(self) -> None:

@@ -27,6 +27,7 @@ class Lister:
         self._namespace = namespace
 
     def namespace(self, namespace: str) -> Lister:
+        """Return a lister of one namespace, over the same cache."""
         return Lister(self._indexer, self._resource, namespace=namespace)
 
     def get(self, name: str) -> Json:

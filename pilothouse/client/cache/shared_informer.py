@@ -137,10 +137,12 @@ class SharedIndexInformer:
         self.indexer.add_indexers(indexers)
 
     def set_transform(self, transform: Transform) -> None:
+        """Change each object before it is kept. To be set before it runs."""
         self._refuse_if_started()
         self._transform = transform
 
     def set_watch_error_handler(self, handler: WatchErrorHandler) -> None:
+        """Be told of a list or watch that failed. To be set before it runs."""
         self._refuse_if_started()
         self._on_watch_error = handler
 
@@ -154,14 +156,17 @@ class SharedIndexInformer:
         return self._synced.is_set()
 
     async def wait_synced(self) -> None:
+        """Return when the cache has all that was there at the start."""
         await self._synced.wait()
 
     @property
     def is_stopped(self) -> bool:
+        """Return whether it has ended, and its cache is no longer kept up."""
         return self._stopped
 
     @property
     def last_sync_resource_version(self) -> str:
+        """Return the resource version up to which the cache knows what happened."""
         return "" if self._reflector is None else self._reflector.last_sync_resource_version
 
     async def run(self) -> None:

@@ -25,6 +25,7 @@ class EventSource:
     host: str = ""
 
     def to_json(self) -> Json:
+        """Return it as the `source` of an event."""
         return {"component": self.component} | ({"host": self.host} if self.host else {})
 
 

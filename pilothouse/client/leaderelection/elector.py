@@ -92,6 +92,7 @@ class LeaderElector:
 
     @property
     def is_leader(self) -> bool:
+        """Return whether this candidate is the leader, as far as it knows."""
         return self._observed.holder_identity == self._lock.identity
 
     async def run(self, lead: Lead) -> None:

@@ -34,6 +34,7 @@ class LeaseLock:
 
     @property
     def description(self) -> str:
+        """Return the lease's namespace and name, for logs."""
         return f"{self.namespace}/{self.name}"
 
     async def get(self) -> LeaderElectionRecord:

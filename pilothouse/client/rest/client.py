@@ -70,9 +70,11 @@ class Client:
         return self.for_resource(GroupVersion.parse(api_version).resource(plural), namespace=namespace)
 
     def for_resource(self, resource: GroupVersionResource, *, namespace: str = "") -> ResourceClient:
+        """Return the client of one resource, in a namespace or in all."""
         return ResourceClient(self, resource, namespace=namespace)
 
     async def get_json(self, path: str, params: Mapping[str, str] | None = None, *, accept: str = JSON) -> Json:
+        """Return the parsed answer to a GET of this path. Raises StatusError."""
         return await self.request("GET", path, params=params, accept=accept)
 
     async def request(
@@ -116,6 +118,7 @@ class Client:
         return await self._with_retries(request, lambda again: self._send(request, again=again))
 
     async def close(self) -> None:
+        """Close the connections. Nothing can be asked afterwards."""
         await self.transport.close()
 
     async def __aenter__(self) -> Client:

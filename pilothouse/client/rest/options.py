@@ -32,6 +32,7 @@ class ListOptions:
     send_initial_events: bool | None = None
 
     def params(self) -> Params:
+        """Return the parameters of the query; what was not set is left out."""
         given = {
             "labelSelector": self.label_selector,
             "fieldSelector": self.field_selector,
@@ -63,6 +64,7 @@ class WriteOptions:
     force: bool | None = None
 
     def params(self) -> Params:
+        """Return the parameters of the query; what was not set is left out."""
         given = {
             "fieldManager": self.field_manager,
             "fieldValidation": self.field_validation,
@@ -90,6 +92,7 @@ class DeleteOptions:
     dry_run: bool = False
 
     def body(self) -> Json:
+        """Return the DeleteOptions that are sent."""
         preconditions = {"uid": self.uid, "resourceVersion": self.resource_version}
         given: Json = {
             "gracePeriodSeconds": self.grace_period_seconds,

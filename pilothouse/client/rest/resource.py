@@ -54,6 +54,7 @@ class ResourceClient:
         self._accept_list = _accept("PartialObjectMetadataList") if metadata_only else JSON
 
     def namespace(self, namespace: str) -> ResourceClient:
+        """Return the client of the same resource in a namespace."""
         return ResourceClient(self._client, self.resource, namespace=namespace, metadata_only=self._metadata_only)
 
     def metadata_only(self) -> ResourceClient:
@@ -61,6 +62,7 @@ class ResourceClient:
         return ResourceClient(self._client, self.resource, namespace=self._namespace, metadata_only=True)
 
     def path(self, name: str = "", subresource: str = "") -> str:
+        """Return the path of the resource, of an object of it, or of one of its subresources."""
         gv = self.resource.group_version
         root = f"/apis/{gv}" if gv.group else f"/api/{gv}"
         namespace = f"/namespaces/{quote(self._namespace, safe='')}" if self._namespace else ""
@@ -70,6 +72,7 @@ class ResourceClient:
         return f"{path}/{subresource}" if subresource else path
 
     async def get(self, name: str, *, subresource: str = "", resource_version: str = "") -> Json:
+        """Return an object, or one of its subresources. Raises NotFound, StatusError."""
         params = {"resourceVersion": resource_version} if resource_version else None
         return await self._client.get_json(self.path(_required(name), subresource), params, accept=self._accept_one)
 
@@ -118,10 +121,12 @@ class ResourceClient:
         *,
         subresource: str = "",
     ) -> Json:
+        """Return the object as it was written. Raises Conflict where somebody else has written since, StatusError."""
         path = self.path(_required(name_of(obj)), subresource)
         return await self._client.request("PUT", path, params=options.params(), body=obj, accept=self._accept_one)
 
     async def update_status(self, obj: Json, options: WriteOptions = WRITE) -> Json:
+        """As `update`, of the status alone."""
         return await self.update(obj, options, subresource="status")
 
     async def patch(
@@ -133,6 +138,7 @@ class ResourceClient:
         options: WriteOptions = WRITE,
         subresource: str = "",
     ) -> Json:
+        """Return the object after the patch. Raises StatusError."""
         path = self.path(_required(name), subresource)
         return await self._client.request(
             "PATCH",
@@ -161,6 +167,7 @@ class ResourceClient:
         options: DeleteOptions = DELETE,
         selection: ListOptions = ALL,
     ) -> Json:
+        """Delete what is selected; return what the server answers. Raises StatusError."""
         return await self._client.request(
             "DELETE", self.path(), params=selection.params(), body=options.body(), accept=self._accept_list
         )

@@ -60,6 +60,7 @@ class RestWatch:
         return self._events.popleft()
 
     async def aclose(self) -> None:
+        """End the watch, and its connection."""
         await self._response.close()
 
     async def __aenter__(self) -> RestWatch:

@@ -117,6 +117,7 @@ class WorkQueue(Generic[T]):
 
     @property
     def shutting_down(self) -> bool:
+        """Return whether no more items are taken."""
         return self._shutting_down
 
     def shut_down(self) -> None:

@@ -45,4 +45,5 @@ class RateLimitingQueue(DelayingQueue[T]):
         self._rate_limiter.forget(item)
 
     def num_requeues(self, item: T) -> int:
+        """Return how often an item was put back since it was last forgotten."""
         return self._rate_limiter.num_requeues(item)
