@@ -90,7 +90,9 @@ async def test_etcd_gets_it_too_and_each_of_its_calls_is_a_span(traces: Collecto
     assert etcd.told == [f"00-{call.trace:032x}-{call.id}-01"]
 
 
-async def test_a_collector_that_is_away_costs_spans_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_collector_that_is_away_costs_spans_and_nothing_else(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setenv("OTEL_BSP_MAX_QUEUE_SIZE", "64")
     monkeypatch.setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "32")
     monkeypatch.setattr(recording, "_SECONDS_TO_STOP", 0.1)
@@ -104,6 +106,7 @@ async def test_a_collector_that_is_away_costs_spans_and_nothing_else(monkeypatch
     for _ in range(200):  # more than are queued
         assert (await handler(REQUEST())).status == 200
     await tracer.close()
+    assert [record.message for record in caplog.records].count("Queue full, dropping Span.") <= 1
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,8 @@ are dropped. Whoever imports this module needs `pip install 'pilothouse[tracing]
 from __future__ import annotations
 
 import asyncio
+import logging
+import time
 from random import random
 from threading import Thread
 
@@ -39,6 +41,24 @@ _SCOPE = "pilothouse"
 _SECONDS_TO_SEND = 10
 _SECONDS_TO_STOP = 3.0
 _NOBODY = Context()
+_COMPLAINING = ("opentelemetry.sdk._shared_internal", "opentelemetry.exporter.otlp.proto.grpc.exporter")
+"""The SDK's loggers, which have a line for each span that is dropped."""
+_SECONDS_OF_SILENCE = 60.0
+
+
+class OnceAMinute(logging.Filter):
+    """Lets each message pass at most once a minute, whatever is in it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._last: dict[str, float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        now = time.monotonic()
+        if now - self._last.get(record.msg, -_SECONDS_OF_SILENCE) < _SECONDS_OF_SILENCE:
+            return False
+        self._last[record.msg] = now
+        return True
 
 
 class RecordedSpan:
@@ -82,6 +102,9 @@ class RecordingTracer:
     def __init__(self, endpoint: str | None, share: float, *, instance: str) -> None:
         """`endpoint` is the collector's, as gRPC names it; None for localhost:4317."""
         self._share = share
+        seldom = OnceAMinute()
+        for name in _COMPLAINING:
+            logging.getLogger(name).addFilter(seldom)
         resource = Resource({"service.name": _SERVICE, "service.instance.id": instance})
         self._exporter = OTLPSpanExporter(endpoint=endpoint, insecure=True, timeout=_SECONDS_TO_SEND)
         self._provider = TracerProvider(resource=resource, shutdown_on_exit=False)
