@@ -61,7 +61,7 @@ async def _source(parsed: argparse.Namespace) -> AsyncIterator[Source]:
             yield found
         return
     data_dir = Path(parsed.source.removeprefix(_SQLITE))
-    with sqlite_source(data_dir) as source:
+    with sqlite_source(data_dir, parsed.etcd_prefix) as source:
         lock = DataDir.open(data_dir)
         try:
             yield source

@@ -83,6 +83,10 @@ OF_A = f"(SELECT value FROM history WHERE key = '{A}')"
 DAMAGES = {
     f"{A}: cannot be decoded": f"UPDATE history SET value = CAST('{{' AS BLOB) WHERE key = '{A}'",
     f"{A}: is no object with kind": f"UPDATE history SET value = CAST('{{}}' AS BLOB) WHERE key = '{A}'",
+    f"{A}: is no object with kind, apiVersion": (
+        """UPDATE history SET value = CAST('{"kind":"A","apiVersion":"a/b/c","metadata":{}}' AS BLOB)"""
+        f" WHERE key = '{A}'"
+    ),
     f"{B}: holds the ConfigMap default/a": f"UPDATE history SET value = {OF_A} WHERE key = '{B}'",
     f"{B}: has the uid of {A}": f"UPDATE history SET value = {OF_A} WHERE key = '{B}'",
     f"{A}: created at 9999999": f"UPDATE history SET created = 9999999 WHERE key = '{A}'",

@@ -32,20 +32,19 @@ class SqliteSource:
     One read transaction holds the moment; no more than one row is in memory.
     """
 
-    prefix = DEFAULT_ROOT
-
-    def __init__(self, connection: sqlite3.Connection, file: Path) -> None:
+    def __init__(self, connection: sqlite3.Connection, file: Path, prefix: str) -> None:
         self._connection = connection
+        self.prefix = prefix
         self._file = file
         self.revision: Revision = newest_revision(connection)
 
     @classmethod
-    def open(cls, directory: Path) -> Self:
-        """Raises DamagedStore, UnsupportedFormat."""
+    def open(cls, directory: Path, prefix: str = DEFAULT_ROOT) -> Self:
+        """Whatever begins with another prefix is given, too. Raises DamagedStore, UnsupportedFormat."""
         connection = open_to_read(directory / DataDirectory.FILE)
         try:
             connection.execute("BEGIN DEFERRED")
-            return cls(connection, directory / DataDirectory.FILE)
+            return cls(connection, directory / DataDirectory.FILE, prefix)
         except BaseException:
             connection.close()
             raise

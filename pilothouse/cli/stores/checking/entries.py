@@ -15,8 +15,10 @@ from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
 from pilothouse.machinery.wire_facts.kinds import message_of
 
-_NO_OBJECTS = ("/ranges/", "/masterleases/", "/peerserverleases/", "/pilothouse.dev/")
+_NO_OBJECTS = ("/ranges/", "/masterleases/", "/peerserverleases/")
 """Keys behind the prefix under which servers keep what is no object of the API."""
+_SEALED = "/pilothouse.dev/"
+"""Where servers of ours keep what they alone can open."""
 _FROM_BACKUP = "bring it back from a backup (`pilothouse restore` into an empty store), or delete the key"
 
 
@@ -42,6 +44,8 @@ class EntryChecks:
         """What is wrong with the entry."""
         found = list(self._revisions(entry))
         self._keys.add(entry.key)
+        if entry.key.startswith(self._prefix + _SEALED):
+            return found
         try:
             obj = await self._reader.object(entry)
         except Encrypted:
@@ -67,18 +71,17 @@ class EntryChecks:
     def _revisions(self, entry: SavedEntry) -> Iterator[Finding]:
         if not 0 < entry.created <= entry.modified <= self._revision:
             text = f"created at {entry.created}, modified at {entry.modified}, in a store at {self._revision}"
-            yield failed(
-                "revision", f"{entry.key}: {text}", "back the store up and restore it: each key gets a new one"
-            )
+            advice = "back the store up and restore it: each key gets a new revision"
+            yield failed("revision", f"{entry.key}: {text}", advice)
         if entry.key in self._keys:
             yield failed("key", f"{entry.key}: is there twice", _FROM_BACKUP)
 
     def _object(self, entry: SavedEntry, obj: Json) -> Iterator[Finding]:
         kind, api_version = obj.get("kind"), obj.get("apiVersion")
-        if not isinstance(kind, str) or not isinstance(api_version, str) or not isinstance(obj.get("metadata"), dict):
+        if not isinstance(kind, str) or not isinstance(obj.get("metadata"), dict) or not _is_version(api_version):
             yield failed("value", f"{entry.key}: is no object with kind, apiVersion and metadata", _FROM_BACKUP)
             return
-        version = GroupVersion.parse(api_version)
+        version = GroupVersion.parse(obj["apiVersion"])
         self._agreement.add(entry.key, obj, built_in=message_of(version.kind(kind)) is not None)
         path = "/".join(filter(None, (namespace_of(obj), name_of(obj))))
         if entry.key.endswith(f"/{path}"):
@@ -92,3 +95,10 @@ class EntryChecks:
             yield failed("uid", f"{key}: has no uid", _FROM_BACKUP)
         elif (other := self._uids.setdefault(uid, key)) != key:
             yield failed("uid", f"{key}: has the uid of {other}", "delete one of the two and make it again")
+
+
+def _is_version(text: object) -> bool:
+    try:
+        return isinstance(text, str) and bool(GroupVersion.parse(text).version)
+    except ValueError:
+        return False
