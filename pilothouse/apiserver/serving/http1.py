@@ -17,7 +17,7 @@ from pilothouse.apiserver.http import Request
 from pilothouse.apiserver.serving.http1_exchange import STATUS_LINES, UNREAD, Http1Exchange
 from pilothouse.apiserver.serving.http1_framing import HEAD_END, BadHead, Framing, body_framing
 from pilothouse.apiserver.serving.long_head import LongHead, parse_long_head
-from pilothouse.apiserver.serving.state import LAST_CALL, NEVER, ServingState
+from pilothouse.apiserver.serving.state import LAST_CALLS, NEVER, ServingState
 from pilothouse.apiserver.serving.target import BadTarget, parse_target
 from pilothouse.apiserver.serving.transport import ClientConnection
 
@@ -254,7 +254,13 @@ class Http1Connection(ClientConnection):
     def drain(self) -> None:
         """A request that comes within the last call is answered, and the answer says that the connection closes."""
         if self._exchange is None and not self._lingering:
-            self.loop.call_later(LAST_CALL, self._close_if_idle)
+            self._call_last(*LAST_CALLS)
+
+    def _call_last(self, seconds: float, *then: float) -> None:
+        if then:
+            self.loop.call_later(seconds, self._call_last, *then)
+        else:
+            self.loop.call_later(seconds, self._close_if_idle)
 
     def _close_if_idle(self) -> None:
         if self._exchange is None and not self._lingering:
