@@ -254,16 +254,12 @@ class Http1Connection(ClientConnection):
     def drain(self) -> None:
         """A request that comes within the last call is answered, and the answer says that the connection closes."""
         if self._exchange is None and not self._lingering:
-            self._call_last(*LAST_CALLS)
+            self._await_last_calls(LAST_CALLS)
 
-    def _call_last(self, seconds: float, *then: float) -> None:
-        if then:
-            self.loop.call_later(seconds, self._call_last, *then)
-        else:
-            self.loop.call_later(seconds, self._close_if_idle)
-
-    def _close_if_idle(self) -> None:
-        if self._exchange is None and not self._lingering:
+    def _await_last_calls(self, waits: tuple[float, ...]) -> None:
+        if waits:
+            self.loop.call_later(waits[0], self._await_last_calls, waits[1:])
+        elif self._exchange is None and not self._lingering:
             self.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
