@@ -18,7 +18,7 @@ from pilothouse.apiserver.server.health import READYZ, HealthCheck, run_checks
 from pilothouse.apiserver.server.hooks import HookContext, run_post_start_hooks, run_pre_shutdown_hooks
 from pilothouse.apiserver.server.run_options import ServerRunOptions
 from pilothouse.apiserver.server.server import PreparedAPIServer
-from pilothouse.apiserver.serving.state import LAST_CALL
+from pilothouse.apiserver.serving.state import LAST_CALLS
 from pilothouse.machinery.dataclass import dataclass
 
 log = logging.getLogger(__name__)
@@ -158,7 +158,8 @@ class Runner:
 
     async def _drain_after_last_call(self) -> None:
         if any(serving.connections for serving in self._config.serving):
-            await asyncio.sleep(LAST_CALL)
+            for seconds in LAST_CALLS:
+                await asyncio.sleep(seconds)
         await self._drain()
 
     async def _drain(self) -> None:

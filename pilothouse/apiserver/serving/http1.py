@@ -17,7 +17,7 @@ from pilothouse.apiserver.http import Request
 from pilothouse.apiserver.serving.http1_exchange import STATUS_LINES, UNREAD, Http1Exchange
 from pilothouse.apiserver.serving.http1_framing import HEAD_END, BadHead, Framing, body_framing
 from pilothouse.apiserver.serving.long_head import LongHead, parse_long_head
-from pilothouse.apiserver.serving.state import LAST_CALL, NEVER, ServingState
+from pilothouse.apiserver.serving.state import LAST_CALLS, NEVER, ServingState
 from pilothouse.apiserver.serving.target import BadTarget, parse_target
 from pilothouse.apiserver.serving.transport import ClientConnection
 
@@ -254,10 +254,12 @@ class Http1Connection(ClientConnection):
     def drain(self) -> None:
         """A request that comes within the last call is answered, and the answer says that the connection closes."""
         if self._exchange is None and not self._lingering:
-            self.loop.call_later(LAST_CALL, self._close_if_idle)
+            self._await_last_calls(LAST_CALLS)
 
-    def _close_if_idle(self) -> None:
-        if self._exchange is None and not self._lingering:
+    def _await_last_calls(self, waits: tuple[float, ...]) -> None:
+        if waits:
+            self.loop.call_later(waits[0], self._await_last_calls, waits[1:])
+        elif self._exchange is None and not self._lingering:
             self.close()
 
     def connection_lost(self, exc: Exception | None) -> None:

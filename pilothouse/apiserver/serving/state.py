@@ -16,8 +16,9 @@ from pilothouse.apiserver.http import Handler
 from pilothouse.apiserver.serving.limits import Limits
 
 NEVER = float("inf")
-LAST_CALL = 0.1
-"""Seconds in which a request that was on its way when the server stopped is answered, rather than reset."""
+LAST_CALLS = (0.05, 0.05)
+"""Seconds in which a request that was on its way when the server stopped is answered, rather than reset. They are in
+parts, because an event loop that was held up may end a wait before it reads what came meanwhile, but not two."""
 
 
 class Connection(Protocol):
