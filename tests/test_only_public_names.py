@@ -30,6 +30,7 @@ OF_LAYER = {
     "support/apply_schemas.py": "machinery",
     "support/cacher_harness.py": "apiserver",
     "support/cacher_memory_store.py": "apiserver",
+    "support/chaos_run.py": "client",
     "support/controllers_on_a_server.py": "controllers",
     "support/crash_writer.py": "apiserver",
     "support/delegating_server.py": "builder",

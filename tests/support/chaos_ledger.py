@@ -11,11 +11,16 @@ from typing import Any
 from linear_models import CONFLICT, register, subset
 from linearizability import UNKNOWN, Operation, Undecided, linearizable
 
-from pilothouse.client import Json
-from pilothouse.client.rest.errors import ConnectionFailed, ConnectionRefused, InvalidResponse
-from pilothouse.machinery.errors import AlreadyExists, Conflict, NotFound
-from pilothouse.machinery.objects import name_of, resource_version_of
-from pilothouse.machinery.status_error import StatusError
+from pilothouse.client import Json, name_of
+from pilothouse.errors import (
+    AlreadyExists,
+    Conflict,
+    ConnectionFailed,
+    ConnectionRefused,
+    InvalidResponse,
+    NotFound,
+    StatusError,
+)
 
 UNANSWERED = (StatusError, ConnectionFailed, InvalidResponse, TimeoutError)
 _REFUSED = (AlreadyExists, Conflict, NotFound)
@@ -34,8 +39,13 @@ class Written:
     value: str
 
 
+def revision_of(obj: Json) -> int:
+    """Of an object or a list."""
+    return int(obj["metadata"]["resourceVersion"])
+
+
 def written(obj: Json) -> Written:
-    return Written(int(resource_version_of(obj)), name_of(obj), value_of(obj))
+    return Written(revision_of(obj), name_of(obj), value_of(obj))
 
 
 @dataclass

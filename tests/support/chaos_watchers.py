@@ -6,11 +6,10 @@ import asyncio
 from dataclasses import dataclass
 
 from chaos_clients import config_maps
-from chaos_ledger import UNANSWERED, Ledger, Written, written
+from chaos_ledger import UNANSWERED, Ledger, Written, revision_of, written
 from replicated_cluster import Replica
 
 from pilothouse.client import ListOptions, ResourceClient, WatchEvent
-from pilothouse.machinery.objects import resource_version_of
 
 _SILENCE = 3.0
 """After so many seconds without an event a watcher tries another replica, as a client's health checks would."""
@@ -55,7 +54,7 @@ class Watcher:
     async def _follow(self, objects: ResourceClient) -> None:
         if self.reached == 0 or not await self._watch(objects):
             async with asyncio.timeout(_SILENCE):
-                reached = int(resource_version_of(await objects.list()))
+                reached = revision_of(await objects.list())
             if reached < self.reached:
                 self.violations.append(f"a list went back from {self.reached} to {reached}")
             self.listed.append((self.reached, reached))
@@ -78,7 +77,7 @@ class Watcher:
 
     def _hear(self, event: WatchEvent) -> None:
         if event.type == "BOOKMARK":
-            self._come_to(int(resource_version_of(event.object)))
+            self._come_to(revision_of(event.object))
             return
         heard = Told(event.type, written(event.object))
         if heard.object.revision <= self.reached:
