@@ -48,7 +48,6 @@ class Refused(Exception):
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(f"{status}: {message}")
-        self.status = status
 
 
 class Api:
@@ -62,12 +61,12 @@ class Api:
     async def get(self, path: str, kind: Kind) -> Answer:
         return await self._timed("GET", path, kind)
 
-    async def write(self, verb: str, path: str, body: Json, resource: str) -> Answer:
-        """Does a POST, PUT or DELETE of one object. Raises Refused and Lost."""
+    async def write(self, verb: str, path: str, body: Json, resource: str, *, or_else: int = 0) -> Answer:
+        """Does a POST, PUT or DELETE of one object. Raises Refused, unless it is the other status, and Lost."""
         kind = ({"POST": "create", "PUT": "update", "DELETE": "delete"}[verb], resource, Scope.OBJECT)
         as_protobuf = self.cluster.media == PROTOBUF and body.get("kind") != "DeleteOptions"
         data, media = (encode(body), PROTOBUF) if as_protobuf else (orjson.dumps(body), JSON)
-        return await self._timed(verb, path, kind, data, media)
+        return await self._timed(verb, path, kind, data, media, or_else)
 
     async def patch(self, path: str, body: Json, resource: str) -> Answer:
         return await self._timed("PATCH", path, ("patch", resource, Scope.OBJECT), orjson.dumps(body), PATCH)
@@ -96,11 +95,13 @@ class Api:
         stream = ";stream=watch" if watch else ""
         return JSON if self.cluster.media == JSON else f"{PROTOBUF}{stream},{JSON}"
 
-    async def _timed(self, method: str, path: str, kind: Kind, body: bytes = b"", media: str = "") -> Answer:
+    async def _timed(
+        self, method: str, path: str, kind: Kind, body: bytes = b"", media: str = "", or_else: int = 0
+    ) -> Answer:
         began, recorder = time.perf_counter(), self.cluster.recorder
         answer = await self._connection.call(method, path, body, accept=self._accept(), media=media)
         recorder.took(kind, time.perf_counter() - began)
-        if answer.status >= 300 or answer.status == 0:
+        if not 200 <= answer.status < 300 and answer.status != or_else:
             recorder.failures[f"{kind[0]} {kind[1]}: {answer.status}"] += 1
             raise Refused(answer.status, f"{method} {path}: {answer.body[:300]!r}")
         return answer

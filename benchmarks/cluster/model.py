@@ -1,6 +1,7 @@
 """What a larger cluster would take, from those that were measured.
 
-processor time a second = base + nodes × node + churn × pod
+Processor time a second = base + nodes × node + churn × pod. It is made from what was done, and not from what was
+wanted: a machine that is busy does less in the same time.
 """
 
 from __future__ import annotations
@@ -13,9 +14,12 @@ Row = tuple[float, ...]
 
 @dataclass(frozen=True)
 class Measured:
-    nodes: float
-    churn: float
-    cores: float
+    nodes: int
+    seconds: float
+    node_seconds: float
+    """For how long how many nodes renewed their leases."""
+    pods: int
+    processor: float
 
 
 @dataclass(frozen=True)
@@ -28,11 +32,16 @@ class Model:
     @classmethod
     def fit(cls, points: Sequence[Measured]) -> Model:
         """By least squares of relative errors, so that small clusters count as much as large ones."""
-        rows = [tuple(value / p.cores for value in (1.0, p.nodes, p.churn)) for p in points]
+        rows = [tuple(value / p.processor for value in (p.seconds, p.node_seconds, p.pods)) for p in points]
         return cls(*_least_squares(rows, [1.0] * len(rows)))
 
     def cores(self, nodes: float, churn: float) -> float:
         return self.base + self.node * nodes + self.pod * churn
+
+    def error(self, point: Measured) -> float:
+        """The share by which it is off."""
+        said = self.base * point.seconds + self.node * point.node_seconds + self.pod * point.pods
+        return said / point.processor - 1
 
 
 def error_on_largest(points: Sequence[Measured]) -> float | None:
@@ -42,8 +51,7 @@ def error_on_largest(points: Sequence[Measured]) -> float | None:
     if len({point.nodes for point in smaller}) < 2:
         return None
     model = Model.fit(smaller)
-    left_out = [point for point in points if point.nodes == largest]
-    return max(abs(model.cores(p.nodes, p.churn) / p.cores - 1) for p in left_out)
+    return max(abs(model.error(point)) for point in points if point.nodes == largest)
 
 
 def _least_squares(rows: Sequence[Row], values: Sequence[float]) -> list[float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from cluster.model import Measured, Model, error_on_largest
+from cluster.model import Model, error_on_largest
 from cluster.recorder import OBJECTIVES, Kind, percentile
 from cluster.steps import Phase, Step
 
@@ -34,7 +34,7 @@ def resources(steps: Sequence[Step]) -> Iterator[str]:
     for phase in (phase for step in steps for phase in step.phases):
         each = phase.seconds
         yield (
-            f"| {phase.nodes:,} | {phase.churn:g} | {phase.objects:,} | {phase.watches:,} "
+            f"| {phase.nodes:,} | {phase.pods / each:.3g} | {phase.objects:,} | {phase.watches:,} "
             f"| {phase.recorder.requests / each:,.0f} | {phase.recorder.events / each:,.0f} "
             f"| {phase.received / each / 1e6:.1f} | {phase.server / each:.3f} | {phase.generator / each:.3f} "
             f"| {phase.megabytes:,.0f} | {phase.others:.1f} |"
@@ -71,7 +71,7 @@ def _cell(values: Sequence[float]) -> str:
 
 def _model(steps: Sequence[Step], larger: Sequence[int], at_rest: float) -> Iterator[str]:
     phases = [phase for step in steps for phase in step.phases]
-    points = [Measured(phase.nodes, phase.churn, phase.server / phase.seconds) for phase in phases]
+    points = [phase.measured for phase in phases]
     if len(steps) < 2:
         return
     model, error = Model.fit(points), error_on_largest(points)
@@ -99,8 +99,9 @@ def _before(steps: Sequence[Step]) -> int:
 
 
 def _prediction(phase: Phase, model: Model, memory: float) -> str:
-    cores, measured = model.cores(phase.nodes, phase.churn), phase.server / phase.seconds
+    measured = phase.server / phase.seconds
     return (
-        f"| {phase.nodes:,} | {phase.churn:g} | {cores:.3f} ({cores / measured - 1:+.0%}) | {measured:.3f} "
+        f"| {phase.nodes:,} | {phase.pods / phase.seconds:.3g} | {measured * (1 + model.error(phase.measured)):.3f} "
+        f"({model.error(phase.measured):+.0%}) | {measured:.3f} "
         f"| {memory:,.0f} ({memory / phase.megabytes - 1:+.0%}) | {phase.megabytes:,.0f} |"
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from http import HTTPStatus
 
 from cluster import objects
-from cluster.api import Api, Cluster, Refused
+from cluster.api import Api, Cluster
 from cluster.kubelet import configuration_of, name_of
 from pilothouse.machinery.objects import Json
 
@@ -46,13 +46,8 @@ def _plain(kind: str, name: str) -> Json:
 
 
 async def _ensure(api: Api, path: str, body: Json, resource: str) -> None:
-    """Raises Refused for any other reason than that it is there, which is no failure."""
-    try:
-        await api.write("POST", path, body, resource)
-    except Refused as error:
-        if error.status != HTTPStatus.CONFLICT:
-            raise
-        api.cluster.recorder.failures.clear()
+    """Raises Refused for any other reason than that it is there."""
+    await api.write("POST", path, body, resource, or_else=HTTPStatus.CONFLICT)
 
 
 def _objects_of(node: int, pods: int) -> Iterator[_Written]:

@@ -17,9 +17,10 @@ from servers.target import Target
 
 from cluster.api import Cluster, cancel
 from cluster.informers import Controllers
-from cluster.kubelet import WATCHES, Kubelet
+from cluster.kubelet import LEASE_SECONDS, WATCHES, Kubelet
+from cluster.model import Measured
 from cluster.pods import Churn
-from cluster.recorder import Recorder
+from cluster.recorder import Recorder, Scope
 from cluster.seed import seed
 
 _STARTING_AT_ONCE = 10
@@ -54,6 +55,16 @@ class Phase:
     """At the end."""
     others: float = 0.0
     """The machine's load average less the cores that this took."""
+
+    @property
+    def pods(self) -> int:
+        """That were bound."""
+        return len(self.recorder.seconds.get(("create", "pods/binding", Scope.OBJECT), ()))
+
+    @property
+    def measured(self) -> Measured:
+        renewed = len(self.recorder.seconds.get(("update", "leases", Scope.OBJECT), ()))
+        return Measured(self.nodes, self.seconds, renewed * LEASE_SECONDS, self.pods, max(self.server, 0.01))
 
 
 @dataclass

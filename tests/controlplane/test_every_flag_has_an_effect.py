@@ -32,7 +32,6 @@ ONE_VALUE = {
     "emulation_forward_compatible": "--emulation-forward-compatible=true",
     "min_compatibility_version": "--min-compatibility-version=1.30",
     "runtime_config_emulation_forward_compatible": "--runtime-config-emulation-forward-compatible=true",
-    "goaway_chance": "--goaway-chance=0.01",
     "log_version": "--audit-log-version=audit.k8s.io/v2",
     "storage_backend": "--storage-backend=etcd2",
     "storage_media_type": "--storage-media-type=application/xml",

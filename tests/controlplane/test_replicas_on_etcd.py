@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 from etcd_process import EtcdProcess
 from serving_process import ServeProcess, parsed
 
@@ -121,8 +122,6 @@ def key_id(token: str) -> str:
 
 
 def test_one_kubeconfig_has_all_servers(replicas: Replicas, capsys: pytest.CaptureFixture[str]) -> None:
-    import yaml
-
     servers = [f"--server=https://127.0.0.1:{server.port}" for server in (replicas.first, replicas.second)]
     balanced = "--load-balancer=https://api.example"
     assert main(["kubeconfig", f"--data-dir={replicas.first.data_dir}", *servers, balanced]) == 0
@@ -132,3 +131,12 @@ def test_one_kubeconfig_has_all_servers(replicas: Replicas, capsys: pytest.Captu
         "https://api.example",
         *(server.partition("=")[2] for server in servers),
     ]
+
+
+def test_which_servers_there_are_is_asked_of_the_cluster(replicas: Replicas, tmp_path: Path) -> None:
+    file = tmp_path / "kubeconfig"
+    assert main(["kubeconfig", f"--data-dir={replicas.second.data_dir}", f"--output={file}"]) == 0
+    assert file.stat().st_mode & 0o777 == 0o600
+    ports = {each["cluster"]["server"].rpartition(":")[2] for each in yaml.safe_load(file.read_text())["clusters"]}
+    assert ports <= {str(replicas.first.port), str(replicas.second.port)}
+    assert ports

@@ -81,7 +81,6 @@ PROBLEMS = [
     ("--request-timeout=-1s", "--request-timeout can not be negative value"),
     ("--max-requests-inflight=-1", "--max-requests-inflight can not be negative value"),
     ("--goaway-chance=0.5", "--goaway-chance can not be less than 0 or greater than 0.02"),
-    ("--goaway-chance=0.01", "--goaway-chance is not supported by this version"),
     ("--watch-cache=false", "--watch-cache=false is not supported by this version"),
     ("--secure-port=70000", "--secure-port 70000 must be between 0 and 65535, inclusive. 0 for any free port"),
     ("--insecure-port=-1", "--insecure-port -1 must be between 0 and 65535"),

@@ -68,6 +68,7 @@ function finished(name, drawn) {
     .replace(/<\/svg>$/, "")
     .replace(/<style[\s\S]*?<\/style>/g, "")
     .replace(/<g class="[^" ]* blank"[^>]*>.*?<\/g><\/g>/g, "")
+    .replace('rx="0.000000"', 'rx="8"')
     .replace(/(\d+)\.(\d*?)0+(?=[" ,])/g, (_, whole, part) => (part ? `${whole}.${part}` : whole))
     .replace(/<(\w+) ([^>]*?)(\/?)>/g, (_, tag, given, end) => `<${tag}${plain(tag, given)}${end}>`);
   const head = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img"`;

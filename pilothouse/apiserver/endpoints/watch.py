@@ -115,6 +115,7 @@ async def _stream(
                     WATCH_EVENTS.inc(labels)
                     WATCH_EVENT_SIZES.observe(labels, len(frame))
                 yield together(frames)
+            del event, events, frames, frame  # so that nothing of it stays until the next event comes
     except Undecodable as error:
         yield together([serializer.event("ERROR", serializer.encode(InternalError.of(str(error)).status))])
     except Compacted:

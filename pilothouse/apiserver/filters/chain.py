@@ -19,6 +19,7 @@ from pilothouse.apiserver.filters.authentication import with_authentication
 from pilothouse.apiserver.filters.authorization import with_authorization
 from pilothouse.apiserver.filters.cors import with_cors
 from pilothouse.apiserver.filters.feature_gates import with_feature_gates
+from pilothouse.apiserver.filters.goaway import with_probabilistic_goaway
 from pilothouse.apiserver.filters.impersonation import with_impersonation
 from pilothouse.apiserver.filters.loopback_names import with_loopback_names
 from pilothouse.apiserver.filters.max_in_flight import with_max_in_flight
@@ -96,6 +97,7 @@ def handler_chain(api: Handler, config: ChainConfig) -> Handler:
     """
     filters: list[Filter] = [
         with_recent_requests(config.recent),
+        *with_probabilistic_goaway(config.run_options.goaway_chance),
         *_before_authentication(config),
         *with_authentication_span(config.tracer),
         with_failed_authentication_audit(config.auditing),

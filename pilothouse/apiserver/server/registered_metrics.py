@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
 from prometheus_client.metrics_core import CounterMetricFamily, Metric
@@ -29,17 +28,10 @@ class RegisteredMetrics(Collector):
         yield family
 
     def _described(self) -> Iterator[Metric]:
-        return (metric for collector in Counter(self._collectors()) for metric in _described_by(collector))
-
-    def _collectors(self) -> list[Collector]:
-        return list(self._registry._names_to_collectors.values())
+        for collector in dict.fromkeys(self._registry._names_to_collectors.values()):
+            describe: Callable[[], Iterable[Metric]] | None = getattr(collector, "describe", None)
+            yield from describe() if describe is not None else ()
 
     def _family(self) -> CounterMetricFamily:
         about = "[BETA] The count of registered metrics broken by stability level and deprecation version."
         return CounterMetricFamily("registered_metrics", about, labels=["stability_level", "deprecated_version"])
-
-
-def _described_by(collector: Collector) -> Iterable[Metric]:
-    """Return the families of a collector; one that cannot tell them beforehand has to collect them."""
-    describe: Callable[[], Iterable[Metric]] = getattr(collector, "describe", collector.collect)
-    return describe()

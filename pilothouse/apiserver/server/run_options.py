@@ -110,8 +110,6 @@ class ServerRunOptions:
         yield from self._validate_numbers()
         if self.goaway_chance < 0 or self.goaway_chance > 0.02:
             yield "--goaway-chance can not be less than 0 or greater than 0.02"
-        elif self.goaway_chance:
-            yield "--goaway-chance is not supported by this version"
         for directive in self.strict_transport_security_directives:
             yield from _validate_hsts_directive(directive)
         for origin in self.cors_allowed_origins:

@@ -148,6 +148,7 @@ class Exchange(ABC):
                 async for chunk in body:
                     if chunk:
                         await self.write(chunk)
+                    del chunk  # a watch may be idle for long
             await self.finish()
         finally:
             self.streaming = False

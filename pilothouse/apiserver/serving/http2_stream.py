@@ -84,6 +84,8 @@ class Http2Stream(ConnectionExchange):
         bodiless = self.request.method == "HEAD" or status in NO_BODY_STATUS
         declared = [field for field in headers if field[0] == b"content-length"]
         self._send_head(status, self._headers(headers) + declared, end=bodiless)
+        if self.last:  # the end of this answer may be far
+            self._connection.go_away()
 
     async def write(self, chunk: bytes) -> None:
         await self._send(memoryview(chunk), end=False)

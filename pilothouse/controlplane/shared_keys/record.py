@@ -13,7 +13,7 @@ import hashlib
 import secrets
 from base64 import b64decode, b64encode
 from dataclasses import field
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
@@ -51,24 +51,33 @@ def new_cluster_key() -> bytes:
 
 def open_with_key(record: bytes, cluster_key: bytes) -> Opened:
     """Raises JoinRefused where it is another cluster's key."""
-    inner = orjson.loads(_open(cluster_key, _parsed(record)["sealed"], _OTHER_CLUSTER))
+    inner = orjson.loads(_open(cluster_key, _Record.parse(record).sealed, _OTHER_CLUSTER))
     files = {name: pem.encode() for name, pem in inner["files"].items()}
     return Opened(cluster_key, JoinToken.parse(inner["token"]), files)
 
 
 def open_with_token(record: bytes, token: JoinToken) -> Opened:
     """Raises JoinRefused where it is not the token, or no longer."""
-    expected = _parsed(record)["token"]
-    if expected["id"] != token.id:
-        raise JoinRefused(f"{_NOT_THE_TOKEN}: it is {token.id}.…, and the cluster's is {expected['id']}.…")
-    return open_with_key(record, _open(_key_of(token), expected["sealed"], f"{_NOT_THE_TOKEN}: its secret is another"))
+    found = _Record.parse(record)
+    if found.token_id != token.id:
+        raise JoinRefused(f"{_NOT_THE_TOKEN}: it is {token.id}.…, and the cluster's is {found.token_id}.…")
+    return open_with_key(record, _open(_key_of(token), found.sealed_key, f"{_NOT_THE_TOKEN}: its secret is another"))
 
 
-def _parsed(record: bytes) -> Any:
-    try:
-        return orjson.loads(record)
-    except ValueError:
-        raise JoinRefused("the store has something else where the keys of the cluster should be") from None
+@dataclass(frozen=True, slots=True)
+class _Record:
+    token_id: str
+    sealed_key: str
+    sealed: str
+
+    @classmethod
+    def parse(cls, record: bytes) -> _Record:
+        """Raises JoinRefused."""
+        try:
+            found = orjson.loads(record)
+            return cls(found["token"]["id"], found["token"]["sealed"], found["sealed"])
+        except (ValueError, KeyError, TypeError):
+            raise JoinRefused("the store has something else where the keys of the cluster should be") from None
 
 
 def _key_of(token: JoinToken) -> bytes:

@@ -21,6 +21,7 @@ from pilothouse.apiserver.filters.audit import Auditing, with_audit
 from pilothouse.apiserver.filters.authentication import with_authentication
 from pilothouse.apiserver.filters.authorization import with_authorization
 from pilothouse.apiserver.filters.cors import with_cors
+from pilothouse.apiserver.filters.goaway import with_probabilistic_goaway
 from pilothouse.apiserver.filters.max_in_flight import with_max_in_flight
 from pilothouse.apiserver.filters.panic_recovery import with_panic_recovery
 from pilothouse.apiserver.filters.retry_after import with_retry_after
@@ -148,6 +149,16 @@ async def test_a_watch_has_no_request_timeout(make_request: MakeRequest) -> None
 
     request = make_request("/api/v1/configmaps", query="watch=1")
     assert (await with_timeout(0.001)(slow)(request)).status == 200
+
+
+async def test_by_chance_a_client_that_speaks_http2_is_sent_away(make_request: MakeRequest) -> None:
+    (always,), (never,) = with_probabilistic_goaway(1.0), with_probabilistic_goaway(1e-300)
+    request = make_request()
+    assert header(await always(answer_ok)(request), "connection") == []
+    request.http_version = "2"
+    assert header(await always(answer_ok)(request), "connection") == ["close"]
+    assert header(await never(answer_ok)(request), "connection") == []
+    assert with_probabilistic_goaway(0.0) == []
 
 
 async def test_a_closed_wait_group_turns_requests_away_and_lets_those_under_way_finish(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
+from collections.abc import AsyncIterator
 
 import h2.events
 from serving_harness import (
@@ -18,6 +19,7 @@ from serving_harness import (
     transport_of,
 )
 
+from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.http2 import frames
 from pilothouse.controlplane.certificates.paths import CertificatePaths
 
@@ -79,6 +81,20 @@ async def test_a_request_that_crosses_the_goaway_is_not_reset_but_named_as_not_l
         assert goaway.last_stream_id < crossing
         assert await client.reader.read() == b""
         await ending
+
+
+async def test_a_stream_that_asks_for_a_new_connection_does_so_at_its_beginning(pki: CertificatePaths) -> None:
+    async def body() -> AsyncIterator[bytes]:
+        await asyncio.Event().wait()
+        yield b""
+
+    async def handler(request: Request) -> Response:
+        return Response(200, body(), [(b"connection", b"close")])
+
+    async with serving(handler, secure_options(pki)) as server:
+        client = await Http2Client.connect(server.port, client_context(pki, alpn="h2"))
+        client.ask("/")
+        assert await client.goaway() == 0
 
 
 async def test_who_was_not_yet_taken_in_is_answered(pki: CertificatePaths) -> None:

@@ -170,3 +170,16 @@ async def test_another_clusters_data_directory_is_refused(servers: Servers, tmp_
     await servers.start("second")
     with pytest.raises(JoinRefused, match="the keys of another cluster"):
         await servers.start("first")
+
+
+@pytest.mark.parametrize(
+    "found", [b"", b"[]", b'{"token": "x"}', b'{"token": {"id": "a", "sealed": ""}, "sealed": "?"}']
+)
+async def test_something_else_in_the_store_is_left_alone_and_refused(servers: Servers, found: bytes) -> None:
+    await servers.store.create(KEY, found)
+    with pytest.raises(JoinRefused):
+        await servers.start("first", JoinToken.new().text)
+    entry = await servers.store.get(KEY)
+    assert entry is not None
+    assert entry.value == found
+    assert not list(servers.dir("first").iterdir())

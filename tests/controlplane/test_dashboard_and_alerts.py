@@ -22,7 +22,7 @@ promql_parser = pytest.importorskip("promql_parser")
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-DEPLOY = Path(__file__).parent.parent / "deploy"
+DEPLOY = Path(__file__).parents[2] / "deploy"
 DASHBOARD = json.loads((DEPLOY / "grafana/pilothouse.json").read_text())
 ALERTS = yaml.safe_load((DEPLOY / "prometheus/alerts.yaml").read_text())
 VARIABLES = {"$__rate_interval": "5m", "$job": "a", "$instance": "b"}
