@@ -11,10 +11,10 @@ from typing import Any
 from tools.docs.reference.markdown import code, page, table
 
 PACKAGES = {
-    "pilothouse.testing": "Servers for tests",
-    "pilothouse.client": "Clients, informers, work queues and controllers for any cluster",
+    "pilothouse.testing": "servers for tests",
+    "pilothouse.client": "clients, informers, work queues and controllers for any cluster",
     "pilothouse.builder": "API servers of your own",
-    "pilothouse.errors": "Every error of the API",
+    "pilothouse.errors": "every error of the API",
 }
 _EXAMPLE = re.compile(r"(?:^>>> .*\n(?:(?!\n).*\n)*)+", re.MULTILINE)
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
@@ -33,7 +33,7 @@ def python_page(package: str) -> str:
     parts = [about, ", ".join(f"[{name}](#{headings[name].lower().replace(' ', '-')})" for name in names)]
     for name in names:
         parts += [f"## {headings[name]}", *_name(package, name, getattr(module, name))]
-    return page(f"{package}: {PACKAGES[package].lower()}", *parts, tested=_TESTED)
+    return page(f"{package}: {PACKAGES[package]}", *parts, tested=_TESTED)
 
 
 def _heading(name: str, names: list[str]) -> str:
