@@ -22,6 +22,8 @@ PUBLIC = {
 }
 
 OF_LAYER = {
+    "controlplane/test_replicas_on_etcd.py": "cli",
+    "deploy/test_deploy_files.py": "cli",
     "fuzz/test_fuzzed_bodies.py": "machinery",
     "fuzz/test_fuzzed_connections.py": "apiserver",
     "fuzz/test_secrets_stay_unseen.py": "kube",
@@ -52,6 +54,7 @@ OF_LAYER = {
     "support/pod_lives.py": "nodes",
     "support/pods_that_run.py": "client",
     "support/rbac_store.py": "kube",
+    "support/retrying_client.py": "apiserver",
     "support/rules.py": "machinery",
     "support/sample_jobs.py": "kube",
     "support/sample_pods.py": "kube",

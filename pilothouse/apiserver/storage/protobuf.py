@@ -16,7 +16,9 @@ from pilothouse.apiserver.storage.errors import Undecodable
 from pilothouse.apiserver.storage.interface import Entry, Store
 from pilothouse.apiserver.storage.shown_as_json import ShownAsJson
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.protobuf.envelope import MAGIC
+
+MAGIC = b"k8s\x00"
+"""As in machinery/protobuf/envelope.py, which a server whose store has no protobuf never imports."""
 
 
 class ProtobufStore(ShownAsJson):

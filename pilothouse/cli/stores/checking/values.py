@@ -11,11 +11,10 @@ from pilothouse.apiserver.storage.backup.model import SavedEntry
 from pilothouse.apiserver.storage.encryption.configuration import Encryption
 from pilothouse.apiserver.storage.encryption.transformer import Transformer
 from pilothouse.apiserver.storage.errors import TransformFailed, Undecodable
-from pilothouse.apiserver.storage.protobuf import from_protobuf
+from pilothouse.apiserver.storage.protobuf import MAGIC, from_protobuf
 from pilothouse.machinery.cbor.wire import SELF_DESCRIBED
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.protobuf.envelope import MAGIC
 
 ENCRYPTED: Final = b"k8s:enc:"
 PATHS: Final = {
