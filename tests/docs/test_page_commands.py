@@ -44,7 +44,7 @@ def test_a_page_is_done_from_top_to_bottom(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(
         '```python title="a/b.py"\nprint(1)\n```\n'
-        "```console\n$ cd a && export B=2\n$ python b.py\n1\n$ sleep 60 &\n$ kill %1\n$ ls c\nls: ...c...\n```\n"
+        "```console\n$ cd a && export B=2\n$ python b.py\n1\n$ sleep 60 &\n$ kill %1; wait\n$ ls c\nls: ...c...\n```\n"
         '```python\nimport os\nassert os.environ["B"] == "2"\nasync def test_c():\n    raise SystemError("seen")\n```\n'
     )
     done = run_page(page, capture=True)

@@ -10,6 +10,7 @@ INTERRUPT = "^C"
 _HEREDOC = re.compile(r"<<-?\s*['\"]?(\w+)['\"]?")
 _SERVES = re.compile(r"^pilothouse (?:serve|console|dev)\b(?!.*(?:--help|-h\b))")
 _LOG_LINE = re.compile(r"^[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ .*\n?", re.MULTILINE)
+_JOB_ENDED = re.compile(r"^.*: line \d+: +\d+ [A-Z].* source \S+/job-\d+\.sh .*\n?", re.MULTILINE)
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -53,8 +54,8 @@ def _whole(line: str, following: enumerate[str]) -> str:
 
 
 def as_printed(output: str) -> str:
-    """Return output without colours and without the lines of a server's log, which come as they like."""
-    return _LOG_LINE.sub("", _COLOUR.sub("", output))
+    """Return output without colours, and without what comes when it likes: logs, and bash on jobs that end."""
+    return _JOB_ENDED.sub("", _LOG_LINE.sub("", _COLOUR.sub("", output)))
 
 
 def fits(expected: list[str], output: str, *, so_far: bool = False) -> bool:

@@ -49,7 +49,9 @@ class Shell:
         log = self._notes / f"job-{len(self._jobs)}.log"
         log.touch()
         self._jobs.append(log)
-        self.run(f"{{\n{command.removesuffix('&')}\n}} > {log} 2>&1 &", within=10)
+        script = log.with_suffix(".sh")
+        script.write_text(command.removesuffix("&") + "\n")
+        self.run(f"source {script} > {log} 2>&1 &", within=10)
         return log
 
     def runs(self) -> bool:
