@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from _pytest.assertion.rewrite import AssertionRewritingHook
 from etcd_process import NO_ETCD_THAT_ANSWERS
 from hypothesis import HealthCheck, settings
 from kube_apiserver import MISSING as NO_KUBE_APISERVER
@@ -39,14 +38,6 @@ ALLOWED_SKIPS = {
     "this machine has only a loopback address": "a machine's network is its own",
 }
 """Reasons that tests give, and why a run without them is still a run."""
-
-
-def pytest_configure() -> None:
-    """The package has a plugin, for which pytest would rewrite all modules of the server: tests have no use for that,
-    it takes long, and Python 3.11 cannot do it in threads, in which controllers are imported."""
-    for hook in sys.meta_path:
-        if isinstance(hook, AssertionRewritingHook):
-            hook._must_rewrite.discard("pilothouse")
 
 
 def pytest_collection_finish() -> None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pilothouse.testing.pytest_plugin.rewriting import rewrite_no_module_of_ours
 from pilothouse.testing.pytest_plugin.settings import (
     KUBECONFIG,
     MARKER,
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from pilothouse.testing.pytest_plugin.webhooks import WebhookPlace
 
 _TEST = pytest.StashKey["OneTest"]()
+
+rewrite_no_module_of_ours()  # as soon as pytest loads this: a conftest.py may import anything
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

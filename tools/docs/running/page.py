@@ -19,10 +19,9 @@ from tools.docs.running.shell import CommandTookTooLong, Shell
 _ROOT = Path(__file__).parents[3]
 _WITHIN = 100.0
 _PLUGINS = (
-    "--assert=plain -p no:schemathesis -p no:hypothesispytest -p no:cacheprovider"
-    " -o asyncio_default_fixture_loop_scope=function"
+    "-p no:schemathesis -p no:hypothesispytest -p no:cacheprovider -o asyncio_default_fixture_loop_scope=function"
 )
-"""Plugins that who has only Pilothouse and pytest has not are left out, and no module is rewritten: that takes long."""
+"""An environment with nothing but Pilothouse and pytest has none of these plugins."""
 _READY = ("is ready", "http://")
 
 
