@@ -19,7 +19,7 @@ EVERYTHING = {each.name for each in CONTROLLERS if each.on_by_default} - SIMULAT
 
 
 def chosen(*choice: str) -> set[str]:
-    return {each.name for each in enabled(choice)}
+    return {each.name for each in enabled(choice, has_feature=lambda name: True)}
 
 
 def test_a_star_enables_all_and_a_minus_star_none() -> None:
@@ -37,6 +37,12 @@ def test_a_single_controller_is_taken_out_or_put_in_by_its_name_or_its_old_one()
     assert chosen("*", "-namespace") == EVERYTHING - {"namespace-controller"}
     assert chosen("namespace") == {"namespace-controller"}
     assert chosen("-*", "namespace-controller") == {"namespace-controller"}
+
+
+def test_a_controller_whose_gate_is_off_cannot_even_be_asked_for() -> None:
+    gated = {each.name for each in CONTROLLERS if each.feature}
+    assert gated
+    assert {each.name for each in enabled(["*", *gated])} == EVERYTHING - gated
 
 
 def test_the_first_word_about_a_controller_counts() -> None:

@@ -136,5 +136,5 @@ async def test_replicas_that_restart_in_turn_fail_no_request_and_lose_and_double
     for client in clients:
         client.close()
     record_property("writes", len(written))
-    record_property("retries", retries)
+    record_property("retries", str(retries))
     record_property("seconds that a watch was away", max(watch.away for watch in watches))
