@@ -14,7 +14,6 @@ from pilothouse.apiserver.filters.priority_and_fairness import FlowControl
 from pilothouse.apiserver.filters.recent_requests import RecentRequests
 from pilothouse.apiserver.flowcontrol.controller import FlowController
 from pilothouse.apiserver.flowcontrol.metrics import FlowControlCollector
-from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.server.checks import provider_checks, storage_checks
 from pilothouse.apiserver.server.config import GenericConfig
 from pilothouse.apiserver.server.resource_config import parse_runtime_config
@@ -100,19 +99,14 @@ def new_config(
         background["audit"] = audit.run
     if tracer:
         background["traces"] = tracer.run
+    if generic.flow_control is not None:
+        background["metrics of flow control"] = FlowControlCollector(generic.flow_control).run
     return Config(options, generic, kube, chain, proxy.client, snapshots, place, bench, background)
 
 
 def _snapshots(registries: Registries) -> Snapshots:
     lifetimes = {"/events/": registries.event_ttl, "/masterleases/": endpoint_leases.TTL}
     return Snapshots(registries.store, root=registries.root, lifetimes=lifetimes)
-
-
-def _flow_controller(options: CompletedOptions) -> FlowController | None:
-    controller = FlowController.of(options.generic)
-    if controller is not None:
-        REGISTRY.register(FlowControlCollector(controller))
-    return controller
 
 
 def _audit(options: CompletedOptions) -> Audit | None:
@@ -167,7 +161,7 @@ def _generic(parts: _Parts) -> GenericConfig:
         authenticator=parts.authentication.authenticator,
         tokens=parts.authentication.tokens,
         api_audiences=parts.service_accounts.audiences,
-        flow_control=_flow_controller(options),
+        flow_control=FlowController.of(options.generic),
         authorizer=parts.authorization.authorizer,
         run_options=options.generic,
         admission_plugins=options.admission.enabled,

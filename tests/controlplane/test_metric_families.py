@@ -173,3 +173,11 @@ async def test_each_flow_shows_how_many_wait_in_its_queues(api: API) -> None:
     series = await scraped(api)
     flow = frozenset({"priority_level": "workload-low", "flow_schema": "service-accounts"}.items())
     assert ("apiserver_flowcontrol_current_inqueue_requests", flow) in series
+
+
+async def test_a_server_that_has_ended_leaves_no_series_behind(api: API) -> None:
+    async with whole_server():
+        pass
+    text = (await api.request("GET", "/metrics")).body.decode()
+    shown = [line.rpartition(" ")[0] for line in text.splitlines() if not line.startswith("#")]
+    assert len(shown) == len(set(shown))

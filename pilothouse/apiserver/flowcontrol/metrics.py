@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator
 
@@ -11,6 +12,7 @@ from prometheus_client.registry import Collector
 from pilothouse.apiserver.flowcontrol.controller import FlowController
 from pilothouse.apiserver.flowcontrol.levels import PriorityLevel
 from pilothouse.apiserver.flowcontrol.queue_set import Ticket
+from pilothouse.apiserver.metrics import REGISTRY
 
 _PREFIX = "apiserver_flowcontrol_"
 _LEVEL = "priority_level"
@@ -96,6 +98,14 @@ _USES: dict[str, tuple[str, dict[str, str]]] = {
 class FlowControlCollector(Collector):
     def __init__(self, controller: FlowController) -> None:
         self._controller = controller
+
+    async def run(self) -> None:
+        """Be shown for as long as it runs: a server that has ended leaves no series, and no memory, behind."""
+        REGISTRY.register(self)
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            REGISTRY.unregister(self)
 
     def describe(self) -> Iterator[Metric]:
         return iter(())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from decimal import Decimal
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.metrics_core import Metric
@@ -62,6 +63,6 @@ def number(value: float) -> str:
     if value == 0 or 1e-4 <= abs(value) < 1e6:
         return shortest.removesuffix(".0")
     digits = shortest.lstrip("-").partition("e")[0].replace(".", "").strip("0")
-    exponent = int(f"{value:.16e}".partition("e")[2])
+    exponent = Decimal(shortest).adjusted()
     fraction = f".{digits[1:]}" if len(digits) > 1 else ""
     return f"{'-' * (value < 0)}{digits[0]}{fraction}e{exponent:+03d}"

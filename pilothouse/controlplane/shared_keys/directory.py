@@ -27,7 +27,7 @@ _LOOK_EVERY = 1.0
 class KeyDirectory:
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._watch = self._new_watch()
+        self._watch: FileWatch | None = None
 
     def __str__(self) -> str:
         return str(self._path)
@@ -58,10 +58,11 @@ class KeyDirectory:
         return await asyncio.to_thread(write)
 
     async def changed(self) -> None:
-        """Return when the files are others than at the last call of `current`, or of this."""
+        """Return when the files are others than at the last call of `current`, or of this, whichever was the first."""
+        self._watch = watch = self._watch or self._new_watch()
         while True:
             await asyncio.sleep(_LOOK_EVERY)
-            if await asyncio.to_thread(self._watch.changed):
+            if await asyncio.to_thread(watch.changed):
                 return
 
     def _new_watch(self) -> FileWatch:
