@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+from servers.bodies import CONTAINER, VOLUME
+
 from pilothouse.machinery.objects import Json
 
 NODES_A_NAMESPACE = 100
@@ -65,20 +67,11 @@ def config_object(kind: str, name: str) -> Json:
 
 
 def pod(name: str, *, node: str, padded: bool) -> Json:
-    """One of a Deployment: a container with ports, environment, resources, a probe and a volume.
+    """One of a Deployment.
 
     A padded one is as large as one that runs, before it has a status.
     """
-    container = {
-        "name": "web",
-        "image": "registry.k8s.io/nginx:1.27",
-        "ports": [{"containerPort": 8080, "name": "http"}],
-        "env": [{"name": "LEVEL", "value": "info"}, {"name": "REGION", "value": "eu"}],
-        "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}, "limits": {"memory": "128Mi"}},
-        "readinessProbe": {"httpGet": {"path": "/ready", "port": "http"}},
-        "volumeMounts": [{"name": "config", "mountPath": "/etc/web"}],
-    }
-    spec: Json = {"containers": [container], "volumes": [{"name": "config", "configMap": {"name": "web"}}]}
+    spec: Json = {"containers": [CONTAINER], "volumes": [VOLUME]}
     meta: Json = {"name": name, "labels": {"app": "web", "pod-template-hash": "5d8c9b7f6d"}}
     if node:
         spec["nodeName"] = node

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import orjson
 
+CONTAINER = {
+    "name": "web",
+    "image": "registry.k8s.io/nginx:1.27",
+    "ports": [{"containerPort": 8080, "name": "http"}],
+    "env": [{"name": "LEVEL", "value": "info"}, {"name": "REGION", "value": "eu"}],
+    "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}, "limits": {"memory": "128Mi"}},
+    "readinessProbe": {"httpGet": {"path": "/ready", "port": "http"}},
+    "volumeMounts": [{"name": "config", "mountPath": "/etc/web"}],
+}
+"""Of a pod such as a Deployment makes: with a port, a probe, resources, environment and a volume."""
+VOLUME = {"name": "config", "configMap": {"name": "web"}}
+
 
 def config_map(name: str, *, size: int = 1000, generate: bool = False) -> bytes:
     return _object("ConfigMap", name, generate=generate, data={"k": "x" * size})
 
 
 def pod(name: str, *, generate: bool = False, node: str = "") -> bytes:
-    """One such as a Deployment makes: a container with a port, a probe, resources, environment and a volume."""
-    container = {
-        "name": "web",
-        "image": "registry.k8s.io/nginx:1.27",
-        "ports": [{"containerPort": 8080, "name": "http"}],
-        "env": [{"name": "LEVEL", "value": "info"}, {"name": "REGION", "value": "eu"}],
-        "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}, "limits": {"memory": "128Mi"}},
-        "readinessProbe": {"httpGet": {"path": "/ready", "port": "http"}},
-        "volumeMounts": [{"name": "config", "mountPath": "/etc/web"}],
-    }
-    volumes = [{"name": "config", "configMap": {"name": "web"}}]
-    spec = {"containers": [container], "volumes": volumes} | ({"nodeName": node} if node else {})
+    """One such as a Deployment makes."""
+    spec = {"containers": [CONTAINER], "volumes": [VOLUME]} | ({"nodeName": node} if node else {})
     return _object("Pod", name, generate=generate, labels={"app": "web"}, spec=spec)
 
 

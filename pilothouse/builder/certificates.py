@@ -14,13 +14,13 @@ from pathlib import Path
 from pilothouse.apiserver.serving.certificate_files import KeyPair
 from pilothouse.builder.place import Place
 from pilothouse.client.rest.client import Client
-from pilothouse.controlplane.certificates.files import PRIVATE, PUBLIC, write_atomically
 from pilothouse.controlplane.certificates.issue import Profile
 from pilothouse.controlplane.certificates.keep import keep_authority, keep_certificate
 from pilothouse.controlplane.certificates.names import ServingNames
 from pilothouse.machinery.errors import AlreadyExists, NotFound
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.status_error import StatusError
+from pilothouse.machinery.whole_files import PRIVATE, PUBLIC, write_atomically
 
 log = logging.getLogger(__name__)
 

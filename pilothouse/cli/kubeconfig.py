@@ -69,7 +69,7 @@ def _with_servers(kubeconfig: Path, urls: Sequence[str], load_balancer: str) -> 
 def _write(config: Any, output: Path | None) -> None:
     import yaml
 
-    from pilothouse.controlplane.certificates.files import PRIVATE, write_atomically
+    from pilothouse.machinery.whole_files import PRIVATE, write_atomically
 
     text = yaml.safe_dump(config, sort_keys=False)
     if output is None:

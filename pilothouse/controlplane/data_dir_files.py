@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 from pilothouse.apiserver.storage.backup.model import BackupError, SavedFile
-from pilothouse.controlplane.certificates.files import write_atomically
 from pilothouse.controlplane.data_dir import STORE
+from pilothouse.machinery.whole_files import write_atomically
 
 _NOT_KEPT = (STORE, "lock")
 

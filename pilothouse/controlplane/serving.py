@@ -8,7 +8,6 @@ from pilothouse.apiserver.serving.certificate_files import KeyPair, parse_sni_ce
 from pilothouse.apiserver.serving.secure import SecureServing, SecureServingInfo
 from pilothouse.apiserver.serving.tls_context import TlsFiles
 from pilothouse.controlplane.certificates.ensure import ensure_certificates
-from pilothouse.controlplane.certificates.files import write_atomically
 from pilothouse.controlplane.certificates.kubeconfig import write_kubeconfig
 from pilothouse.controlplane.certificates.paths import CertificatePaths
 from pilothouse.controlplane.front_proxy import front_proxy
@@ -16,6 +15,7 @@ from pilothouse.controlplane.options.completion import CompletedOptions
 from pilothouse.controlplane.options.serving import SecureServingOptions
 from pilothouse.kube.bootstrap.address import kubernetes_service_ip
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.whole_files import write_atomically
 
 
 @dataclass(frozen=True, slots=True)

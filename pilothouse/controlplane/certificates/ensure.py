@@ -14,9 +14,9 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from pilothouse.controlplane.certificates.files import PUBLIC, write_atomically
 from pilothouse.controlplane.certificates.names import ServingNames, serving_names
 from pilothouse.controlplane.certificates.paths import CertificatePaths
+from pilothouse.machinery.whole_files import PUBLIC, write_atomically
 
 FRONT_PROXY_CLIENT = "front-proxy-client"
 _RECORD = "issued.json"

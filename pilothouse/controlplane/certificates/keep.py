@@ -18,7 +18,6 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from pilothouse.controllers.certificates.authority import certificate_of
 from pilothouse.controlplane.certificates.errors import CertificateError
-from pilothouse.controlplane.certificates.files import PRIVATE, PUBLIC, write_atomically
 from pilothouse.controlplane.certificates.issue import (
     RENEW_BEFORE,
     Authority,
@@ -31,6 +30,7 @@ from pilothouse.controlplane.certificates.issue import (
     new_key,
     public_key_pem,
 )
+from pilothouse.machinery.whole_files import PRIVATE, PUBLIC, write_atomically
 
 
 def keep_authority(common_name: str, cert_file: Path, key_file: Path) -> Authority:

@@ -6,7 +6,7 @@ import base64
 from pathlib import Path
 from typing import Final
 
-from pilothouse.controlplane.certificates.files import PRIVATE, write_atomically
+from pilothouse.machinery.whole_files import PRIVATE, write_atomically
 
 _TEMPLATE: Final = """\
 apiVersion: v1

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from pilothouse.controlplane.certificates.files import PRIVATE, PUBLIC, write_atomically
+from pilothouse.machinery.whole_files import PRIVATE, PUBLIC, write_atomically
 
 SharedKeys: TypeAlias = Mapping[str, bytes]
 """The content of the files by their names."""

@@ -17,11 +17,11 @@ from typing import Final
 
 from pilothouse.apiserver.storage.errors import Compacted, KeyExists, RevisionConflict
 from pilothouse.apiserver.storage.interface import Entry, Revision, Store
-from pilothouse.controlplane.certificates.files import PRIVATE, write_atomically
 from pilothouse.controlplane.shared_keys.keys import RETIRED, SharedKeys, completed, read_keys
 from pilothouse.controlplane.shared_keys.record import Opened, new_cluster_key, open_with_key, open_with_token
 from pilothouse.controlplane.shared_keys.rotation import blocks
 from pilothouse.controlplane.shared_keys.token import JoinRefused, JoinToken
+from pilothouse.machinery.whole_files import PRIVATE, write_atomically
 
 log = logging.getLogger(__name__)
 

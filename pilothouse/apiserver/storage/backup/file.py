@@ -16,12 +16,10 @@ from __future__ import annotations
 import asyncio
 import gzip
 import hashlib
-import os
 import zlib
 from collections.abc import AsyncIterator, Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import Any, Final
 
 import orjson
 
@@ -29,6 +27,7 @@ from pilothouse.apiserver.storage.backup.lines import bytes_in, content_of, entr
 from pilothouse.apiserver.storage.backup.model import BackupError, SavedEntry, SavedFile, Source
 from pilothouse.apiserver.storage.interface import Revision
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.whole_files import PRIVATE, written_aside
 
 FORMAT: Final = "pilothouse.dev/backup"
 VERSION: Final = 1
@@ -56,7 +55,10 @@ async def write_backup(path: Path, source: Source, files: Iterable[SavedFile], *
     Raises StorageError, OSError.
     """
     head = {"format": FORMAT, "version": VERSION, "revision": source.revision, "prefix": source.prefix, "made": made}
-    with _whole_or_not_there(path) as file, gzip.GzipFile(fileobj=file, mode="wb", compresslevel=_FAST, mtime=0) as out:
+    with (
+        written_aside(path, mode=PRIVATE) as file,
+        gzip.GzipFile(fileobj=file, mode="wb", compresslevel=_FAST, mtime=0) as out,
+    ):
         lines = _Lines(out)
         lines.write(head)
         kept = entries = 0
@@ -115,22 +117,6 @@ class _Lines:
 
     def digest(self) -> str:
         return self._hash.hexdigest()
-
-
-@contextmanager
-def _whole_or_not_there(path: Path) -> Iterator[IO[bytes]]:
-    """A file beside the path that becomes it, on disk, when the block ends well."""
-    aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    try:
-        with open(descriptor, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(aside, path)
-    except BaseException:
-        aside.unlink(missing_ok=True)
-        raise
 
 
 def _objects(path: Path) -> Iterator[dict[str, Any]]:

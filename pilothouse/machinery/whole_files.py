@@ -3,30 +3,39 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 PRIVATE: Final = 0o600
 PUBLIC: Final = 0o644
 
 
 def write_atomically(path: Path, content: bytes, *, mode: int) -> None:
+    with written_aside(path, mode=mode) as file:
+        file.write(content)
+
+
+@contextmanager
+def written_aside(path: Path, *, mode: int) -> Iterator[IO[bytes]]:
+    """A file beside the path that becomes it, on disk, when the block ends well, and is gone when it does not."""
     aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
     try:
         with open(descriptor, "wb") as file:
             os.fchmod(file.fileno(), mode)
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.replace(aside, path)
-    except OSError:
+    except BaseException:
         aside.unlink(missing_ok=True)
         raise
-    sync_directory(path.parent)
+    _sync_directory(path.parent)
 
 
-def sync_directory(directory: Path) -> None:
+def _sync_directory(directory: Path) -> None:
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)
