@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from custom_resources import DEFINITIONS, definition, events, eventually, install, until_gone, version
+from patience import PATIENCE
 from whole_server import whole_server
 
 from pilothouse.machinery.objects import Json
@@ -53,7 +54,7 @@ async def until_not_listed(server: API, group: str) -> None:
     async def listed() -> set[str]:
         return {each["name"] for each in (await server.request("GET", "/apis")).json["groups"]}
 
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while group in await listed():  # noqa: ASYNC110  # there is no event to wait for
             await asyncio.sleep(0)
 

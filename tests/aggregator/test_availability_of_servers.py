@@ -10,6 +10,7 @@ from pathlib import Path
 import orjson
 import pytest
 from custom_resources import eventually
+from patience import PATIENCE
 from prometheus_client import generate_latest
 from tls_backends import Pki, api_service, backend, external_service, own_address
 from whole_server import whole_server
@@ -64,7 +65,7 @@ class Cluster:
 
     async def condition(self, reason: str, name: str = NAME) -> Json:
         """As soon as it has this reason."""
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(PATIENCE):
             while True:
                 found = (await self.server.request("GET", f"{API_SERVICES}/{name}")).json["status"].get(
                     "conditions"
@@ -76,7 +77,7 @@ class Cluster:
 
     async def answers(self, path: str, wanted: bytes) -> None:
         """As soon as it does: the proxy hears of a condition a moment after it has been written."""
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(PATIENCE):
             while True:
                 if (await self.server.request("GET", path)).body == wanted:
                     return
@@ -90,7 +91,7 @@ class Cluster:
 
 async def shown(metric: str) -> None:
     """As soon as it is: a write is counted a moment after others can read it."""
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(PATIENCE):
         while True:
             if metric in generate_latest(REGISTRY).decode():
                 return
@@ -181,7 +182,7 @@ async def test_a_condition_is_written_only_when_it_says_something_new(cluster: C
             await cluster.server.request(
                 "PATCH", f"{SERVICES}/web", {"metadata": {"labels": {"a": label}}}, media=MERGE
             )
-            async with asyncio.timeout(15):
+            async with asyncio.timeout(PATIENCE):
                 while checks == before:  # noqa: ASYNC110 (nobody tells when a check has been made)
                     await asyncio.sleep(0.005)
         assert status_writes() == written

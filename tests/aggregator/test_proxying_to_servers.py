@@ -14,6 +14,7 @@ from typing import Any
 
 import aiohttp
 import pytest
+from patience import PATIENCE
 from tls_backends import SERVER_NAME, FixedServices, Pki, api_service, backend
 
 from pilothouse.aggregator.proxy.client_certificate import ProxyClientCertificate
@@ -303,7 +304,7 @@ async def test_what_a_watch_sends_arrives_at_once_and_ends_when_the_client_goes(
             assert await answer.content.readline() == b"first\n"
             said.set()
             assert await answer.content.readline() == b"second\n"
-        await asyncio.wait_for(ended.wait(), 10)
+        await asyncio.wait_for(ended.wait(), PATIENCE)
 
 
 async def test_a_watch_whose_client_goes_before_the_answer_ends_as_well(setting: Setting) -> None:
@@ -319,9 +320,9 @@ async def test_a_watch_whose_client_goes_before_the_answer_ends_as_well(setting:
     setting.seen.answer = wait
     async with setting.world() as world:
         asking = asyncio.create_task(world.get(f"{PATH}?watch=true"))
-        await asyncio.wait_for(asked.wait(), 10)
+        await asyncio.wait_for(asked.wait(), PATIENCE)
         asking.cancel()
-        await asyncio.wait_for(left.wait(), 10)
+        await asyncio.wait_for(left.wait(), PATIENCE)
 
 
 async def test_a_server_that_speaks_no_http_is_an_error(setting: Setting) -> None:

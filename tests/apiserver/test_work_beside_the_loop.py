@@ -7,6 +7,7 @@ import gc
 import threading
 
 import pytest
+from patience import PATIENCE
 
 from pilothouse.apiserver import beside_the_loop as subject
 from pilothouse.apiserver.beside_the_loop import (
@@ -69,17 +70,17 @@ def test_flows_take_turns_and_what_continues_goes_first() -> None:
 
     def hold() -> None:
         begun.set()
-        held.wait(30)
+        held.wait(PATIENCE)
 
     thread.submit(Job("a", 1, hold, lambda *_: None))
-    assert begun.wait(30)
+    assert begun.wait(PATIENCE)
     for number in range(3):
         thread.submit(job(f"a{number}", "a"))
     thread.submit(job("a goes on", "a", continues=True))
     thread.submit(job("b", "b"))
     thread.submit(Job("c", 1, done.set, lambda *_: None))
     held.set()
-    assert done.wait(30)
+    assert done.wait(PATIENCE)
     assert order[:2] == ["a goes on", "b"]
 
 
@@ -88,7 +89,7 @@ async def test_work_of_a_cancelled_request_that_has_begun_is_waited_for() -> Non
 
     def work() -> None:
         begun.set()
-        go.wait(30)
+        go.wait(PATIENCE)
         over.append(True)
 
     task = asyncio.create_task(Weight("a", HEAVY).carry(work))
@@ -165,6 +166,6 @@ async def test_memory_that_grows_meanwhile_is_looked_through(monkeypatch: pytest
 
 async def _until_collected() -> None:
     """Returns when the collector is on, which it is soon after the last work."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while not gc.isenabled():  # noqa: ASYNC110
             await asyncio.sleep(0.001)

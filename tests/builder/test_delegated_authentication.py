@@ -17,6 +17,7 @@ from delegating_server import (
     allow_everybody_to_ask,
     delegating_server,
 )
+from patience import PATIENCE
 from tls_backends import Pki
 
 from pilothouse.apiserver.serving.certificate_files import KeyPair
@@ -58,7 +59,7 @@ def _pair_of(api: API, name: str) -> KeyPair:
 
 async def _until(ask: Callable[[], Awaitable[Answer]], holds: Callable[[Answer], bool]) -> None:
     """What the cluster says takes a moment to arrive."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while not holds(await ask()):
             continue
 

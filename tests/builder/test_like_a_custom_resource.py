@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 import pytest
+from patience import PATIENCE
 
 from pilothouse.builder import AGE, APIServer, Column, ListMap, Minimum, Resource, Rule, Scale
 from pilothouse.testing import BlockingAPI
@@ -171,7 +172,7 @@ def test_discovery_is_that_of_a_custom_resource(api: BlockingAPI) -> None:
 
 def test_definitions_are_those_of_a_custom_resource(api: BlockingAPI) -> None:
     """The aggregator asks for them in the background, so they are there some moments after the server is."""
-    until, shown = time.monotonic() + 30, "com.example.boats.v1.Boat"
+    until, shown = time.monotonic() + PATIENCE, "com.example.boats.v1.Boat"
     while shown not in (v2 := api.request("GET", "/openapi/v2").json["definitions"]):
         assert time.monotonic() < until
     v3 = [api.request("GET", f"/openapi/v3/apis/{group}/v1").json["components"]["schemas"] for group in (OURS, THEIRS)]

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from shelves import PATIENCE, Shelf, book, retitled, served
+from patience import PATIENCE
+from shelves import Shelf, book, retitled, served
 
 from pilothouse.builder.own_functions.single_flight import SingleFlight
 from pilothouse.errors import NotFound

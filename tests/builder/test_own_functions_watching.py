@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from shelves import PATIENCE, ReadOnlyShelf, Shelf, book, next_event, next_title, retitled, served
+from patience import PATIENCE
+from shelves import ReadOnlyShelf, Shelf, book, next_event, next_title, retitled, served
 
 from pilothouse.apiserver.registry.informer import RegistryInformer
 from pilothouse.apiserver.storage.cacher.events import INITIAL_EVENTS_END

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE
 
 from pilothouse.builder import APIServer, GroupVersionResource, Json, ObjectName, Reconciler, Requeue, Resource
 from pilothouse.builder.options import parse_options
@@ -55,7 +56,7 @@ async def test_the_cluster_says_who_a_user_is_and_what_they_may_do() -> None:
             ' in the namespace "default"'
         )
         await _allow(api, "sailors")
-        async with asyncio.timeout(20):  # a refusal is believed for ten seconds
+        async with asyncio.timeout(PATIENCE):  # a refusal is believed for ten seconds
             while (await ann.request("GET", path)).status != 200:  # noqa: ASYNC110
                 await asyncio.sleep(0.2)
 
@@ -114,7 +115,7 @@ async def _put(api: API, obj: Json) -> None:
 
 
 async def _available(api: API) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while (await api.request("GET", f"/apis/{GROUP}/v1/boats")).status != 200:  # noqa: ASYNC110
             await asyncio.sleep(0.05)
 
@@ -178,7 +179,7 @@ async def test_a_controller_reconciles_by_what_it_watches_and_writes_status_and_
         await ours.create(boat("a"))
         cargo = {"metadata": {"name": "cargo"}, "data": {"for": "a"}}
         await client.resource("v1", "configmaps", namespace="default").create(cargo)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             while not (await ours.get("a")).get("status"):  # noqa: ASYNC110
                 await asyncio.sleep(0.05)
             events = client.resource("v1", "events", namespace="default")

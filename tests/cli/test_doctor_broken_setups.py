@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 import pytest
 from delegating_server import allow_delegation, delegating_server
+from patience import PATIENCE
 from tls_backends import Pki, api_service, backend, external_service
 
 from pilothouse.apiserver.http import Handler, Request, Response
@@ -231,7 +232,7 @@ async def test_a_server_that_takes_the_aggregator_for_nobody(
 
     async with backend(refuse, pki) as running:
         await _register(admin, running.port, caBundle=pki.ca_bundle)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             while (await cluster.request("GET", "/apis/example.com/v1")).status != 403:
                 continue  # until the aggregator has found out that it answers
         assert (await doctor.finds("aggregator")).splitlines() == [

@@ -106,11 +106,19 @@ async def test_what_does_not_go_is_told_and_the_rest_goes_on(
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "not a snapshot"),
-        (b"no gzip", "not a snapshot: Not a gzipped file (b'no')"),
-        (gzip.compress(b"{}"), "not a snapshot"),
-        (gzip.compress(b'{"format":"pilothouse.dev/snapshot","version":2}'), "version 2 is newer than this Pilothouse"),
-        (gzip.compress(b'{"format":"pilothouse.dev/snapshot","version":1,"objects":3}'), "0 of 3 objects are there"),
+        pytest.param(b"", "not a snapshot", id="empty"),
+        pytest.param(b"no gzip", "not a snapshot: Not a gzipped file (b'no')", id="not compressed"),
+        pytest.param(gzip.compress(b"{}"), "not a snapshot", id="another document"),
+        pytest.param(
+            gzip.compress(b'{"format":"pilothouse.dev/snapshot","version":2}'),
+            "version 2 is newer than this Pilothouse",
+            id="newer version",
+        ),
+        pytest.param(
+            gzip.compress(b'{"format":"pilothouse.dev/snapshot","version":1,"objects":3}'),
+            "0 of 3 objects are there",
+            id="cut short",
+        ),
     ],
 )
 async def test_a_file_that_is_none_is_refused(

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
+from patience import PATIENCE
 
 from pilothouse.client.rest.connect import loopback
 from pilothouse.client.rest.errors import ConnectionFailed, RequestTimedOut
@@ -113,7 +114,7 @@ async def test_a_watch_that_nobody_reads_can_be_closed_though_the_app_takes_the_
     events = await loopback(app).resource("v1", "pods").watch()
     for _ in range(100):
         await asyncio.sleep(0)
-    await asyncio.wait_for(events.aclose(), 5)
+    await asyncio.wait_for(events.aclose(), PATIENCE)
 
 
 async def test_an_app_that_breaks_is_a_broken_connection() -> None:

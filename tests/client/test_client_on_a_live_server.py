@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 from live_server import LiveServer
+from patience import PATIENCE
 
 from pilothouse.client.blocking import BlockingClient
 from pilothouse.client.clock import cancelled
@@ -58,7 +59,7 @@ async def test_leadership_passes_from_one_candidate_to_the_next(live: LiveServer
         lock = LeaseLock(client, namespace="default", name="election", identity=name)
         await LeaderElector(lock, times=QUICK).run(lead)
 
-    async with asyncio.timeout(30), connect(live.config) as client:
+    async with asyncio.timeout(PATIENCE), connect(live.config) as client:
         one = asyncio.ensure_future(stand(client, "one"))
         assert await order.get() == "one"
         two = asyncio.ensure_future(stand(client, "two"))

@@ -13,6 +13,7 @@ from typing import Any
 
 from faulty_proxy import BEFORE, WITHIN, FaultyProxy
 from live_server import LiveServer
+from patience import PATIENCE
 
 from pilothouse.client.cache.handlers import Deleted
 from pilothouse.client.cache.keys import deletion_handling_key, meta_namespace_key
@@ -131,7 +132,7 @@ class Churn:
                 return False
             return True
 
-        await poll(attempt, 0.1, timeout=60)
+        await poll(attempt, 0.1, timeout=PATIENCE)
 
 
 @asynccontextmanager
@@ -178,7 +179,7 @@ async def test_informers_survive_cuts_refusals_expiry_and_a_killed_server(tmp_pa
         proxy.active = False
         await maps.create({"metadata": {"name": MARKER, "labels": {"parity": "even"}}})
         checkers = [checker for _, checker in (streaming, paged, selected)] + [late]
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             for checker in checkers:
                 await checker.marked.wait()
 

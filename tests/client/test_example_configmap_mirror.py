@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from example_process import example
 from live_server import LiveServer
+from patience import PATIENCE
 
 from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
 from pilothouse.client.cache.shared_informer import SharedIndexInformer
@@ -43,7 +44,7 @@ class View:
         return None if obj is None else obj.get("data")
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             while not condition():
                 self._changed.clear()
                 await self._changed.wait()
@@ -106,5 +107,5 @@ async def test_the_mirror_ends_when_it_is_asked_to(live: LiveServer) -> None:
         await sources.create(config_map("settings", "team-a", color="red"))
         await view.until(lambda: view.data("team-a/settings") == {"color": "red"})
         running.terminate()
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             assert await running.wait() == 0

@@ -10,6 +10,7 @@ import pytest
 import pytest_asyncio
 from example_process import example
 from live_server import LiveServer
+from patience import PATIENCE
 
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.connect import connect
@@ -65,7 +66,7 @@ async def until(collection: ResourceClient, name: str, condition: Any) -> Json:
 
 async def first(collection: ResourceClient, options: ListOptions, condition: Any) -> Json:
     """Of the objects that are there or come, the first with this condition."""
-    async with asyncio.timeout(30), await collection.watch(options) as watch:
+    async with asyncio.timeout(PATIENCE), await collection.watch(options) as watch:
         async for event in watch:
             if event.type in ("ADDED", "MODIFIED") and condition(event.object):
                 return event.object
@@ -140,5 +141,5 @@ async def test_a_deployment_of_somebody_else_is_left_alone(live: LiveServer) -> 
         await cluster.deployments.delete("shop")
         await cluster.owned(foo, 1)
         running.terminate()
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             assert await running.wait() == 0

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from api_server_fixture import ApiServer, is_list, is_watch
+from patience import PATIENCE
 
 from pilothouse.client.cache.keys import meta_namespace_key
 from pilothouse.client.cache.reflector import Reflector
@@ -56,7 +57,7 @@ class Recorder:
         self._task = asyncio.ensure_future(notify())
 
     async def until(self, condition: Any) -> None:
-        async with self._changed, asyncio.timeout(10):
+        async with self._changed, asyncio.timeout(PATIENCE):
             await self._changed.wait_for(condition)
 
     async def equals(self, server: ApiServer) -> None:

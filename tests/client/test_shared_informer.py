@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from api_server_fixture import ApiServer
+from patience import PATIENCE
 
 from pilothouse.client.cache.handlers import (
     FilteringResourceEventHandler,
@@ -52,7 +53,7 @@ class History:
         self._changed.set()
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             while not condition():
                 self._changed.clear()
                 await self._changed.wait()
@@ -296,7 +297,7 @@ async def test_a_watch_error_handler_that_fails_does_not_stop_the_informer(serve
     async with running(informer):
         await clock.wait_for_timers(2)
         clock.advance(5)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             await informer.wait_synced()
 
 

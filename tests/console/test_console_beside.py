@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 from urllib.request import urlopen
 
 import pytest
+from patience import PATIENCE
 
 from pilothouse.client.config.model import ClientConfig
 from pilothouse.console.beside import start_beside
@@ -15,9 +16,9 @@ from pilothouse.console.beside import start_beside
 def test_beside_a_server_its_address_opens_it_and_a_taken_port_is_told() -> None:
     config = ClientConfig(host="http://127.0.0.1:1")
     address = start_beside(config)
-    with urlopen(address, timeout=10) as answer:
+    with urlopen(address, timeout=PATIENCE) as answer:
         assert "HttpOnly" in answer.headers["set-cookie"]
     with pytest.raises(HTTPError, match="401"):
-        urlopen(address, timeout=10)
+        urlopen(address, timeout=PATIENCE)
     with pytest.raises(OSError, match="in use"):
         start_beside(config, port=urlsplit(address).port or 0)

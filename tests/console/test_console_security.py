@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from patience import PATIENCE
 
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.serving.server import ListenEndpoint, Server
@@ -223,7 +224,7 @@ async def test_a_watch_is_passed_on_as_it_comes_and_ends_with_its_reader(browser
     assert (await head_of(reader))[0] == 200
     assert b'{"type":"ADDED"}' in await reader.readuntil(b"}\n")
     browser.writer.close()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         await cluster.watch_ended.wait()
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 from controllers_on_a_server import ControlledServer, controlled_server, managed, running
+from patience import PATIENCE
 from prometheus_client import CollectorRegistry
 
 from pilothouse.client.leaderelection.elector import ElectionTimes
@@ -41,7 +42,9 @@ def candidate(server: ControlledServer, identity: str) -> ControllerManager:
 
 async def until_leader(server: ControlledServer, identity: str) -> None:
     leases = server.client.resource("coordination.k8s.io/v1", "leases", namespace="kube-system")
-    watch = await leases.watch(ListOptions(field_selector="metadata.name=kube-controller-manager", timeout_seconds=20))
+    watch = await leases.watch(
+        ListOptions(field_selector="metadata.name=kube-controller-manager", timeout_seconds=PATIENCE)
+    )
     async with watch:
         async for event in watch:
             if event.object["spec"].get("holderIdentity") == identity:
@@ -94,7 +97,7 @@ async def test_a_controller_starts_with_the_first_object_that_concerns_it(
         assert not started.is_set()
         secrets = server.client.for_resource(SECRETS, namespace="default")
         await secrets.create({"metadata": {"name": "first"}})
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             await started.wait()
 
 
@@ -112,6 +115,6 @@ async def test_a_controller_acts_as_its_own_account_which_is_made_for_it(
     monkeypatch.setattr("pilothouse.controllers.disruption.controller.run", run)
     async with managed(server, "disruption"):
         user = "system:serviceaccount:kube-system:disruption-controller"
-        assert user in await asyncio.wait_for(refused.get(), 10)
+        assert user in await asyncio.wait_for(refused.get(), PATIENCE)
         accounts = server.client.resource("v1", "serviceaccounts", namespace="kube-system")
         assert await accounts.get("disruption-controller")

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from awaiting import until, until_gone
+from patience import PATIENCE
 from prometheus_client import CollectorRegistry
 from whole_server import whole_server
 
@@ -143,5 +144,5 @@ async def test_a_candidate_is_elected_answers_when_asked_and_makes_room_for_a_be
     await until(candidates, "new", lambda found: found["spec"]["renewTime"] > asked)
     await candidates.create(candidate("old", emulation="1.35.0"))
     await until(leases, "lock", lambda lease: lease["spec"].get("preferredHolder") == "old")
-    await asyncio.wait_for(electing, 20)
+    await asyncio.wait_for(electing, PATIENCE)
     await cancelled(standing)

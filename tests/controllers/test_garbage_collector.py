@@ -9,6 +9,7 @@ import pytest_asyncio
 from controllers_on_a_server import ControlledServer, controlled_server, managed
 from custom_resources import definition
 from owner_graphs import CLUSTER_ROLE, CONFIG_MAP, WIDGET, Kind, until_gone
+from patience import PATIENCE
 
 from pilothouse.client.rest.options import DeleteOptions, ListOptions
 from pilothouse.client.rest.resource import ResourceClient
@@ -62,7 +63,7 @@ async def test_an_owner_in_another_namespace_is_none_and_an_event_says_so(server
     since = (await events.list())["metadata"]["resourceVersion"]
     astray = await config_maps(server).create(config_map("astray", owned_by(elsewhere)))
     await until_gone(server.client, CONFIG_MAP, "one", "astray")
-    async with await events.watch(ListOptions(resource_version=since, timeout_seconds=10)) as watch:
+    async with await events.watch(ListOptions(resource_version=since, timeout_seconds=PATIENCE)) as watch:
         event = (await anext(aiter(watch))).object
     identity = f"[v1/ConfigMap, namespace: one, name: elsewhere, uid: {uid_of(elsewhere)}]"
     assert (event["type"], event["reason"]) == ("Warning", "OwnerRefInvalidNamespace")

@@ -8,6 +8,7 @@ import pytest
 import pytest_asyncio
 from controllers_on_a_server import ControlledServer, controlled_server, managed
 from custom_resources import definition
+from patience import PATIENCE
 
 from pilothouse.client.rest.options import ListOptions
 from pilothouse.machinery.objects import Json
@@ -41,7 +42,7 @@ async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Cont
 async def conditions(server: ControlledServer, name: str) -> dict[str, tuple[str, str, str]]:
     """As soon as the namespace has some."""
     namespaces = server.client.resource("v1", "namespaces")
-    selected = ListOptions(field_selector=f"metadata.name={name}", timeout_seconds=20)
+    selected = ListOptions(field_selector=f"metadata.name={name}", timeout_seconds=PATIENCE)
     async with await namespaces.watch(selected) as watch:
         async for event in watch:
             if found := (event.object["status"] or {}).get("conditions"):
@@ -111,7 +112,7 @@ async def test_a_finalizer_of_the_namespace_itself_is_left_to_its_owner(server: 
     await server.create_namespace("kept", spec={"finalizers": [HOLD]})
     await server.delete_namespace("kept")
     namespaces = server.client.resource("v1", "namespaces")
-    selected = ListOptions(field_selector="metadata.name=kept", timeout_seconds=20)
+    selected = ListOptions(field_selector="metadata.name=kept", timeout_seconds=PATIENCE)
     async with await namespaces.watch(selected) as watch:
         async for event in watch:
             if event.object["spec"]["finalizers"] == [HOLD]:

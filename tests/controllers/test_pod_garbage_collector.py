@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest_asyncio
 from awaiting import until_gone
 from controllers_on_a_server import ControlledServer, controlled_server, running
+from patience import PATIENCE
 from prometheus_client import CollectorRegistry
 
 from pilothouse.client.rest.options import ListOptions
@@ -48,7 +49,7 @@ async def node(server: ControlledServer, name: str, **spec: object) -> None:
 
 
 async def last_state(server: ControlledServer, name: str, since: str) -> Json:
-    options = ListOptions(field_selector=f"metadata.name={name}", resource_version=since, timeout_seconds=20)
+    options = ListOptions(field_selector=f"metadata.name={name}", resource_version=since, timeout_seconds=PATIENCE)
     async with await pods(server).watch(options) as watch:
         async for event in watch:
             if event.type == "DELETED":

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest_asyncio
 from awaiting import until
 from controllers_on_a_server import ControlledServer, controlled_server, running
+from patience import PATIENCE
 from prometheus_client import CollectorRegistry
 
 from pilothouse.client.rest.resource import ResourceClient
@@ -87,6 +88,6 @@ async def test_a_file_that_changes_is_followed(tmp_path: Path) -> None:
     following = asyncio.create_task(root_ca.follow(heard.set, every=0.001))
     file.unlink()
     file.write_text("NEW")
-    await asyncio.wait_for(heard.wait(), 10)
+    await asyncio.wait_for(heard.wait(), PATIENCE)
     assert root_ca.pem == b"NEW"
     following.cancel()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest_asyncio
 from admission_policies import policy
 from controllers_on_a_server import running
+from patience import PATIENCE
 from prometheus_client import CollectorRegistry
 from whole_server import whole_server
 
@@ -29,7 +30,7 @@ async def client(tmp_path: Path) -> AsyncIterator[Client]:
 
 async def until_observed(client: Client, generation: int) -> Json:
     policies = client.resource("admissionregistration.k8s.io/v1", "validatingadmissionpolicies")
-    watch = await policies.watch(ListOptions(timeout_seconds=20))
+    watch = await policies.watch(ListOptions(timeout_seconds=PATIENCE))
     async with watch:
         async for event in watch:
             status: Json = event.object.get("status") or {}

@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 import pytest
+from patience import PATIENCE
 from tls_backends import Pki, backend
 from whole_server import whole_server
 
@@ -74,7 +75,7 @@ async def test_events_arrive_in_batches_also_when_the_webhook_failed_at_first(tm
         running = asyncio.ensure_future(audit.run())
         for number in range(3):
             assert await audit.auditing.sink.process({"auditID": str(number), "stage": "ResponseComplete"})
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             await receiver.received.wait()
         running.cancel()
         with suppress(asyncio.CancelledError):

@@ -22,6 +22,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from oidc_issuer import Issuer, oidc_issuer
+from patience import PATIENCE
 from review_webhooks import ReviewServer, review_server
 from serving_process import ServeProcess
 
@@ -190,7 +191,7 @@ def _certificate(server: ServeProcess, folder: Path, purpose: x509.ObjectIdentif
 
 def test_a_client_certificate_names_user_uid_and_groups(server: ServeProcess, tmp_path: Path) -> None:
     context = _certificate(server, tmp_path, ExtendedKeyUsageOID.CLIENT_AUTH)
-    connection = http.client.HTTPSConnection("127.0.0.1", server.port, context=context, timeout=10)
+    connection = http.client.HTTPSConnection("127.0.0.1", server.port, context=context, timeout=PATIENCE)
     connection.request("POST", REVIEWS, body=SELF, headers={"content-type": "application/json"})
     user = json.loads(connection.getresponse().read())["status"]["userInfo"]
     connection.close()
@@ -201,7 +202,7 @@ def test_a_certificate_for_another_purpose_lets_nobody_in_but_a_token_does(
     server: ServeProcess, tmp_path: Path
 ) -> None:
     context = _certificate(server, tmp_path, ExtendedKeyUsageOID.SERVER_AUTH)
-    connection = http.client.HTTPSConnection("127.0.0.1", server.port, context=context, timeout=10)
+    connection = http.client.HTTPSConnection("127.0.0.1", server.port, context=context, timeout=PATIENCE)
     assert _who(connection) == 401
     assert _who(connection, authorization="Bearer from-webhook") == "wanda"
     connection.close()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import PATIENCE
 from serving_process import ServeProcess, parsed
 
 REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
@@ -33,7 +34,7 @@ def _who(server: ServeProcess, certificate: str, **headers: str) -> tuple[int, A
     """The answer to who this is, with one of the certificates in the data directory."""
     context = ssl.create_default_context(cafile=str(_pki(server) / "ca.crt"))
     context.load_cert_chain(_pki(server) / f"{certificate}.crt", _pki(server) / f"{certificate}.key")
-    connection = http.client.HTTPSConnection("127.0.0.1", server.port, context=context, timeout=30)
+    connection = http.client.HTTPSConnection("127.0.0.1", server.port, context=context, timeout=PATIENCE)
     body = json.dumps({"kind": "SelfSubjectReview", "apiVersion": "authentication.k8s.io/v1"})
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     connection.request("POST", REVIEWS, body, {"Content-Type": "application/json", **named})

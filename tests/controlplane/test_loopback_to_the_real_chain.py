@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE
 
 from pilothouse.apiserver import RunConfig, Runner, handler_chain
 from pilothouse.apiserver.serving.asgi import AsgiApp
@@ -79,7 +80,7 @@ async def test_an_informer_follows_the_server_in_process(client: Client) -> None
     factory = SharedInformerFactory(client, namespace="here")
     informer = factory.for_resource(CONFIG_MAPS)
     informer.add_event_handler(ResourceEventHandlerFuncs(add=lambda obj: seen.put_nowait(name_of(obj))))
-    async with asyncio.timeout(30), factory:
+    async with asyncio.timeout(PATIENCE), factory:
         await factory.wait_for_cache_sync()
         assert await seen.get() == "a"
         await maps.create({"metadata": {"name": "b"}})

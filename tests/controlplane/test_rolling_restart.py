@@ -14,12 +14,12 @@ from typing import Any, TypeAlias
 
 import pytest
 from etcd_process import EtcdProcess, free_port
+from patience import PATIENCE
 from retrying_client import Retries, RetryingClient
 from serving_process import ServeProcess
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 LAST = "last"
-PATIENCE = 20.0
 PROTOCOLS = ("h2", "http/1.1")
 Write: TypeAlias = tuple[int, str, int]
 """The revision, the name, and the number."""

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from extension_server import ExtensionServer
 from kubectl import BINARY, MISSING, Kubectl
+from patience import KUBECTL_TIMEOUT, PATIENCE
 from serving_process import ServeProcess
 
 API_SERVICE = "v1alpha1.wardle.example.com"
@@ -27,7 +28,7 @@ def kubectl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
     made = Kubectl(kubeconfig, folder)
     try:
         server = ExtensionServer(kubeconfig, folder / "data", "--register")
-        made("wait", "--for=condition=Available", f"apiservice/{API_SERVICE}", "--timeout=30s")
+        made("wait", "--for=condition=Available", f"apiservice/{API_SERVICE}", KUBECTL_TIMEOUT)
         _eventually(lambda: "flunders" in made("api-resources", "--api-group=wardle.example.com"))
         yield made
         server.stop()
@@ -36,7 +37,7 @@ def kubectl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
         cluster.close()
 
 
-def _eventually(check: Callable[[], bool], seconds: float = 30.0) -> None:
+def _eventually(check: Callable[[], bool], seconds: float = PATIENCE) -> None:
     deadline = time.monotonic() + seconds
     while not check():
         assert time.monotonic() < deadline
@@ -67,12 +68,12 @@ def test_its_schema_is_explained(kubectl: Kubectl) -> None:
 def test_the_controller_counts_referrers_and_people_can_wait_for_it(kubectl: Kubectl) -> None:
     kubectl("create", "-f", "-", stdin=_flunder("hub"))
     kubectl("create", "-f", "-", stdin=_flunder("spoke", reference="hub"))
-    kubectl("wait", "flunder/hub", "--for=jsonpath={.status.referrers}=1", "--timeout=30s")
+    kubectl("wait", "flunder/hub", "--for=jsonpath={.status.referrers}=1", KUBECTL_TIMEOUT)
     wide = kubectl("get", "fl", "hub", "spoke", "-o", "wide", "--no-headers").splitlines()
     assert [line.split()[:-1] for line in wide] == [["hub", "1"], ["spoke", "hub", "0"]]
     assert "REFERRERS" not in kubectl("get", "fl")
     kubectl("delete", "flunder", "spoke")
-    kubectl("wait", "flunder/hub", "--for=jsonpath={.status.referrers}=0", "--timeout=30s")
+    kubectl("wait", "flunder/hub", "--for=jsonpath={.status.referrers}=0", KUBECTL_TIMEOUT)
 
 
 def test_it_is_edited_patched_and_applied(kubectl: Kubectl, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from example_module import Running
 from kubectl import Kubectl
+from patience import PATIENCE
 
 from pilothouse.testing import BlockingAPI
 
@@ -35,7 +36,7 @@ def _used(api: BlockingAPI, path: str) -> Any:
     return api.request("GET", f"/apis/metrics.k8s.io/v1beta1/{path}").json
 
 
-def _eventually(check: Callable[[], bool], seconds: float = 30.0) -> None:
+def _eventually(check: Callable[[], bool], seconds: float = PATIENCE) -> None:
     deadline = time.monotonic() + seconds
     while not check():
         assert time.monotonic() < deadline

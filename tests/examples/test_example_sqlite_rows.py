@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from example_module import Running
 from kubectl import Kubectl
+from patience import PATIENCE
 
 BOOK = '{"apiVersion": "library.example.com/v1", "kind": "Book", "metadata": {"name": "%s"}, "spec": {"title": "%s"}}'
 
@@ -86,6 +87,6 @@ def test_a_watch_sees_what_somebody_else_writes(kubectl: Kubectl, table: Table) 
 
 
 def _read_until(lines: Any, wanted: str) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while lines.readline() != wanted:
         assert time.monotonic() < deadline

@@ -13,6 +13,7 @@ from types import ModuleType
 import pytest
 from extension_server import ExtensionServer
 from kubectl import BINARY, MISSING, Kubectl
+from patience import KUBECTL_TIMEOUT, PATIENCE
 
 from pilothouse.testing import BlockingAPI, Server
 
@@ -70,11 +71,11 @@ def test_a_server_with_the_account_of_the_page_serves_its_group(kubectl: Kubectl
     server = ExtensionServer(kubeconfig, tmp_path / "data", example=str(tmp_path / "harbor.py"))
     try:
         kubectl("apply", "-f", str(server.manifest))
-        kubectl("wait", "--for=condition=Available", "apiservice/v1.harbor.example.com", "--timeout=30s")
+        kubectl("wait", "--for=condition=Available", "apiservice/v1.harbor.example.com", KUBECTL_TIMEOUT)
         sails = [{"name": "main", "area": 12}]
         boat = json.dumps({**BOAT, "spec": {"color": "red", "sails": sails}})
         _eventually(kubectl, "create", "-f", "-", stdin=boat)
-        _eventually(kubectl, "wait", "boat/a", "--for=jsonpath={.status.sailArea}=12", "--timeout=20s")
+        _eventually(kubectl, "wait", "boat/a", "--for=jsonpath={.status.sailArea}=12", KUBECTL_TIMEOUT)
         assert kubectl("get", "boats", "-o", "wide").split()[:7] == ["NAME", "COLOR", "AREA", "AGE", "a", "red", "12"]
         shown = kubectl("get", "apiservices", "v1.harbor.example.com", "--no-headers").split()
         assert shown[:3] == ["v1.harbor.example.com", "harbor/harbor-apiserver", "True"]
@@ -95,6 +96,6 @@ def _kubeconfig_of_the_account(kubectl: Kubectl, file: Path) -> Path:
 
 def _eventually(kubectl: Kubectl, *words: str, stdin: str = "") -> None:
     """Discovery tells of the group a moment after it is available."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE
     while kubectl.run(*words, stdin=stdin).returncode != 0:
         assert time.monotonic() < deadline, kubectl.run(*words, stdin=stdin).stderr

@@ -11,6 +11,7 @@ from fuzz_budget import budget
 from fuzz_verdicts import bounded, check
 from hypothesis import given
 from hypothesis import strategies as st
+from patience import PATIENCE
 
 from pilothouse.client import Json
 from pilothouse.testing import API
@@ -72,7 +73,7 @@ async def test_no_pattern_of_a_definition_loses_its_way(api: API) -> None:
     schema = ruled("!self.s.matches(self.q)", **properties)
     assert (await api.request("POST", DEFINITIONS, definition(schema, "patterns"))).status == 201
     path = "/apis/fuzz.example/v1/patterns"
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while (await api.request("GET", path)).status != 200:  # noqa: ASYNC110  # the server serves it when it is established
             await asyncio.sleep(0.005)
     texts: dict[str, Any] = dict.fromkeys(properties, "a" * 60 + "!") | {"q": "(a|aa)*(a|aa)*(a|aa)*[^a!]$"}

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from patience import PATIENCE
 from recorded import recorded
 from whole_server import store_of, whole_server
 
@@ -35,7 +36,7 @@ async def api(tmp_path: Path) -> AsyncIterator[API]:
 
 async def _until_listed(api: API) -> None:
     """The endpoints follow when the server is ready; a slice comes last."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while (await api.request("GET", SLICE)).status != 200:  # noqa: ASYNC110  # each turn is a request
             await asyncio.sleep(0)
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 from kubectl import Kubectl
+from patience import KUBECTL_TIMEOUT, PATIENCE
 from remote_api import GROUP, RemoteAPI
 
 GADGET = {"apiVersion": f"{GROUP}/v1", "kind": "Gadget", "metadata": {"name": "g"}, "spec": {"size": 3}}
 API_SERVICE = f"apiservice/v1.{GROUP}"
-_PATIENCE = 30.0
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def remote(tmp_path: Path) -> Iterator[RemoteAPI]:
 def aggregated(remote: RemoteAPI, kubectl: Kubectl, tmp_path: Path) -> Iterator[Kubectl]:
     """With a discovery cache of its own, that knows nothing yet. Leaves nothing behind for other tests."""
     kubectl("apply", "-f", "-", stdin=remote.manifests())
-    kubectl("wait", "--for=condition=Available", API_SERVICE, "--timeout=30s")
+    kubectl("wait", "--for=condition=Available", API_SERVICE, KUBECTL_TIMEOUT)
     kubectl.environment["HOME"] = str(tmp_path)
     yield kubectl
     kubectl("delete", API_SERVICE, "--ignore-not-found")
@@ -35,7 +35,7 @@ def aggregated(remote: RemoteAPI, kubectl: Kubectl, tmp_path: Path) -> Iterator[
 
 def until(right: Callable[[], bool]) -> None:
     """Each try asks the server anew, which takes its time."""
-    end = time.monotonic() + _PATIENCE
+    end = time.monotonic() + PATIENCE
     while not right():
         assert time.monotonic() < end, "it never came to be"
 
@@ -57,7 +57,7 @@ def test_when_its_server_dies_everything_else_goes_on(aggregated: Kubectl, remot
     until(lambda: aggregated.run("explain", "gadgets").returncode == 0)
     remote.stop()
     aggregated("annotate", API_SERVICE, "seen=dead")  # has its availability checked now, not within half a minute
-    aggregated("wait", "--for=condition=Available=false", API_SERVICE, "--timeout=60s")
+    aggregated("wait", "--for=condition=Available=false", API_SERVICE, KUBECTL_TIMEOUT)
     until(lambda: "gadgets" not in aggregated("api-resources", "--cached=false"))  # kubectl leaves out what is Stale
     assert "configmaps" in aggregated("api-resources")
     assert "Namespace provides a scope" in aggregated("explain", "namespaces")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from kubectl import Kubectl
+from patience import KUBECTL_TIMEOUT
 
 MANAGED = "kube-aggregator.kubernetes.io/automanaged"
 
@@ -40,8 +41,8 @@ spec:
 def test_the_listing_shows_who_serves_each_version_and_how_it_is_managed(kubectl: Kubectl) -> None:
     kubectl("create", "-f", "-", stdin=CUPS)
     kubectl("create", "-f", "-", stdin=METRICS)
-    kubectl("wait", "--for=create", "--timeout=10s", "apiservice/v1.kitchen.example.com")
-    kubectl("wait", "--for=condition=Available", "--timeout=10s", "apiservice/v1.kitchen.example.com")
+    kubectl("wait", "--for=create", KUBECTL_TIMEOUT, "apiservice/v1.kitchen.example.com")
+    kubectl("wait", "--for=condition=Available", KUBECTL_TIMEOUT, "apiservice/v1.kitchen.example.com")
     lines = kubectl("get", "apiservices", "--show-labels").splitlines()
     assert lines[0].split() == ["NAME", "SERVICE", "AVAILABLE", "AGE", "LABELS"]
     shown = {line.split()[0]: line for line in lines[1:]}
@@ -52,4 +53,4 @@ def test_the_listing_shows_who_serves_each_version_and_how_it_is_managed(kubectl
     assert re.fullmatch(r"v1beta1\.custom\S+ +kube-system/kube-hpa +(Unknown|False \(\w+\)) +\d+s +<none>", remote)
     kubectl("delete", "apiservice", "v1beta1.custom.metrics.example.com")
     kubectl("delete", "crd", "cups.kitchen.example.com")
-    kubectl("wait", "--for=delete", "--timeout=10s", "apiservice/v1.kitchen.example.com")
+    kubectl("wait", "--for=delete", KUBECTL_TIMEOUT, "apiservice/v1.kitchen.example.com")

@@ -7,6 +7,7 @@ import json
 import re
 
 from kubectl import Kubectl
+from patience import KUBECTL_TIMEOUT
 
 CONFIG_MAP = """
 apiVersion: v1
@@ -163,7 +164,7 @@ def test_a_deleted_namespace_turns_terminating_and_takes_nothing_new(kubectl: Ku
     refusal = kubectl.fails("create", "configmap", "late", "-n", namespace)
     assert f"unable to create new content in namespace {namespace} because it is being terminated" in refusal
     kubectl("patch", "configmap", "held", "-n", namespace, "-p", '{"metadata":{"finalizers":null}}')
-    kubectl("wait", "--for=delete", f"namespace/{namespace}", "--timeout=30s")
+    kubectl("wait", "--for=delete", f"namespace/{namespace}", KUBECTL_TIMEOUT)
 
 
 def test_raw_paths_answer_health_and_metrics(kubectl: Kubectl) -> None:

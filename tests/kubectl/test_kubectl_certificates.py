@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 from kubectl import Kubectl
+from patience import KUBECTL_TIMEOUT
 
 CSR = """
 apiVersion: certificates.k8s.io/v1
@@ -31,7 +32,7 @@ def test_a_certificate_that_was_approved_logs_in(kubectl: Kubectl, tmp_path: Pat
     kubectl("create", "-f", "-", stdin=CSR.replace("REQUEST", encoded))
     said = kubectl("certificate", "approve", "alice")
     assert said == "certificatesigningrequest.certificates.k8s.io/alice approved\n"
-    kubectl("wait", "csr/alice", "--for=jsonpath={.status.certificate}", "--timeout=20s")
+    kubectl("wait", "csr/alice", "--for=jsonpath={.status.certificate}", KUBECTL_TIMEOUT)
     assert kubectl("get", "csr", "alice").splitlines()[1].split()[-1] == "Approved,Issued"
     certificate = kubectl.json("get", "csr", "alice")["status"]["certificate"]
     (tmp_path / "tls.crt").write_bytes(base64.b64decode(certificate))

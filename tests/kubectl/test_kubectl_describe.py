@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 from kubectl import Kubectl
+from patience import KUBECTL_TIMEOUT
 from printed import described, table
 
 NODE = """
@@ -189,7 +190,7 @@ def test_a_cordoned_node_takes_no_pods(kubectl: Kubectl, node: str) -> None:
 
 def test_a_deployment(kubectl: Kubectl, namespace: str) -> None:
     kubectl("create", "deployment", "web", "--image=nginx:1.27", "--replicas=3", "-n", namespace)
-    kubectl("wait", "deploy/web", "--for=jsonpath={.status.unavailableReplicas}=3", "--timeout=20s", "-n", namespace)
+    kubectl("wait", "deploy/web", "--for=jsonpath={.status.unavailableReplicas}=3", KUBECTL_TIMEOUT, "-n", namespace)
     kubectl("wait", "event", "--field-selector=reason=ScalingReplicaSet", "--for=create", "-n", namespace)
     shown = re.sub(r"web-\w+", "web-HASH", described(kubectl("describe", "deploy", "web", "-n", namespace)))
     shown = re.sub(r"(ScalingReplicaSet) +\d+s +", r"\1  AGE  ", shown)
@@ -199,7 +200,7 @@ def test_a_deployment(kubectl: Kubectl, namespace: str) -> None:
 def test_a_service(kubectl: Kubectl, namespace: str) -> None:
     kubectl("create", "service", "clusterip", "web", "--tcp=80:8080", "-n", namespace)
     selected = ("endpointslice", "-l", "kubernetes.io/service-name=web", "-n", namespace)
-    kubectl("wait", "--for=create", "--timeout=20s", *selected)
+    kubectl("wait", "--for=create", KUBECTL_TIMEOUT, *selected)
     address = kubectl.json("get", "svc", "web", "-n", namespace)["spec"]["clusterIP"]
     shown = described(kubectl("describe", "svc", "web", "-n", namespace))
     assert shown == DESCRIBED_SERVICE.replace("NAMESPACE", namespace).replace("ADDRESS", address)

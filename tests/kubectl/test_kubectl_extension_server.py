@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from extension_server import ExtensionServer
 from kubectl import BINARY, MISSING, Kubectl
+from patience import KUBECTL_TIMEOUT, PATIENCE
 from serving_process import ServeProcess, parsed
 
 API_SERVICE = "v1alpha1.wardle.example.com"
@@ -40,14 +41,14 @@ def extension(cluster: ServeProcess, tmp_path_factory: pytest.TempPathFactory) -
 def kubectl(cluster: ServeProcess, extension: ExtensionServer, tmp_path_factory: pytest.TempPathFactory) -> Kubectl:
     made = Kubectl(cluster.data_dir / "admin.kubeconfig", tmp_path_factory.mktemp("home"))
     made("apply", "-f", str(extension.manifest))
-    made("wait", "--for=condition=Available", f"apiservice/{API_SERVICE}", "--timeout=20s")
+    made("wait", "--for=condition=Available", f"apiservice/{API_SERVICE}", KUBECTL_TIMEOUT)
     _eventually(lambda: cluster.get(FLUNDERS)[0] == 200)
     # Until discovery tells of them; this command also renews what kubectl remembers of it, which not all commands do.
     _eventually(lambda: "flunders" in made("api-resources", "--api-group=wardle.example.com"))
     return made
 
 
-def _eventually(check: Callable[[], bool], seconds: float = 20.0) -> None:
+def _eventually(check: Callable[[], bool], seconds: float = PATIENCE) -> None:
     deadline = time.monotonic() + seconds
     while not check():
         assert time.monotonic() < deadline
@@ -105,7 +106,7 @@ def test_nobody_passes_for_another_by_asking_directly(extension: ExtensionServer
     forged = {"X-Remote-User": "admin", "X-Remote-Group": "system:masters"}
     request = urllib.request.Request(f"https://127.0.0.1:{extension.port}{FLUNDERS}", headers=forged)
     with pytest.raises(urllib.error.HTTPError) as refused:
-        urllib.request.urlopen(request, context=context, timeout=20)
+        urllib.request.urlopen(request, context=context, timeout=PATIENCE)
     assert refused.value.code == 403
     assert "system:anonymous" in refused.value.read().decode()
     refused.value.close()
@@ -160,6 +161,6 @@ class _Load(threading.Thread):
 
     def stop(self) -> None:
         self._stopping.set()
-        self.join(30)
+        self.join(PATIENCE)
         self._flunders.close()
         self._namespaces.close()

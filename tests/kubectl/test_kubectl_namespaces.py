@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from kubectl import Kubectl
+from patience import KUBECTL_TIMEOUT
 
 CHART = """
 apiVersion: v1
@@ -75,7 +76,7 @@ def test_a_namespace_takes_all_of_a_chart_with_it(kubectl: Kubectl) -> None:
     kubectl("create", "namespace", "release")
     kubectl("apply", "-n", "release", "-f", "-", stdin=CHART)
     assert "deployment.apps/web" in kubectl("get", "all", "-n", "release", "-o", "name")
-    kubectl("delete", "namespace", "release", "--wait", "--timeout=30s")
+    kubectl("delete", "namespace", "release", "--wait", KUBECTL_TIMEOUT)
     assert "NotFound" in kubectl.fails("get", "namespace", "release")
     kubectl("create", "namespace", "release")
     left = kubectl("get", "cm,secret,svc,deploy,ing,pdb,role,rolebinding", "-n", "release", "-o", "name").split()
@@ -87,10 +88,10 @@ def test_a_dead_api_is_told_of_and_only_what_it_might_have_keeps_the_namespace(k
     kubectl("create", "namespace", "doomed")
     kubectl("apply", "-n", "doomed", "-f", "-", stdin=CHART)
     kubectl("apply", "-f", "-", stdin=DEAD_API)
-    kubectl("wait", "--for=condition=Available=false", "apiservice/v1.dead.example.com", "--timeout=20s")
+    kubectl("wait", "--for=condition=Available=false", "apiservice/v1.dead.example.com", KUBECTL_TIMEOUT)
     try:
         kubectl("delete", "namespace", "doomed", "--wait=false")
-        kubectl("wait", "--for=condition=NamespaceDeletionDiscoveryFailure", "namespace/doomed", "--timeout=20s")
+        kubectl("wait", "--for=condition=NamespaceDeletionDiscoveryFailure", "namespace/doomed", KUBECTL_TIMEOUT)
         conditions = json.loads(kubectl("get", "namespace", "doomed", "-o", "jsonpath={.status.conditions}"))
         failure = next(each for each in conditions if each["type"] == "NamespaceDeletionDiscoveryFailure")
         assert failure["message"] == (
@@ -100,7 +101,7 @@ def test_a_dead_api_is_told_of_and_only_what_it_might_have_keeps_the_namespace(k
         assert kubectl("get", "configmaps,deployments", "-n", "doomed", "-o", "name") == ""
     finally:
         kubectl("delete", "apiservice", "v1.dead.example.com")
-    kubectl("wait", "--for=delete", "namespace/doomed", "--timeout=60s")
+    kubectl("wait", "--for=delete", "namespace/doomed", KUBECTL_TIMEOUT)
 
 
 def test_a_deployment_takes_what_it_owns_with_it_unless_that_is_orphaned(kubectl: Kubectl, namespace: str) -> None:
@@ -111,6 +112,6 @@ def test_a_deployment_takes_what_it_owns_with_it_unless_that_is_orphaned(kubectl
         owned = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "ownerReferences": [owner]}}
         kubectl("create", "-n", namespace, "-f", "-", stdin=json.dumps(owned))
     kubectl("delete", "deployment", "one", "-n", namespace, "--cascade=orphan")
-    kubectl("delete", "deployment", "two", "-n", namespace, "--cascade=foreground", "--timeout=30s")
+    kubectl("delete", "deployment", "two", "-n", namespace, "--cascade=foreground", KUBECTL_TIMEOUT)
     assert kubectl("get", "configmap", "-n", namespace, "-o", "name").split().count("configmap/two") == 0
     assert kubectl("get", "configmap", "one", "-n", namespace, "-o", "jsonpath={.metadata.ownerReferences}") == ""

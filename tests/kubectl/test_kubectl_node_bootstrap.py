@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 from kubectl import BINARY, MISSING, Kubectl
+from patience import KUBECTL_TIMEOUT
 from serving_process import ServeProcess
 
 CSR = """
@@ -58,7 +59,7 @@ def test_a_kubelet_is_approved_once_its_group_may_have_certificates(kubectl: Kub
     assert kubectl("get", "csr", "node").splitlines()[1].split()[-1] == "Pending"
     approving = "system:certificates.k8s.io:certificatesigningrequests:nodeclient"
     kubectl("create", "clusterrolebinding", "approve", f"--clusterrole={approving}", f"--group={group}")
-    kubectl("wait", "csr/node", "--for=jsonpath={.status.certificate}", "--timeout=30s")
+    kubectl("wait", "csr/node", "--for=jsonpath={.status.certificate}", KUBECTL_TIMEOUT)
     found = kubectl.json("get", "csr", "node")["status"]
     assert found["conditions"][0]["reason"] == "AutoApproved"
     certificate = x509.load_pem_x509_certificate(base64.b64decode(found["certificate"]))
@@ -78,4 +79,4 @@ def test_cluster_info_is_signed_with_a_bootstrap_token(kubectl: Kubectl) -> None
     )
     kubectl("create", "configmap", "cluster-info", f"--from-literal=kubeconfig={CLUSTER_INFO}", "-n=kube-public")
     signed = "--for=jsonpath={.data.jws-kubeconfig-abcdef}"
-    kubectl("wait", "cm/cluster-info", signed, "--timeout=20s", "-n=kube-public")
+    kubectl("wait", "cm/cluster-info", signed, KUBECTL_TIMEOUT, "-n=kube-public")

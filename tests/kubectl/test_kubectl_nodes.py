@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from kubectl import BINARY, MISSING, Kubectl
+from patience import KUBECTL_TIMEOUT
 from serving_process import ServeProcess
 
 WORKLOADS = """
@@ -56,7 +57,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory, kubectl_home: Path) -> Ite
     kubectl = Kubectl(server.data_dir / "admin.kubeconfig", kubectl_home)
     try:
         for needed in ("serviceaccount/default", "node/node-2"):
-            kubectl("wait", "--for=create", needed, "--timeout=20s")
+            kubectl("wait", "--for=create", needed, KUBECTL_TIMEOUT)
         kubectl("create", "-f", "-", stdin=WORKLOADS)
         for workload in ("deploy/web", "ds/agent", "sts/db"):
             rolled_out(kubectl, workload)
@@ -66,7 +67,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory, kubectl_home: Path) -> Ite
 
 
 def rolled_out(kubectl: Kubectl, workload: str) -> None:
-    kubectl("rollout", "status", workload, "--timeout=30s")
+    kubectl("rollout", "status", workload, KUBECTL_TIMEOUT)
 
 
 def nodes_of(kubectl: Kubectl, app: str) -> set[str]:
@@ -92,7 +93,7 @@ def test_daemon_sets_and_stateful_sets_are_rolled_out_and_undone(cluster: Kubect
 
 def test_a_drained_node_keeps_its_daemons_only_and_takes_pods_again_later(cluster: Kubectl) -> None:
     assert "cannot delete DaemonSet-managed Pods" in cluster.fails("drain", "node-1")
-    told = cluster("drain", "node-1", "--ignore-daemonsets", "--timeout=30s")
+    told = cluster("drain", "node-1", "--ignore-daemonsets", KUBECTL_TIMEOUT)
     assert told.endswith("node/node-1 drained\n")
     for workload in ("deploy/web", "sts/db"):
         rolled_out(cluster, workload)
@@ -103,43 +104,43 @@ def test_a_drained_node_keeps_its_daemons_only_and_takes_pods_again_later(cluste
     cluster(
         "run", "here", "--image=nginx", "--overrides", '{"spec":{"nodeSelector":{"kubernetes.io/hostname":"node-1"}}}'
     )
-    cluster("wait", "--for=condition=Ready", "pod/here", "--timeout=20s")
+    cluster("wait", "--for=condition=Ready", "pod/here", KUBECTL_TIMEOUT)
 
 
 def test_a_pod_waits_while_all_nodes_are_cordoned_and_says_why(cluster: Kubectl) -> None:
     cluster("cordon", "node-1", "node-2")
     cluster("run", "waits", "--image=nginx")
     reason = '{.status.conditions[?(@.type=="PodScheduled")].reason}'
-    cluster("wait", "pod/waits", f"--for=jsonpath={reason}=Unschedulable", "--timeout=20s")
-    cluster("wait", "--for=create", "event", "--field-selector=reason=FailedScheduling", "--timeout=20s")
+    cluster("wait", "pod/waits", f"--for=jsonpath={reason}=Unschedulable", KUBECTL_TIMEOUT)
+    cluster("wait", "--for=create", "event", "--field-selector=reason=FailedScheduling", KUBECTL_TIMEOUT)
     assert "0/2 nodes are available: 2 node(s) were unschedulable." in cluster("events", "--for=pod/waits")
     cluster("uncordon", "node-1", "node-2")
-    cluster("wait", "--for=condition=Ready", "pod/waits", "--timeout=20s")
+    cluster("wait", "--for=condition=Ready", "pod/waits", KUBECTL_TIMEOUT)
 
 
 def test_a_taint_drives_pods_away_that_do_not_tolerate_it(cluster: Kubectl) -> None:
     cluster("taint", "nodes", "node-2", "broken=yes:NoExecute")
-    cluster("wait", "--for=delete", "pod", "-l=app=agent", "--field-selector=spec.nodeName=node-2", "--timeout=20s")
+    cluster("wait", "--for=delete", "pod", "-l=app=agent", "--field-selector=spec.nodeName=node-2", KUBECTL_TIMEOUT)
     for workload in ("deploy/web", "sts/db", "ds/agent"):
         rolled_out(cluster, workload)
     assert nodes_of(cluster, "web") == nodes_of(cluster, "db") == nodes_of(cluster, "agent") == {"node-1"}
     cluster("taint", "nodes", "node-2", "broken-")
-    cluster("wait", "ds/agent", "--for=jsonpath={.status.numberReady}=2", "--timeout=20s")
+    cluster("wait", "ds/agent", "--for=jsonpath={.status.numberReady}=2", KUBECTL_TIMEOUT)
 
 
 def test_a_pod_and_a_node_are_debugged(cluster: Kubectl) -> None:
     cluster("run", "app", "--image=nginx", "--env=COLOR=blue")
-    cluster("wait", "--for=condition=Ready", "pod/app", "--timeout=20s")
+    cluster("wait", "--for=condition=Ready", "pod/app", KUBECTL_TIMEOUT)
     cluster("debug", "app", "--image=busybox", "--container=look", "--profile=general", "--", "sleep", "3600")
     running = "--for=jsonpath={.status.ephemeralContainerStatuses[0].state.running}"
-    cluster("wait", "pod/app", running, "--timeout=20s")
+    cluster("wait", "pod/app", running, KUBECTL_TIMEOUT)
     assert cluster("exec", "app", "-c", "look", "--", "echo", "there") == "there\n"
     cluster("debug", "app", "--copy-to=copy", "--set-image=app=nginx:debug", "--profile=general")
-    cluster("wait", "--for=condition=Ready", "pod/copy", "--timeout=20s")
+    cluster("wait", "--for=condition=Ready", "pod/copy", KUBECTL_TIMEOUT)
     assert cluster("exec", "copy", "-c", "app", "--", "printenv", "COLOR") == "blue\n"
     said = cluster("debug", "node/node-1", "--image=busybox", "--profile=general", "--", "true")
     name = said.split("pod ")[1].split()[0]
-    cluster("wait", f"pod/{name}", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=20s")
+    cluster("wait", f"pod/{name}", "--for=jsonpath={.status.phase}=Succeeded", KUBECTL_TIMEOUT)
 
 
 def test_events_say_what_happened_to_a_pod(cluster: Kubectl) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from kubectl import Kubectl
+from patience import KUBECTL_TIMEOUT
 
 
 def test_a_quota_is_in_force_at_once_and_gives_back_what_is_deleted(kubectl: Kubectl, namespace: str) -> None:
     def until_used(pods: int) -> None:
-        kubectl("wait", f"--for=jsonpath={{.status.used.pods}}={pods}", "quota/q", "-n", namespace, "--timeout=20s")
+        kubectl("wait", f"--for=jsonpath={{.status.used.pods}}={pods}", "quota/q", "-n", namespace, KUBECTL_TIMEOUT)
 
     kubectl("create", "quota", "q", "--hard=pods=1", "-n", namespace)
     until_used(0)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from kubectl import Kubectl
+from patience import KUBECTL_TIMEOUT
 from pods_that_run import pods_that_run_beside
 from serving_process import ServeProcess
 
@@ -19,7 +20,7 @@ def web(kubectl: Kubectl, server: ServeProcess, namespace: str) -> Iterator[str]
 
 
 def rolled_out(kubectl: Kubectl, namespace: str) -> bool:
-    told = kubectl("rollout", "status", "deploy/web", "--timeout=20s", "-n", namespace)
+    told = kubectl("rollout", "status", "deploy/web", KUBECTL_TIMEOUT, "-n", namespace)
     return told.endswith('deployment "web" successfully rolled out\n')
 
 
@@ -45,7 +46,7 @@ def test_a_rollout_is_followed_to_its_end_and_undone(kubectl: Kubectl, web: str)
 def test_a_paused_rollout_waits_until_it_is_resumed(kubectl: Kubectl, web: str) -> None:
     kubectl("rollout", "pause", "deploy/web", "-n", web)
     reason = '{.status.conditions[?(@.type=="Progressing")].reason}'
-    kubectl("wait", "deploy/web", f"--for=jsonpath={reason}=DeploymentPaused", "--timeout=20s", "-n", web)
+    kubectl("wait", "deploy/web", f"--for=jsonpath={reason}=DeploymentPaused", KUBECTL_TIMEOUT, "-n", web)
     kubectl("set", "image", "deploy/web", "nginx=nginx:2", "-n", web)
     kubectl("rollout", "resume", "deploy/web", "-n", web)
     assert rolled_out(kubectl, web)
@@ -55,5 +56,5 @@ def test_a_restart_is_a_rollout_and_a_new_size_is_none(kubectl: Kubectl, web: st
     kubectl("rollout", "restart", "deploy/web", "-n", web)
     assert rolled_out(kubectl, web)
     kubectl("scale", "deploy/web", "--replicas=3", "-n", web)
-    kubectl("wait", "deploy/web", "--for=jsonpath={.status.availableReplicas}=3", "--timeout=20s", "-n", web)
+    kubectl("wait", "deploy/web", "--for=jsonpath={.status.availableReplicas}=3", KUBECTL_TIMEOUT, "-n", web)
     assert len(history(kubectl, web)) == 2

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from kubectl import BINARY, MISSING, Kubectl
+from patience import KUBECTL_TIMEOUT, PATIENCE
 from serving_process import ServeProcess
 
 WEBSOCKETS = {"KUBECTL_REMOTE_COMMAND_WEBSOCKETS": "true", "KUBECTL_PORT_FORWARD_WEBSOCKETS": "true"}
@@ -40,9 +41,9 @@ def pods(tmp_path_factory: pytest.TempPathFactory, kubectl_home: Path) -> Iterat
     server = ServeProcess(tmp_path_factory.mktemp("simulated") / "data", "--simulated-nodes=1")
     kubectl = Kubectl(server.data_dir / "admin.kubeconfig", kubectl_home)
     try:
-        kubectl("wait", "--for=create", "serviceaccount/default", "--timeout=20s")
+        kubectl("wait", "--for=create", "serviceaccount/default", KUBECTL_TIMEOUT)
         kubectl("create", "-f", "-", stdin=POD)
-        kubectl("wait", "--for=condition=Ready", "pod/web", "--timeout=20s")
+        kubectl("wait", "--for=condition=Ready", "pod/web", KUBECTL_TIMEOUT)
         yield kubectl
     finally:
         server.close()
@@ -57,12 +58,12 @@ def test_logs_are_what_the_command_writes(pods: Kubectl) -> None:
 def test_logs_are_followed_until_the_pod_is_gone(pods: Kubectl) -> None:
     command = ("sh", "-c", "echo bye; sleep 3600")
     pods("run", "short", "--image=busybox", "--overrides", '{"spec":{"nodeName":"node-1"}}', "--", *command)
-    pods("wait", "--for=condition=Ready", "pod/short", "--timeout=20s")
+    pods("wait", "--for=condition=Ready", "pod/short", KUBECTL_TIMEOUT)
     following = pods.start("logs", "-f", "short")
     assert following.stdout is not None
     assert following.stdout.readline() == "bye\n"
     pods("delete", "pod", "short", "--now")
-    assert following.wait(20) == 0
+    assert following.wait(PATIENCE) == 0
 
 
 @PROTOCOLS
@@ -96,7 +97,7 @@ def test_a_forwarded_port_reaches_the_pod(pods: Kubectl, protocol: dict[str, str
         found = re.search(r"127\.0\.0\.1:(\d+) -> 80", forwarding.stdout.readline())
         assert found
         for path in ("/a", "/b"):
-            with urllib.request.urlopen(f"http://127.0.0.1:{found[1]}{path}", timeout=10) as answer:
+            with urllib.request.urlopen(f"http://127.0.0.1:{found[1]}{path}", timeout=PATIENCE) as answer:
                 page = answer.read().decode()
             assert page.startswith("pod: default/web\n")
             assert page.endswith(f"request: GET {path}\n")

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from kubectl import Kubectl
+from patience import KUBECTL_TIMEOUT
 from printed import table
 
 WEB = """
@@ -59,7 +60,7 @@ def test_created_things_are_shown_with_their_columns(k: In) -> None:
     assert k("create ingress edge", "--rule=a.example/*=web:80") == "ingress.networking.k8s.io/edge created\n"
     assert k("create quota most --hard=pods=3") == "resourcequota/most created\n"
     assert k("create pdb guard --selector=app=web --min-available=1") == "poddisruptionbudget.policy/guard created\n"
-    k("wait deploy/web --for=jsonpath={.status.updatedReplicas}=2 --timeout=20s")
+    k(f"wait deploy/web --for=jsonpath={{.status.updatedReplicas}}=2 {KUBECTL_TIMEOUT}")
     shown = {what: table(k(f"get {what}")) for what in ("deploy", "svc", "job", "cj", "ing", "pdb")}
     assert shown["deploy"] == [["NAME", "READY", "UP-TO-DATE", "AVAILABLE", "AGE"], ["web", "0/2", "2", "0", "AGE"]]
     assert shown["svc"][0] == ["NAME", "TYPE", "CLUSTER-IP", "EXTERNAL-IP", "PORT(S)", "AGE"]
@@ -168,11 +169,11 @@ def test_labels_are_set_refused_changed_and_removed(k: In) -> None:
 def test_wait_returns_when_the_condition_is_met(k: In) -> None:
     k("apply -f -", stdin=WEB)
     condition = '{"status":{"conditions":[{"type":"Available","status":"True"}]}}'
-    waiting = k.kubectl.start("wait", "deploy/web", "--for=condition=Available", "--timeout=20s", "-n", k.namespace)
+    waiting = k.kubectl.start("wait", "deploy/web", "--for=condition=Available", KUBECTL_TIMEOUT, "-n", k.namespace)
     k("patch deploy web --subresource=status --type=merge -p", condition)
     assert waiting.communicate()[0] == "deployment.apps/web condition met\n"
     k("delete deploy web --wait=false")
-    assert k("wait deploy/web --for=delete --timeout=10s") == ""
+    assert k(f"wait deploy/web --for=delete {KUBECTL_TIMEOUT}") == ""
 
 
 def test_everything_of_a_folder_is_deleted_again(k: In, tmp_path: Path) -> None:

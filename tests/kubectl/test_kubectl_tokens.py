@@ -6,6 +6,7 @@ import base64
 import re
 
 from kubectl import Kubectl
+from patience import KUBECTL_TIMEOUT
 
 TOKEN_SECRET = """
 apiVersion: v1
@@ -46,7 +47,7 @@ def test_a_token_bound_to_a_secret_dies_with_it(kubectl: Kubectl) -> None:
 def test_a_secret_that_asks_for_a_token_gets_one_that_says_who_one_is(kubectl: Kubectl, namespace: str) -> None:
     kubectl("create", "serviceaccount", "robot", "-n", namespace)
     kubectl("create", "-f", "-", "-n", namespace, stdin=TOKEN_SECRET)
-    kubectl("wait", "secret/token", "--for=jsonpath={.data.token}", "--timeout=20s", "-n", namespace)
+    kubectl("wait", "secret/token", "--for=jsonpath={.data.token}", KUBECTL_TIMEOUT, "-n", namespace)
     data = kubectl.json("get", "secret", "token", "-n", namespace)["data"]
     token = base64.b64decode(data["token"]).decode()
     shown = kubectl("auth", "whoami", *_with_token(kubectl, token))

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest_asyncio
 import yaml
+from patience import PATIENCE
 from whole_server import whole_server
 
 from pilothouse.client import Client, Json, ListOptions, name_of
@@ -79,7 +80,7 @@ async def client() -> AsyncIterator[Client]:
 
 async def test_a_chart_of_everything_becomes_ready(client: Client) -> None:
     objects: list[Json] = list(yaml.safe_load_all(CHART))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         await asyncio.gather(*(_create_and_wait(client, obj) for obj in objects))
 
 

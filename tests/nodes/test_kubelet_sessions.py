@@ -16,6 +16,7 @@ import orjson
 import pytest
 import pytest_asyncio
 from awaiting import until, until_gone
+from patience import PATIENCE
 from whole_server import whole_server
 
 from pilothouse.client import Client, DeleteOptions, Json
@@ -82,7 +83,7 @@ async def session(api: API, target: str, *protocols: str) -> AsyncIterator[aioht
 async def heard(socket: aiohttp.ClientWebSocketResponse) -> dict[int, bytes]:
     """What comes on each channel until the end."""
     channels: dict[int, bytes] = {}
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         async for message in socket:
             channels[message.data[0]] = channels.get(message.data[0], b"") + message.data[1:]
     return channels

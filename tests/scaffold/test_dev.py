@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE
 from running_command import RunningCommand
 
 from pilothouse.cli.main import main
@@ -87,7 +88,7 @@ def test_a_new_kind_is_served_at_once_and_objects_stay(project: Project, tmp_pat
             dev.until(lambda: _can_be_asked(client, "fischers"))
             assert flunders.get("a")["metadata"]["name"] == "a"
         other = RunningCommand(DEV, project.folder, tmp_path / "other", os.environ)
-        assert other.process.wait(60) == 1
+        assert other.process.wait(PATIENCE) == 1
         assert "is in use by another pilothouse" in other.text
         assert dev.interrupt() == 0
     assert not (project.folder / ".pilothouse").exists()

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from modelled_cluster import ModelledCluster, node, pod
+from patience import PATIENCE
 from whole_server import whole_server
 
 from pilothouse.client import Client, ListOptions
@@ -170,7 +171,7 @@ async def test_a_claim_is_allocated_and_reserved_before_its_pod_is_bound(client:
     pods = client.resource("v1", "pods", namespace="default")
     container = {"name": "c", "image": "i", "resources": {"claims": [{"name": "gpu"}]}}
     await pods.create({"metadata": {"name": "web"}, "spec": {"containers": [container], "resourceClaims": CLAIMED}})
-    async with asyncio.timeout(20), await pods.watch(ListOptions(field_selector="metadata.name=web")) as watch:
+    async with asyncio.timeout(PATIENCE), await pods.watch(ListOptions(field_selector="metadata.name=web")) as watch:
         async for event in watch:
             if event.object["spec"].get("nodeName"):
                 break

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from modelled_cluster import HOSTNAME, ZONE, ModelledCluster, node, pod
+from patience import PATIENCE
 from whole_server import whole_server
 
 from pilothouse.client import Client, ListOptions
@@ -184,7 +185,7 @@ async def test_a_volume_that_waits_for_its_pod_is_bound_before_the_pod_is(client
     pods = client.resource("v1", "pods", namespace="default")
     waiting = {"containers": [{"name": "c", "image": "i"}], "volumes": CLAIMED}
     await pods.create({"metadata": {"name": "web"}, "spec": waiting})
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         async with await pods.watch(ListOptions(field_selector="metadata.name=web")) as watch:
             async for event in watch:
                 if event.object["spec"].get("nodeName"):

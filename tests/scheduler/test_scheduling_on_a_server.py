@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest_asyncio
+from patience import PATIENCE
 from whole_server import whole_server
 
 from pilothouse.client import Client, Json, ListOptions, name_of
@@ -39,7 +40,7 @@ async def add_pod(client: Client, name: str, cpu: str = "1", **spec: Any) -> Non
 
 async def until(client: Client, resource: str, name: str, is_so: Callable[[Json], bool]) -> Json:
     """Return the object as soon as it is so."""
-    selected = ListOptions(field_selector=f"metadata.name={name}", timeout_seconds=20)
+    selected = ListOptions(field_selector=f"metadata.name={name}", timeout_seconds=PATIENCE)
     async with await client.resource("v1", resource, namespace="default").watch(selected) as watch:
         async for event in watch:
             if is_so(event.object):
@@ -59,7 +60,7 @@ def scheduled(pod: Json) -> Json:
 
 
 async def event_about(client: Client, name: str, reason: str) -> Json:
-    selected = ListOptions(field_selector=f"involvedObject.name={name},reason={reason}", timeout_seconds=20)
+    selected = ListOptions(field_selector=f"involvedObject.name={name},reason={reason}", timeout_seconds=PATIENCE)
     async with await client.resource("v1", "events", namespace="default").watch(selected) as watch:
         async for event in watch:
             return event.object

@@ -28,6 +28,7 @@ from hostile_requests import (
     paths_of_many_segments,
     play,
 )
+from patience import PATIENCE
 
 MERGE = "application/merge-patch+json"
 _LABEL = b'{"metadata":{"labels":{"a":"b"}}}'
@@ -54,7 +55,7 @@ class Victim:
         self, method: str, path: str, body: bytes = b"", *, media_type: str = JSON, accept: str = JSON, token: str
     ) -> int:
         """The status of the answer, which is read to its end."""
-        connection = http.client.HTTPSConnection(self.host, self.port, context=self.tls("http/1.1"), timeout=300)
+        connection = http.client.HTTPSConnection(self.host, self.port, context=self.tls("http/1.1"), timeout=PATIENCE)
         headers = {"Authorization": f"Bearer {token}", "Content-Type": media_type, "Accept": accept}
         try:
             connection.request(method, path, body, headers)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pilothouse.client import Json, ListOptions, ResourceClient, name_of
+from patience import PATIENCE
 
-_PATIENCE = 20
+from pilothouse.client import Json, ListOptions, ResourceClient, name_of
 
 
 async def until(objects: ResourceClient, name: str, holds: Callable[[Json], object] = bool) -> Json:
@@ -27,7 +27,7 @@ async def _watched(objects: ResourceClient, name: str, holds: Callable[[Json | N
     if holds(last):
         return last
     since = listing["metadata"]["resourceVersion"]
-    options = ListOptions(field_selector=only, resource_version=since, timeout_seconds=_PATIENCE)
+    options = ListOptions(field_selector=only, resource_version=since, timeout_seconds=PATIENCE)
     async with await objects.watch(options) as watch:
         async for event in watch:
             assert name_of(event.object) == name
@@ -43,7 +43,7 @@ async def until_all(objects: ResourceClient, holds: Callable[[list[Json]], objec
     found = {name_of(item): item for item in listing["items"]}
     if holds([*found.values()]):
         return [*found.values()]
-    options = ListOptions(resource_version=listing["metadata"]["resourceVersion"], timeout_seconds=_PATIENCE)
+    options = ListOptions(resource_version=listing["metadata"]["resourceVersion"], timeout_seconds=PATIENCE)
     async with await objects.watch(options) as watch:
         async for event in watch:
             found.pop(name_of(event.object), None)

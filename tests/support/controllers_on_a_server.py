@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from patience import PATIENCE
 from prometheus_client import CollectorRegistry
 from whole_server import whole_server
 
@@ -18,8 +19,6 @@ from pilothouse.client.rest.transport import HttpRequest, HttpResponse, Transpor
 from pilothouse.controllers.choice import enabled
 from pilothouse.controllers.context import ControllerConfig
 from pilothouse.controllers.manager import ControllerManager
-
-_PATIENCE = 20
 
 
 class ImpersonatingTransport:
@@ -54,7 +53,7 @@ class ControlledServer:
         """Returns when the custom resources are served."""
         definitions = self.client.resource("apiextensions.k8s.io/v1", "customresourcedefinitions")
         await definitions.create(definition)
-        selected = ListOptions(field_selector=f"metadata.name={name_of(definition)}", timeout_seconds=_PATIENCE)
+        selected = ListOptions(field_selector=f"metadata.name={name_of(definition)}", timeout_seconds=PATIENCE)
         async with await definitions.watch(selected) as watch:
             async for event in watch:
                 conditions = (event.object.get("status") or {}).get("conditions") or ()
@@ -71,7 +70,7 @@ class ControlledServer:
         if name not in map(name_of, listing["items"]):
             return
         since = listing["metadata"]["resourceVersion"]
-        async with await namespaces.watch(ListOptions(resource_version=since, timeout_seconds=_PATIENCE)) as watch:
+        async with await namespaces.watch(ListOptions(resource_version=since, timeout_seconds=PATIENCE)) as watch:
             async for event in watch:
                 if event.type == "DELETED" and name_of(event.object) == name:
                     return

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 import orjson
+from patience import PATIENCE
 
 from pilothouse.client import Json
 from pilothouse.testing import API, Answer
@@ -15,7 +16,6 @@ from pilothouse.testing import API, Answer
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
 
-_PATIENCE = 10.0
 
 SPEC: Json = {
     "type": "object",
@@ -70,7 +70,7 @@ async def until_condition(server: API, name: str, kind: str, status: str = "True
 
 async def eventually(server: API, wanted: int, method: str, target: str, body: Json | None = None) -> Answer:
     """The answer as soon as it has the wanted status: what watches a definition acts a moment after it has changed."""
-    give_up = time.monotonic() + _PATIENCE
+    give_up = time.monotonic() + PATIENCE
     while time.monotonic() < give_up:
         answer = await server.request(method, target, body)
         if answer.status == wanted:

@@ -17,9 +17,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from etcd_process import free_port
+from patience import PATIENCE
 from tiny_ca import TinyCA
 
-_START_WITHIN = STOP_WITHIN = 20.0
 _POLL_EVERY = 0.01
 
 
@@ -40,7 +40,7 @@ class Program:
 
     def wait_until_healthy(self, url: str) -> None:
         anything_goes = ssl._create_unverified_context()
-        until = time.monotonic() + _START_WITHIN
+        until = time.monotonic() + PATIENCE
         while not _is_ok(url, anything_goes):
             assert self.process.poll() is None, self.log.read_text()
             assert time.monotonic() < until, f"{url} is not healthy: {self.log.read_text()}"
@@ -50,12 +50,12 @@ class Program:
         """Signal the whole group, and return the exit code."""
         if self.process.poll() is None:
             os.killpg(self.process.pid, number)
-        return self.process.wait(STOP_WITHIN)
+        return self.process.wait(PATIENCE)
 
 
 def _is_ok(url: str, context: ssl.SSLContext) -> bool:
     try:
-        with urllib.request.urlopen(url, context=context, timeout=STOP_WITHIN) as answer:
+        with urllib.request.urlopen(url, context=context, timeout=PATIENCE) as answer:
             return bool(answer.status == 200)
     except (urllib.error.URLError, ConnectionError):
         return False

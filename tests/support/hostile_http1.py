@@ -7,7 +7,8 @@ import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hostile_http2 import MEGABYTE, PATIENCE, Outcome
+from hostile_http2 import MEGABYTE, Outcome
+from patience import PATIENCE
 
 _PIECE = 64 << 10
 _ROOM = MEGABYTE - 2000

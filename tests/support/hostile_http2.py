@@ -18,13 +18,13 @@ from dataclasses import dataclass, field
 from struct import unpack_from
 
 import hpack
+from patience import PATIENCE
 
 from pilothouse.apiserver.http2 import frames
 from pilothouse.apiserver.http2.frames import ErrorCode, Setting
 from pilothouse.apiserver.http2.hpack.integers import write_integer
 
 MEGABYTE = 1 << 20
-PATIENCE = 60.0
 _PIECE = 64 << 10
 _FRAME = frames.DEFAULT_FRAME_SIZE
 _GREETING = frames.PREFACE + frames.settings({})

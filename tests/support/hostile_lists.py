@@ -9,16 +9,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from patience import PATIENCE
 from serving_process import ServeProcess
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 MEGABYTE = 1 << 20
-_PATIENCE = 60.0
 
 
 def store_large_objects(server: ServeProcess, count: int, *, size: int = MEGABYTE - 1024) -> None:
     """ConfigMaps that a list of them is `count * size` bytes long with."""
-    connection = server.connect(timeout=_PATIENCE)
+    connection = server.connect(timeout=PATIENCE)
     for number in range(count):
         body = json.dumps({"metadata": {"name": f"large-{number}"}, "data": {"k": "v" * size}})
         connection.request("POST", CONFIG_MAPS, body, {"Content-Type": "application/json"})
@@ -47,7 +47,7 @@ def _ask(server: ServeProcess, target: str, accept: str) -> ssl.SSLSocket:
     pki = server.data_dir / "pki"
     context = ssl.create_default_context(cafile=str(pki / "ca.crt"))
     context.load_cert_chain(pki / "admin.crt", pki / "admin.key")
-    plain = socket.create_connection(("127.0.0.1", server.port), _PATIENCE)
+    plain = socket.create_connection(("127.0.0.1", server.port), PATIENCE)
     plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     client = context.wrap_socket(plain, server_hostname="127.0.0.1")
     client.sendall(f"GET {target} HTTP/1.1\r\nHost: here\r\nAccept: {accept}\r\n\r\n".encode())

@@ -14,6 +14,7 @@ import h2.config
 import h2.connection
 import h2.events
 import h2.settings
+from patience import PATIENCE
 from tls_backends import SERVER_NAME, Pki
 
 from pilothouse.apiserver.outbound.pool import ConnectionPool
@@ -98,7 +99,7 @@ class Http2Peer:
 
     async def until(self, kind: type[Any]) -> Any:
         """The first event of this kind."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             while True:
                 found = next((event for event in self.events if isinstance(event, kind)), None)
                 if found is not None:

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from etcd_process import free_port
+from patience import PATIENCE
 
 BINARY = os.environ.get("PILOTHOUSE_TEST_KUBE_APISERVER", "")
 MISSING = "PILOTHOUSE_TEST_KUBE_APISERVER names no kube-apiserver"
-_READY_WITHIN = 120.0
 
 
 class KubeApiserver:
@@ -35,7 +35,7 @@ class KubeApiserver:
     def get(self, path: str) -> dict[str, Any]:
         context = ssl.create_default_context(cafile=self._pki / "ca.crt")
         context.load_cert_chain(self._pki / "admin.crt", self._pki / "admin.key")
-        connection = http.client.HTTPSConnection("127.0.0.1", self.port, context=context, timeout=30)
+        connection = http.client.HTTPSConnection("127.0.0.1", self.port, context=context, timeout=PATIENCE)
         try:
             connection.request("GET", path, headers={"Accept": "application/json"})
             answer = connection.getresponse()
@@ -69,7 +69,7 @@ class KubeApiserver:
         ]
 
     def _wait(self, log: Path) -> None:
-        give_up = time.monotonic() + _READY_WITHIN
+        give_up = time.monotonic() + PATIENCE
         while True:
             try:
                 self.get("/readyz")

@@ -9,10 +9,10 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from patience import PATIENCE
+
 BINARY = shutil.which("kubectl")
 MISSING = "kubectl is not on this machine's PATH"
-
-_WITHIN = 60.0
 
 
 class Kubectl:
@@ -40,7 +40,7 @@ class Kubectl:
         command = [str(BINARY), *words]
         environment = self.environment | (env or {})
         return subprocess.run(
-            command, input=stdin, env=environment, capture_output=True, text=True, timeout=_WITHIN, check=False
+            command, input=stdin, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False
         )
 
     def start(self, *words: str) -> subprocess.Popen[str]:

@@ -11,10 +11,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from patience import PATIENCE
+
 from pilothouse.client.config.kubeconfig import load_kubeconfig
 from pilothouse.client.config.model import ClientConfig
-
-_READY_WITHIN = 60
 
 
 class LiveServer:
@@ -40,7 +40,7 @@ class LiveServer:
         self._process = await asyncio.create_subprocess_exec(
             *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
         )
-        async with asyncio.timeout(_READY_WITHIN):
+        async with asyncio.timeout(PATIENCE):
             await self._read_greeting(self._process)
         self._output = asyncio.ensure_future(self._swallow(self._process))
 

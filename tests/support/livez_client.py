@@ -20,6 +20,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from patience import PATIENCE
+
 _PAUSE = 0.001
 _SELF = Path("/proc/self/schedstat")
 
@@ -58,7 +60,7 @@ def livez_client(host: str, port: int, *, ca_file: str, token: str, pid: int | N
 
 def _main(host: str, port: int, ca_file: str, token: str, pid: int) -> None:
     context = ssl.create_default_context(cafile=ca_file)
-    connection = http.client.HTTPSConnection(host, port, context=context, timeout=60)
+    connection = http.client.HTTPSConnection(host, port, context=context, timeout=PATIENCE)
     longest = 0.0
     while True:
         longest = max(longest, _wait(connection, token, pid))

@@ -16,12 +16,12 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceRequest,
     ExportTraceServiceResponse,
 )
+from patience import PATIENCE
 
 SAMPLED = "00-{:032x}-00f067aa0ba902b7-01"
 """The header of a client that records its trace."""
 UNSAMPLED = "00-{:032x}-00f067aa0ba902b7-00"
 CALLER = "00f067aa0ba902b7"
-_PATIENCE = 20
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Collector:
 
     async def until(self, name: str, trace: int = 0) -> list[Seen]:
         """All spans of the trace, or of all traces, once one of that name has come."""
-        async with self._came, asyncio.timeout(_PATIENCE):
+        async with self._came, asyncio.timeout(PATIENCE):
             await self._came.wait_for(lambda: any(span.name == name for span in self._of(trace)))
         return self._of(trace)
 

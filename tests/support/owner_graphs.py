@@ -8,10 +8,10 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from patience import PATIENCE
+
 from pilothouse.client import Client, DeleteOptions, Json, ListOptions, ResourceClient, name_of, uid_of
 from pilothouse.errors import NotFound
-
-_PATIENCE = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ class OwnerGraph:
 
     async def until(self, model: Model) -> None:
         """Returns when the server has what the model has."""
-        deadline, wanted = time.monotonic() + _PATIENCE, self.expected(model)
+        deadline, wanted = time.monotonic() + PATIENCE, self.expected(model)
         while (found := await self.state()) != wanted:
             assert time.monotonic() < deadline, f"found {found}, wanted {wanted}"
             await asyncio.sleep(0.005)
@@ -159,7 +159,7 @@ class OwnerGraph:
 
 async def until_gone(client: Client, kind: Kind, namespace: str, name: str) -> None:
     objects = client.resource(kind.api_version, kind.plural, namespace=namespace if kind.namespaced else "")
-    deadline = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + PATIENCE
     while True:
         try:
             found = await objects.get(name)

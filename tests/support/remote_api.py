@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 
 from custom_resources import definition, install, version
+from patience import PATIENCE
 from tls_backends import Pki, backend
 from whole_server import whole_server
 
@@ -18,7 +19,6 @@ from pilothouse.testing import API
 
 GROUP, SERVICE, NAMESPACE = "remote.example.com", "remote", "default"
 
-_STARTS_WITHIN = 30.0
 _SCHEMA = {
     "type": "object",
     "description": "A gadget of another server.",
@@ -40,7 +40,7 @@ class RemoteAPI:
 
     def __enter__(self) -> RemoteAPI:
         self._thread.start()
-        assert self._started.wait(_STARTS_WITHIN)
+        assert self._started.wait(PATIENCE)
         return self
 
     def __exit__(

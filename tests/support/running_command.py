@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
-_WITHIN = 240.0
+from patience import PATIENCE
 
 
 class RunningCommand:
@@ -38,7 +38,7 @@ class RunningCommand:
 
     def until(self, condition: Callable[[], object]) -> None:
         """Return when it holds; fail when the command ends before."""
-        last = time.monotonic() + _WITHIN
+        last = time.monotonic() + PATIENCE
         while not condition():
             assert self.process.poll() is None, f"it ended with {self.process.returncode}: {self.text}"
             assert time.monotonic() < last, f"it takes too long: {self.text}"
@@ -51,7 +51,7 @@ class RunningCommand:
     def interrupt(self) -> int:
         """Press Ctrl-C, and return the exit code."""
         os.killpg(self.process.pid, signal.SIGINT)
-        return self.process.wait(_WITHIN)
+        return self.process.wait(PATIENCE)
 
     def __enter__(self) -> RunningCommand:
         return self

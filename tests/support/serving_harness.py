@@ -15,6 +15,7 @@ import h2.config
 import h2.connection
 import h2.events
 import h2.settings
+from patience import PATIENCE
 
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.serving.certificate_files import KeyPair
@@ -24,8 +25,6 @@ from pilothouse.apiserver.serving.server import Server
 from pilothouse.apiserver.serving.tls_context import TlsFiles
 from pilothouse.controlplane.certificates.paths import CertificatePaths
 from pilothouse.testing import API
-
-PATIENCE = 10.0
 
 
 @dataclass

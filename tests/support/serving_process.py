@@ -16,10 +16,10 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from patience import PATIENCE
+
 WORKERS = os.environ.get("PILOTHOUSE_TEST_WORKERS", "")
 """How many processes each server is to be, for the tests that say nothing of it."""
-_READY_WITHIN = 60.0
-_ENDS_WITHIN = 30.0
 
 
 class ServeProcess:
@@ -37,7 +37,7 @@ class ServeProcess:
         # A pipe that nobody reads would hold up a server that has much to say.
         self._said = tempfile.TemporaryFile("w+")  # noqa: SIM115
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self._said, text=True)
-        giving_up = threading.Timer(_READY_WITHIN, self.process.kill)
+        giving_up = threading.Timer(PATIENCE, self.process.kill)
         giving_up.start()
         try:
             self.greeting = self._read_greeting()
@@ -68,7 +68,7 @@ class ServeProcess:
         return context
 
     def connect(
-        self, *, as_admin: bool = True, timeout: float = _ENDS_WITHIN, tls: ssl.SSLContext | None = None
+        self, *, as_admin: bool = True, timeout: float = PATIENCE, tls: ssl.SSLContext | None = None
     ) -> http.client.HTTPSConnection:
         context = tls or self.tls(as_admin=as_admin)
         return http.client.HTTPSConnection("127.0.0.1", self.port, context=context, timeout=timeout)
@@ -99,7 +99,7 @@ class ServeProcess:
         os.kill(self.process.pid, number)
 
     def wait(self) -> int:
-        return self.process.wait(_ENDS_WITHIN)
+        return self.process.wait(PATIENCE)
 
     def errors(self) -> str:
         """What it wrote to stderr; call it when it has ended."""
@@ -118,7 +118,7 @@ class ServeProcess:
 def refused(*flags: str) -> subprocess.CompletedProcess[str]:
     """The outcome of a server that can not start."""
     command = [sys.executable, "-m", "pilothouse.cli.main", "serve", *flags]
-    return subprocess.run(command, capture_output=True, text=True, timeout=_READY_WITHIN, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
 
 
 def parsed(body: bytes) -> Any:

@@ -9,6 +9,8 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
+from patience import PATIENCE
+
 from pilothouse.apiserver import Names, Resource, SqliteStore, Strategy, User
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.interface import Result, object_of, unchecked, unchecked_update
@@ -20,7 +22,6 @@ from pilothouse.machinery.names import GroupResource
 
 BOOKS = GroupResource("library.example.com", "books")
 RESOURCE = Resource(Names("books", kind="Book"), Strategy(), group=BOOKS.group)
-PATIENCE = 10
 
 
 class ReadOnlyShelf:
@@ -143,7 +144,7 @@ async def served(folder: Path, functions: object, **options: Any) -> AsyncIterat
     own = own_registry(resource, store, functions, root="/registry", **{"poll_interval": 0.01, **options})
     await own.registry.start()
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             await own.registry.wait_ready()
             yield Served(own, store)
     finally:

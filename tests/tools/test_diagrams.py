@@ -10,6 +10,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from patience import PATIENCE
 
 REPOSITORY = Path(__file__).parents[2]
 DIAGRAMS = REPOSITORY / "docs" / "diagrams"
@@ -52,7 +53,9 @@ def test_every_colour_has_one_for_the_dark() -> None:
     reason="needs node and the packages of tools/diagrams",
 )
 def test_pictures_are_what_their_sources_render_to() -> None:
-    checked = subprocess.run(["node", "render.mjs", "--check"], cwd=TOOL, capture_output=True, text=True, timeout=300)
+    checked = subprocess.run(
+        ["node", "render.mjs", "--check"], cwd=TOOL, capture_output=True, text=True, timeout=PATIENCE
+    )
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 

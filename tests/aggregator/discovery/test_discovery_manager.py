@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 import pytest
 from api_services import AGGREGATED, RemoteServer, api_service, group
+from patience import PATIENCE
 
 from pilothouse.aggregator.discovery.manager import REFRESH_INTERVAL, DiscoveryManager
 from pilothouse.apiserver.discovery.handlers import aggregated_form
@@ -33,7 +34,7 @@ class Aggregation:
 
     async def settled(self) -> None:
         """Until every server has been asked."""
-        await asyncio.wait_for(self.manager.wait_tried(), 10)
+        await asyncio.wait_for(self.manager.wait_tried(), PATIENCE)
 
     async def asked_again(self, seconds: float) -> None:
         """Lets time pass, and waits until the only server has been asked and will be asked again."""

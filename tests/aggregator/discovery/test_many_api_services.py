@@ -8,6 +8,7 @@ from pathlib import Path
 import orjson
 from api_services import AGGREGATED, RemoteServer, api_service, group
 from custom_resources import eventually
+from patience import PATIENCE
 from whole_server import whole_server
 
 from pilothouse.aggregator.discovery.manager import DiscoveryManager
@@ -56,7 +57,7 @@ async def test_those_that_answer_are_current_while_the_others_hang() -> None:
         server.serve_groups(group(f"g{number}.io", v1=["things"]))
         manager.add_api_service(_hangs if number % 2 else server, api_service(f"g{number}.io"))
     assert len(_freshness(manager)) == MANY
-    await asyncio.wait_for(manager.wait_tried(), 10)
+    await asyncio.wait_for(manager.wait_tried(), PATIENCE)
     freshness = _freshness(manager)
     assert all(freshness[f"g{number}.io"] == ("Stale" if number % 2 else "Current") for number in range(MANY))
     running.cancel()

@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from oidc_issuer import Issuer, ec_key, jwk, oidc_issuer, rsa_key
+from patience import PATIENCE
 
 from pilothouse.apiserver.authn.interface import InvalidToken
 from pilothouse.apiserver.authn.jwt.authenticator import JWTAuthenticator, JWTAuthenticators
@@ -205,7 +206,7 @@ async def test_keys_that_the_issuer_takes_back_are_not_believed_for_long(issuer:
     known = await authenticator(issuer, pace=replace(QUICK, refresh_every=0.0))
     running = asyncio.create_task(known.keys.run())
     issuer.keys = []
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         while known.keys.keys:  # noqa: ASYNC110  # there is no event for it
             await asyncio.sleep(0)
     running.cancel()
@@ -233,7 +234,7 @@ async def test_an_issuer_that_comes_late_is_waited_for_in_the_background(issuer:
     fetching = asyncio.create_task(known.keys.initialize())
     assert await refusal(known, issuer.token()) == "oidc: authenticator not initialized"
     issuer.broken = False
-    await asyncio.wait_for(fetching, 5)
+    await asyncio.wait_for(fetching, PATIENCE)
     assert (await known.authenticate(issuer.token())).name == "oidc:jane"
 
 
@@ -368,7 +369,7 @@ async def test_groups_that_are_kept_elsewhere_are_fetched_and_verified(issuer: I
     issuer.pages["/groups"] = issuer.token(groups=["a"])
     why = await refusal(known, token)
     assert why == f'oidc: could not expand distributed claims: verifier not initialized for issuer: "{issuer.url}"'
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         while not any(source.keys.ready for source in known._distributed._sources.values()):  # noqa: ASYNC110
             await asyncio.sleep(0.001)
     assert (await known.authenticate(token)).groups == ("g:a", "system:authenticated")

@@ -12,6 +12,7 @@ import pytest
 from http2_peer import Conversation, Peers
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from patience import PATIENCE
 from serving_harness import transport_of
 
 from pilothouse.aggregator.proxy.forwarding import Forwarding
@@ -40,7 +41,7 @@ async def asked(pool: ConnectionPool, target: Target, body: bytes = b"", method:
 
 
 async def read(exchange: BackendExchange) -> bytes:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         assert (await exchange.head()).status == 200
         return b"".join([chunk async for chunk in exchange.body()])
 
@@ -140,7 +141,7 @@ async def test_a_server_that_takes_nothing_is_an_error_and_not_a_loop(peers: Pee
         peer.conversations[0].writer.transport.abort()
         assert isinstance(await _whole(pool, target), BackendFailed)
         asking = [asyncio.create_task(_whole(pool, target)) for _ in range(5)]
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             assert all(isinstance(failed, BackendFailed) for failed in await asyncio.gather(*asking))
         assert 2 <= len(peer.conversations) <= 6
 
@@ -255,7 +256,7 @@ async def test_a_server_that_gives_no_sign_of_life_is_given_up(peers: Peers, mon
         await peer.until(h2.events.PingReceived)  # which h2 answers
         transport_of(peer.conversations[0].writer).pause_reading()
         with pytest.raises(BackendFailed, match="http2: client connection lost"):
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(PATIENCE):
                 await exchange.head()
 
 

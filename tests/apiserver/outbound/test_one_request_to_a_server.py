@@ -12,6 +12,7 @@ from typing import Any
 import h2.events
 import pytest
 from http2_peer import Conversation, Peers
+from patience import PATIENCE
 from tls_backends import SERVER_NAME
 
 from pilothouse.apiserver.outbound.failures import BackendFailed
@@ -37,7 +38,7 @@ async def saying(answer: bytes) -> AsyncIterator[tuple[Target, list[bytes]]]:
 
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
         yield Target("127.0.0.1", server.sockets[0].getsockname()[1], "/a", "b=c"), heard
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             await closed.wait()
 
 
@@ -76,7 +77,7 @@ async def test_a_server_that_offers_http2_is_asked_so_on_a_connection_that_ends(
     async with Peers.make(tmp_path).running(behave) as (peer, _, target):
         asked = OutboundRequest("GET", replace(target, server_name=SERVER_NAME))
         assert (await ask(asked, limit=5)).body == b"hello"
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             await asyncio.gather(*filter(None, peer.tasks))
 
 

@@ -7,6 +7,7 @@ import gzip
 import threading
 
 import pytest
+from patience import PATIENCE
 
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.profiling.install import install_profiling
@@ -121,7 +122,7 @@ async def test_who_goes_away_ends_the_recording(mux: PathRecorderMux) -> None:
     profiler = next(thread for thread in threading.enumerate() if thread.name == "cpu-profile")
     recording.cancel()
     await asyncio.gather(recording, return_exceptions=True)
-    profiler.join(5)
+    profiler.join(PATIENCE)
     assert not profiler.is_alive()
     assert (await get(mux, "/heap?seconds=x")).status == 400
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 import pytest
+from patience import PATIENCE
 
 from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.apiserver.proxy.remote_command import RemoteCommand, SessionStreams
@@ -60,7 +61,7 @@ async def kubelet(
     double = Kubelet(said, protocol, answer)
     server = await asyncio.start_server(double.serve, "127.0.0.1", 0)
     try:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             yield double, Target("127.0.0.1", server.sockets[0].getsockname()[1], "/exec/ns/pod/c", "command=x")
     finally:
         server.close()

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from patience import PATIENCE
 
 from pilothouse.apiserver.registry import follower as module
 from pilothouse.apiserver.registry.follower import RegistryFollower
@@ -54,7 +55,7 @@ class Following:
         return level
 
     async def until_told(self, **priorities: int) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             while self.told != priorities:  # noqa: ASYNC110  # nobody but the follower is told
                 await asyncio.sleep(0)
 

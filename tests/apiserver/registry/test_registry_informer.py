@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE
 
 from pilothouse.apiserver.registry import follower as module
 from pilothouse.apiserver.registry.informer import RegistryInformer
@@ -54,7 +55,7 @@ async def followed(folder: Path) -> AsyncIterator[Followed]:
     informer.listen(it.hear)
     running = asyncio.create_task(informer.run())
     try:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             yield it
     finally:
         running.cancel()

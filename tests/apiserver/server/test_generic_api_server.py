@@ -6,6 +6,7 @@ import asyncio
 
 import orjson
 import pytest
+from patience import PATIENCE
 
 from pilothouse.apiserver.http import Handler, Request, Response, text
 from pilothouse.apiserver.server.health import HealthCheck
@@ -141,7 +142,7 @@ async def test_post_start_hooks_run_side_by_side(chain: Chain) -> None:
 
     chain.inner.add_post_start_hook("one", one)
     chain.outer.add_post_start_hook("other", other)
-    await asyncio.wait_for(run_post_start_hooks(chain.outer.post_start_hooks(), HookContext()), 5)
+    await asyncio.wait_for(run_post_start_hooks(chain.outer.post_start_hooks(), HookContext()), PATIENCE)
 
 
 async def test_a_failing_post_start_hook_is_named_and_ends_the_others(chain: Chain) -> None:

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from patience import PATIENCE
 from serving_harness import answering, eventually
 
 from pilothouse.apiserver.http import Handler, Request, Response
@@ -27,7 +28,7 @@ class Call:
         self.sent.append(message)
 
     async def done(self) -> Call:
-        await asyncio.wait_for(self.task, 5)
+        await asyncio.wait_for(self.task, PATIENCE)
         return self
 
     @property

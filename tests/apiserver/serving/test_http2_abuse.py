@@ -11,7 +11,8 @@ import hpack
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from serving_harness import PATIENCE, Http1Client, Http2Client, answering, client_context, secure_options, serving
+from patience import PATIENCE
+from serving_harness import Http1Client, Http2Client, answering, client_context, secure_options, serving
 from transport_double import Pipe
 
 from pilothouse.apiserver.http import Request, Response

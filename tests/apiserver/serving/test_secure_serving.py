@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 from cryptography.x509.oid import NameOID
+from patience import PATIENCE
 from serving_harness import Http1Client, Http2Client, answering, client_context, secure_options, serving
 
 from pilothouse.apiserver.authn.authorities import AuthorityFiles
@@ -230,7 +231,7 @@ async def test_certificates_are_refreshed_by_themselves(authority: Authority, tm
     renewed = pair(tmp_path, "renewed", authority, "two.example")
     shutil.copy(renewed.key_file, files.key_file)
     shutil.copy(renewed.cert_file, files.cert_file)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         while await served_name(server, authority, None) != "renewed":  # noqa: ASYNC110  # only a client can tell
             await asyncio.sleep(0.01)
     await server.abort()

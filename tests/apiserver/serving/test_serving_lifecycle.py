@@ -6,6 +6,7 @@ import socket
 from collections.abc import AsyncIterator
 
 import pytest
+from patience import PATIENCE
 from serving_harness import Http1Client, Http2Client, answering, client_context, eventually, secure_options, serving
 
 from pilothouse.apiserver.http import Request, Response
@@ -88,7 +89,7 @@ async def test_shutdown_lets_requests_under_way_finish_and_takes_no_more(pki: Ce
 
 async def _raw_end(client: Http2Client, stream: int) -> bool:
     """The client library forgets its streams when a GOAWAY comes, so the bytes themselves are looked at."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         data = await client.reader.read()
     return b"finished" in data and b"\x07\x00\x00\x00\x00\x00" in data
 
@@ -118,7 +119,7 @@ async def test_the_date_moves_on(pki: CertificatePaths) -> None:
     async with serving(answering(b""), secure_options(pki)) as server:
         client = await Http1Client.connect(server.port, client_context(pki, alpn="http/1.1"))
         dates: set[bytes] = set()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             while len(dates) < 2:
                 client.ask("/")
                 dates.add((await client.answer()).headers[b"date"])

@@ -7,6 +7,7 @@ import socket
 import ssl
 
 import pytest
+from patience import PATIENCE
 from serving_harness import client_context, secure_options, serving
 
 from pilothouse.apiserver.http import Request, Response
@@ -23,7 +24,7 @@ async def who(request: Request) -> Response:
 
 
 def connect(port: int, context: ssl.SSLContext, session: ssl.SSLSession | None = None) -> ssl.SSLSocket:
-    sock = socket.create_connection(("127.0.0.1", port), timeout=10)
+    sock = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
     try:
         return context.wrap_socket(sock, server_hostname="localhost", session=session)
     except BaseException:

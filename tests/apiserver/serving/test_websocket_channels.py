@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
+from patience import PATIENCE
 
 from pilothouse.apiserver.serving.upgrade import RawConnection
 from pilothouse.apiserver.serving.websocket_channels import V4_BASE64, V5, Channels, Received
@@ -37,7 +38,7 @@ async def connected() -> AsyncIterator[tuple[DuplexWebSocket, RawConnection]]:
     server = RawConnection(*await asyncio.open_connection(sock=here))
     client = RawConnection(*await asyncio.open_connection(sock=there))
     try:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             yield DuplexWebSocket(server), client
     finally:
         client.writer.close()

@@ -8,11 +8,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
+from patience import PATIENCE
 
 from pilothouse.apiserver.spdy.connection import MAX_STREAMS, SpdyConnection, StreamRefused
 from pilothouse.apiserver.spdy.stream import SpdyStream
-
-PATIENCE = 5.0
 
 
 @asynccontextmanager

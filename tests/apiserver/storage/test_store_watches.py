@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from patience import PATIENCE
 from storage_backends import Backend
 from store_reading import events_until, next_batch, next_events
 
@@ -178,7 +179,7 @@ async def test_closing_a_watch_ends_the_read_that_waits_on_it(store: Store) -> N
     reading = asyncio.ensure_future(_read_all(watch))
     await asyncio.sleep(0)
     await watch.aclose()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         assert await reading == 0
 
 

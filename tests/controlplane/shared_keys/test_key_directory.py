@@ -7,6 +7,7 @@ import stat
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE
 
 from pilothouse.controlplane.certificates.ensure import ensure_certificates
 from pilothouse.controlplane.shared_keys.directory import KeyDirectory
@@ -43,7 +44,7 @@ async def test_whoever_follows_hears_of_a_change(tmp_path: Path) -> None:
     await follower.current()
     waiting = asyncio.create_task(follower.changed())
     changed = await directory.change(lambda keys: trust(keys, KINDS["ca"]))
-    await asyncio.wait_for(waiting, 10)
+    await asyncio.wait_for(waiting, PATIENCE)
     assert await follower.current() == changed
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from patience import PATIENCE
 
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
 from pilothouse.controlplane.certificates.ensure import ensure_certificates
@@ -158,7 +159,7 @@ async def test_those_who_follow_hear_of_a_change_and_of_two_changes_at_once_none
         servers.keys("first").change(lambda keys: trust(keys, KINDS["ca"])),
         servers.keys("first").change(lambda keys: trust(keys, KINDS["service-account"])),
     )
-    await asyncio.wait_for(waiting, 10)
+    await asyncio.wait_for(waiting, PATIENCE)
     assert {"ca-next.key", "sa-next.key"} <= (await follower.current()).keys()
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import PATIENCE
 from restarts import server_client
 from worker_processes import WORKERS, WorkersServer
 
@@ -139,7 +140,7 @@ async def all_are_ready(server: WorkersServer, *, without: set[int]) -> None:
         except OSError:
             return False
 
-    await poll(are_ready, interval=0.05, timeout=60)
+    await poll(are_ready, interval=0.05, timeout=PATIENCE)
 
 
 async def under_load(server: WorkersServer, kill: Callable[[], Awaitable[None]]) -> None:
@@ -154,8 +155,8 @@ async def under_load(server: WorkersServer, kill: Callable[[], Awaitable[None]])
         await kill()
         longest = max(longest, time.monotonic() - start)
     await stopped(writing)
-    await poll(partial(wrote_the_last_one, server), interval=0.05, timeout=30)
-    await asyncio.wait_for(asyncio.gather(*watching), 60)
+    await poll(partial(wrote_the_last_one, server), interval=0.05, timeout=PATIENCE)
+    await asyncio.wait_for(asyncio.gather(*watching), PATIENCE)
     for watcher in watchers:
         checked(watcher, writers)
     assert all(writer.acknowledged for writer in writers)
@@ -210,6 +211,6 @@ async def test_a_store_that_ends_while_a_worker_waits_to_be_started_again_is_sta
         await all_are_ready(server, without={killed})
     before = set(server.processes().values())
     killed = server.kill("worker 2")
-    await poll(lambda: not Path(f"/proc/{killed}").exists(), interval=0.01, timeout=60)
+    await poll(lambda: not Path(f"/proc/{killed}").exists(), interval=0.01, timeout=PATIENCE)
     server.kill("store")
     await all_are_ready(server, without=before)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import PATIENCE
 from restarts import server_client
 from worker_processes import WORKERS, WorkersServer
 
@@ -118,7 +119,7 @@ async def test_a_definition_is_served_by_all_workers(server: WorkersServer, conn
         return answer.status == 200
 
     for connection in connections:
-        await poll(partial(is_served, connection), interval=0.05, timeout=20)
+        await poll(partial(is_served, connection), interval=0.05, timeout=PATIENCE)
 
 
 def test_sigterm_to_the_supervisor_ends_all_in_good_order(tmp_path: Path) -> None:

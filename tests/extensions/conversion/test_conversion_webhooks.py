@@ -11,6 +11,7 @@ import pytest
 from admission_webhooks import admission_webhooks, patching
 from conversion_webhook import Converter, widgets
 from custom_resources import DEFINITIONS, WIDGETS, events, eventually, install, until_gone, widget
+from patience import PATIENCE
 from tls_backends import external_service
 from webhook_server import WebhookServer, webhook_server
 from whole_server import whole_server
@@ -278,7 +279,7 @@ async def test_a_definition_goes_with_its_objects(server: API, hook: WebhookServ
     await install(server, widgets(hook.by_url()))
     await server.request("POST", V2, v2(address="h:1"))
     await server.request("DELETE", f"{DEFINITIONS}/widgets.example.com")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         await until_gone(server, "widgets.example.com")
 
 

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 from admission_webhooks import AdmissionWebhooks, Respond, allow, config_map, create, patching
 from aiohttp import web
+from patience import PATIENCE
 from prometheus_client import generate_latest
 from whole_server import CONFIG_MAPS, create_config_map
 
@@ -112,7 +113,7 @@ async def test_validating_webhooks_are_asked_at_the_same_time_and_the_first_refu
     both = asyncio.Barrier(2)
 
     async def meet(message: str, uid: str) -> web.StreamResponse:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             await both.wait()
         response = {"uid": uid, "allowed": False, "status": {"message": message}}
         review = {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "response": response}

@@ -9,6 +9,7 @@ import pytest
 from admission_webhooks import AdmissionWebhooks, Respond, create, patching
 from aiohttp import web
 from certificates_fixture import TestCA
+from patience import PATIENCE
 from whole_server import CONFIG_MAPS, create_config_map
 
 from pilothouse.machinery.objects import Json
@@ -187,7 +188,7 @@ async def test_a_slow_webhook_is_not_waited_for_longer_than_it_may_take(hooks: A
     fails = hooks.webhook("slow", slow, timeoutSeconds=1)
     opens = hooks.webhook("slower", slow, timeoutSeconds=1, failurePolicy="Ignore")
     async with hooks.configured("validating", fails, opens):
-        answer = await asyncio.wait_for(create(hooks), 10)
+        answer = await asyncio.wait_for(create(hooks), PATIENCE)
     assert answer.json["message"].startswith(
         'Internal error occurred: failed calling webhook "slow.example.com": failed to call webhook: Post "https://'
     )

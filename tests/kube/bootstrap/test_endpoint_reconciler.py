@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from random import Random
 
 import pytest
+from patience import PATIENCE
 
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.kube.bootstrap.address import PublicAddress
@@ -171,7 +172,7 @@ async def test_a_lease_that_nobody_renews_runs_out(cluster: Cluster) -> None:
     await leases.renew("10.1.0.1")
     await leases.renew("10.1.0.1")
     watch = store.watch("/registry/masterleases/", after=began)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         async for batch in watch:
             if any(event.entry is None for event in batch.events):
                 break

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE
 from rbac_store import RBACStore, allow, binding, rbac_store, role, user
 
 from pilothouse.apiserver.authn.user import User
@@ -52,7 +53,7 @@ async def test_what_is_written_counts_once_the_feed_has_caught_up(rbac: RBACStor
 async def test_nobody_needs_to_ask_for_it(rbac: RBACStore) -> None:
     await rbac.feed()
     await _grant(rbac)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         while not await _allowed(rbac):  # noqa: ASYNC110  # there is no event for it
             await asyncio.sleep(0)
 
@@ -62,7 +63,7 @@ async def test_a_watch_that_breaks_off_begins_again_with_a_list(rbac: RBACStore)
     feed = await rbac.feed()
     _break_off(feed)
     await rbac.access("RoleBinding").delete("b", namespace="a")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         while await _allowed(rbac):  # noqa: ASYNC110  # there is no event for it
             await asyncio.sleep(0)
     await rbac.access("RoleBinding").create(binding("b", "reader", user("jane"), namespace="a", kind="Role"))

@@ -8,6 +8,7 @@ import uuid
 import pytest
 from etcd_backend import connect
 from etcd_process import EtcdProcess
+from patience import PATIENCE
 
 from pilothouse.apiserver.storage.errors import Compacted
 from pilothouse.apiserver.storage.etcd.client import EtcdClient
@@ -87,7 +88,7 @@ async def test_a_compaction_that_fails_is_tried_again_an_interval_later(etcd: Et
         elif len(slept) > 3 and not await _is_readable(store, old.modified):
             raise asyncio.CancelledError
 
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         with pytest.raises(asyncio.CancelledError):
             await EtcdCompactor(compacting).run(300, sleep=sleep)
     assert set(slept) == {300}
@@ -98,7 +99,7 @@ async def test_a_compaction_that_fails_is_tried_again_an_interval_later(etcd: Et
 async def test_a_store_compacts_itself_when_it_is_given_an_interval(shared: str) -> None:
     store = await EtcdStore.connect([shared], compaction_interval=0.02)
     old = await store.create("/registry/old", b"")
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while await _is_readable(store, old.modified):
             await store.create(f"/registry/{uuid.uuid4()}", b"")
     await store.close()

@@ -8,6 +8,7 @@ import grpc
 import pytest
 from aetcd import rpc
 from etcd_backend import connect
+from patience import PATIENCE
 from store_reading import events_until, next_batch, next_events
 
 from pilothouse.apiserver.storage.errors import Compacted
@@ -39,7 +40,7 @@ async def test_a_watch_that_began_too_late_for_its_start_begins_again(
     watch = ServerWatch(client, own="", after=entry.modified)
     await watch.open()
     with pytest.raises(Compacted):
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             await watch.read()
     watch.close()
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from aetcd import rpc
 from etcd_process import EtcdProcess, cluster_of, free_port
+from patience import PATIENCE
 from store_reading import next_events
 
 from pilothouse.apiserver.storage.errors import KeyExists, Unavailable
@@ -56,7 +57,7 @@ async def test_writes_and_watches_go_on_when_the_member_that_serves_them_dies(me
     entries = [await _create(store, f"/registry/{i:02}") for i in range(10)]
     events: list[Event] = await next_events(watch, 5)
     members[0].kill()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         entries += [await _create(store, f"/registry/{i:02}") for i in range(10, 20)]
     events += await next_events(watch, 20 - len(events))
     assert [event.entry for event in events] == entries == (await store.list("/registry/")).entries

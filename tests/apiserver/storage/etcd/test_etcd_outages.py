@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from etcd_backend import connect
 from etcd_process import EtcdProcess
+from patience import PATIENCE
 from store_reading import events_until, next_batch, next_events
 
 from pilothouse.apiserver.storage.errors import KeyNotFound, StorageError, Unavailable
@@ -19,7 +20,7 @@ from pilothouse.apiserver.storage.etcd.store import EtcdStore
 
 
 async def _until_it_answers(store: EtcdStore) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while True:
             try:
                 await store.ping()
@@ -89,7 +90,7 @@ async def test_closing_the_store_does_not_wait_for_an_etcd_that_is_gone(etcd: Et
     etcd.send(signal.SIGSTOP)
     hanging = asyncio.ensure_future(store.create("/registry/a", b""))
     await asyncio.sleep(0)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         await store.close()
     with pytest.raises(Unavailable) as failure:
         await hanging

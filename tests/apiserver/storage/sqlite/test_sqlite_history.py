@@ -7,6 +7,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE
 from store_reading import events_until, next_batch
 
 from pilothouse.apiserver.storage.errors import Compacted
@@ -52,7 +53,7 @@ async def test_a_list_is_right_when_memory_forgets_what_it_needs_while_it_reads(
     newer = await _rewrite(store, expected)
     store = await _reopen(store, tmp_path)
     may_go_on = threading.Event()
-    blocking = store._reader.call(lambda _: may_go_on.wait(10))
+    blocking = store._reader.call(lambda _: may_go_on.wait(PATIENCE))
     listing = asyncio.ensure_future(store.list("/registry/", at=at))
     await asyncio.sleep(0)
     await _rewrite(store, newer)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from patience import PATIENCE
 from store_clock import ManualClock
 
 from pilothouse.apiserver.metrics import REGISTRY
@@ -128,7 +129,7 @@ async def test_a_closed_store_leaves_no_thread_and_no_task(tmp_path: Path) -> No
     mine = {thread for thread in threading.enumerate() if thread.name.startswith("store-")} - others
     await store.close()
     for thread in mine:
-        thread.join(timeout=5)
+        thread.join(PATIENCE)
     assert len(mine) == 2
     assert not any(thread.is_alive() for thread in mine)
     assert asyncio.all_tasks() == {asyncio.current_task()}

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
+from patience import PATIENCE
 
 from pilothouse.apiserver.http import Request, StreamBroken
 from pilothouse.apiserver.outbound.targets import Target
@@ -33,7 +34,7 @@ async def answering(answer: bytes, *, hang_up: bool = False) -> AsyncIterator[Ta
 
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
         yield Target("127.0.0.1", server.sockets[0].getsockname()[1], "/")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             await ended.wait()
 
 

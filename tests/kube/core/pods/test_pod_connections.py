@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from kubelet_double import Backend, listening
+from patience import PATIENCE
 from sample_pods import container, pod
 from tls_backends import own_address
 from whole_server import whole_server
@@ -32,7 +33,6 @@ from pilothouse.testing import API, Answer
 
 PODS = "/api/v1/namespaces/default/pods"
 ASK = "Connection: Upgrade\r\nUpgrade: SPDY/3.1\r\n"
-PATIENCE = 10.0
 
 
 @pytest.fixture(scope="module")

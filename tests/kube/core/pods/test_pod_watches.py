@@ -8,13 +8,13 @@ from pathlib import Path
 
 import orjson
 import pytest
+from patience import PATIENCE
 from sample_pods import pod
 from whole_server import whole_server
 
 from pilothouse.testing import API
 
 PODS = "/api/v1/namespaces/default/pods"
-PATIENCE = 10.0
 
 
 @pytest.fixture

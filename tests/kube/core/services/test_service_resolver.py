@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import PATIENCE
 from rules import decoded
 from services import new_service
 
@@ -152,7 +153,7 @@ async def test_an_endpoint_slice_that_changes_hands_concerns_both_services(clust
     following = asyncio.create_task(
         ServiceLister(cluster.registries).follow(lambda _, name: told.put_nowait(name), lambda: None)
     )
-    assert await asyncio.wait_for(told.get(), 10) == "web"
+    assert await asyncio.wait_for(told.get(), PATIENCE) == "web"
     await cluster.relabel("web-1", "api")
-    assert {await asyncio.wait_for(told.get(), 10) for _ in range(2)} == {"web", "api"}
+    assert {await asyncio.wait_for(told.get(), PATIENCE) for _ in range(2)} == {"web", "api"}
     following.cancel()
