@@ -17,7 +17,7 @@ PLUGIN = "shifted_clock"
 
 
 def _start(folder: Path, *paths: Path, seed: int, shift: int) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "pytest", "--collect-only", "-p", "no:cacheprovider", "-p", PLUGIN]
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-m", "", "-p", "no:cacheprovider", "-p", PLUGIN]
     environment = os.environ | {
         "PYTHONHASHSEED": str(seed),
         "PYTHONPATH": os.pathsep.join([str(ROOT / "tests/support"), str(ROOT)]),

@@ -10,7 +10,7 @@ import doctest
 import inspect
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, redirect_stdout
 from importlib import import_module
 from io import StringIO
@@ -18,7 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 from whole_server import whole_server
+
+from pilothouse.testing import API, StoredSnapshot
 
 PACKAGES = (
     "pilothouse.apiserver",
@@ -42,9 +45,17 @@ def _names() -> Iterator[tuple[str, str]]:
             yield package, name
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def fresh() -> AsyncIterator[tuple[API, StoredSnapshot]]:
+    """One server for all examples, and its state before any of them."""
+    async with whole_server() as api:
+        yield api, await api.snapshot()
+
+
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(("package", "name"), [*_names()])
 async def test_a_public_name_has_an_example_that_runs(
-    package: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    package: str, name: str, fresh: tuple[API, StoredSnapshot], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     value = getattr(import_module(package), name)
@@ -56,7 +67,7 @@ async def test_a_public_name_has_an_example_that_runs(
     examples = doctest.DocTestParser().get_examples(documentation)
     assert examples, f"the docstring of {package}.{name} has no example"
     async with AsyncExitStack() as running:
-        known = await _known_to(examples, running)
+        known = await _known_to(examples, fresh, running)
         for example in examples:
             printed = await _run(example.source, known)
             wanted, options = example.want, doctest.ELLIPSIS
@@ -65,12 +76,16 @@ async def test_a_public_name_has_an_example_that_runs(
             )
 
 
-async def _known_to(examples: list[doctest.Example], running: AsyncExitStack) -> dict[str, Any]:
-    """Return what the examples find. A server takes longer than most of them: there is one for those who use it."""
+async def _known_to(
+    examples: list[doctest.Example], fresh: tuple[API, StoredSnapshot], running: AsyncExitStack
+) -> dict[str, Any]:
+    """Return the names that examples find: a server without objects, and a client, where an example uses them."""
     known: dict[str, Any] = {"__name__": "__main__"}
     if any(re.search(r"\b(api|client)\b(?! import)", example.source) for example in examples):
-        known["api"] = await running.enter_async_context(whole_server())
-        known["client"] = await running.enter_async_context(known["api"].client(in_process=True))
+        api, empty = fresh
+        await api.restore(empty)
+        known["api"] = api
+        known["client"] = await running.enter_async_context(api.client(in_process=True))
     return known
 
 

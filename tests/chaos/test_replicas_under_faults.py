@@ -30,6 +30,7 @@ IN_SHORT = (
 )
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(not can_make_namespaces(), reason=NO_NAMESPACES),
     pytest.mark.timeout(MINUTES * 60 + 900),
 ]

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pytest
 from faulty_proxy import BEFORE, WITHIN, FaultyProxy
 from live_server import LiveServer
 from patience import PATIENCE
@@ -30,6 +31,8 @@ from pilothouse.client.wait import Backoff, poll
 from pilothouse.machinery.errors import AlreadyExists, NotFound
 from pilothouse.machinery.objects import Json, resource_version_of, uid_of
 from pilothouse.machinery.status_error import StatusError
+
+pytestmark = pytest.mark.slow
 
 OBJECTS = 10_000
 WRITERS = 32

@@ -10,6 +10,8 @@ import pytest
 from hostile_requests import HostileRequest
 from serving_process import ServeProcess
 
+pytestmark = pytest.mark.slow
+
 KEPT = 30 << 20
 METRICS = 2 << 20
 

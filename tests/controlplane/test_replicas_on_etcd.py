@@ -89,6 +89,7 @@ def test_no_server_tells_the_token(replicas: Replicas) -> None:
     assert secret not in Path(f"/proc/{replicas.second.process.pid}/cmdline").read_text()
 
 
+@pytest.mark.slow
 def test_keys_are_rotated_while_both_serve_and_old_ones_hold_until_they_are_retired(replicas: Replicas) -> None:
     first, second = replicas.first, replicas.second
     old_user, old_token = first.tls(), token_of(first)

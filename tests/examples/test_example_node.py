@@ -12,6 +12,8 @@ from envtest_steps import envtest_folder
 from example_module import EXAMPLES
 from node_packages import NO_NODE, NO_REGISTRY, Unreachable, installed, node_is_there
 
+pytestmark = pytest.mark.slow
+
 SUITE = EXAMPLES / "testing" / "node"
 
 

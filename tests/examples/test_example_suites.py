@@ -7,6 +7,8 @@ from importlib.util import find_spec
 import pytest
 from example_module import EXAMPLES
 
+pytestmark = pytest.mark.slow
+
 pytest_plugins = ["pytester"]
 
 SUITES = ("kopf", "kr8s", "kubernetes", "kubernetes_asyncio", "lightkube", "pilothouse")

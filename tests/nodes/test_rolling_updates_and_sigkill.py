@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from awaiting import until, until_all
 from restarts import changes_of, kill_after, server_client
 from serving_process import ServeProcess
 
 from pilothouse.client import Client, Json, ResourceClient
+
+pytestmark = pytest.mark.slow
 
 REPLICAS, KILLED_AFTER = 200, 300
 SURGE = 50

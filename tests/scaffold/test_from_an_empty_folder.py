@@ -19,6 +19,8 @@ from pilothouse.client.blocking import BlockingClient
 from pilothouse.client.config.kubeconfig import load_kubeconfig
 from pilothouse.machinery.conditions import is_true
 
+pytestmark = pytest.mark.slow
+
 FLUNDER = {
     "apiVersion": "wardle.example.com/v1alpha1",
     "kind": "Flunder",

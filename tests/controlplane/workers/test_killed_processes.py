@@ -30,6 +30,8 @@ from pilothouse.machinery.errors import AlreadyExists, NotFound
 from pilothouse.machinery.objects import name_of, resource_version_of
 from pilothouse.machinery.status_error import StatusError
 
+pytestmark = pytest.mark.slow
+
 KILLS = int(os.environ.get("KILLS", "4"))
 WRITERS, WATCHERS = 8, 3
 LAST = "the-last-one"
