@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator
 from functools import partial
 
+from patience import PATIENCE
 from serving_harness import (
-    PATIENCE,
     Http1Client,
     Http2Client,
     answering,

@@ -17,7 +17,7 @@ from tools.docs.running.forms import check_form
 from tools.docs.running.shell import CommandTookTooLong, Shell
 
 _ROOT = Path(__file__).parents[3]
-_WITHIN = 100.0
+_WITHIN = 600.0
 _PLUGINS = (
     "-p no:schemathesis -p no:hypothesispytest -p no:cacheprovider -o asyncio_default_fixture_loop_scope=function"
 )
