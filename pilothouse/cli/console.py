@@ -13,17 +13,19 @@ if TYPE_CHECKING:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """0 after a signal, 1 where there is no cluster in the kubeconfig or the port is taken."""
+    """0 after a signal, 1 where there is no page, no cluster in the kubeconfig, or the port is taken."""
     parsed = _parser().parse_args(arguments)
     import asyncio
 
     from pilothouse.client.config.kubeconfig import load_kubeconfig
     from pilothouse.client.config.model import ConfigError
+    from pilothouse.console.page import PageNotBuilt, require_page
 
     try:
+        require_page()
         config = load_kubeconfig(parsed.kubeconfig, context=parsed.context)
         asyncio.run(_show(config, parsed.port, parsed.open))
-    except (ConfigError, OSError) as error:
+    except (PageNotBuilt, ConfigError, OSError) as error:
         print(f"Error: {error}", file=sys.stderr)
         return 1
     return 0

@@ -59,8 +59,8 @@ def _serve(options: CompletedOptions) -> int:
     from pilothouse.machinery.release import GIT_VERSION
 
     _log.info("Version: %s", GIT_VERSION)
-    announce = _announce_with_console if options.pilothouse.console else _announce
     try:
+        announce = _announcement(options)
         if options.pilothouse.worker_count > 1:
             from pilothouse.controlplane.workers.run import run_workers
 
@@ -70,6 +70,16 @@ def _serve(options: CompletedOptions) -> int:
     except StartFailed as error:
         return _refuse(error)
     return 0
+
+
+def _announcement(options: CompletedOptions) -> Callable[[Announcement], None]:
+    """Raises StartFailed if a console is asked for and this installation has no page."""
+    if not options.pilothouse.console:
+        return _announce
+    from pilothouse.console.page import require_page
+
+    require_page()
+    return _announce_with_console
 
 
 def _announce(ready: Announcement) -> None:

@@ -7,6 +7,8 @@ from importlib.resources.abc import Traversable
 from typing import Final
 
 from pilothouse.apiserver.http import NO_SNIFFING, Headers, Request, Response
+from pilothouse.controlplane.errors import StartFailed
+from pilothouse.machinery.installation import page_remedy
 
 BUILT: Final = files("pilothouse.console") / "_page"
 
@@ -33,17 +35,19 @@ SHELL: Final[Headers] = [
 ]
 """What every answer of the console says to browsers."""
 
-_NOT_BUILT = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Pilothouse console</title>
-<h1>The page of the console was not built</h1>
-<p>This Pilothouse was installed from a clone on a machine without Node.js. Either install a released wheel
-(<code>pip install pilothouse</code>), or install Node.js 20 or later and run, in the clone:</p>
-<pre>npm --prefix console install
-npm --prefix console run build</pre>
-<p>Then start the console again.</p></html>"""
+
+class PageNotBuilt(StartFailed):
+    """The message says how to get the page."""
+
+
+def require_page() -> None:
+    """Raises PageNotBuilt if this installation has no page: the package was built where npm could not build it."""
+    if not (BUILT / "index.html").is_file():
+        raise PageNotBuilt(f"this Pilothouse was installed without the page of its console: {page_remedy()}")
 
 
 class Page:
-    """The built files by their paths. Without them every path shows how to get them."""
+    """The built files by their paths."""
 
     def __init__(self, folder: Traversable = BUILT) -> None:
         self._files = dict(_found(folder, "/")) if folder.is_dir() else {}
@@ -53,7 +57,7 @@ class Page:
         path = "/index.html" if request.path == "/" else request.path
         body = self._files.get(path)
         if body is None:
-            return html(404 if self._files else 503, "Not found." if self._files else _NOT_BUILT)
+            return html(404, "Not found.")
         kept = b"public, max-age=31536000, immutable" if path.startswith("/assets/") else b"no-cache"
         return Response(200, body, [*_headers(_type_of(path)), (b"cache-control", kept)])
 

@@ -243,13 +243,3 @@ async def test_a_cluster_that_is_away_is_said_so(tmp_path: Path) -> None:
     await console.close()
     assert status == 502
     assert b"http://127.0.0.1:1 does not answer" in body
-
-
-async def test_a_console_whose_page_was_not_built_says_how_to_get_it(tmp_path: Path) -> None:
-    console = Console(ClientConfig(host="http://127.0.0.1:1"), page=Page(tmp_path / "missing"))
-    browser = Browser(await console.start())
-    await browser.open()
-    status, _, body = await browser.ask("GET", "/")
-    await console.close()
-    assert status == 503
-    assert b"npm --prefix console install" in body

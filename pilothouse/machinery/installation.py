@@ -1,0 +1,63 @@
+"""The installation of Pilothouse itself, and the commands that add to it.
+
+A command works for the way in which Pilothouse was installed: no index needs to have the package.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import sys
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from importlib.util import find_spec
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+_EXTRA = re.compile(r"""\bextra == ['"]([\w-]+)['"]""")
+_SOURCES = Path(__file__).parents[2]
+
+
+def extra_command(extra: str) -> str:
+    """Return the command that installs the packages of an extra beside this Pilothouse."""
+    installed = _installed()
+    if installed is None:
+        return _install(f"{_SOURCES}[{extra}]")
+    requirements = (requirement.partition(";") for requirement in installed.requires or [])
+    return _install(*(name.strip() for name, _, marker in requirements if extra in _EXTRA.findall(marker)))
+
+
+def page_remedy() -> str:
+    """Return how to get the console's page, which a build without npm leaves out."""
+    if (folder := _installed_folder()) is not None:
+        again = _install("--force-reinstall", "--no-deps", *folder)
+        return f"install npm (it comes with Node.js 20 or later) and, where it reaches its registry, run: {again}"
+    wheel = "pip wheel --no-deps --wheel-dir dist CLONE"
+    install = _install("--force-reinstall", "--no-deps") + " dist/pilothouse-*.whl"
+    return f"install a wheel that has the page, which `{wheel}` makes of a clone where npm is: {install}"
+
+
+def _installed() -> Distribution | None:
+    try:
+        return distribution("pilothouse")
+    except PackageNotFoundError:  # the sources are in sys.path, and were not installed
+        return None
+
+
+def _installed_folder() -> list[str] | None:
+    """Return pip's arguments for the folder of the sources; None if the source was a file or an index."""
+    installed = _installed()
+    if installed is None:
+        return [str(_SOURCES)]
+    source = json.loads(installed.read_text("direct_url.json") or "{}")  # PEP 610
+    folder = Path(unquote(urlsplit(source.get("url", "")).path))
+    if "dir_info" not in source or not folder.is_dir():
+        return None
+    return ["-e", str(folder)] if source["dir_info"].get("editable") else [str(folder)]
+
+
+def _install(*words: str) -> str:
+    """Return the command line. Environments that uv makes have no pip."""
+    python = shlex.quote(sys.executable)
+    pip = f"{python} -m pip install" if find_spec("pip") else f"uv pip install --python {python}"
+    return " ".join([pip, *map(shlex.quote, words)])
