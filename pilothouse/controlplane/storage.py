@@ -44,7 +44,9 @@ async def open_etcd(etcd: EtcdOptions, *, timeout: float) -> EtcdStore:
     try:
         from pilothouse.apiserver.storage.etcd.store import EtcdStore
     except ImportError as error:
-        raise StartFailed("--etcd-servers needs more packages: pip install 'pilothouse[etcd]'") from error
+        from pilothouse.machinery.installation import extra_command
+
+        raise StartFailed(f"--etcd-servers needs packages that are not installed: {extra_command('etcd')}") from error
     return await EtcdStore.connect(
         etcd.servers,
         ca=etcd.cafile,

@@ -51,7 +51,10 @@ def ensure_installed() -> None:
         import opentelemetry.exporter.otlp.proto.grpc
         import opentelemetry.sdk  # noqa: F401
     except ImportError:
-        raise ValueError("traces are sent by OpenTelemetry's SDK: pip install 'pilothouse[tracing]'") from None
+        from pilothouse.machinery.installation import extra_command
+
+        missing = "traces are sent by OpenTelemetry's SDK, which is not installed"
+        raise ValueError(f"{missing}: {extra_command('tracing')}") from None
 
 
 def build_tracer(configuration: TracingConfiguration) -> RecordingTracer:

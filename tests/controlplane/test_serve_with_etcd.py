@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from etcd_process import EtcdProcess, free_port
 from serving_process import ServeProcess, parsed, refused
+
+from pilothouse.controlplane.errors import StartFailed
+from pilothouse.controlplane.options.etcd import EtcdOptions
+from pilothouse.controlplane.storage import open_etcd
+from pilothouse.machinery.installation import extra_command
 
 
 @pytest.fixture
@@ -72,3 +79,9 @@ def _leader(server: ServeProcess, *, but: str) -> str:
         if holder not in ("", but):
             return str(holder)
     raise AssertionError(f"nobody but {but!r} leads")
+
+
+async def test_without_its_packages_the_refusal_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pilothouse.apiserver.storage.etcd.store", None)
+    with pytest.raises(StartFailed, match=re.escape(extra_command("etcd"))):
+        await open_etcd(EtcdOptions(), timeout=1)

@@ -9,6 +9,7 @@ import pytest
 
 from pilothouse.controlplane.options.tracing import TracingOptions
 from pilothouse.controlplane.tracing import TracingConfiguration, read_tracing_configuration
+from pilothouse.machinery.installation import extra_command
 
 HEAD = "apiVersion: apiserver.config.k8s.io/{}\nkind: TracingConfiguration\n"
 
@@ -59,4 +60,4 @@ def test_a_server_without_the_sdk_says_what_to_install(tmp_path: Path, monkeypat
     file.write_text(HEAD.format("v1"))
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk", None)
     problems = [*TracingOptions(str(file)).validate()]
-    assert problems == ["traces are sent by OpenTelemetry's SDK: pip install 'pilothouse[tracing]'"]
+    assert problems == [f"traces are sent by OpenTelemetry's SDK, which is not installed: {extra_command('tracing')}"]

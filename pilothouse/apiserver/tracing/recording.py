@@ -1,7 +1,7 @@
 """Spans that are recorded, and sent to a collector by OTLP over gRPC: the SDK of OpenTelemetry.
 
 Nothing waits for the collector: spans are queued, a thread sends them in batches, and those that find the queue full
-are dropped. Whoever imports this module needs `pip install 'pilothouse[tracing]'`.
+are dropped. This module needs the packages of the extra `tracing`.
 """
 
 from __future__ import annotations

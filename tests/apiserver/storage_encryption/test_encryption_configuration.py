@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 
 from pilothouse.apiserver.storage.encryption.configuration import build_encryption, read_configuration
 from pilothouse.apiserver.storage.encryption.validation import validate_configuration
+from pilothouse.machinery.installation import extra_command
 from pilothouse.machinery.names import GroupResource
 
 KEY = {"name": "k", "secret": base64.b64encode(bytes(32)).decode()}
@@ -84,6 +87,13 @@ def test_the_first_version_of_kms_is_refused_as_upstream_does_without_its_gate(v
         "error while building transformers: KMSv1 is deprecated and will only receive security updates going forward. "
         "Use KMSv2 instead.  Set --feature-gates=KMSv1=true to use the deprecated KMSv1 feature."
     )
+
+
+def test_kms_without_grpc_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "grpc.aio", None)
+    kms = {"kms": {"name": "a", "endpoint": "unix:///x", "apiVersion": "v2"}}
+    with pytest.raises(ValueError, match=re.escape(extra_command("kms"))):
+        build_encryption(config((["secrets"], [kms])))
 
 
 def test_an_entry_that_an_earlier_one_covers_is_refused() -> None:

@@ -37,6 +37,14 @@ class KmsProvider:
 
     @classmethod
     def of(cls, config: Json) -> KmsProvider:
+        """Raises ValueError where gRPC is not installed."""
+        try:
+            import grpc.aio  # noqa: F401
+        except ImportError:
+            from pilothouse.machinery.installation import extra_command
+
+            missing = "KMS plugins are called by gRPC, which is not installed"
+            raise ValueError(f"{missing}: {extra_command('kms')}") from None
         timeout = parse_duration(config.get("timeout") or "3s") / _NANOSECONDS
         return cls(config["name"], KmsService(config["endpoint"], timeout=timeout))
 
