@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 from kube_apiserver import MISSING as NO_KUBE_APISERVER
 from kubectl import MISSING
 from network_namespaces import NO_NAMESPACES
-from node_packages import NO_NODE, NO_REGISTRY
+from node_packages import NO_NODE, NO_PAGE, NO_REGISTRY
 
 if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
     # Tests start hundreds of servers: to compile all modules for each of them takes longer than most tests do.
@@ -28,6 +28,7 @@ ALLOWED_SKIPS = {
     MISSING: "kubectl cannot be installed by pip",
     NO_KUBE_APISERVER: "kube-apiserver cannot be installed by pip",
     NO_NODE: "node cannot be installed by pip",
+    NO_PAGE: "node cannot be installed by pip",
     NO_REGISTRY: "a machine's network is its own",
     NO_ETCD_THAT_ANSWERS: "the etcd that PyPI has is 3.5.1",
     "this store may leave a request for progress unanswered": "the etcd that PyPI has is 3.5.1",

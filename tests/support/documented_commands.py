@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import kubectl
 import pytest
+from node_packages import NO_PAGE
 
+from pilothouse.console.page import BUILT
 from tools.docs.blocks import UnknownForm, blocks_of
 from tools.docs.pages import DOCS, pages
 from tools.docs.running.process import run_page
 
+_CONSOLE = re.compile(r"pilothouse (?:console\b|serve .*--console\b)")
 _RUN = ("console", "python")
 
 
@@ -24,10 +28,12 @@ def name_of(page: Path) -> str:
 
 
 def do_what_it_shows(page: Path) -> None:
-    """Skips where a page needs kubectl, and there is none; fails with the place, and with what was printed there."""
+    """Fails with the place, and with the output there. Skips a page without the kubectl or console that it needs."""
     commands = [block.text for block in blocks_of(page) if block.language == "console" and not block.no_run]
     if kubectl.BINARY is None and any("kubectl" in text for text in commands):
         pytest.skip(kubectl.MISSING)
+    if not (BUILT / "index.html").is_file() and any(_CONSOLE.search(text) for text in commands):
+        pytest.skip(NO_PAGE)
     done = run_page(page, capture=True)
     assert done.returncode == 0, done.stderr
 

@@ -1,4 +1,4 @@
-"""Node and what npm installs for the example that is written in it, kept between runs."""
+"""Node, and the packages that npm installs for an example and for tests in a browser, kept between runs."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 
 NO_NODE = "this machine has no node 20 or newer with npm"
+NO_PAGE = "the console's page was not built on this machine"
 NO_REGISTRY = "npm does not reach its registry from here"
 
 _OLDEST = 20
