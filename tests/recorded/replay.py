@@ -1,7 +1,7 @@
 """Replays recorded scenarios against a server and compares its answers with a real kube-apiserver's.
 
 replay.py                          all of tests/recorded, on a server of its own
-replay.py -v FOLDER|FILE …         these, with every difference
+replay.py -v FOLDER|FILE …         these (of tests/recorded: kinds/, kinds/jobs.yaml), with every difference
 replay.py --floor 1534             fails if fewer steps pass; without it, if any step differs
 replay.py --newer FOLDER           what is in the folder and not in tests/recorded; reported, never failed
 replay.py --workers 2              on a server of several processes
@@ -90,8 +90,12 @@ def _server(kubeconfig: Path | None, workers: str) -> Iterator[Call]:
 
 
 def _files(paths: Iterable[Path]) -> Iterator[Path]:
+    """Yield the scenarios of files and folders; a path that is not on disk is relative to the recorded scenarios."""
     for path in paths:
-        yield from sorted(path.rglob("*.yaml")) if path.is_dir() else [path]
+        place = path if path.exists() else recorded("scenarios") / path
+        if not place.exists():
+            raise SystemExit(f"{path}: no such scenario, neither here nor in tests/recorded/scenarios.tar.xz")
+        yield from sorted(place.rglob("*.yaml")) if place.is_dir() else [place]
 
 
 def _newer_in(folder: Path) -> list[Path]:
