@@ -7,6 +7,7 @@ import os
 import sys
 from pathlib import Path
 
+import fast_lane
 import pytest
 from etcd_process import NO_ETCD_THAT_ANSWERS
 from hypothesis import HealthCheck, settings
@@ -36,9 +37,24 @@ ALLOWED_SKIPS = {
     "this machine has no Chromium, or no Node.js to build the page": "browsers cannot be installed by pip",
     NO_NAMESPACES: "a network that fails is made by root",
     "this machine has no IPv6": "a machine's network is its own",
+    "this machine has no git": "git cannot be installed by pip",
+    "nox is not installed": "nox is for development, and `test` does not require it",
     "this machine has only a loopback address": "a machine's network is its own",
 }
 """Reasons that tests give, and why a run without them is still a run."""
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import no other test files for the fast lane: importing all of them takes longer than the lane itself."""
+    outside = collection_path.suffix == ".py" and collection_path not in fast_lane.files()
+    return True if outside and config.option.markexpr == "fast" else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of the fast lane, except those that are marked as slow."""
+    for item in items:
+        if item.path in fast_lane.files() and item.get_closest_marker("slow") is None:
+            item.add_marker("fast")
 
 
 def pytest_collection_finish() -> None:
