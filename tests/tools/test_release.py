@@ -25,6 +25,15 @@ def test_the_newest_release_in_the_changelog_is_the_version() -> None:
     assert sorted(RELEASES, key=lambda release: [int(part) for part in release.split(".")], reverse=True) == RELEASES
 
 
+def test_each_version_of_the_changelog_links_to_its_tag() -> None:
+    links = dict(re.findall(r"^\[(\S+)\]: (https://\S+)$", (ROOT / "CHANGELOG.md").read_text(), re.M))
+    assert list(links) == ["Unreleased", *RELEASES]
+    assert links["Unreleased"] == f"{PROJECT['urls']['Source']}/compare/v{RELEASES[0]}...HEAD"
+    for release in RELEASES:
+        assert links[release].startswith(PROJECT["urls"]["Source"])
+        assert links[release].endswith(f"v{release}")
+
+
 def test_the_changelog_has_only_headings_of_keep_a_changelog() -> None:
     headings = set(re.findall(r"^### (.+)$", (ROOT / "CHANGELOG.md").read_text(), re.M))
     assert headings <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
@@ -33,12 +42,13 @@ def test_the_changelog_has_only_headings_of_keep_a_changelog() -> None:
 def test_the_oldest_python_is_classified_and_is_what_ci_runs() -> None:
     oldest = PROJECT["requires-python"].removeprefix(">=")
     assert f"Programming Language :: Python :: {oldest}" in PROJECT["classifiers"]
-    [version] = [
+    versions = {
         step["with"]["python-version"]
-        for step in workflow("ci.yaml")["jobs"]["all"]["steps"]
+        for job in workflow("ci.yaml")["jobs"].values()
+        for step in job["steps"]
         if step.get("uses", "").startswith("actions/setup-python")
-    ]
-    assert version == oldest
+    }
+    assert versions == {oldest}
 
 
 def test_publishing_needs_no_secret_and_is_off_until_it_is_switched_on() -> None:
