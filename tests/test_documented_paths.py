@@ -14,7 +14,7 @@ from tools.docs.links import dead_links
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(
     chain(
-        (ROOT / name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "README.md", "SECURITY.md")),
+        ROOT.glob("*.md"),
         (ROOT / "docs").rglob("*.md"),
         (ROOT / "benchmarks").rglob("*.md"),
     )
