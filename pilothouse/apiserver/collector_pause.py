@@ -9,17 +9,16 @@ is looked at once in a while, and whenever memory has grown by much (docs/decisi
 from __future__ import annotations
 
 import gc
-import mmap
 import threading
 import time
-from pathlib import Path
+
+from pilothouse.machinery.platform import resident_memory
 
 _GRACE = 1.0
 """For the copies that watchers make of what was written."""
 _LOOK_EVERY = 0.25
 _LONGEST = 60.0
 _MOST_GROWTH = 256 << 20
-_STATM = Path("/proc/self/statm")
 
 
 class CollectorPause:
@@ -65,7 +64,4 @@ class CollectorPause:
 
 def _resident() -> int:
     """Bytes of memory in use; always 0 where the system does not say."""
-    try:
-        return int(_STATM.read_bytes().split()[1]) * mmap.PAGESIZE
-    except OSError:
-        return 0
+    return resident_memory() or 0

@@ -10,6 +10,7 @@ from typing import Final
 
 from pilothouse.apiserver.outbound.tls import verifying_context
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.platform import replace_file
 
 HOST: Final = "127.0.0.1"
 SERVER_NAME: Final = "localhost"
@@ -56,8 +57,8 @@ class SimulatedKubelet:
     def publish(self, port: int) -> None:
         """Tells all who ask that the kubelets are served at this port."""
         aside = self._port_file.with_suffix(".new")
-        aside.write_text(str(port))
-        aside.replace(self._port_file)
+        aside.write_text(str(port), encoding="utf-8")
+        replace_file(aside, self._port_file)
 
     def withdraw(self) -> None:
         self._port_file.unlink(missing_ok=True)
@@ -66,7 +67,7 @@ class SimulatedKubelet:
     def port(self) -> int:
         """Where they are served; 0 while they are not."""
         with suppress(OSError, ValueError):
-            return int(self._port_file.read_text())
+            return int(self._port_file.read_text(encoding="utf-8"))
         return 0
 
     @cached_property

@@ -12,6 +12,7 @@ from pilothouse.builder.options import parse_options, usage
 from pilothouse.controlplane.errors import StartFailed
 from pilothouse.controlplane.options.completion import InvalidOptions
 from pilothouse.machinery.flags.flagset import FlagError
+from pilothouse.machinery.platform import new_event_loop
 
 if TYPE_CHECKING:
     from pilothouse.builder.running import Ready
@@ -34,9 +35,7 @@ def main(server: APIServer, arguments: Sequence[str], *, standalone: bool = Fals
         async def until_signal() -> None:
             await serve(server, options, stop_on_signal(), _announce)
 
-        import uvloop
-
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        with asyncio.Runner(loop_factory=new_event_loop) as runner:
             runner.run(until_signal())
     except (FlagError, InvalidOptions, InvalidDeclaration, StartFailed) as error:
         print(f"Error: {error}", file=sys.stderr)

@@ -217,5 +217,5 @@ class _Process:
         bundle = cluster.certificate.ca_bundle
         objects = on_this_machine(cluster.place, cluster=cluster.config.host, port=self._port.number, ca_bundle=bundle)
         file = self._options.data_dir / "register.json"
-        file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}, indent=1))
+        file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}, indent=1), encoding="utf-8")
         return file

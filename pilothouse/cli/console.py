@@ -33,14 +33,13 @@ def main(arguments: Sequence[str]) -> int:
 
 async def _show(config: ClientConfig, port: int, opens: bool) -> None:
     import asyncio
-    import signal
     import webbrowser
 
     from pilothouse.console.server import Console
+    from pilothouse.machinery.platform import STOP_SIGNALS, on_signals
 
     stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    on_signals(STOP_SIGNALS, lambda _: stop.set())
     console = Console(config, port=port)
     address = await console.start()
     print(f"Console of {config.host}: {address}", flush=True)

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -28,12 +25,13 @@ def main(arguments: Sequence[str]) -> int:
 async def _develop(kubeconfig: Path | None) -> None:
     import asyncio
 
+    from pilothouse.machinery.platform import HANGUP_SIGNALS, STOP_SIGNALS, on_signals
     from pilothouse.scaffold.developing import develop
     from pilothouse.scaffold.project import find_project
 
     stop = asyncio.Event()
-    for number in _SIGNALS:  # a second one changes nothing: what is left takes no longer than it may
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    # A second signal changes nothing: what is left takes no longer than it may.
+    on_signals((*STOP_SIGNALS, *HANGUP_SIGNALS), lambda _: stop.set())
     project = find_project(Path.cwd())
     await develop(project, kubeconfig, stop, lambda line: print(line, flush=True))
 

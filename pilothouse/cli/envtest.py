@@ -7,11 +7,18 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from pilothouse.machinery.platform import CAN_FORK
+
 _PROGRAMS = ("kube-apiserver", "etcd")
 
 
 def main(arguments: Sequence[str]) -> int:
     words = list(arguments)
+    if not CAN_FORK:  # no signals to end them by, either
+        print(
+            "Error: envtest starts shell scripts, which this system cannot run: use pilothouse.testing", file=sys.stderr
+        )
+        return 1
     if words and words[0] in _PROGRAMS:
         run = _etcd if words[0] == "etcd" else _kube_apiserver
         return run(words[1:])

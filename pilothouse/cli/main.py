@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from io import TextIOWrapper
 
 COMMANDS = {
     "serve": "Run the Kubernetes API server",
@@ -44,6 +45,8 @@ Use "pilothouse <command> --help" for the flags of a command.
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # the code pages of Windows lack most letters
     words = list(sys.argv[1:] if arguments is None else arguments)
     if not words or words[0] in ("-h", "--help", "help"):
         print(_USAGE.format(commands="\n".join(f"  {name:<11}{text}" for name, text in COMMANDS.items())), end="")

@@ -5,8 +5,6 @@ from __future__ import annotations
 import gc
 import logging
 import os
-import shlex
-import socket
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -15,6 +13,7 @@ from pilothouse.controlplane.options.completion import CompletedOptions, Invalid
 from pilothouse.controlplane.options.options import Options, shown_flags
 from pilothouse.machinery.flags.flagset import FlagError
 from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.platform import assignment_command, notify_service_manager
 
 if TYPE_CHECKING:
     from pilothouse.controlplane.run import Announcement
@@ -94,7 +93,7 @@ def _announce(ready: Announcement) -> None:
         f"  storage     {ready.storage}",
         f"  kubeconfig  {ready.kubeconfig}",
         "",
-        f"export KUBECONFIG={shlex.quote(ready.kubeconfig)}",
+        assignment_command("KUBECONFIG", ready.kubeconfig),
     ]
     print("\n".join(lines), flush=True)
     _tell_service_manager()
@@ -104,10 +103,8 @@ def _tell_service_manager() -> None:
     """Say that the server is ready to whoever started it and waits for that: systemd, with Type=notify."""
     if not (address := os.environ.get("NOTIFY_SOCKET", "")):
         return
-    path = f"\0{address[1:]}" if address.startswith("@") else address
     try:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notices:
-            notices.sendto(b"READY=1\n", path)
+        notify_service_manager(address, b"READY=1\n")
     except OSError as error:
         _log.error("Unable to send systemd daemon successful start message: %s", error)
 

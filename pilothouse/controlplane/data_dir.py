@@ -6,7 +6,6 @@ logged. What another user owns can not be: that user could loosen it again.
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 import shutil
@@ -14,6 +13,9 @@ import stat
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+
+from pilothouse.machinery.platform import effective_user
+from pilothouse.machinery.platform.held_file import HeldFile, LockHeld
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +39,7 @@ class DataDirUnsafe(DataDirError):
 class DataDir:
     """Held from `open` until `close`, or until the process ends in whatever way."""
 
-    def __init__(self, path: Path, lock: int) -> None:
+    def __init__(self, path: Path, lock: HeldFile) -> None:
         self.path = path
         self._lock = lock
 
@@ -46,27 +48,23 @@ class DataDir:
         """Makes the directory if it is not there, and private if it is. Raises DataDirInUse, DataDirUnsafe, OSError."""
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         make_private(path)
-        lock = os.open(path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            holder = os.read(lock, 32).decode().strip()
-            os.close(lock)
-            raise DataDirInUse(
-                f"--data-dir {path} is in use by another pilothouse (pid {holder or 'unknown'})"
-            ) from None
-        os.ftruncate(lock, 0)
-        os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
-        return cls(path, lock)
+            return cls(path, HeldFile(path / "lock"))
+        except LockHeld as held:
+            raise DataDirInUse(f"--data-dir {path} is in use by another pilothouse (pid {held.holder})") from None
 
     def close(self) -> None:
-        os.close(self._lock)
+        self._lock.release()
 
 
 def make_private(directory: Path) -> None:
     """Takes from others what they may do in the directory and with its files: to write any, to read keys and the store.
-    Raises DataDirUnsafe for what is neither ours nor root's, OSError."""
-    trusted = {os.geteuid(), 0}
+    Raises DataDirUnsafe for what is neither ours nor root's, OSError. No-op where files have no modes: on Windows they
+    inherit the access control list of the user's profile."""
+    user = effective_user()
+    if user is None:
+        return
+    trusted = {user, 0}
     for path, found in _everything(directory):
         if found.st_uid not in trusted:
             raise DataDirUnsafe(

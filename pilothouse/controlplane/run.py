@@ -33,6 +33,7 @@ from pilothouse.controlplane.shared_keys.source import KeySource, follow, key_so
 from pilothouse.controlplane.signals import stop_on_signal
 from pilothouse.controlplane.storage import encrypted, open_bare_store
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.platform import new_event_loop
 
 _RENEW_EVERY = 12 * 3600.0
 
@@ -62,12 +63,11 @@ class Ready(Announcement):
 
 def run(options: CompletedOptions, ready: Callable[[Ready], None]) -> None:
     """Serve until a signal comes; return after an orderly shutdown. Raises StartFailed."""
-    import uvloop
 
     async def until_signal() -> None:
         await serve(options, stop_on_signal(), ready)
 
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
         runner.run(until_signal())
 
 

@@ -11,6 +11,8 @@ import logging
 import os
 import signal
 
+from pilothouse.machinery.platform import STOP_SIGNALS, on_signals
+
 log = logging.getLogger(__name__)
 
 SECOND_SIGNAL_EXIT_CODE = 1
@@ -20,8 +22,7 @@ SAME_WISH = 0.1
 def stop_on_signal(*, insist: bool = True) -> asyncio.Event:
     """An event that the first signal sets. A second one ends the process, if the sender may `insist`."""
     wish = _Wish(insist=insist)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, wish.received, number)
+    on_signals(STOP_SIGNALS, wish.received)
     return wish.stop
 
 

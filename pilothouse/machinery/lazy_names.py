@@ -47,5 +47,5 @@ def _imports_in(stub: Path) -> dict[str, tuple[str, str]]:
     """Return, for each name that the stub imports, the module that has it and its name there."""
     import ast
 
-    imports = (node for node in ast.parse(stub.read_text()).body if isinstance(node, ast.ImportFrom))
+    imports = (node for node in ast.parse(stub.read_text(encoding="utf-8")).body if isinstance(node, ast.ImportFrom))
     return {alias.asname or alias.name: (node.module or "", alias.name) for node in imports for alias in node.names}

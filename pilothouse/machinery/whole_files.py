@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Final
 
+from pilothouse.machinery.platform import replace_file, set_mode, sync_directory, sync_file
+
 PRIVATE: Final = 0o600
 PUBLIC: Final = 0o644
 
@@ -24,20 +26,12 @@ def written_aside(path: Path, *, mode: int) -> Iterator[IO[bytes]]:
     descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
     try:
         with open(descriptor, "wb") as file:
-            os.fchmod(file.fileno(), mode)
+            set_mode(file.fileno(), mode)
             yield file
             file.flush()
-            os.fsync(file.fileno())
-        os.replace(aside, path)
+            sync_file(file.fileno())
+        replace_file(aside, path)
     except BaseException:
         aside.unlink(missing_ok=True)
         raise
-    _sync_directory(path.parent)
-
-
-def _sync_directory(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync_directory(path.parent)

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from pilothouse.machinery.platform import NEW_PROCESS_GROUP, stop_process
+
 _LOOK_EVERY = 0.5
 _ENDS_WITHIN = 15.0
 
@@ -38,7 +40,7 @@ class Reloading:
 
     async def _start(self) -> Process:
         # In a group of its own: a Ctrl-C must reach it only when this program says so, or it would be told twice.
-        return await asyncio.create_subprocess_exec(*self._command, cwd=self._folder, process_group=0)
+        return await asyncio.create_subprocess_exec(*self._command, cwd=self._folder, **NEW_PROCESS_GROUP)
 
     async def _until_changed(self, seen: Snapshot, child: Process, stop: asyncio.Event) -> None:
         is_told = False
@@ -90,7 +92,7 @@ async def _either(stop: asyncio.Event, seconds: float) -> None:
 async def _end(child: Process) -> None:
     """Return when the process is gone; it may take its time, but not for ever."""
     with suppress(ProcessLookupError):
-        child.terminate()
+        stop_process(child)
     try:
         await asyncio.wait_for(child.wait(), _ENDS_WITHIN)
     except TimeoutError:

@@ -59,6 +59,6 @@ def _token_file(folder: Path, token: str, given: str) -> Path:
     """Write a token file with ours beside those that were given."""
     file = folder / "tokens.csv"
     file.touch(mode=0o600)
-    others = Path(given).read_text() if given else ""
-    file.write_text(f'{token},{ADMIN},{ADMIN},"system:masters"\n{others}')
+    others = Path(given).read_text(encoding="utf-8") if given else ""
+    file.write_text(f'{token},{ADMIN},{ADMIN},"system:masters"\n{others}', encoding="utf-8")
     return file

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
+from pilothouse.machinery.platform import new_event_loop
 from pilothouse.testing.answer import Answer
 from pilothouse.testing.api import API, BlockingAPI
 from pilothouse.testing.flags import Flag
@@ -84,9 +85,7 @@ class LoopThread:
     """An event loop on a thread, from `__enter__` to `__exit__`."""
 
     def __enter__(self) -> LoopThread:
-        import uvloop
-
-        self._loop = uvloop.new_event_loop()
+        self._loop = new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="pilothouse-server", daemon=True)
         self._thread.start()
         return self

@@ -28,5 +28,5 @@ def kubeconfig_with(source: Path, user: Json, file: Path, *, keep: bool = False)
         "current-context": "test",
     }
     file.touch(mode=0o600)
-    file.write_text(yaml.safe_dump(said))
+    file.write_text(yaml.safe_dump(said), encoding="utf-8")
     return file

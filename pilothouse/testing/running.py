@@ -90,7 +90,7 @@ async def child_process(home: Home) -> AsyncIterator[ReadyServer]:
     """Serve for as long as the block lasts. Raises StartError."""
     log = home.scratch / "server.log"
     with log.open("wb") as stderr:
-        command = (sys.executable, "-m", "pilothouse.cli.main", "serve", *home.arguments)
+        command = (sys.executable, "-X", "utf8", "-m", "pilothouse.cli.main", "serve", *home.arguments)
         child = await asyncio.create_subprocess_exec(*command, stdout=PIPE, stderr=stderr)
     try:
         ready = await _announced(child)
@@ -111,13 +111,13 @@ async def _announced(child: Process) -> ReadyServer | None:
     assert child.stdout is not None
     found: dict[str, str] = {}
     async for line in child.stdout:
-        if named := re.match(r"  (\w+) +(.+)\n", line.decode()):
+        if named := re.match(r"  (\w+) +(.+)", line.decode().rstrip("\r\n")):
             found[named[1]] = named[2]
-        if line.startswith(b"export "):
+        if "kubeconfig" in found:
             return ReadyServer(found["server"], Path(found["kubeconfig"]))
     return None
 
 
 def _reason(log: Path) -> str:
-    last = log.read_text().strip().rpartition("\n")[2]
+    last = log.read_text(encoding="utf-8").strip().rpartition("\n")[2]
     return last.removeprefix("Error: ") or "the server ended before it was ready"

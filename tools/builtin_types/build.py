@@ -26,6 +26,6 @@ def build(types: Types, overlay: Overlay, target: Path) -> None:
     for old in target.iterdir():
         old.unlink()
     for package, text in types.structs.items():
-        (target / f"{package}.txt").write_text(text)
+        (target / f"{package}.txt").write_text(text, encoding="utf-8")
     (target / "field_rules.json").write_bytes(orjson.dumps(field_rules(types)))
     (target / "definitions.json").write_bytes(orjson.dumps(types.definitions))

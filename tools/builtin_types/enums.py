@@ -81,7 +81,7 @@ def _meanings(enum: Enum) -> str:
 @cache
 def _enums() -> dict[str, Enum]:
     """By the last part of the package and the name, as Go's reflection prints types; each stands for one enum."""
-    enums = tomllib.loads(_SHIPPED.read_text())
+    enums = tomllib.loads(_SHIPPED.read_text(encoding="utf-8"))
     found = {".".join(name.split(".")[-2:]): enum for name, enum in enums.items()}
     assert len(found) == len(enums), "two enums of one name"
     return found

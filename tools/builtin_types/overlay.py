@@ -54,7 +54,7 @@ class Overlay:
 
 def read_overlay(path: Path) -> Overlay:
     """Raises OverlayError for a table that lacks something or has what nobody reads."""
-    tables = tomllib.loads(path.read_text())
+    tables = tomllib.loads(path.read_text(encoding="utf-8"))
     structs = [_read(AddedStruct, "struct", table) for table in tables.pop("struct", [])]
     added = [_read(AddedField, "field", table) for table in tables.pop("field", [])]
     defaults = tables.pop("defaults", {})

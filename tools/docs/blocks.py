@@ -44,7 +44,7 @@ class Block:
 
 def blocks_of(page: Path) -> list[Block]:
     """Return the blocks of a page in order. Raises UnknownForm for one that has no form that is known."""
-    return [*_blocks(page, page.read_text().splitlines())]
+    return [*_blocks(page, page.read_text(encoding="utf-8").splitlines())]
 
 
 def _blocks(page: Path, lines: list[str]) -> Iterator[Block]:

@@ -21,7 +21,7 @@ def without_code(text: str) -> str:
 
 def links_in(page: Path) -> Iterator[tuple[str, str]]:
     """Yield path and anchor, either of which may be empty, of each link to something in the repository."""
-    for link in _LINK.finditer(without_code(page.read_text())):
+    for link in _LINK.finditer(without_code(page.read_text(encoding="utf-8"))):
         if not _ELSEWHERE.match(link["target"]):
             yield link["target"], (link["anchor"] or "").removeprefix("#")
 
@@ -45,7 +45,7 @@ def anchors_of(page: Path) -> set[str]:
     """Return the anchors of a page's headings; the second of the same name has -1, as on code hosts."""
     seen: Counter[str] = Counter()
     anchors = set()
-    for heading in _HEADING.findall(_FENCED.sub("", page.read_text())):
+    for heading in _HEADING.findall(_FENCED.sub("", page.read_text(encoding="utf-8"))):
         slug = _slug(heading)
         anchors.add(f"{slug}-{seen[slug]}" if seen[slug] else slug)
         seen[slug] += 1

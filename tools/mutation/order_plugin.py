@@ -10,7 +10,7 @@ import pytest
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    wanted = json.loads(Path(os.environ["MUTATION_TESTS"]).read_text())
+    wanted = json.loads(Path(os.environ["MUTATION_TESTS"]).read_text(encoding="utf-8"))
     position = {test: index for index, test in enumerate(wanted)}
     items[:] = sorted((item for item in items if item.nodeid in position), key=lambda item: position[item.nodeid])
 

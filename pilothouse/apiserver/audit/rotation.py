@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import gzip
 import os
 import shutil
@@ -10,6 +9,8 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+
+from pilothouse.machinery.platform import BINARY, CAN_RENAME_OPEN_FILES, lock_file, unlock_file
 
 _DAY = 86400.0
 
@@ -45,7 +46,7 @@ class RotatedFile:
         os.close(self._file)
 
     def _opened(self) -> int:
-        return os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        return os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | BINARY, 0o600)
 
     def _make_room(self, size: int) -> None:
         """Rotates the file where it is full. Several processes may write it: who has the lock does it, and the others
@@ -54,11 +55,11 @@ class RotatedFile:
             self._reopen()
         if not self._is_full(size):
             return
-        fcntl.flock(self._file, fcntl.LOCK_EX)
+        lock_file(self._file, wait=True)
         if self._is_current() and self._is_full(size):
             self._rotate()
         else:
-            fcntl.flock(self._file, fcntl.LOCK_UN)
+            unlock_file(self._file)
             self._make_room(size)
 
     def _is_full(self, size: int) -> bool:
@@ -77,9 +78,17 @@ class RotatedFile:
         self._file = self._opened()
 
     def _rotate(self) -> None:
+        """The lock goes with the file that is closed: after its path leads to another one, where that is possible."""
         aside = self._unused_name()
-        self._path.rename(aside)
-        self._reopen()
+        if CAN_RENAME_OPEN_FILES:
+            self._path.rename(aside)
+            self._reopen()
+        else:
+            os.close(self._file)
+            try:
+                self._path.rename(aside)
+            finally:
+                self._file = self._opened()
         if self._compress:
             _compress(aside)
         self._drop_old()

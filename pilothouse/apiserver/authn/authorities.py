@@ -47,7 +47,9 @@ class AuthorityFiles:
             log.error("The new client CAs cannot be used, the old ones stay: %s", error)
 
     def _load(self) -> frozenset[bytes]:
-        return frozenset(certificate for file in self._files for certificate in certificates_in(file.read_text()))
+        return frozenset(
+            certificate for file in self._files for certificate in certificates_in(file.read_text(encoding="utf-8"))
+        )
 
 
 def certificates_in(bundle: str) -> list[bytes]:

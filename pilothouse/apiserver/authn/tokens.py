@@ -37,7 +37,7 @@ def _digest(token: str) -> bytes:
 def read_token_file(path: Path) -> dict[str, User]:
     """token,user,uid[,"group1,group2"] a line, as --token-auth-file has it. Raises ValueError."""
     users: dict[str, User] = {}
-    with path.open(newline="") as file:
+    with path.open(newline="", encoding="utf-8") as file:
         for number, row in enumerate(csv.reader(file), start=1):
             fields = [field.strip() for field in row]
             if not fields or fields[0].startswith("#"):

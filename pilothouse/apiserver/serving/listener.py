@@ -43,6 +43,8 @@ _BATCH: Final = 64
 _LAST_GREETINGS: Final = 1.0
 """Seconds that handshakes may take once the socket has closed."""
 _SHUTDOWN_TIMEOUT: Final = 5.0
+_PAUSE: Final = 1.0
+"""Seconds until connections are taken again after the system could not give one."""
 _OUT_OF_FILES: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 
@@ -53,6 +55,7 @@ class Listener:
         self._tls = tls
         self._greeting: set[asyncio.Task[None]] = set()  # connections whose handshake is under way
         self._loop = asyncio.get_running_loop()
+        self._accepting: asyncio.Task[None] | None = None  # where the loop does not tell of readable sockets
 
     @property
     def address(self) -> tuple[str, int]:
@@ -60,12 +63,22 @@ class Listener:
         return host, port
 
     def open(self) -> None:
-        self._loop.add_reader(self._socket.fileno(), self._accept)
+        """Take connections from now on. The loop of Windows completes single accepts instead of watching sockets."""
+        try:
+            self._loop.add_reader(self._socket.fileno(), self._accept)
+        except NotImplementedError:
+            self._accepting = self._loop.create_task(self._accept_singly())
+
+    def _stop_accepting(self) -> None:
+        if self._accepting is None:
+            self._loop.remove_reader(self._socket.fileno())
+        else:
+            self._accepting.cancel()
 
     def close(self) -> None:
         """Takes no more connections but those that wait to be taken."""
         if self._socket.fileno() >= 0:
-            self._loop.remove_reader(self._socket.fileno())
+            self._stop_accepting()
             self._accept(BACKLOG)
             self._socket.close()
 
@@ -78,7 +91,7 @@ class Listener:
     def abort(self) -> None:
         """Takes no more connections, and closes those whose handshake is under way."""
         if self._socket.fileno() >= 0:
-            self._loop.remove_reader(self._socket.fileno())
+            self._stop_accepting()
             self._socket.close()
         self._cut_greetings()
 
@@ -97,12 +110,24 @@ class Listener:
                 return
             self._take(client)
 
+    async def _accept_singly(self) -> None:
+        while True:
+            try:
+                client, _ = await self._loop.sock_accept(self._socket)
+            except ConnectionError:  # the client went before it was taken
+                continue
+            except OSError as error:
+                log.error("Cannot accept connections: %s", error)
+                await asyncio.sleep(_PAUSE)
+            else:
+                self._take(client)
+
     def _accept_failed(self, error: OSError) -> None:
         """Without file descriptors the socket stays readable: wait, rather than spin."""
         log.error("Cannot accept connections: %s", error)
         if error.errno in _OUT_OF_FILES:
             self._loop.remove_reader(self._socket.fileno())
-            self._loop.call_later(1.0, self._reopen)
+            self._loop.call_later(_PAUSE, self._reopen)
 
     def _reopen(self) -> None:
         if self._socket.fileno() >= 0:

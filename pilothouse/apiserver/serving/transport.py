@@ -7,14 +7,13 @@ gets TURN_BYTES of what came in one turn of the event loop, and everybody else h
 from __future__ import annotations
 
 import asyncio
-import fcntl
-import termios
 from typing import Final, cast
 
 from pilothouse.apiserver.beside_the_loop import TURN_BYTES
 from pilothouse.apiserver.serving.client_certificate import UNREAD, KnownCertificate
 from pilothouse.apiserver.serving.exchange import ClientGone, Exchange
 from pilothouse.apiserver.serving.state import NEVER, ServingState
+from pilothouse.machinery.platform import unsent_bytes
 
 CHUNK: Final = 128 << 10
 """Large bodies are written in pieces of this size: TLS encrypts a piece at a time, and little is queued."""
@@ -150,12 +149,12 @@ class ClientConnection(asyncio.Protocol):
             self.loop.call_later(_FAREWELL, self._hang_up, now)
 
     def _everything_arrived(self) -> bool:
+        """Where the system does not say, TLS waits for the goodbye, up to its timeout."""
         try:
-            number = self.transport.get_extra_info("socket").fileno()
-            unsent = fcntl.ioctl(number, termios.TIOCOUTQ, bytes(4))
+            unsent = unsent_bytes(self.transport.get_extra_info("socket"))
         except (AttributeError, OSError, ValueError):
             return False
-        return unsent == bytes(4) and not self.transport.get_write_buffer_size()
+        return unsent == 0 and not self.transport.get_write_buffer_size()
 
     def abort(self) -> None:
         self.transport.abort()

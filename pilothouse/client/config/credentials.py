@@ -53,7 +53,7 @@ class TokenFile:
 
     def _read(self) -> Credentials:
         try:
-            token = self.path.read_text().strip()
+            token = self.path.read_text(encoding="utf-8").strip()
         except OSError as error:
             token = ""
             reason = str(error)

@@ -29,7 +29,7 @@ def load_in_cluster(folder: Path = SERVICE_ACCOUNT) -> ClientConfig:
     namespace = folder / "namespace"
     return ClientConfig(
         host=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}",
-        namespace=namespace.read_text().strip() if namespace.exists() else "default",
+        namespace=namespace.read_text(encoding="utf-8").strip() if namespace.exists() else "default",
         tls=TLSConfig(ca_file=folder / "ca.crt" if (folder / "ca.crt").exists() else None),
         token_file=token_file,
     )

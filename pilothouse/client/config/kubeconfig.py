@@ -110,7 +110,7 @@ def _user_config(name: str, user: Json, cluster: Json | None = None) -> ClientCo
 def read_kubeconfig(file: Path) -> Json:
     """Return what is in the file, with whole paths. Raises ConfigError."""
     try:
-        config = yaml.safe_load(file.read_text()) or {}
+        config = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
     except (OSError, yaml.YAMLError) as error:
         raise ConfigError(f"can not read {file}: {error}") from error
     if not isinstance(config, dict):

@@ -10,6 +10,7 @@ from typing import ClassVar
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.flags.declare import flag
 from pilothouse.machinery.flags.values import BOOL, INT, STRING
+from pilothouse.machinery.platform import CAN_FORK
 
 _AUTO = "auto"
 _MOST_WORKERS = 256
@@ -66,6 +67,8 @@ class PilothouseOptions:
             yield f"--data-dir: {self.data_dir} is not a directory"
         if self.workers != _AUTO and not (self.workers.isdecimal() and 1 <= int(self.workers) <= _MOST_WORKERS):
             yield f"--workers {self.workers} must be 'auto' or between 1 and {_MOST_WORKERS}, inclusive"
+        elif self.worker_count > 1 and not CAN_FORK:
+            yield f"--workers {self.workers}: this system cannot fork processes that share sockets; use --workers 1"
         if not 0 <= self.recent_requests <= _MOST_RECENT_REQUESTS:
             yield f"--recent-requests {self.recent_requests} must be between 0 and {_MOST_RECENT_REQUESTS}, inclusive"
 

@@ -45,7 +45,7 @@ class ReplicaOptions:
     def join_token(self) -> str:
         """The token that was given; empty for none. Raises OSError."""
         if self.join_file:
-            with open(self.join_file) as file:
+            with open(self.join_file, encoding="utf-8") as file:
                 return file.read().strip()
         return self.join or os.environ.get(JOIN_VARIABLE, "").strip()
 

@@ -14,6 +14,7 @@ from pilothouse.controlplane.options.files import missing_files
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.flags.declare import flag
 from pilothouse.machinery.flags.values import BOOL, INT, IP, STRING, STRING_ARRAY, STRINGS
+from pilothouse.machinery.platform import CAN_SHARE_PORTS
 
 _CIPHER_SUITES_HELP = (
     "Comma-separated list of cipher suites for the server. "
@@ -79,6 +80,8 @@ class SecureServingOptions:
             yield f"--secure-port {self.secure_port} must be between 0 and 65535, inclusive. 0 for any free port"
         if self.http2_max_streams_per_connection < 0:
             yield "--http2-max-streams-per-connection can not be negative value"
+        if self.permit_port_sharing and not CAN_SHARE_PORTS:
+            yield "--permit-port-sharing: this system has no SO_REUSEPORT; run one server per port"
         if bool(self.tls_cert_file) != bool(self.tls_private_key_file):
             yield "--tls-cert-file and --tls-private-key-file must be specified together"
         yield from missing_files(

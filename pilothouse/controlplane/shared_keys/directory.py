@@ -7,9 +7,7 @@ finds all files there needs neither the lock nor the right to write: a mounted S
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import logging
-import os
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +16,8 @@ from pathlib import Path
 from pilothouse.apiserver.serving.certificate_files import FileWatch
 from pilothouse.controlplane.certificates.errors import CertificateError
 from pilothouse.controlplane.shared_keys.keys import NAMES, SharedKeys, are_complete, completed, read_keys, write_keys
+from pilothouse.machinery.platform import effective_user
+from pilothouse.machinery.platform.held_file import locked
 
 log = logging.getLogger(__name__)
 
@@ -90,14 +90,12 @@ class KeyDirectory:
     def _locked(self) -> Iterator[None]:
         """Hold the lock until the block ends, or the process does in whatever way."""
         self._path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        lock = os.open(self._path / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with locked(self._path / ".lock"):
             yield
-        finally:
-            os.close(lock)
 
     def _warn_of_open_keys(self, keys: SharedKeys) -> None:
+        if effective_user() is None:  # files have no modes
+            return
         for path in (self._path / name for name in keys if name.endswith(".key")):
             if (mode := stat.S_IMODE(path.stat().st_mode)) & stat.S_IRWXO:
                 log.warning("%s has mode %04o: everybody on this machine can become anybody in the cluster", path, mode)

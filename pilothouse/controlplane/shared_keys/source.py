@@ -68,7 +68,7 @@ async def settle(source: KeySource, data_dir: Path) -> None:
 def noted_directory(data_dir: Path) -> KeyDirectory | None:
     """Return the shared directory that the keys of a data directory are from; None if they are from none."""
     note = data_dir / _ORIGIN
-    return KeyDirectory(Path(note.read_text())) if note.exists() else None
+    return KeyDirectory(Path(note.read_text(encoding="utf-8"))) if note.exists() else None
 
 
 def _note_origin(source: KeySource, data_dir: Path) -> None:
@@ -76,7 +76,7 @@ def _note_origin(source: KeySource, data_dir: Path) -> None:
     note = data_dir / _ORIGIN
     if not isinstance(source, KeyDirectory) or isinstance(source, OwnKeys):
         note.unlink(missing_ok=True)
-    elif not note.exists() or note.read_text() != str(source):
+    elif not note.exists() or note.read_text(encoding="utf-8") != str(source):
         write_atomically(note, str(source).encode(), mode=PUBLIC)
 
 

@@ -165,7 +165,7 @@ class StoredKeys:
 def kept_token(data_dir: Path) -> JoinToken | None:
     """Return the token that a server of this data directory has; None for one that has none. Raises JoinRefused."""
     file = data_dir / "join-token"
-    return JoinToken.parse(file.read_text().strip()) if file.exists() else None
+    return JoinToken.parse(file.read_text(encoding="utf-8").strip()) if file.exists() else None
 
 
 def _belongs(own: SharedKeys, cluster: SharedKeys) -> bool:

@@ -58,7 +58,7 @@ def fork(name: str, work: Callable[[], None]) -> Child:
 def _show(name: str) -> None:
     """Name the process in the lists of ps and top, where the system lets it."""
     with suppress(OSError):
-        Path("/proc/self/comm").write_text(f"ph {name}")
+        Path("/proc/self/comm").write_text(f"ph {name}", encoding="utf-8")
 
 
 def ended() -> list[tuple[int, str]]:

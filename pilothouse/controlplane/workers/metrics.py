@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
-from contextlib import suppress
-from pathlib import Path
 
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.controlplane.workers.board import Board
+from pilothouse.machinery.platform import resident_memory
 
 _RESTARTS = "How often a worker, or the store's process with all workers, ended and was started again."
 _PROCESSOR = "Processor time that each worker has taken."
@@ -29,13 +27,9 @@ class _WorkerMetrics(Collector):
         processor.add_metric(self._labels, time.process_time())
         yield processor
         memory = GaugeMetricFamily("pilothouse_worker_resident_memory_bytes", _MEMORY, labels=["worker"])
-        with suppress(OSError):  # there is no /proc but on Linux
-            memory.add_metric(self._labels, _resident_memory())
+        if (resident := resident_memory()) is not None:
+            memory.add_metric(self._labels, resident)
         yield memory
-
-
-def _resident_memory() -> int:
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def count_worker(board: Board, number: int) -> None:

@@ -27,6 +27,7 @@ from pilothouse.controlplane.workers.metrics import count_worker
 from pilothouse.controlplane.workers.peers import WorkerPeers
 from pilothouse.controlplane.workers.status_pipe import StatusPipe
 from pilothouse.controlplane.workers.store_process import serve_store
+from pilothouse.machinery.platform import STOP_SIGNALS, new_event_loop
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +39,7 @@ def run_store(
     options: CompletedOptions, control: socket.socket, revisions: SharedRevisions, status: StatusPipe
 ) -> None:
     logs.set_process("store")
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in STOP_SIGNALS:
         signal.signal(number, signal.SIG_IGN)  # it ends when the supervisor says so: after the last worker
 
     async def serve() -> None:
@@ -100,10 +101,8 @@ def _orphaned(lost: asyncio.Future[None]) -> None:
 
 
 def _run(work: Coroutine[Any, Any, None], status: StatusPipe) -> None:
-    import uvloop
-
     try:
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        with asyncio.Runner(loop_factory=new_event_loop) as runner:
             runner.run(work)
     except StartFailed as error:
         status.say(error=str(error))

@@ -96,7 +96,7 @@ class ClusterAuthenticationTrust:
 
     def _retired(self) -> list[bytes]:
         file = self._own.retired
-        return certificates_in(file.read_text()) if file is not None and file.exists() else []
+        return certificates_in(file.read_text(encoding="utf-8")) if file is not None and file.exists() else []
 
     def _combined(
         self, before: dict[str, str], users: list[str], proxies: list[str], retired: list[bytes]
@@ -113,7 +113,7 @@ class ClusterAuthenticationTrust:
 
 
 def _read(files: Iterable[Path]) -> list[str]:
-    return [path.read_text() for path in files]
+    return [path.read_text(encoding="utf-8") for path in files]
 
 
 def _joined(before: str, own: Sequence[str]) -> str:

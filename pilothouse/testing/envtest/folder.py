@@ -71,6 +71,6 @@ def _place(path: Path, content: str | Path) -> None:
     if isinstance(content, Path):
         new.symlink_to(content)
     else:
-        new.write_text(content)
+        new.write_text(content, encoding="utf-8")
         new.chmod(0o755)
     new.replace(path)

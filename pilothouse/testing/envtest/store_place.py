@@ -9,6 +9,8 @@ from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from urllib.parse import SplitResult, unquote, urlsplit
 
+from pilothouse.machinery.platform import effective_user
+
 STORE_HEADER = "Pilothouse-Store"
 """In every answer of a stand-in: the folder, percent-encoded, in which `kube-apiserver` is to keep its objects."""
 
@@ -47,6 +49,6 @@ def _asked(url: SplitResult) -> str:
 
 def _ours(folder: str) -> Path | None:
     """A stranger on this port must not choose where we write: the stand-in of this user has made the folder."""
-    if not folder or not os.path.isdir(folder) or os.stat(folder).st_uid != os.geteuid():
+    if not folder or not os.path.isdir(folder) or os.stat(folder).st_uid != effective_user():
         return None
     return Path(folder)

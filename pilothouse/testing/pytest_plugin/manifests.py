@@ -50,7 +50,9 @@ def read_manifests(sources: Iterable[Source]) -> Iterator[Manifest]:
 
 def _documents(file: Path) -> Iterator[Any]:
     try:
-        yield from (document for document in yaml.safe_load_all(file.read_text()) if document is not None)
+        yield from (
+            document for document in yaml.safe_load_all(file.read_text(encoding="utf-8")) if document is not None
+        )
     except yaml.YAMLError as error:
         raise BadManifest(f"{file} is no YAML: {error}") from None
 

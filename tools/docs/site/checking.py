@@ -54,4 +54,4 @@ def _is_there(site: Path, page: Path, path: str, anchor: str) -> bool:
 
 @cache
 def _read(page: Path) -> _Page:
-    return _Page(page.read_text())
+    return _Page(page.read_text(encoding="utf-8"))

@@ -44,4 +44,4 @@ def _beside_the_sections() -> list[str]:
 
 
 def _title(page: Path) -> str:
-    return page.read_text().splitlines()[0].removeprefix("# ")
+    return page.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")

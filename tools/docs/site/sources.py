@@ -22,7 +22,7 @@ def text_for(target: Path) -> str:
     name = target.relative_to(ROOT).as_posix()
     if target.is_dir():
         return f"# {name}/\n\n{_listing(target)}\n"
-    text = target.read_text()
+    text = target.read_text(encoding="utf-8")
     fence = "````" if "```" in text else "```"
     language = _LANGUAGES.get(target.suffix, "markdown" if target.suffix == ".md" else "text")
     return f'# {name}\n\n{fence}{language} linenums="1"\n{text.rstrip()}\n{fence}\n'

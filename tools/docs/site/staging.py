@@ -29,7 +29,7 @@ def stage(folder: Path) -> None:
 
 
 def _for_the_site(page: Path, wanted: set[Path]) -> str:
-    text = _NO_RUN.sub(r"\1", page.read_text())
+    text = _NO_RUN.sub(r"\1", page.read_text(encoding="utf-8"))
     text = _FOOTER.sub(r"\n---\n\n\1\n", text)
     return with_links(text, lambda path: _led_to_a_page(page, path, wanted))
 

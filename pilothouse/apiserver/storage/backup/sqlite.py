@@ -19,6 +19,7 @@ from pilothouse.apiserver.storage.sqlite.directory import DataDirectory
 from pilothouse.apiserver.storage.sqlite.errors import DamagedStore
 from pilothouse.apiserver.storage.sqlite.history import newest_revision
 from pilothouse.apiserver.storage.sqlite.schema import connect, open_to_read, prepare, transaction, write_meta
+from pilothouse.machinery.platform import sync_directory
 
 _ROWS_BETWEEN_TURNS: Final = 200
 _ENTRIES = "SELECT revision, key, created, expires, value FROM history WHERE value IS NOT NULL ORDER BY revision"
@@ -91,6 +92,7 @@ class SqliteTarget:
                 prepare(connection, building.database)
                 revision = await _fill(connection, source, at_least)
             building.sync()
+            building.release()  # Windows renames no directory with an open file in it
             self._put_in_place(aside)
         finally:
             building.release()
@@ -101,11 +103,7 @@ class SqliteTarget:
         if self._directory.exists():
             shutil.rmtree(self._directory)  # it was empty, and the data directory is locked
         os.rename(aside, self._directory)
-        parent = os.open(self._directory.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(parent)
-        finally:
-            os.close(parent)
+        sync_directory(self._directory.parent)
 
 
 def refuse_entries(directory: Path) -> None:

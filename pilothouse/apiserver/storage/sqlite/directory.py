@@ -2,13 +2,12 @@
 
 Opening one locks it, checks the format of its file and loads the current state.
 
-The lock is the operating system's (flock), so it goes with its process however that ends. The file's content,
+The lock is the operating system's, so it goes with its process however that ends. The file's content,
 the holder's process id, is only for the message that refuses a second process.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
 import sqlite3
 from contextlib import ExitStack, closing, suppress
@@ -18,6 +17,8 @@ from pilothouse.apiserver.storage.sqlite.errors import DamagedStore, DirectoryIn
 from pilothouse.apiserver.storage.sqlite.history import StoreSnapshot, load
 from pilothouse.apiserver.storage.sqlite.schema import connect, prepare, refuse_newer
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.platform import sync_directory
+from pilothouse.machinery.platform.held_file import HeldFile, LockHeld
 
 
 class DataDirectory:
@@ -29,7 +30,10 @@ class DataDirectory:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.path = path
         self.database = path / self.FILE
-        self._lock: int | None = _lock(path)
+        try:
+            self._lock = HeldFile(path / "lock")
+        except LockHeld as held:
+            raise DirectoryInUse(path, held.holder) from None
         # The database holds secrets: it must never be readable by others, not even between creation and a chmod.
         os.close(os.open(self.database, os.O_RDWR | os.O_CREAT, 0o600))
 
@@ -42,29 +46,10 @@ class DataDirectory:
 
     def sync(self) -> None:
         """Makes the names of newly created files durable."""
-        handle = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        sync_directory(self.path)
 
     def release(self) -> None:
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
-
-
-def _lock(path: Path) -> int:
-    handle = os.open(path / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        holder = os.pread(handle, 32, 0).decode(errors="replace").strip()
-        os.close(handle)
-        raise DirectoryInUse(path, holder or "unknown") from None
-    os.ftruncate(handle, 0)
-    os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
-    return handle
+        self._lock.release()
 
 
 @dataclass(frozen=True, slots=True)

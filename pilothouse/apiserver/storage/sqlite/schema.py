@@ -14,7 +14,6 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from urllib.parse import quote
 
 from pilothouse.apiserver.storage.sqlite.errors import DamagedStore, UnsupportedFormat
 
@@ -37,11 +36,14 @@ CREATE TABLE probe (value BLOB);
 def connect(file: Path, *, fsync: bool = True) -> sqlite3.Connection:
     """A connection whose commits are on disk when they return. Any one thread at a time may use it.
 
-    Without `fsync` they are with the operating system: they outlive this process, but not the machine.
+    Without `fsync` they are with the operating system: they outlive this process, but not the machine. With it, macOS
+    is asked to flush the drive's cache (F_FULLFSYNC), at each commit and each checkpoint; elsewhere `fsync` does that.
     """
     connection = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute(f"PRAGMA synchronous = {'FULL' if fsync else 'OFF'}")
+    for pragma in ("fullfsync", "checkpoint_fullfsync"):
+        connection.execute(f"PRAGMA {pragma} = {'ON' if fsync else 'OFF'}")
     return connection
 
 
@@ -49,7 +51,7 @@ def open_to_read(file: Path) -> sqlite3.Connection:
     """A connection that changes nothing, and is in nobody's way. Raises DamagedStore, UnsupportedFormat."""
     if not file.exists():
         raise DamagedStore(file, "there is no such file")
-    connection = sqlite3.connect(f"file:{quote(str(file))}?mode=ro", uri=True, isolation_level=None)
+    connection = sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
     try:
         _refuse_newer(connection, file)
     except (sqlite3.DatabaseError, TypeError) as error:
@@ -63,7 +65,7 @@ def open_to_read(file: Path) -> sqlite3.Connection:
 
 def refuse_newer(file: Path) -> None:
     """Raises UnsupportedFormat for a file from a newer version, and leaves that as it is, to the last byte."""
-    with closing(sqlite3.connect(f"file:{quote(str(file))}?mode=ro", uri=True)) as connection:
+    with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as connection:
         if _has_tables(connection):
             _refuse_newer(connection, file)
 

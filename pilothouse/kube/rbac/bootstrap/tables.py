@@ -55,7 +55,7 @@ def bootstrap_objects(is_on: Callable[[str], bool] = enabled) -> BootstrapObject
     """`is_on` says which features are on."""
     objects = BootstrapObjects()
     for table in _TABLES:
-        text = files(__package__).joinpath(table).read_text()
+        text = files(__package__).joinpath(table).read_text(encoding="utf-8")
         for block in _blocks(_CONTINUED.sub(" ", text)):
             lines = list(map(partial(_enabled_line, is_on), block))
             if lines[0]:

@@ -1,0 +1,87 @@
+"""The operating system: the one place that knows POSIX and Windows apart.
+
+Both implementations have the same names. The choice goes by capability, not by a platform's name: a system with `fcntl`
+is POSIX. docs/reference/platforms.md says how each implementation was verified.
+
+    from pilothouse.machinery.platform import new_event_loop, on_signals, sync_file
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+if find_spec("fcntl") is not None:
+    from pilothouse.machinery.platform.posix import (
+        BINARY,
+        CAN_FORK,
+        CAN_RENAME_OPEN_FILES,
+        CAN_SHARE_PORTS,
+        HANGUP_SIGNALS,
+        NEW_PROCESS_GROUP,
+        STOP_SIGNALS,
+        assignment_command,
+        close_locked,
+        effective_user,
+        lock_file,
+        new_event_loop,
+        notify_service_manager,
+        on_signals,
+        replace_file,
+        resident_memory,
+        set_mode,
+        stop_process,
+        sync_directory,
+        sync_file,
+        unlock_file,
+        unsent_bytes,
+    )
+else:
+    from pilothouse.machinery.platform.windows import (
+        BINARY,
+        CAN_FORK,
+        CAN_RENAME_OPEN_FILES,
+        CAN_SHARE_PORTS,
+        HANGUP_SIGNALS,
+        NEW_PROCESS_GROUP,
+        STOP_SIGNALS,
+        assignment_command,
+        close_locked,
+        effective_user,
+        lock_file,
+        new_event_loop,
+        notify_service_manager,
+        on_signals,
+        replace_file,
+        resident_memory,
+        set_mode,
+        stop_process,
+        sync_directory,
+        sync_file,
+        unlock_file,
+        unsent_bytes,
+    )
+
+__all__ = [
+    "BINARY",
+    "CAN_FORK",
+    "CAN_RENAME_OPEN_FILES",
+    "CAN_SHARE_PORTS",
+    "HANGUP_SIGNALS",
+    "NEW_PROCESS_GROUP",
+    "STOP_SIGNALS",
+    "assignment_command",
+    "close_locked",
+    "effective_user",
+    "lock_file",
+    "new_event_loop",
+    "notify_service_manager",
+    "on_signals",
+    "replace_file",
+    "resident_memory",
+    "set_mode",
+    "stop_process",
+    "sync_directory",
+    "sync_file",
+    "unlock_file",
+    "unsent_bytes",
+]

@@ -1,0 +1,157 @@
+"""Windows: no fork, no Unix sockets, no file modes, and locks that other processes cannot read past.
+
+Only the standard library is used, and nothing here is imported on another system but by tests.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import time
+from asyncio.subprocess import Process
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final
+
+_msvcrt: Any = import_module("msvcrt")  # type checkers know it on Windows only
+
+CAN_FORK: Final = False
+CAN_RENAME_OPEN_FILES: Final = False
+CAN_SHARE_PORTS: Final = False
+BINARY: Final[int] = getattr(os, "O_BINARY", 0)
+
+_BREAK: Final = getattr(signal, "SIGBREAK", None)
+STOP_SIGNALS: Final[Sequence[signal.Signals]] = (
+    signal.SIGTERM,
+    signal.SIGINT,
+    *(() if _BREAK is None else (signal.Signals(_BREAK),)),
+)
+"""Ctrl-C is SIGINT. Ctrl-Break is SIGBREAK, which is also how another process asks this one to stop."""
+HANGUP_SIGNALS: Final[Sequence[signal.Signals]] = ()
+"""None: a console window that closes ends its processes."""
+
+NEW_PROCESS_GROUP: Final[dict[str, Any]] = {"creationflags": getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)}
+
+_LOCKED_BYTE: Final = 1 << 30
+"""Position of the byte that stands for the lock: locked bytes cannot be read by others, and the content must be."""
+_RETRY_EVERY: Final = 0.05
+_REPLACED_WITHIN: Final = 2.0
+
+
+# Event loop and signals
+
+
+def new_event_loop() -> asyncio.AbstractEventLoop:
+    """Return asyncio's own event loop: uvloop has no build for Windows."""
+    return asyncio.new_event_loop()
+
+
+def on_signals(numbers: Sequence[signal.Signals], callback: Callable[[signal.Signals], object]) -> None:
+    """As on POSIX, though asyncio's loop for Windows has no signal handlers: Python's own call into it."""
+    loop = asyncio.get_running_loop()
+
+    def handler(number: int, frame: FrameType | None) -> None:
+        loop.call_soon_threadsafe(callback, signal.Signals(number))
+
+    for number in numbers:
+        signal.signal(number, handler)
+
+
+def stop_process(process: Process) -> None:
+    """By Ctrl-Break, the one event that can be sent to a process group: `terminate` ends a process at once."""
+    process.send_signal(getattr(signal, "CTRL_BREAK_EVENT", signal.SIGTERM))
+
+
+def notify_service_manager(address: str, message: bytes) -> None:
+    raise OSError("this system has no Unix sockets")
+
+
+# Files
+
+
+def lock_file(file: int, *, wait: bool) -> None:
+    """As on POSIX. Waits by asking again: the system's own wait gives up after ten seconds."""
+    while True:
+        try:
+            _at_locked_byte(file, _msvcrt.LK_NBLCK)
+            return
+        except OSError as error:
+            if not wait:
+                raise BlockingIOError(error.errno, error.strerror) from None
+            time.sleep(_RETRY_EVERY)
+
+
+def unlock_file(file: int) -> None:
+    _at_locked_byte(file, _msvcrt.LK_UNLCK)
+
+
+def close_locked(file: int) -> None:
+    """Unlock first: the system unlocks a closed file only when it finds the time."""
+    try:
+        unlock_file(file)
+    finally:
+        os.close(file)
+
+
+def _at_locked_byte(file: int, mode: int) -> None:
+    """Lock or unlock one byte. `locking` takes the current position, which stays as it was."""
+    before = os.lseek(file, 0, os.SEEK_CUR)
+    os.lseek(file, _LOCKED_BYTE, os.SEEK_SET)
+    try:
+        _msvcrt.locking(file, mode, 1)
+    finally:
+        os.lseek(file, before, os.SEEK_SET)
+
+
+def sync_file(file: int) -> None:
+    """FlushFileBuffers, which flushes the drive's cache, too."""
+    os.fsync(file)
+
+
+def sync_directory(directory: Path) -> None:
+    """No-op: directories cannot be opened, and NTFS journals their names."""
+
+
+def replace_file(source: Path, target: Path) -> None:
+    """As on POSIX. A reader that has the target open makes it fail, so it is tried for a moment."""
+    until = time.monotonic() + _REPLACED_WITHIN
+    while True:
+        try:
+            os.replace(source, target)
+            return
+        except PermissionError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(_RETRY_EVERY)
+
+
+def set_mode(file: int, mode: int) -> None:
+    """No-op: a file inherits the access control list of its directory."""
+
+
+def effective_user() -> int | None:
+    return None
+
+
+# Measurements
+
+
+def unsent_bytes(connection: socket.socket) -> int | None:
+    return None
+
+
+def resident_memory() -> int | None:
+    return None
+
+
+# The user's shell
+
+
+def assignment_command(name: str, value: str) -> str:
+    """For PowerShell, in which a quote within quotes is doubled."""
+    return f"$env:{name} = '{value.replace(chr(39), chr(39) * 2)}'"
