@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ class ServeProcess:
     """Ready when the constructor returns; killed by `close` if it still runs."""
 
     program: tuple[str, ...] = (sys.executable, "-m", "pilothouse.cli.main")
+    environment: Mapping[str, str] | None = None
 
     def __init__(self, data_dir: Path, *flags: str) -> None:
         self.data_dir, self.flags = data_dir, flags
@@ -36,7 +38,9 @@ class ServeProcess:
             command.append(f"--workers={WORKERS}")
         # A pipe that nobody reads would hold up a server that has much to say.
         self._said = tempfile.TemporaryFile("w+")  # noqa: SIM115
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self._said, text=True)
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=self._said, text=True, env=self.environment
+        )
         giving_up = threading.Timer(PATIENCE, self.process.kill)
         giving_up.start()
         try:
@@ -49,7 +53,7 @@ class ServeProcess:
         lines = []
         for line in self.process.stdout:
             lines.append(line)
-            if line.startswith("export KUBECONFIG="):
+            if line.startswith(("export KUBECONFIG=", "$env:KUBECONFIG = ")):
                 return "".join(lines)
         self.process.wait()
         raise AssertionError(f"the server ended before it was ready: {self.errors()}")

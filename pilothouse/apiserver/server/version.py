@@ -6,7 +6,6 @@ and with what, is ours: gitCommit names the Pilothouse release, compiler and goV
 
 from __future__ import annotations
 
-import os
 import sys
 from functools import cache
 
@@ -14,17 +13,19 @@ from pilothouse import __version__
 from pilothouse.apiserver.endpoints.restful import get_route
 from pilothouse.apiserver.http import Request, Response, raw_json
 from pilothouse.apiserver.server.mux import PathRecorderMux
+from pilothouse.machinery.platform import machine
 from pilothouse.machinery.release import GIT_VERSION, MAJOR, MINOR
 
 _MEDIA_TYPES = ("application/json",)
-_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
+_SYSTEMS = {"win32": "windows"}
+_ARCHITECTURES = {"x86_64": "amd64", "AMD64": "amd64", "aarch64": "arm64", "ARM64": "arm64"}
 
 
 @cache
 def version_info() -> dict[str, str]:
     """The fields of upstream's version.Info, in its order."""
     python = ".".join(map(str, sys.version_info[:3]))
-    machine = os.uname().machine
+    system, architecture = _SYSTEMS.get(sys.platform, sys.platform), _ARCHITECTURES.get(machine(), machine())
     return {
         "major": MAJOR,
         "minor": MINOR,
@@ -38,7 +39,7 @@ def version_info() -> dict[str, str]:
         "buildDate": "1970-01-01T00:00:00Z",
         "goVersion": f"python{python}",
         "compiler": sys.implementation.name,
-        "platform": f"{sys.platform}/{_ARCHITECTURES.get(machine, machine)}",
+        "platform": f"{system}/{architecture}",
     }
 
 

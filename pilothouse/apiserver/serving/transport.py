@@ -20,6 +20,8 @@ CHUNK: Final = 128 << 10
 
 _FAREWELL: Final = 0.1
 """Seconds between two looks at whether a client whose connection closes has got everything."""
+_LOOKS: Final = 2
+_UNINFORMED_LOOKS: Final = 10
 _HIGH_WATER: Final = 256 << 10
 _LOW_WATER: Final = 64 << 10
 
@@ -134,27 +136,24 @@ class ClientConnection(asyncio.Protocol):
             self.write_deadline = self.state.now + self.state.limits.write_timeout
             self.loop.call_later(_FAREWELL, self._hang_up)
 
-    def _hang_up(self, before: bool = False) -> None:
+    def _hang_up(self, quiet_looks: int = 0) -> None:
         """TLS waits for the client's goodbye, which one that only keeps a connection for later does not say.
 
         What the event loop holds back goes to the kernel as soon as there is room, so that at the second look in a row
-        without anything unsent there, nothing is held back either.
+        without anything unsent there, nothing is held back either. Where the kernel does not say what is unsent, it gets
+        a second.
         """
         if self.lost:
             return
-        now = self._everything_arrived()
-        if now and before:
-            self.abort()
-        else:
-            self.loop.call_later(_FAREWELL, self._hang_up, now)
-
-    def _everything_arrived(self) -> bool:
-        """Where the system does not say, TLS waits for the goodbye, up to its timeout."""
         try:
             unsent = unsent_bytes(self.transport.get_extra_info("socket"))
         except (AttributeError, OSError, ValueError):
-            return False
-        return unsent == 0 and not self.transport.get_write_buffer_size()
+            unsent = 1
+        quiet_looks = 0 if unsent or self.transport.get_write_buffer_size() else quiet_looks + 1
+        if quiet_looks >= (_UNINFORMED_LOOKS if unsent is None else _LOOKS):
+            self.abort()
+        else:
+            self.loop.call_later(_FAREWELL, self._hang_up, quiet_looks)
 
     def abort(self) -> None:
         self.transport.abort()

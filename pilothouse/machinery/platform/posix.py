@@ -146,7 +146,12 @@ def resident_memory() -> int | None:
         return None
 
 
-# The user's shell
+# Names
+
+
+def machine() -> str:
+    """Return the system's name of the processor architecture."""
+    return os.uname().machine
 
 
 def assignment_command(name: str, value: str) -> str:

@@ -149,7 +149,11 @@ def resident_memory() -> int | None:
     return None
 
 
-# The user's shell
+# Names
+
+
+def machine() -> str:
+    return os.environ.get("PROCESSOR_ARCHITECTURE", "")
 
 
 def assignment_command(name: str, value: str) -> str:

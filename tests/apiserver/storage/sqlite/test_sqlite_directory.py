@@ -7,10 +7,13 @@ import os
 import signal
 import sqlite3
 import sys
+from functools import partial
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 
+from pilothouse.apiserver.storage.backup.sqlite import SqliteSource, SqliteTarget
 from pilothouse.apiserver.storage.sqlite.errors import DamagedStore, DirectoryInUse, UnsupportedFormat
 from pilothouse.apiserver.storage.sqlite.schema import connect
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
@@ -111,3 +114,34 @@ async def test_what_was_not_synced_is_there_for_the_next_process(tmp_path: Path)
     again = await SqliteStore.open(tmp_path)
     assert await again.get("/registry/a") == created
     await again.close()
+
+
+class _NotedConnection(sqlite3.Connection):
+    """Notes how durable each statement that writes is."""
+
+    noted: ClassVar[list[tuple[int, ...]]] = []
+
+    def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
+        if sql.split()[0] in ("INSERT", "UPDATE", "DELETE", "COMMIT"):
+            pragmas = ("synchronous", "fullfsync", "checkpoint_fullfsync")
+            self.noted.append(
+                tuple(super(_NotedConnection, self).execute(f"PRAGMA {name}").fetchone()[0] for name in pragmas)
+            )
+        return super().execute(sql, *parameters)
+
+
+@pytest.mark.parametrize(("fsync", "durable"), [(True, (2, 1, 1)), (False, (0, 0, 0))])
+async def test_every_connection_that_writes_flushes_the_drive_or_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fsync: bool, durable: tuple[int, ...]
+) -> None:
+    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=_NotedConnection))
+    noted: list[tuple[int, ...]] = []
+    monkeypatch.setattr(_NotedConnection, "noted", noted)
+    store = await SqliteStore.open(tmp_path / "store", fsync=fsync)
+    await asyncio.gather(*(store.create(f"/registry/{number}", b"{}") for number in range(100)))
+    await store.close()
+    assert set(noted) == {durable}
+    noted.clear()
+    with SqliteSource.open(tmp_path / "store") as source:
+        await SqliteTarget(tmp_path / "restored").fill(source, at_least=0)
+    assert set(noted) == {(2, 1, 1)}
