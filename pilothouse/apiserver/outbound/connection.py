@@ -10,10 +10,10 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Final, cast
 
-import zttp
-
 from pilothouse.apiserver.head_fields import InvalidHead, check_request
 from pilothouse.apiserver.http import Headers
+from pilothouse.apiserver.http1.framing import BadMessage
+from pilothouse.apiserver.http1.parser import END, ResponseEvent, UnsendableRequest, chosen_parsers
 from pilothouse.apiserver.outbound.exchange import BackendExchange, Head
 from pilothouse.apiserver.outbound.failures import BackendFailed, broken_connection
 
@@ -26,7 +26,8 @@ INPUT: Final = memoryview(bytearray(256 << 10))
 class BackendConnection(BackendExchange, asyncio.BufferedProtocol):
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(loop)
-        self._parser = zttp.Connection(zttp.CLIENT)
+        self._parser = chosen_parsers().response()
+        self._to_send = b""  # the head, until it is sent with what follows it
         self._reading = True
         self._drained = asyncio.Event()
         self._drained.set()
@@ -51,27 +52,26 @@ class BackendConnection(BackendExchange, asyncio.BufferedProtocol):
         except InvalidHead as error:
             raise BackendFailed(str(error)) from None
         self.reused = self._used
-        if self._used:
-            self._parser.start_next_cycle()
         self._used, self._head, self._ended, self._sent = True, None, False, False
         try:
-            self._parser.send_request(method.encode(), target.encode("latin-1"), b"1.1", headers)
-        except zttp.LocalProtocolError as error:
+            self._to_send = self._parser.request(method.encode(), target.encode("latin-1"), headers)
+        except UnsendableRequest as error:
             raise BackendFailed(f"net/http: {error}") from None
 
     def send_end(self, body: bytes = b"") -> None:
-        if body:
-            self._parser.send_data(body)
-        self._parser.end_message()
+        data = self._parser.data(body) if body else b""
+        self._send(data + self._parser.end())
         self._sent = True
-        self.transport.write(self._parser.data_to_send())
+
+    def _send(self, data: bytes) -> None:
+        head, self._to_send = self._to_send, b""
+        self.transport.write(head + data)
 
     async def send_stream(self, body: AsyncIterator[bytes]) -> None:
         async for chunk in body:
             if self._ended or self._failure:
                 return
-            self._parser.send_data(chunk)
-            self.transport.write(self._parser.data_to_send())
+            self._send(self._parser.data(chunk))
             await self._drained.wait()
         self.send_end()
 
@@ -91,23 +91,20 @@ class BackendConnection(BackendExchange, asyncio.BufferedProtocol):
     def _parse(self, data: bytes) -> None:
         """An empty `data` is the end of what comes."""
         try:
-            event: zttp.Event = self._parser.receive_event(data)
-            while event is not zttp.NEED_DATA and event is not zttp.CONNECTION_CLOSED:
+            for event in self._parser.receive(data):
                 self._on_event(event)
-                event = self._parser.next_event()
-        except zttp.RemoteProtocolError as error:
+        except BadMessage as error:
             self._fail(f"net/http: HTTP/1.x transport connection broken: {error}")
 
-    def _on_event(self, event: zttp.Event) -> None:
-        if isinstance(event, zttp.Data):
-            self._put(event.data)
-        elif isinstance(event, zttp.EndOfMessage):
+    def _on_event(self, event: ResponseEvent) -> None:
+        if isinstance(event, bytes):
+            self._put(event)
+        elif event is END:
             self._ended = True
             if self._parser.should_close():
                 self.transport.close()
-        elif isinstance(event, zttp.Response) and not 100 <= event.status_code < 200:
-            headers = cast("zttp.HeaderBlock", event.headers).to_list(lowercase_names=True)
-            self._head = Head(event.status_code, headers)
+        elif not 100 <= event.status < 200:
+            self._head = Head(event.status, event.headers)
 
     def _body_read(self, size: int) -> None:
         if not self._reading and self._waiting_bytes < _LOW_WATER and not self.transport.is_closing():

@@ -1,4 +1,4 @@
-"""HTTP/1.1 connections: zttp reads the requests, one at a time; answers are written here.
+"""HTTP/1.1 connections: a parser reads the requests, one at a time; answers are written here.
 
 Guarantees: a head that is too large is answered 431, a malformed one 400, and one whose body is coded in another way
 than in chunks 501; no byte of a request is taken for another's, nor lost; a body is taken in no faster than its
@@ -9,14 +9,12 @@ the client had a moment to read the answer.
 from __future__ import annotations
 
 import asyncio
-from typing import Final, cast
-
-import zttp
+from typing import Final
 
 from pilothouse.apiserver.http import Request
+from pilothouse.apiserver.http1.framing import HEAD_END, BadMessage, Framing
+from pilothouse.apiserver.http1.parser import END, RequestHead
 from pilothouse.apiserver.serving.http1_exchange import STATUS_LINES, UNREAD, Http1Exchange
-from pilothouse.apiserver.serving.http1_framing import HEAD_END, BadHead, Framing, body_framing
-from pilothouse.apiserver.serving.long_head import LongHead, parse_long_head
 from pilothouse.apiserver.serving.state import LAST_CALLS, NEVER, ServingState
 from pilothouse.apiserver.serving.target import BadTarget, parse_target
 from pilothouse.apiserver.serving.transport import ClientConnection
@@ -28,16 +26,14 @@ _REFUSALS: Final = {501: b"Unsupported transfer encoding"}
 class Http1Connection(ClientConnection):
     def __init__(self, state: ServingState, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(state, loop)
-        self._parser = zttp.Connection(zttp.SERVER)
+        self._parser = state.parsers.request(state.limits.header_bytes)
         self._exchange: Http1Exchange | None = None
         self._head_framing = Framing()
         self._framing = self._head_framing  # of what is being read
-        self._head = bytearray()  # what has come of a head that is not complete
+        self._head_begun = False  # a part of a head has come
         self._ahead = bytearray()  # what came while a request was being answered
         self._deaf = False  # what comes is not read any more, at least not here
         self._upgraded = False
-        self._own_head = False  # the parser does not take the head: it is collected in _head
-        self._long_head: LongHead | None = None  # whose short form the parser reads
         self._lingering = False
         self.deadline = NEVER  # for what is awaited from the client
 
@@ -48,7 +44,7 @@ class Http1Connection(ClientConnection):
     def receive(self, data: bytes) -> None:
         if self._deaf:
             return
-        if self._exchange is None and data.find(HEAD_END) == len(data) - len(HEAD_END) and not self._head:
+        if self._exchange is None and data.find(HEAD_END) == len(data) - len(HEAD_END) and not self._head_begun:
             self._parse(data)  # a whole head and nothing else, as most requests are
         else:
             self._read(data)
@@ -74,101 +70,55 @@ class Http1Connection(ClientConnection):
             self.pause()
 
     def _parse(self, data: bytes) -> None:
-        if self._own_head:
-            self._read_own_head(data)
-            return
         try:
-            self._handle_events(self._parser.receive_event(data), data)
-        except zttp.RemoteProtocolError as error:
-            self._broken(str(error), data)
-
-    def _broken(self, why: str, data: bytes) -> None:
-        """Heads that are too long for the parser, or that it finds ambiguous, are looked at again."""
-        again = "size limit" in why or "framing" in why
-        if again and self._exchange is None and self._long_head is None:
-            self._own_head = True
-            self._read_own_head(data)
-        else:
-            self._refuse(431 if "size limit" in why else 400)
-
-    def _read_own_head(self, data: bytes) -> None:
-        """Collects a head that the parser has given up on, and begins again with its short form."""
-        if not self._head:
-            self.deadline = self.state.now + self.state.limits.header_timeout
-        self._head += data
-        if len(self._head) > self.state.limits.header_bytes + len(HEAD_END):
-            self._refuse(431)
-        elif self._head.endswith(HEAD_END):
-            self._begin_again(bytes(self._head))
-
-    def _begin_again(self, head: bytes) -> None:
-        try:
-            self._long_head = parse_long_head(head)
-        except BadHead as error:
+            for event in self._parser.receive(data):
+                if isinstance(event, bytes):
+                    self._receive(event)
+                elif event is END:
+                    self._receive_end()
+                else:
+                    self._begin(event)
+                if self._deaf:
+                    return
+        except BadMessage as error:
             self._refuse(error.status)
             return
-        self._own_head = False
-        self._head.clear()
-        self._parser = zttp.Connection(zttp.SERVER)
-        self._parse(self._long_head.short)
-
-    def _handle_events(self, event: zttp.Event, data: bytes) -> None:
-        while event is not zttp.NEED_DATA:
-            if isinstance(event, zttp.Request):
-                self._begin(event)
-            elif isinstance(event, zttp.Data):
-                self._receive(event.data)
-            elif isinstance(event, zttp.EndOfMessage):
-                self._receive_end()
-            if self._deaf:
-                return
-            event = self._parser.next_event()
-        if self._exchange is None:
-            self._await_head(data)
-
-    def _await_head(self, data: bytes) -> None:
-        if not self._head:
+        if self._exchange is None and not self._head_begun:
+            self._head_begun = True
             self.deadline = self.state.now + self.state.limits.header_timeout
-        self._head += data
 
-    def _begin(self, event: zttp.Request) -> None:
-        self._head.clear()
-        try:
-            exchange = self._exchange_for(event)
-            if not event.end_stream:
-                self._framing = body_framing(event)
-        except BadHead as error:
-            self._refuse(error.status)
-            return
+    def _begin(self, head: RequestHead) -> None:
+        """Raises BadMessage where the target is none."""
+        self._head_begun = False
+        exchange = self._exchange_for(head)
         self._exchange = exchange
         self.deadline = NEVER
-        if not event.end_stream:
+        if head.framing is not None:
+            self._framing = head.framing
             exchange.ended = False
             self.deadline = self.state.now + self.state.limits.body_timeout
         exchange.task = self.loop.create_task(exchange.run(self.state.handler))
 
-    def _exchange_for(self, event: zttp.Request) -> Http1Exchange:
-        """Raises BadHead where the target is none."""
-        long_head, self._long_head = self._long_head, None
+    def _exchange_for(self, head: RequestHead) -> Http1Exchange:
+        """Raises BadMessage where the target is none."""
         try:
-            target = parse_target(long_head.target if long_head else event.target)
+            target = parse_target(head.target)
         except BadTarget as error:
-            raise BadHead(str(error)) from None
-        version_1_0 = event.http_version == b"1.0"
+            raise BadMessage(str(error)) from None
         exchange = Http1Exchange(
             self,
-            keep_alive=not self._parser.should_close() and not (long_head and long_head.ambiguous),
-            version_1_0=version_1_0,
-            expects_continue=event.expect_continue,
+            keep_alive=head.keep_alive,
+            version_1_0=head.version == "1.0",
+            expects_continue=head.expects_continue,
         )
         exchange.request = Request(
-            event.method.decode(),
+            head.method,
             target.path,
             target.query_string,
-            long_head.headers if long_head else cast("zttp.HeaderBlock", event.headers).to_list(lowercase_names=True),
+            head.headers,
             exchange.read_body,
             self.scheme,
-            "1.0" if version_1_0 else "1.1",
+            head.version,
             self.client,
             self.transport,
             exchange.disconnected,
@@ -205,7 +155,7 @@ class Http1Connection(ClientConnection):
     def _next_request(self) -> None:
         self.deadline = self.state.now + self.state.limits.idle_timeout
         self._framing = self._head_framing
-        self._parser.start_next_cycle()
+        self._parser.next_request()
         self.read_on()
         if self._ahead:
             ahead, self._ahead = bytes(self._ahead), bytearray()
@@ -213,7 +163,7 @@ class Http1Connection(ClientConnection):
 
     def hand_over(self) -> bytes:
         """Gives the transport away, reading paused; returns what came after the request."""
-        if self._parser.upgrade() is None:
+        if not self._parser.asks_upgrade():
             raise RuntimeError("the request did not ask for an upgrade")
         self._deaf = self._upgraded = True
         self.pause()

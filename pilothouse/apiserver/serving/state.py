@@ -13,6 +13,7 @@ from email.utils import formatdate
 from typing import Protocol
 
 from pilothouse.apiserver.http import Handler
+from pilothouse.apiserver.http1.parser import chosen_parsers
 from pilothouse.apiserver.serving.limits import Limits
 
 NEVER = float("inf")
@@ -38,6 +39,7 @@ class ServingState:
     def __init__(self, handler: Handler, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
         self.handler = handler
         self.limits = limits
+        self.parsers = chosen_parsers()
         self.connections: set[Connection] = set()
         self._empty: asyncio.Future[None] | None = None
         self.draining = False

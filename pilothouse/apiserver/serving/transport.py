@@ -140,8 +140,8 @@ class ClientConnection(asyncio.Protocol):
         """TLS waits for the client's goodbye, which one that only keeps a connection for later does not say.
 
         What the event loop holds back goes to the kernel as soon as there is room, so that at the second look in a row
-        without anything unsent there, nothing is held back either. Where the kernel does not say what is unsent, it gets
-        a second.
+        without anything unsent there, nothing is held back either. Where the kernel does not say what is unsent, it
+        gets a second.
         """
         if self.lost:
             return

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 import uvloop
 
+from pilothouse.apiserver.http1.parser import VARIABLE
 from pilothouse.controlplane.certificates.ensure import ensure_certificates
 from pilothouse.controlplane.certificates.paths import CertificatePaths
 
@@ -13,6 +14,12 @@ from pilothouse.controlplane.certificates.paths import CertificatePaths
 def pytest_asyncio_loop_factories() -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
     """The server must do without uvloop where that is not installed."""
     return {"uvloop": uvloop.new_event_loop, "asyncio": asyncio.new_event_loop}
+
+
+@pytest.fixture(params=["zttp", "python"])
+def each_parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Servers read HTTP/1.1 with either parser."""
+    monkeypatch.setenv(VARIABLE, request.param)
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,8 @@ from pilothouse.apiserver.serving.limits import Limits
 from pilothouse.apiserver.serving.state import ServingState
 from pilothouse.controlplane.certificates.paths import CertificatePaths
 
+pytestmark = pytest.mark.usefixtures("each_parser")
+
 LENGTH = b"Content-Length: 7\r\n\r\n\r\n\r\nabc"
 CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n4\r\n\r\n\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
 TRAILERS = b"Transfer-Encoding: chunked\r\n\r\n4\r\n\r\n\r\n\r\n3;x=y\r\nabc\r\n0\r\nX: y\r\n\r\n"

@@ -12,6 +12,8 @@ from pilothouse.apiserver.serving.limits import Limits
 from pilothouse.controlplane.certificates.paths import CertificatePaths
 from pilothouse.machinery.errors import RequestEntityTooLarge
 
+pytestmark = pytest.mark.usefixtures("each_parser")
+
 Connected = Callable[..., AbstractAsyncContextManager[Http1Client]]
 
 

@@ -10,6 +10,8 @@ from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.serving.upgrade import raw_connection
 from pilothouse.controlplane.certificates.paths import CertificatePaths
 
+pytestmark = pytest.mark.usefixtures("each_parser")
+
 ASK = "Connection: Upgrade\r\nUpgrade: echo\r\n"
 ACCEPTED = [(b"connection", b"Upgrade"), (b"upgrade", b"echo")]
 

@@ -1,4 +1,4 @@
-"""Where a request ends in what its client sent.
+"""Where a message ends in what was received.
 
 The parser is never given bytes beyond that end: what comes after may be a head that is too long for it, or no HTTP at
 all, and must not be lost. Heads and chunked bodies end with an empty line, other bodies when they are as long as was
@@ -10,28 +10,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-import zttp
-
 HEAD_END: Final = b"\r\n\r\n"
 _OVERHEAD: Final = 19
 """Bytes that a byte of a body may take when it comes in chunks of one byte; net/http allows as many."""
 _SPARE: Final = 16 << 10
 
 
-class BadHead(ValueError):
-    """The head is malformed, and answered with this status."""
+class BadMessage(ValueError):
+    """The message is malformed. A request that is, is answered with this status."""
 
     status = 400
 
 
-class UnsupportedTransferEncoding(BadHead):
+class UnsupportedTransferEncoding(BadMessage):
     """The body is coded otherwise than in chunks. Who reads on may take its end for another's."""
 
     status = 501
 
 
-class TooManyFields(BadHead):
-    """The head is not too long, but reading it would take too long."""
+class MessageTooLarge(BadMessage):
+    """The head is too long, or reading it would take too long."""
 
     status = 431
 
@@ -70,18 +68,9 @@ class Framing:
         return len(data)
 
 
-def body_framing(request: zttp.Request) -> Framing:
-    """The framing of the body that follows the head. Raises BadHead."""
-    headers: zttp.HeaderBlock = request.headers  # type: ignore[assignment]  # it is one in HTTP/1.1
-    if headers.get(b"transfer-encoding") is None:
-        return Framing(int(headers.get(b"content-length", b"0")))
-    check_codings(headers.getall(b"transfer-encoding"), request.http_version)
-    return Framing()
-
-
 def check_codings(values: Sequence[bytes], http_version: bytes) -> None:
-    """As net/http does: there is one Transfer-Encoding, and it is chunked. Raises BadHead."""
+    """As net/http does: there is one Transfer-Encoding, and it is chunked. Raises BadMessage."""
     if http_version == b"1.0":
-        raise BadHead("HTTP/1.0 knows no Transfer-Encoding")
+        raise BadMessage("HTTP/1.0 knows no Transfer-Encoding")
     if len(values) != 1 or values[0].lower() != b"chunked":
         raise UnsupportedTransferEncoding("unsupported transfer encoding")
