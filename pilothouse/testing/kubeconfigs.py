@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import yaml
-
 from pilothouse.client.config.kubeconfig import read_kubeconfig
+from pilothouse.machinery.codec.yaml_emit import emit_yaml
 from pilothouse.machinery.objects import Json
 
 
@@ -28,5 +27,5 @@ def kubeconfig_with(source: Path, user: Json, file: Path, *, keep: bool = False)
         "current-context": "test",
     }
     file.touch(mode=0o600)
-    file.write_text(yaml.safe_dump(said), encoding="utf-8")
+    file.write_bytes(emit_yaml(said))
     return file

@@ -17,6 +17,7 @@ from pilothouse.client.config.in_cluster import load_config, load_in_cluster
 from pilothouse.client.config.kubeconfig import load_kubeconfig
 from pilothouse.client.config.model import ClientConfig, ConfigError, ExecConfig
 from pilothouse.client.fake_clock import FakeClock
+from pilothouse.machinery.codec.yaml_emit import emit_yaml
 from pilothouse.machinery.objects import Json
 
 
@@ -30,7 +31,7 @@ def kubeconfig(*, cluster: Json | None = None, user: Json | None = None, context
 
 
 def write(path: Path, config: Json) -> Path:
-    path.write_text(yaml.safe_dump(config))
+    path.write_bytes(emit_yaml(config))
     return path
 
 
@@ -96,7 +97,7 @@ def test_a_kubeconfig_that_can_not_be_used_says_why(tmp_path: Path, change: Json
 
 
 def test_a_file_that_is_no_kubeconfig_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="can not read"):
+    with pytest.raises(ConfigError, match=r"cannot read the kubeconfig .*missing: No such file"):
         load_kubeconfig(tmp_path / "missing")
     (tmp_path / "list").write_text("- a")
     with pytest.raises(ConfigError, match="not a kubeconfig"):
@@ -122,8 +123,20 @@ def test_a_kubeconfig_goes_before_the_service_account(tmp_path: Path, monkeypatc
     assert load_config().host == "https://example:6443"
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "missing"))
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
-    with pytest.raises(ConfigError, match="not a pod"):
+    with pytest.raises(ConfigError, match=r"\$KUBECONFIG names .*missing, which does not exist; this is not a pod"):
         load_config()
+
+
+def test_without_a_kubeconfig_the_variable_and_the_default_file_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", f"{tmp_path}/one:{tmp_path}/two")
+    with pytest.raises(ConfigError, match=rf"\$KUBECONFIG names {tmp_path}/one, {tmp_path}/two, which do not exist"):
+        load_kubeconfig()
+    monkeypatch.delenv("KUBECONFIG")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with pytest.raises(ConfigError, match=rf"{tmp_path}/.kube/config does not exist, and \$KUBECONFIG is not set"):
+        load_kubeconfig()
 
 
 async def test_a_token_file_is_read_again_after_a_minute_or_when_the_token_is_refused(tmp_path: Path) -> None:

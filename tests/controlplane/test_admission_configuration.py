@@ -69,7 +69,7 @@ def test_a_file_that_makes_no_sense_is_refused(tmp_path: Path, text: str, proble
         ({"kind": "Other"}, "must be a WebhookAdmissionConfiguration"),
         ({**WEBHOOKS, "kubeConfig": "x"}, 'unknown field "kubeConfig"'),
         ({**WEBHOOKS, "kubeConfigFile": "x"}, 'kubeConfigFile: Invalid value: "x": must be an absolute file path'),
-        ({**WEBHOOKS, "kubeConfigFile": "/no/such/file"}, "can not read /no/such/file"),
+        ({**WEBHOOKS, "kubeConfigFile": "/no/such/file"}, "cannot read the kubeconfig /no/such/file"),
     ],
 )
 def test_a_webhook_configuration_that_makes_no_sense_is_refused(configuration: Json, problem: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from pilothouse.client.config.kubeconfig import default_files, load_kubeconfig
+from pilothouse.client.config.kubeconfig import existing_files, load_kubeconfig, missing_kubeconfig
 from pilothouse.client.config.model import ClientConfig, ConfigError, TLSConfig
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -36,7 +36,9 @@ def load_in_cluster(folder: Path = SERVICE_ACCOUNT) -> ClientConfig:
 
 
 def load_config(*, context: str = "") -> ClientConfig:
-    """The kubeconfig if there is one, else the pod's service account.
+    """Return the configuration of the kubeconfig if there is one, else of the pod's service account.
+
+    Raises ConfigError, which names $KUBECONFIG and its files, where there is neither.
 
     >>> import os
     >>> from pilothouse.client import load_config
@@ -44,6 +46,9 @@ def load_config(*, context: str = "") -> ClientConfig:
     >>> load_config().host == api.url
     True
     """
-    if any(file.exists() for file in default_files()):
+    if existing_files():
         return load_kubeconfig(context=context)
-    return load_in_cluster()
+    try:
+        return load_in_cluster()
+    except ConfigError as error:
+        raise ConfigError(f"{missing_kubeconfig()}; {error}") from None

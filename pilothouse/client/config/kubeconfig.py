@@ -14,12 +14,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from pilothouse.client.config.model import ClientConfig, ConfigError, ExecConfig, ImpersonationConfig, TLSConfig
+from pilothouse.machinery.codec.yaml import parse_yaml
+from pilothouse.machinery.codec.yaml_nodes import YamlError
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
+_VARIABLE = "KUBECONFIG"
 _PATHS = {
     "cluster": ("certificate-authority",),
     "user": ("client-certificate", "client-key", "tokenFile"),
@@ -33,10 +34,13 @@ def load_kubeconfig(path: str | Path | None = None, *, context: str = "") -> Cli
     >>> load_kubeconfig(api.kubeconfig).host == api.url
     True
     """
-    files = [Path(path)] if path is not None else default_files()
-    return config_for(
-        merge([read_kubeconfig(file) for file in files if path is not None or file.exists()]), context=context
-    )
+    files = [Path(path)] if path is not None else existing_files()
+    if not files:
+        raise ConfigError(missing_kubeconfig())
+    merged = merge([read_kubeconfig(file) for file in files])
+    if not context and not merged["current-context"]:
+        raise ConfigError(f"no current context is set in {_listed(files)}, and no context was requested")
+    return config_for(merged, context=context)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +61,27 @@ def load_users(path: str | Path) -> KubeconfigUsers:
     return KubeconfigUsers(users, context.get("user") or "")
 
 
-def default_files() -> list[Path]:
-    if named := os.environ.get("KUBECONFIG"):
-        return [Path(part) for part in named.split(os.pathsep) if part]
-    return [Path.home() / ".kube" / "config"]
+def existing_files() -> list[Path]:
+    """Return the existing files of $KUBECONFIG, or ~/.kube/config if that exists."""
+    return [file for file in _default_files() if file.exists()]
+
+
+def missing_kubeconfig() -> str:
+    """Return the message for a user without any kubeconfig; the variable and the files are named."""
+    files = _default_files()
+    if os.environ.get(_VARIABLE):
+        return f"${_VARIABLE} names {_listed(files)}, which {'does' if len(files) == 1 else 'do'} not exist"
+    return f"no kubeconfig: {files[0]} does not exist, and ${_VARIABLE} is not set"
+
+
+def _default_files() -> list[Path]:
+    if named := [Path(part) for part in os.environ.get(_VARIABLE, "").split(os.pathsep) if part]:
+        return named
+    return [Path(os.path.expanduser("~/.kube/config"))]  # Path.home() fails for a user without a home
+
+
+def _listed(files: Iterable[Path]) -> str:
+    return ", ".join(map(str, files))
 
 
 def merge(configs: Iterable[Json]) -> Json:
@@ -77,7 +98,7 @@ def merge(configs: Iterable[Json]) -> Json:
 def config_for(merged: Json, *, context: str = "") -> ClientConfig:
     name = context or merged["current-context"]
     if not name:
-        raise ConfigError("no current context is set, and none was asked for")
+        raise ConfigError("no current context is set, and no context was requested")
     chosen = _entry(merged, "contexts", name)
     cluster = _entry(merged, "clusters", chosen.get("cluster") or "")
     user = _entry(merged, "users", chosen["user"]) if chosen.get("user") else {}
@@ -110,9 +131,11 @@ def _user_config(name: str, user: Json, cluster: Json | None = None) -> ClientCo
 def read_kubeconfig(file: Path) -> Json:
     """Return what is in the file, with whole paths. Raises ConfigError."""
     try:
-        config = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
-    except (OSError, yaml.YAMLError) as error:
-        raise ConfigError(f"can not read {file}: {error}") from error
+        config = parse_yaml(file.read_bytes()).value or {}
+    except OSError as error:
+        raise ConfigError(f"cannot read the kubeconfig {file}: {error.strerror or error}") from error
+    except YamlError as error:
+        raise ConfigError(f"the kubeconfig {file} is not valid YAML: {error}") from error
     if not isinstance(config, dict):
         raise ConfigError(f"{file} is not a kubeconfig")
     for plural, singular in (("clusters", "cluster"), ("users", "user")):
