@@ -6,18 +6,16 @@ DIR/apps/Deployment/team/web.yaml                GROUP/KIND/NAMESPACE/NAME.yaml
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pilothouse.cli.cluster_objects.order import is_made_by_the_cluster
-from pilothouse.machinery.codec.yaml import parse_yaml
+from pilothouse.machinery.codec.yaml import parse_yaml, split_documents
 from pilothouse.machinery.codec.yaml_emit import emit_yaml
 from pilothouse.machinery.codec.yaml_nodes import YamlError
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
 
 _SUFFIXES = (".yaml", ".yml", ".json")
-_BETWEEN_DOCUMENTS = re.compile(rb"^---.*$", re.MULTILINE)
 _OF_THE_SERVER = ("creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid")
 
 
@@ -60,7 +58,7 @@ def _place(obj: Json) -> Path:
 
 
 def _objects(file: Path) -> Iterator[Json]:
-    for document in _BETWEEN_DOCUMENTS.split(file.read_bytes()):
+    for _, document in split_documents(file.read_bytes()):
         try:
             value = parse_yaml(document).value
         except YamlError as error:

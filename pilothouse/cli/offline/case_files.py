@@ -9,7 +9,6 @@ from typing import Any
 from pilothouse.apiserver.authn.user import User
 from pilothouse.cli.offline.cases import Case, CaseError, CaseFile, Expectation
 from pilothouse.cli.offline.documents import Document, NothingToRead
-from pilothouse.cli.offline.lines import line_of_syntax_error
 from pilothouse.cli.offline.manifests import Manifest, read_manifests
 from pilothouse.machinery.codec.yaml import parse_yaml
 from pilothouse.machinery.codec.yaml_nodes import YamlError
@@ -30,7 +29,7 @@ def read_case_file(path: str) -> CaseFile:
     except OSError as error:
         raise NothingToRead(f"{path}: {(error.strerror or str(error)).lower()}") from None
     except YamlError as error:
-        raise CaseError(line_of_syntax_error(data), str(error)) from None
+        raise CaseError(error.line, str(error)) from None
 
 
 class _Reader:

@@ -1,21 +1,20 @@
-"""The documents of files and folders, each with the line on which it begins; what only another program can read is
-refused with the name of that program.
+"""The documents of files and folders, each with its first line. Helm charts and kustomizations are refused with the
+command that renders them.
 """
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from pilothouse.cli.offline.findings import Checked, Finding, Severity
 from pilothouse.cli.offline.lines import Lines
+from pilothouse.machinery.codec.yaml import is_content, split_documents
 from pilothouse.machinery.dataclass import dataclass
 
 STDIN = "-"
 _SUFFIXES = frozenset({".yaml", ".yml", ".json"})
-_SEPARATOR = re.compile(rb"^---(?=\s|$)", re.MULTILINE)
 _KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _CHARTS = ("Chart.yaml", "Chart.yml")
 _RENDER_FIRST = (
@@ -25,12 +24,12 @@ _RENDER_FIRST = (
 
 
 class NothingToRead(Exception):
-    """A path that was named cannot be read."""
+    """A path of the command line cannot be read."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Document:
-    """One document of a file. `line` is where its data begins."""
+    """One document of a file. `line` is the first line of its data."""
 
     file: str
     line: int
@@ -42,28 +41,28 @@ class Document:
         return cls(file, line, data, Lines(data))
 
     def line_of(self, path: str) -> int:
-        """Return the line of the file on which this field stands."""
+        """Return the line of a field in the file."""
         return self.line + self.lines.of(path) - 1
 
     @property
     def first_line(self) -> int:
         """The line of its first content."""
         for at, line in enumerate(self.data.splitlines()):
-            if _is_content(line):
+            if is_content(line):
                 return self.line + at
         return self.line
 
     def refusal(self, message: str, *, line: int = 1, hint: str = "") -> Checked:
-        """Return the document as checked, with this one error at a line of its own data."""
+        """Return the document as checked, with one error at a line of its own data."""
         at = self.line + line - 1
         found = Finding(Severity.ERROR, self.file, at, message, hint=hint)
         return Checked(self.file, at, "", (found,))
 
 
 def read_documents(paths: Iterable[str]) -> Iterator[Document | Checked]:
-    """Yield the documents in the order of the paths, those of folders by name and with all that is below.
+    """Yield the documents in the order of the paths; folders are searched recursively, by name.
 
-    Raises NothingToRead for a path that is not there.
+    Raises NothingToRead for a missing path.
     """
     for path in paths:
         if path == STDIN:
@@ -80,7 +79,7 @@ def _in_folder(folder: Path) -> Iterator[Document | Checked]:
         return
     for path in sorted(folder.iterdir()):
         if path.is_dir():
-            # A link may lead back up; what is hidden is not meant.
+            # Links may lead back up, and hidden folders hold no manifests.
             yield from () if path.is_symlink() or path.name.startswith(".") else _in_folder(path)
         elif path.suffix in _SUFFIXES:
             yield from _in_file(path)
@@ -106,21 +105,5 @@ def _in_file(path: Path) -> Iterator[Document | Checked]:
 
 
 def _documents(file: str, data: bytes) -> Iterator[Document]:
-    """Yield what stands between separators, unless there is nothing but comments."""
-    start, line = 0, 1
-    for separator in (*_SEPARATOR.finditer(data), None):
-        end = separator.start() if separator else len(data)
-        part = data[start:end]
-        if _says_something(part):
-            yield Document.of(file, part, line=line)
-        line += part.count(b"\n")
-        start = separator.end() if separator else end
-
-
-def _says_something(part: bytes) -> bool:
-    return any(_is_content(line) for line in part.splitlines())
-
-
-def _is_content(line: bytes) -> bool:
-    line = line.strip()
-    return bool(line) and not line.startswith(b"#")
+    for line, part in split_documents(data):
+        yield Document.of(file, part, line=line)

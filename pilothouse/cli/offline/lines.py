@@ -1,92 +1,95 @@
-"""The line on which a field of a YAML or JSON text stands, by the path that the server's messages name it with.
+"""The line of a field in a YAML or JSON text, by the path that the server's messages use.
 
     Lines(b"spec:\\n  containers:\\n  - image: ''\\n").of("spec.containers[0].image")   → 3
 
-Only texts in which something is wrong are looked at in this way: most never are.
+Only texts with findings are read for their lines.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
+
+from pilothouse.machinery.codec.yaml_nodes import YamlError, events
 
 _STEP = re.compile(r"\[(?P<index>\d+)\]|\[(?P<key>[^\]]*)\]|\.?(?P<name>[^.\[\]]+)")
 
 
+class LineNode:
+    """A value of the text: its first line, the items of a sequence, the members of a mapping by key."""
+
+    __slots__ = ("items", "key_lines", "line", "members", "text")
+
+    def __init__(self, line: int, text: str = "") -> None:
+        self.line, self.text = line, text
+        self.items: list[LineNode] = []
+        self.members: dict[str, LineNode] = {}
+        self.key_lines: dict[str, int] = {}
+
+    def child(self, step: re.Match[str]) -> tuple[LineNode, int] | None:
+        """Return the child and the line of its key or item; None if there is no such child."""
+        if self.items:
+            at = step["index"]
+            return (self.items[int(at)], self.items[int(at)].line) if at and int(at) < len(self.items) else None
+        name = step["name"] if step["name"] is not None else step["key"] or step["index"]
+        return (self.members[name], self.key_lines[name]) if name in self.members else None
+
+
 class Lines:
-    """The lines of one text, which is read once, when the first is asked for."""
+    """The lines of one text. The text is read when the first line is requested."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._read = False
-        self._top: Any = None
+        self._top: LineNode | None = None
 
     def of(self, path: str) -> int:
-        """Return the line of the field, from 1; where the text does not have it, that of what is nearest around it."""
+        """Return the line of the field, from 1; of the nearest parent if the text does not have the field."""
         node = self._root()
-        line = 1 if node is None else node.start_mark.line + 1
+        line = 1 if node is None else node.line
         for step in _STEP.finditer(path):
-            found = None if node is None else _child(node, step)
+            found = None if node is None else node.child(step)
             if found is None:
                 break
             node, line = found
-        return int(line)
+        return line
 
-    def _root(self) -> Any:
+    def _root(self) -> LineNode | None:
         if not self._read:
-            self._read, self._top = True, _composed(self._data)
+            self._read, self._top = True, _tree(self._data)
         return self._top
 
 
-def line_of_syntax_error(data: bytes) -> int:
-    """Return the line where reading the text ends; 1 where it can be read."""
-    import yaml
-
+def _tree(data: bytes) -> LineNode | None:
+    """Return the tree of the first document; None if the text is empty or cannot be read."""
+    stack: list[tuple[LineNode, list[LineNode]]] = [(LineNode(1), [])]  # open collections with their children so far
     try:
-        _compose(data)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        return int(mark.line) + 1 if mark else 1
-    except yaml.YAMLError:
-        pass
-    return 1
-
-
-def _composed(data: bytes) -> Any:
-    """Return the tree of the text; None where it cannot be read, or is empty."""
-    import yaml
-
-    try:
-        return _compose(data)
-    except (yaml.YAMLError, RecursionError):
+        for event in events(data):
+            kind = type(event).__name__
+            if kind == "DocumentEndEvent":
+                break
+            if kind in ("ScalarEvent", "AliasEvent"):
+                stack[-1][1].append(_leaf(event))
+            elif kind in ("SequenceStartEvent", "MappingStartEvent"):
+                stack.append((LineNode(event.start_mark.line + 1), []))
+            elif kind in ("SequenceEndEvent", "MappingEndEvent"):
+                node, children = stack.pop()
+                _close(node, children, is_mapping=kind == "MappingEndEvent")
+                stack[-1][1].append(node)
+    except YamlError:
         return None
+    return stack[0][1][0] if stack[0][1] else None
 
 
-def _compose(data: bytes) -> Any:
-    import yaml
-
-    return yaml.compose(data, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+def _leaf(event: Any) -> LineNode:
+    return LineNode(event.start_mark.line + 1, getattr(event, "value", ""))
 
 
-def _child(node: Any, step: re.Match[str]) -> tuple[Any, int] | None:
-    """Return what one step leads to, and the line of its key, or of its beginning in a list."""
-    if node.id == "sequence":
-        return _item(node, step)
-    name = step["name"] if step["name"] is not None else step["key"] or step["index"]
-    for key, value in _members(node):
-        if key.value == name:
-            return value, key.start_mark.line + 1
-    return None
-
-
-def _item(node: Any, step: re.Match[str]) -> tuple[Any, int] | None:
-    if step["index"] is None or int(step["index"]) >= len(node.value):
-        return None
-    item = node.value[int(step["index"])]
-    return item, item.start_mark.line + 1
-
-
-def _members(node: Any) -> Iterator[tuple[Any, Any]]:
-    if node.id == "mapping":
-        yield from node.value
+def _close(node: LineNode, children: list[LineNode], *, is_mapping: bool) -> None:
+    if not is_mapping:
+        node.items = children
+        return
+    pairs = iter(children)
+    for key, value in zip(pairs, pairs, strict=True):
+        if key.text not in node.members:
+            node.members[key.text], node.key_lines[key.text] = value, key.line

@@ -10,7 +10,6 @@ import orjson
 
 from pilothouse.cli.offline.documents import Document, read_documents
 from pilothouse.cli.offline.findings import Checked, Finding, Severity
-from pilothouse.cli.offline.lines import line_of_syntax_error
 from pilothouse.machinery.codec.yaml import ParsedYaml, parse_yaml
 from pilothouse.machinery.codec.yaml_nodes import YamlError
 from pilothouse.machinery.dataclass import dataclass
@@ -113,7 +112,7 @@ def _parsed(data: bytes) -> ParsedYaml:
 def _unreadable(document: Document, error: YamlError) -> Checked:
     at = document.data.find(b"{{")
     if at < 0:
-        return document.refusal(str(error), line=line_of_syntax_error(document.data))
+        return document.refusal(str(error), line=error.line)
     return document.refusal(str(error), line=document.data.count(b"\n", 0, at) + 1, hint=_HELM)
 
 

@@ -7,7 +7,9 @@ Objects come out with their keys sorted, because the JSON that Go makes of YAML 
 
 from __future__ import annotations
 
+import re
 from binascii import a2b_base64
+from collections.abc import Iterator
 from math import isfinite
 from operator import itemgetter
 from typing import Any
@@ -20,6 +22,7 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.schema.scalars import base64_fault
 
 _RESOLVABLE = frozenset({"", "!!str", "!!bool", "!!int", "!!float", "!!null", "!!timestamp"})
+_SEPARATOR = re.compile(rb"^---(?=\s|$)", re.MULTILINE)
 _FEW, _MANY = 400_000, 4_000_000
 
 
@@ -43,6 +46,24 @@ def parse_yaml(data: bytes) -> ParsedYaml:
         raise YamlError("yaml: exceeded max depth") from None
     lines = "".join(f"\n  {line}" for line in construction.duplicates)
     return ParsedYaml(value, f"{UNMARSHAL_ERRORS}{lines}" if lines else "")
+
+
+def split_documents(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield the documents of a file, each with its first line, from 1. Documents of comments alone are skipped."""
+    start, line = 0, 1
+    for separator in (*_SEPARATOR.finditer(data), None):
+        end = separator.start() if separator else len(data)
+        part = data[start:end]
+        if any(is_content(text) for text in part.splitlines()):
+            yield line, part
+        line += part.count(b"\n")
+        start = separator.end() if separator else end
+
+
+def is_content(line: bytes) -> bool:
+    """Whether the line has more than white space and a comment."""
+    line = line.strip()
+    return bool(line) and not line.startswith(b"#")
 
 
 _NOT_SCALAR = frozenset({YamlNode, list})

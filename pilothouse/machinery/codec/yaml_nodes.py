@@ -6,7 +6,8 @@ So are sequences that hold nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import Enum, auto
 from typing import Any
 
@@ -14,7 +15,14 @@ from pilothouse.machinery.codec.yaml_resolve import resolve
 
 
 class YamlError(ValueError):
-    """The text is no YAML, or no JSON can be made of it. The message is Go's."""
+    """The text is no YAML, or no JSON can be made of it. The message is Go's.
+
+    `line` is the line, from 1, at which reading ended; 1 if the text can be read.
+    """
+
+    def __init__(self, message: str, line: int = 1) -> None:
+        super().__init__(message)
+        self.line = line
 
 
 class YamlNodeKind(Enum):
@@ -44,21 +52,47 @@ class YamlNode:
 
 def compose(data: bytes) -> Any:
     """None for a text without a document. What comes after the first document is not looked at."""
+    with _reading(data) as (yaml, next_event):
+        return _Composer(yaml, next_event).document()
+
+
+def events(data: bytes) -> Iterator[Any]:
+    """Yield libyaml's events. Raises YamlError, also for collections that are nested too deeply."""
+    with _reading(data) as (yaml, next_event):
+        depth = 0
+        for event in iter(next_event, None):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > MAX_DEPTH:
+                raise _too_deep(event)
+            yield event
+
+
+@contextmanager
+def _reading(data: bytes) -> Iterator[tuple[Any, Callable[[], Any]]]:
+    """Yield the yaml module and libyaml's next event. This is the only place that reads YAML by libyaml.
+
+    The caller must count the depth: libyaml's own composer recurses on the C stack. Raises YamlError.
+    """
     import yaml  # imported late, because few servers ever see YAML
 
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        reader = loader(data)
+        reader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(data)
         try:
-            return _Composer(yaml, reader.get_event).document()
+            yield yaml, reader.get_event
         finally:
             reader.dispose()
     except yaml.reader.ReaderError as error:
         raise YamlError(f"yaml: {error.reason}") from None
     except yaml.MarkedYAMLError as error:
-        raise YamlError(f"yaml: {_where(error, yaml.scanner.ScannerError)}{error.problem}") from None
+        mark = error.problem_mark or error.context_mark
+        message = f"yaml: {_where(error, yaml.scanner.ScannerError)}{error.problem}"
+        raise YamlError(message, mark.line + 1 if mark else 1) from None
     except RecursionError:
         raise YamlError("yaml: exceeded max depth") from None
+
+
+def _too_deep(event: Any) -> YamlError:
+    return YamlError("yaml: exceeded max depth", event.start_mark.line + 1)
 
 
 def _where(error: Any, scanner_error: type) -> str:
@@ -71,7 +105,7 @@ def _where(error: Any, scanner_error: type) -> str:
     return f"line {line}: " if line else ""
 
 
-_MAX_DEPTH = 1000
+MAX_DEPTH = 1000
 """More than can be turned into values. libyaml looks at all open brackets for each token, so that it must not go on."""
 
 
@@ -135,8 +169,8 @@ class _Composer:
                 if now.lines is not None:
                     now.lines.append(event.start_mark.line)
                 if kind in self._starts:
-                    if len(around) == _MAX_DEPTH:
-                        raise YamlError("yaml: exceeded max depth")
+                    if len(around) == MAX_DEPTH:
+                        raise _too_deep(event)
                     around.append(now)
                     now = self._begun(event, kind)
                 else:

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from pilothouse.machinery.codec.yaml import parse_yaml, split_documents
+from pilothouse.machinery.codec.yaml_nodes import YamlError
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 from pilothouse.testing.pytest_plugin.settings import Source
@@ -50,11 +50,11 @@ def read_manifests(sources: Iterable[Source]) -> Iterator[Manifest]:
 
 def _documents(file: Path) -> Iterator[Any]:
     try:
-        yield from (
-            document for document in yaml.safe_load_all(file.read_text(encoding="utf-8")) if document is not None
-        )
-    except yaml.YAMLError as error:
-        raise BadManifest(f"{file} is no YAML: {error}") from None
+        for _, document in split_documents(file.read_bytes()):
+            if (value := parse_yaml(document).value) is not None:
+                yield value
+    except YamlError as error:
+        raise BadManifest(f"{file} is not valid YAML: {error}") from None
 
 
 def _objects(document: Any, origin: str) -> Iterator[Manifest]:
