@@ -168,7 +168,7 @@ def test_rules_of_definitions_see_the_old_object(folder: Path, capsys: pytest.Ca
     assert main(["test", "cel", str(folder / "rule-cases.yaml")]) == 1
     said = capsys.readouterr().out.splitlines()
     assert said[0].endswith("rule-cases.yaml:34: error: a typing error shows nothing: the answer is not as expected")
-    assert said[-1] == "4 checked, 3 well, 1 not, 0 warnings"
+    assert said[-1] == "4 cases run: 3 passed, 1 failed"
 
 
 @pytest.mark.parametrize(

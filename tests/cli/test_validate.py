@@ -192,7 +192,7 @@ def _collector() -> Iterator[None]:
         ("broken/deployment.yaml", 16, "warning", "there is no PriorityClass urgent"),
         ("broken/pod.yml", 6, "error", "spec.containers[0].name: Invalid value"),
         ("broken/pod.yml", 7, "error", "spec.containers[0].image: Required value"),
-        ("broken/pod.yml", 9, "error", 'serviceaccount "builder" not found'),
+        ("broken/pod.yml", 13, "error", 'serviceaccount "builder" not found'),
         ("broken/pod.yml", 20, "error", 'key "name" already set in map'),
         ("broken/pod.yml", 26, "error", "cannot unmarshal string into Go struct field"),
         ("things/a-thing.yaml", 5, "error", "too large"),
@@ -318,7 +318,8 @@ def test_the_exit_code_says_whether_all_are_well(
     folder: Path, file: str, code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["validate", str(folder / file)]) == code
-    assert capsys.readouterr().out.endswith("2 checked, 2 well, 0 not, 0 warnings\n" if code == 0 else "0 warnings\n")
+    summary = "2 objects checked: 1 valid, 1 invalid\n" if code else "2 objects checked: 2 valid, 0 invalid\n"
+    assert capsys.readouterr().out.endswith(summary)
 
 
 @pytest.mark.usefixtures("_collector")

@@ -1,4 +1,4 @@
-"""A report in the form that somebody reads: people, a program, a CI server, or GitHub."""
+"""A report as text, JSON, JUnit XML or GitHub workflow commands."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FORMS = ("text", "json", "junit", "github")
 
 
 def print_report(checking: Coroutine[Any, Any, CheckReport], form: str) -> int:
-    """Check, print what came of it, and return the exit code: 0 if all is well, 1 if not, 2 with nothing to read."""
+    """Run the check, print the report, and return the exit code: 0 without errors, 1 with errors, 2 if unreadable."""
     try:
         report = asyncio.run(checking)
     except NothingToRead as error:
@@ -34,10 +34,18 @@ def shown(report: CheckReport, form: str) -> str:
 
 def _text(report: CheckReport) -> str:
     lines = [line for finding in report.findings for line in _text_lines(finding)]
-    failed = sum(not checked.is_well for checked in report.checked)
+    return "\n".join([*lines, _summary(report), ""])
+
+
+def _summary(report: CheckReport) -> str:
+    """Return `2 objects checked: 1 valid, 1 invalid`, with the number of warnings if there are any."""
+    thing, done, good, bad = ("object", "checked", "valid", "invalid")
+    if report.title != "validate":
+        thing, done, good, bad = ("case", "run", "passed", "failed")
+    total, failed = len(report.checked), sum(not checked.is_well for checked in report.checked)
     warnings = report.count(Severity.WARNING)
-    counts = f"{len(report.checked)} checked, {len(report.checked) - failed} well, {failed} not"
-    return "\n".join([*lines, f"{counts}, {_counted(warnings, 'warning')}", ""])
+    more = f", {_counted(warnings, 'warning')}" if warnings else ""
+    return f"{_counted(total, thing)} {done}: {total - failed} {good}, {failed} {bad}{more}"
 
 
 def _counted(count: int, what: str) -> str:

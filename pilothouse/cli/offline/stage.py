@@ -12,12 +12,12 @@ from urllib.parse import quote
 from pilothouse.cli.offline.findings import Finding, Severity
 from pilothouse.cli.offline.manifests import Manifest, as_json
 from pilothouse.cli.offline.order import DEFINITION, NAMESPACE, QUOTA, in_order
+from pilothouse.cli.offline.passes import STRICT, try_object
 from pilothouse.cli.offline.problems import problems_of
 from pilothouse.cli.offline.resources import KindPath, KindPaths
 from pilothouse.cli.offline.server import CallAnswer, OfflineServer
 from pilothouse.machinery.objects import Json
 
-STRICT = "fieldValidation=Strict&fieldManager=pilothouse-validate"
 _APPLY = b"application/apply-patch+yaml"
 POLICIES = tuple(
     f"/apis/admissionregistration.k8s.io/v1/{how}admission{what}"
@@ -90,32 +90,35 @@ class Stage:
         path, namespace = place
         if manifest.group_kind == DEFINITION:
             return await self._define(manifest, path)
-        answer = await self.create(manifest.obj, path, namespace)
-        if answer.is_well and manifest.group_kind == QUOTA:
-            await self._begin_counting(answer.body, path, namespace)
-        return list(problems_of(manifest, answer))
+        tried = await try_object(manifest, lambda obj, query: self.create(obj, path, namespace, query))
+        if tried.answer.is_well and manifest.group_kind == QUOTA:
+            await self._begin_counting(tried.answer.body, path, namespace)
+        return tried.findings
 
-    async def create(self, obj: Json, path: KindPath, namespace: str) -> CallAnswer:
-        """Create the object; one that is there already is changed instead, as `kubectl apply` does."""
+    async def create(self, obj: Json, path: KindPath, namespace: str, query: str = STRICT) -> CallAnswer:
+        """Create the object, or apply it if it exists, as `kubectl apply` does."""
         data = as_json(obj)
-        answer = await self._call("POST", path.collection(namespace), STRICT, data)
+        answer = await self._call("POST", path.collection(namespace), query, data)
         if answer.is_there_already:
             item = path.item(namespace, obj["metadata"]["name"])
-            answer = await self._call("PATCH", item, f"{STRICT}&force=true", data, media=_APPLY)
+            answer = await self._call("PATCH", item, f"{query}&force=true", data, media=_APPLY)
         return answer
 
     async def _define(self, manifest: Manifest, path: KindPath) -> list[Finding]:
-        """Objects are never sent to a conversion webhook, so that those of every version can be looked at."""
-        answer = await self._call("POST", path.collection(""), f"{STRICT}&dryRun=All", as_json(manifest.obj))
-        found = list(problems_of(manifest, answer))
+        """Define the kind without its conversion webhook, so that objects of every version can be checked."""
+
+        async def dry_run(obj: Json, query: str) -> CallAnswer:
+            return await self._call("POST", path.collection(""), f"{query}&dryRun=All", as_json(obj))
+
+        tried = await try_object(manifest, dry_run)
+        if not tried.answer.is_well:
+            return tried.findings
+        spec = {**tried.obj["spec"], "conversion": {"strategy": "None"}}
+        answer = await self.create({**tried.obj, "spec": spec}, path, "", tried.query)
         if not answer.is_well:
-            return found
-        spec = {**manifest.obj["spec"], "conversion": {"strategy": "None"}}
-        answer = await self.create({**manifest.obj, "spec": spec}, path, "")
-        if not answer.is_well:
-            return list(problems_of(manifest, answer))
+            return [*tried.findings, *problems_of(manifest, answer)]
         self.paths.add_definition(answer.body)
-        return [*found, *await self._until_served(manifest, answer.body)]
+        return [*tried.findings, *await self._until_served(manifest, answer.body)]
 
     async def _until_served(self, manifest: Manifest, definition: Json) -> list[Finding]:
         """Return once its objects can be created; with the server's reason, if they never can."""

@@ -10,9 +10,10 @@ from pilothouse.cli.offline.comparison import differences
 from pilothouse.cli.offline.documents import Document
 from pilothouse.cli.offline.findings import Checked, CheckReport, Finding, Severity
 from pilothouse.cli.offline.manifests import Manifest, as_json
+from pilothouse.cli.offline.passes import STRICT
 from pilothouse.cli.offline.resources import KindPath
 from pilothouse.cli.offline.server import CallAnswer, OfflineServer, offline_server
-from pilothouse.cli.offline.stage import POLICIES, STRICT, Stage, unknown_kind
+from pilothouse.cli.offline.stage import POLICIES, Stage, unknown_kind
 from pilothouse.machinery.objects import Json
 
 _GROUP = "admissionregistration.k8s.io"

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 
 from pilothouse.apiserver.authn.user import User
 from pilothouse.cli.offline.documents import NothingToRead
 from pilothouse.cli.offline.findings import Checked, CheckReport, Finding, Severity
 from pilothouse.cli.offline.manifests import Manifest, as_json, as_new, read_manifests
-from pilothouse.cli.offline.problems import problems_of
+from pilothouse.cli.offline.passes import try_object
 from pilothouse.cli.offline.references import needed_by
-from pilothouse.cli.offline.server import OfflineServer, offline_server
-from pilothouse.cli.offline.stage import STRICT, Stage, unknown_kind
+from pilothouse.cli.offline.server import CallAnswer, OfflineServer, offline_server
+from pilothouse.cli.offline.stage import Stage, unknown_kind
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.objects import Json
 
 _ADMISSION_REGISTRATION = "admissionregistration.k8s.io"
 
@@ -65,11 +67,10 @@ class _Validation:
 
     async def _check(self, manifest: Manifest) -> Checked:
         found = [*self._of_its_own(manifest), *self._stage.problems.get(manifest, ())]
-        if not any(finding.severity is Severity.ERROR for finding in found):
-            known = {finding.message for finding in found}
-            found += [finding for finding in await self._try(manifest) if finding.message not in known]
+        known = {finding.message for finding in found}
+        found += [finding for finding in await self._try(manifest) if finding.message not in known]
         line = manifest.line() if manifest.prefix else manifest.document.first_line
-        return Checked(manifest.file, line, manifest.subject, tuple(found))
+        return Checked(manifest.file, line, manifest.subject, tuple(sorted(found, key=attrgetter("line"))))
 
     def _of_its_own(self, manifest: Manifest) -> Iterable[Finding]:
         """Yield what the text says twice: a key, or an object that another text has, too."""
@@ -92,10 +93,12 @@ class _Validation:
         if manifest in self._stage.problems and not (self._has_policies or self._has_user):
             return []
         dry = "" if self._adds_up(manifest, namespace) else "&dryRun=All"
-        answer = await self._user("POST", path.collection(namespace), STRICT + dry, as_json(manifest.obj))
-        if answer.is_there_already:
-            return []
-        return [*problems_of(manifest, answer), *await self._missing(manifest, namespace)]
+
+        async def create(obj: Json, query: str) -> CallAnswer:
+            return await self._user("POST", path.collection(namespace), query + dry, as_json(obj))
+
+        tried = await try_object(manifest, create)
+        return [*tried.findings, *await self._missing(manifest, namespace)]
 
     def _adds_up(self, manifest: Manifest, namespace: str) -> bool:
         """Whether it must be written for real, so that a quota counts it."""

@@ -12,7 +12,7 @@ from pilothouse.machinery.gofmt import quote
 CONVERTING = "error converting YAML to JSON: "
 UNMARSHAL_ERRORS = "yaml: unmarshal errors:"
 
-_MOST_FAILURES = 100
+MOST_FAILURES = 100
 _MOST_TEXT = 1 << 20
 """Characters. Paths are as long as the keys in them, so that a hundred could be a hundred times as long as the body."""
 
@@ -29,11 +29,17 @@ class DocumentPlace:
     @property
     def path(self) -> str:
         """`spec.containers[0].name`; empty for the whole document."""
+        pieces = (f".{piece}" if isinstance(piece, str) else f"[{piece}]" for piece in self.pieces)
+        return "".join(pieces).removeprefix(".")
+
+    @property
+    def pieces(self) -> list[str | int]:
+        """The keys and indexes that lead here from the whole document."""
         pieces, place = [], self
         while place.outer is not None:
-            pieces.append(f".{place.piece}" if isinstance(place.piece, str) else f"[{place.piece}]")
+            pieces.append(place.piece)
             place = place.outer
-        return "".join(reversed(pieces)).removeprefix(".")
+        return pieces[::-1]
 
 
 class StrictFailures:
@@ -49,7 +55,7 @@ class StrictFailures:
 
     @property
     def full(self) -> bool:
-        return len(self._found) >= _MOST_FAILURES or self._room < 0
+        return len(self._found) >= MOST_FAILURES or self._room < 0
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._found)

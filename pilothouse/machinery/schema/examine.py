@@ -12,7 +12,7 @@ from math import isinf
 from typing import Any
 
 from pilothouse.machinery.codec.document import as_float, is_array, is_number, is_object, numbered, spelling
-from pilothouse.machinery.codec.strict_failures import DocumentPlace, StrictFailures
+from pilothouse.machinery.codec.strict_failures import MOST_FAILURES, DocumentPlace, StrictFailures
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.schema.gotime import TimeError, canonical_micro_time, canonical_time
 from pilothouse.machinery.schema.nodes import Field, NodeKind, Scalar, TypeNode
@@ -89,6 +89,13 @@ def examine(node: TypeNode, value: Any) -> Report:
 def problem_of(node: TypeNode, value: Any) -> TypeProblem | str | None:
     """Return why the value does not fit its type; None if it does."""
     return _Examination().run(node, value)
+
+
+def all_problems(node: TypeNode, value: Any) -> list[tuple[DocumentPlace, str]]:
+    """Return (place, message) of every value that does not fit its type, where Go stops at the first; at most 100."""
+    examination = _Exhaustive()
+    examination.run(node, value)
+    return examination.found
 
 
 class _Examination:
@@ -190,6 +197,28 @@ class _Examination:
 
     def _save(self, problem: TypeProblem | str) -> None:
         self._saved = self._saved or problem
+
+
+class _Exhaustive(_Examination):
+    """Records the problem of each value with its path, and goes on with the next value."""
+
+    __slots__ = ("found",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[DocumentPlace, str]] = []
+
+    def _value(self, node: TypeNode, value: Any, place: TypedPlace) -> None:
+        if len(self.found) >= MOST_FAILURES:
+            return
+        self._saved = None
+        try:
+            super()._value(node, value, place)
+        except _Fatal as fatal:
+            self._saved = fatal.problem
+        if self._saved is not None:
+            self.found.append((place, str(self._saved)))
+        self._saved = None  # the value around has no problem of its own
 
 
 def _fits_at_once(node: TypeNode, value: Any) -> bool:
