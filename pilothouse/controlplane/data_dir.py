@@ -11,7 +11,7 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pilothouse.machinery.platform import effective_user
@@ -45,16 +45,29 @@ class DataDir:
 
     @classmethod
     def open(cls, path: Path) -> DataDir:
-        """Makes the directory if it is not there, and private if it is. Raises DataDirInUse, DataDirUnsafe, OSError."""
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        make_private(path)
-        try:
-            return cls(path, HeldFile(path / "lock"))
-        except LockHeld as held:
-            raise DataDirInUse(f"--data-dir {path} is in use by another pilothouse (pid {held.holder})") from None
+        """Makes the directory if it is not there, and private if it is. Raises DataDirError."""
+        with _usable(path):
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private(path)
+            try:
+                return cls(path, HeldFile(path / "lock"))
+            except LockHeld as held:
+                raise DataDirInUse(f"--data-dir {path} is in use by another pilothouse (pid {held.holder})") from None
 
     def close(self) -> None:
         self._lock.release()
+
+
+@contextmanager
+def _usable(path: Path) -> Iterator[None]:
+    """Raise DataDirError, which names the flag, for an OSError of the block."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise DataDirError(
+            f"the data directory {path} is not usable: {reason}; choose a writable directory with --data-dir"
+        ) from error
 
 
 def make_private(directory: Path) -> None:

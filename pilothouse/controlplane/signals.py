@@ -15,8 +15,20 @@ from pilothouse.machinery.platform import STOP_SIGNALS, on_signals
 
 log = logging.getLogger(__name__)
 
-SECOND_SIGNAL_EXIT_CODE = 1
 SAME_WISH = 0.1
+
+
+def first_signal_message(name: str) -> str:
+    return f"Received {name}: stopping; a second signal (Ctrl-C) stops at once"
+
+
+def second_signal_message(name: str) -> str:
+    return f"Received {name} again: stopping now"
+
+
+def second_signal_exit_code(number: int) -> int:
+    """Return the exit code that shells report for a process that a signal ended: 130 for Ctrl-C."""
+    return 128 + number
 
 
 def stop_on_signal(*, insist: bool = True) -> asyncio.Event:
@@ -35,9 +47,9 @@ class _Wish:
     def received(self, number: signal.Signals) -> None:
         now = asyncio.get_running_loop().time()
         if not self.stop.is_set():
-            log.info("Received %s: shutting down", number.name)
+            log.info(first_signal_message(number.name) if self._insist else f"Received {number.name}: stopping")
             self._first = now
             self.stop.set()
         elif self._insist and now - self._first > SAME_WISH:
-            log.error("Received %s again: ending at once", number.name)
-            os._exit(SECOND_SIGNAL_EXIT_CODE)
+            log.error(second_signal_message(number.name))
+            os._exit(second_signal_exit_code(number))

@@ -106,9 +106,8 @@ class ServeProcess:
         return self.process.wait(PATIENCE)
 
     def errors(self) -> str:
-        """What it wrote to stderr; call it when it has ended."""
-        self._said.seek(0)
-        return self._said.read()
+        """Return stderr so far. The process writes at the position of the same file, which must not move."""
+        return os.pread(self._said.fileno(), os.fstat(self._said.fileno()).st_size, 0).decode()
 
     def close(self) -> None:
         if self.process.poll() is None:

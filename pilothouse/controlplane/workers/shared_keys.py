@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 from pathlib import Path
 
 from pilothouse.apiserver.storage.errors import StorageError
@@ -38,7 +39,11 @@ def _in_a_process_of_its_own(options: CompletedOptions) -> None:
             status.say(error=str(error))
 
     child = fork("keys", work)
-    code = os.waitstatus_to_exitcode(os.waitpid(child.pid, 0)[1])
+    try:
+        code = os.waitstatus_to_exitcode(os.waitpid(child.pid, 0)[1])
+    except KeyboardInterrupt:  # the child has a process group of its own and does not receive Ctrl-C
+        child.signal(signal.SIGKILL)
+        raise
     for said in status.heard():
         raise StartFailed(said["error"])
     if code:

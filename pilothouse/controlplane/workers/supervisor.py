@@ -20,7 +20,12 @@ from pilothouse.apiserver.storage.remote.revisions import SharedRevisions
 from pilothouse.controlplane.errors import StartFailed
 from pilothouse.controlplane.options.completion import CompletedOptions
 from pilothouse.controlplane.run import Announcement
-from pilothouse.controlplane.signals import SAME_WISH, SECOND_SIGNAL_EXIT_CODE
+from pilothouse.controlplane.signals import (
+    SAME_WISH,
+    first_signal_message,
+    second_signal_exit_code,
+    second_signal_message,
+)
 from pilothouse.controlplane.workers.board import Board
 from pilothouse.controlplane.workers.children import SIGNALS, Child, ended, fork
 from pilothouse.controlplane.workers.listens import Listens
@@ -160,11 +165,11 @@ class Supervisor:
             return
         name = signal.Signals(number).name
         if self._stopping and time.monotonic() - self._stopping > SAME_WISH:
-            log.error("Received %s again: ending at once", name)
+            log.error(second_signal_message(name))
             self._end(signal.SIGKILL)
-            os._exit(SECOND_SIGNAL_EXIT_CODE)
+            os._exit(second_signal_exit_code(number))
         if not self._stopping:
-            log.info("Received %s: shutting down", name)
+            log.info(first_signal_message(name))
             self._stopping = time.monotonic()
             self._due.clear()
             for child in self._children.values():

@@ -12,14 +12,16 @@ from pathlib import Path
 from threading import Thread
 from urllib.parse import SplitResult, quote
 
+from pilothouse import __version__
 from pilothouse.testing.envtest.etcd_flags import USAGE, EtcdFlags, UsageError, read_flags
 from pilothouse.testing.envtest.store_place import STORE_HEADER
 
+_VERSION = "3.6.0"
 _ANSWERS = {
     "/health": '{"health":"true","reason":""}',
     "/livez": "ok\n",
     "/readyz": "ok\n",
-    "/version": '{"etcdserver":"3.6.0","etcdcluster":"3.6.0","storage":"3.6.0"}',
+    "/version": f'{{"etcdserver":"{_VERSION}","etcdcluster":"{_VERSION}","storage":"{_VERSION}"}}',
 }
 _SIGNALS = {signal.SIGTERM, signal.SIGINT}
 
@@ -28,6 +30,9 @@ def run_etcd(arguments: Sequence[str]) -> int:
     """Answer until SIGTERM or SIGINT comes. Returns the exit code: 0, 1 where a port is taken, 2 for a bad flag."""
     if any(word.lstrip("-") in ("h", "help") for word in arguments):
         print(USAGE, end="")
+        return 0
+    if any(word.lstrip("-") in ("version", "version=true") for word in arguments):
+        print(f"etcd Version: {_VERSION}\nGit SHA: none (stand-in by Pilothouse {__version__})")
         return 0
     signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # before any thread: all of them inherit it
     try:
@@ -51,7 +56,7 @@ def _hold(flags: EtcdFlags) -> None:
         for server in [ports.enter_context(_Clients(url, store)) for url in flags.client_urls]:
             Thread(target=server.serve_forever, daemon=True).start()
         shown = ", ".join(url.geturl() for url in flags.client_urls)
-        print(f"stands in for etcd at {shown}, with {flags.data_dir}", file=sys.stderr, flush=True)
+        print(f"Standing in for etcd at {shown}, data directory {flags.data_dir}", file=sys.stderr, flush=True)
         signal.sigwait(_SIGNALS)
 
 

@@ -37,6 +37,8 @@ from pilothouse.apiserver.storage.watching.feed import FeedWatch
 COMPACTION_INTERVAL = 300.0
 DIAL_TIMEOUT = 20.0
 
+_NOTICE_AFTER = 2.0  # seconds without an answer until the log says what the start waits for
+
 # Like every etcd, an empty one is at this revision.
 _EMPTY = 1
 
@@ -78,7 +80,7 @@ class EtcdStore:
         tls = EtcdTlsFiles(ca, cert, key)
         client = EtcdClient([EtcdEndpoint(url, tls) for url in endpoints], timeout=request_timeout)
         try:
-            await _wait_for_answer(client, dial_timeout)
+            await _wait_for_answer(client, endpoints, dial_timeout)
         except BaseException:
             await client.close()
             raise
@@ -195,18 +197,23 @@ class EtcdStore:
         return Compacted(revision, revision + 1)
 
 
-async def _wait_for_answer(client: EtcdClient, patience: float) -> None:
-    """Raises Unavailable."""
+async def _wait_for_answer(client: EtcdClient, endpoints: Sequence[str], patience: float) -> None:
+    """Retry until etcd answers; log a line if that takes longer than a moment. Raises Unavailable."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + patience
-    for delay in delays():
-        try:
-            await client.range(messages.current_revision())
-            return
-        except Unavailable:
-            if loop.time() + delay > deadline:
-                raise
-        await asyncio.sleep(delay)
+    text = "waiting for etcd at %s: no answer after %gs, giving up after %gs"
+    notice = loop.call_later(_NOTICE_AFTER, log.warning, text, ", ".join(endpoints), _NOTICE_AFTER, patience)
+    try:
+        for delay in delays():
+            try:
+                await client.range(messages.current_revision())
+                return
+            except Unavailable:
+                if loop.time() + delay > deadline:
+                    raise
+            await asyncio.sleep(delay)
+    finally:
+        notice.cancel()
 
 
 def _refusal(key: str, expected: Revision, response: Message) -> KeyNotFound | RevisionConflict:

@@ -91,7 +91,7 @@ def copy_directory(source: Path, target: Path) -> None:
         with closing(sqlite3.connect(source / directory.database.name)) as original, _new(directory) as copy:
             original.backup(copy)
     except sqlite3.DatabaseError as error:
-        raise DamagedStore(source, str(error)) from error
+        raise DamagedStore(source / DataDirectory.FILE, str(error)) from error
     finally:
         directory.release()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from pilothouse.apiserver.storage.errors import StorageError
@@ -28,7 +29,12 @@ class UnsupportedFormat(StorageError):
 
 
 class DamagedStore(StorageError):
-    """The file is there but is not one that the store can read."""
+    """The store cannot read its file. The message has the command that restores a backup."""
 
     def __init__(self, file: Path, reason: str) -> None:
-        super().__init__(f"{file} cannot be read: {reason}")
+        folder = file.parent
+        paths = [shlex.quote(str(path)) for path in (folder, f"{folder}.damaged", folder.parent)]
+        super().__init__(
+            f"{file} cannot be read: {reason}; to restore a backup, run: "
+            "mv {} {} && pilothouse restore BACKUP_FILE --data-dir {}".format(*paths)
+        )
