@@ -18,7 +18,7 @@ from pilothouse.controlplane.options.serving import SecureServingOptions
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.flags.declare import build, flag, flags_of
 from pilothouse.machinery.flags.flagset import FlagError, parse
-from pilothouse.machinery.flags.usage import format_section
+from pilothouse.machinery.flags.usage import format_section, help_sections
 from pilothouse.machinery.flags.values import BOOL, STRING
 
 
@@ -76,7 +76,8 @@ def parse_options(arguments: Sequence[str], *, group: str, standalone: bool = Fa
     parsed = parse([flag for section in SECTIONS.values() for flag in flags_of(section)], arguments)
     if parsed.positionals:
         raise FlagError(f"this server takes no arguments, got {parsed.positionals}")
-    values = {"data-dir": str(default_data_dir().parent / group), "standalone": standalone, **parsed.values}
+    home = parsed.values.get("data-dir") or str(default_data_dir().parent / group)
+    values = {"standalone": standalone, **parsed.values, "data-dir": home}
     options = Options(**{name: build(section, values) for name, section in SECTIONS.items()})
     if problems := [text for name in SECTIONS for text in getattr(options, name).validate()]:
         raise InvalidOptions(problems)
@@ -96,4 +97,4 @@ def _completed(options: Options, given: dict[str, Any]) -> Options:
 
 def usage() -> str:
     """Return the help of all flags."""
-    return "".join(format_section(section.title, flags_of(section), 0) for section in SECTIONS.values())
+    return "".join(format_section(title, flags) for title, flags in help_sections(SECTIONS.values()))

@@ -1,4 +1,4 @@
-"""`pilothouse backup FILE`: all that a store holds at one revision, and the files beside it, in one file."""
+"""`pilothouse backup FILE`: write a store at one revision, and the files of its data directory, to one file."""
 
 from __future__ import annotations
 
@@ -6,23 +6,26 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from pilothouse.cli.stores.arguments import add_etcd_arguments, add_kubeconfig_arguments, finished
+from pilothouse.cli.arguments import CommandParser
+from pilothouse.cli.stores.arguments import add_etcd_arguments, add_server_arguments, finished
 
 
 def main(arguments: Sequence[str]) -> int:
-    """0 if the file is there, 2 if it is not."""
+    """Return 0 if the backup is written, 2 if not."""
     return finished(_back_up(_parser().parse_args(arguments)))
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="pilothouse backup",
-        description="Write all that a store holds at one revision into a file. Its server may run, or not.",
+        description="Write a consistent backup of a store to a file. The server may run or not.",
+        example="pilothouse backup monday.backup --data-dir ~/.local/share/pilothouse",
     )
-    parser.add_argument("file", type=Path, metavar="FILE")
-    parser.add_argument("--data-dir", type=Path, help="of a server; its certificates and keys are kept, too")
+    parser.add_argument("file", type=Path, metavar="FILE", help="file to write")
+    help_ = "data directory of the server; the backup includes its certificates and keys"
+    parser.add_argument("--data-dir", type=Path, metavar="DIR", help=help_)
     add_etcd_arguments(parser)
-    add_kubeconfig_arguments(parser)
+    add_server_arguments(parser)
     return parser
 
 
@@ -37,7 +40,7 @@ async def _back_up(parsed: argparse.Namespace) -> int:
     async with opened_source(parsed) as source:
         files = files_of(parsed.data_dir) if parsed.data_dir is not None else ()
         written = await write_backup(parsed.file, source, files, made=made)
-        print(f"{written.entries} keys at revision {source.revision} and {written.files} files are in {parsed.file}")
+        print(f"{parsed.file}: {written.entries} keys at revision {source.revision} and {written.files} files")
     if parsed.data_dir is None:
-        print("without certificates and keys of the server: they are kept with --data-dir")
+        print("The backup has no certificates and keys of the server: add them with --data-dir.")
     return 0

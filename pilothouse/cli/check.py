@@ -1,4 +1,4 @@
-"""`pilothouse check`: whether all that a store holds can be read, and agrees."""
+"""`pilothouse check`: check the integrity of a store."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pilothouse.cli.stores.arguments import add_etcd_arguments, add_kubeconfig_arguments, finished
+from pilothouse.cli.arguments import CommandParser
+from pilothouse.cli.stores.arguments import add_etcd_arguments, add_server_arguments, finished
 
 if TYPE_CHECKING:
     from pilothouse.apiserver.storage.backup.model import Source
@@ -17,19 +18,20 @@ if TYPE_CHECKING:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """0 if everything is well, 1 if something is not, 2 if the store can not be read."""
+    """Return 0 without faults, 1 with faults, 2 if the store cannot be read."""
     return finished(_check(_parser().parse_args(arguments)))
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="pilothouse check",
-        description="Read all that a store holds and say what is wrong with it. Nothing is changed; a server may run.",
+        description="Read every key of a store and report faults. Changes nothing; the server may run.",
+        example="pilothouse check --data-dir ~/.local/share/pilothouse",
     )
-    parser.add_argument("--data-dir", type=Path, help="of a server that runs, or not")
+    parser.add_argument("--data-dir", type=Path, metavar="DIR", help="data directory of a running or stopped server")
     add_etcd_arguments(parser)
-    add_kubeconfig_arguments(parser)
-    help_ = "the server's EncryptionConfiguration, so that encrypted values are read, too"
+    add_server_arguments(parser)
+    help_ = "EncryptionConfiguration of the server; needed to read encrypted values"
     parser.add_argument("--encryption-provider-config", type=Path, metavar="FILE", help=help_)
     return parser
 
@@ -47,8 +49,12 @@ async def _check(parsed: argparse.Namespace) -> int:
         async for finding in _findings(parsed, source, checks):
             faults += finding.outcome is FindingOutcome.FAILED
             print("\n".join(shown([finding])), flush=True)
-    print(f"{checks.seen} keys at revision {source.revision}: {f'{faults} faults' if faults else 'all is well'}")
+    print(f"{checks.seen} keys at revision {source.revision}: {_counted(faults)}")
     return 1 if faults else 0
+
+
+def _counted(faults: int) -> str:
+    return f"{faults} fault{'' if faults == 1 else 's'}" if faults else "no faults"
 
 
 async def _findings(parsed: argparse.Namespace, source: Source, checks: EntryChecks) -> AsyncIterator[Finding]:

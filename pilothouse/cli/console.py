@@ -1,19 +1,20 @@
-"""`pilothouse console`: a page that shows a cluster, on this machine and for its user only."""
+"""`pilothouse console`: serve the web console of a cluster on loopback, for this user only."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
+
+from pilothouse.cli.arguments import CommandParser, add_kubeconfig_arguments
 
 if TYPE_CHECKING:
     from pilothouse.client.config.model import ClientConfig
 
 
 def main(arguments: Sequence[str]) -> int:
-    """0 after a signal, 1 where there is no page, no cluster in the kubeconfig, or the port is taken."""
+    """Return 0 after a signal, 1 if there is no page, the kubeconfig names no cluster, or the port is in use."""
     parsed = _parser().parse_args(arguments)
     import asyncio
 
@@ -50,10 +51,9 @@ async def _show(config: ClientConfig, port: int, opens: bool) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    description = "Show a cluster in the browser, as the user of its kubeconfig. The printed address works once."
-    parser = argparse.ArgumentParser(prog="pilothouse console", description=description)
-    parser.add_argument("--kubeconfig", type=Path, help="of the cluster; the usual places if not given")
-    parser.add_argument("--context", default="", help="of the kubeconfig; its current one if not given")
-    parser.add_argument("--port", type=int, default=0, help="on 127.0.0.1; any free one if not given")
-    parser.add_argument("--no-open", dest="open", action="store_false", help="only print the address")
+    description = "Open the web console of a cluster as the user of the kubeconfig. The printed URL is valid once."
+    parser = CommandParser(prog="pilothouse console", description=description)
+    add_kubeconfig_arguments(parser)
+    parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1; default: a free port")
+    parser.add_argument("--no-open", dest="open", action="store_false", help="print the URL, do not open a browser")
     return parser

@@ -1,4 +1,4 @@
-"""`pilothouse dev`: the project's server beside a control plane of its own, started again on every change."""
+"""`pilothouse dev`: run the project's server beside a temporary control plane, and restart it on every change."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+
+from pilothouse.cli.arguments import CommandParser
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -30,15 +32,15 @@ async def _develop(kubeconfig: Path | None) -> None:
     from pilothouse.scaffold.project import find_project
 
     stop = asyncio.Event()
-    # A second signal changes nothing: what is left takes no longer than it may.
+    # A second signal changes nothing: the clean-up has a time limit.
     on_signals((*STOP_SIGNALS, *HANGUP_SIGNALS), lambda _: stop.set())
     project = find_project(Path.cwd())
     await develop(project, kubeconfig, stop, lambda line: print(line, flush=True))
 
 
 def _parser() -> argparse.ArgumentParser:
-    description = "Run the server of this project, again after each change of a file, and leave nothing behind."
-    parser = argparse.ArgumentParser(prog="pilothouse dev", description=description)
-    help_ = "register it in this cluster, by this machine's address, instead of starting a control plane"
-    parser.add_argument("--kubeconfig", type=Path, help=help_)
+    description = "Run the server of this project, restart it when a file changes, and clean up at the end."
+    parser = CommandParser(prog="pilothouse dev", description=description)
+    help_ = "kubeconfig of a cluster to register in; default: start a temporary control plane"
+    parser.add_argument("--kubeconfig", type=Path, metavar="FILE", help=help_)
     return parser

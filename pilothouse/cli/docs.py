@@ -1,4 +1,4 @@
-"""`pilothouse docs`: the reference of the project's API, as Markdown."""
+"""`pilothouse docs`: print the API reference of the project as Markdown."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+
+from pilothouse.cli.arguments import CommandParser
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -26,7 +28,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    description = "Print the reference of this project's API as Markdown, made from the types of its kinds."
-    parser = argparse.ArgumentParser(prog="pilothouse docs", description=description)
-    parser.add_argument("--write", action="store_true", help="write a page for each kind into docs/ instead")
+    description = "Print the API reference of this project as Markdown, generated from the types of its kinds."
+    parser = CommandParser(prog="pilothouse docs", description=description)
+    parser.add_argument("--write", action="store_true", help="write a page per kind in docs/ instead of printing")
     return parser

@@ -1,4 +1,4 @@
-"""`pilothouse doctor apiservice [NAME]`: says, step by step, why aggregated APIs are not available."""
+"""`pilothouse doctor apiservice [NAME]`: diagnose step by step why aggregated APIs are not available."""
 
 from __future__ import annotations
 
@@ -9,28 +9,45 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pilothouse.cli.arguments import CommandParser, add_kubeconfig_arguments
+
 if TYPE_CHECKING:
     from pilothouse.cli.diagnosis.apiservice import APIServiceDoctor
 
+_EXAMPLE = "pilothouse doctor apiservice v1beta1.metrics.k8s.io"
+
 
 def main(arguments: Sequence[str]) -> int:
-    """0 if everything is well, 1 if something is not, 2 if the cluster can not be asked."""
+    """Return 0 if every check passes, 1 if a check fails, 2 if the cluster cannot be reached."""
     parsed = _parser().parse_args(arguments)
     if bool(parsed.proxy_client_cert_file) != bool(parsed.proxy_client_key_file):
-        print("Error: --proxy-client-cert-file and --proxy-client-key-file go together", file=sys.stderr)
+        print("Error: --proxy-client-cert-file and --proxy-client-key-file must be given together", file=sys.stderr)
         return 2
     return asyncio.run(_examine(parsed))
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="pilothouse doctor", description="Find out what is wrong.")
-    patients = parser.add_subparsers(dest="patient", required=True)
-    apiservice = patients.add_parser("apiservice", help="an aggregated API", description="Why is it not available?")
-    apiservice.add_argument("name", nargs="?", help="of the APIService: VERSION.GROUP; all remote ones if not given")
-    apiservice.add_argument("--kubeconfig", type=Path, help="of the cluster; the usual places if not given")
-    apiservice.add_argument("--context", default="", help="of the kubeconfig; its current one if not given")
-    apiservice.add_argument("--proxy-client-cert-file", type=Path, help="the aggregator's, to ask servers as it does")
-    apiservice.add_argument("--proxy-client-key-file", type=Path, help="the key of --proxy-client-cert-file")
+    parser = CommandParser(prog="pilothouse doctor", description="Diagnose a cluster.", example=_EXAMPLE)
+    subjects = parser.add_subparsers(dest="subject", required=True, metavar="COMMAND")
+    apiservice = subjects.add_parser(
+        "apiservice",
+        help="diagnose aggregated APIs that are not available",
+        description="Test every step from the aggregator to an extension API server, and report the first failure.",
+        example=_EXAMPLE,
+    )
+    apiservice.add_argument(
+        "name",
+        nargs="?",
+        metavar="NAME",
+        help="APIService as VERSION.GROUP; default: every APIService of another server",
+    )
+    add_kubeconfig_arguments(apiservice)
+    apiservice.add_argument(
+        "--proxy-client-cert-file", type=Path, metavar="FILE", help="client certificate of the aggregator"
+    )
+    apiservice.add_argument(
+        "--proxy-client-key-file", type=Path, metavar="FILE", help="private key of --proxy-client-cert-file"
+    )
     return parser
 
 
@@ -55,10 +72,10 @@ async def _examine(parsed: argparse.Namespace) -> int:
 
 
 async def _examine_all(doctor: APIServiceDoctor) -> bool:
-    """Print what is found out about each, under its name. Return whether all are well."""
+    """Print the findings of every APIService under its name. Return whether all checks passed."""
     names = await doctor.names()
     if not names:
-        print("There is no APIService of another server.")
+        print("No APIService refers to another server: there is nothing to diagnose.")
     well = True
     for name in names:
         print(f"APIService {name}")

@@ -1,4 +1,4 @@
-"""`pilothouse envtest`: the programs that envtest, jenvtest and kuttl start, as Pilothouse."""
+"""`pilothouse envtest`: the kube-apiserver and etcd binaries that envtest, jenvtest and kuttl start."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from pilothouse.cli.arguments import CommandParser
 from pilothouse.machinery.platform import CAN_FORK
 
 _PROGRAMS = ("kube-apiserver", "etcd")
@@ -60,11 +61,13 @@ def _kube_apiserver(arguments: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    description = "Pilothouse as the programs that envtest starts: export KUBEBUILDER_ASSETS=$(pilothouse envtest path)"
-    parser = argparse.ArgumentParser(prog="pilothouse envtest", description=description)
-    commands = parser.add_subparsers(required=True, metavar="path | kube-apiserver | etcd")
-    path = commands.add_parser("path", help="write a folder with kube-apiserver, etcd and kubectl, and print its path")
-    path.add_argument("--dir", type=Path, help="the folder; one of its own in the user's cache if it is not given")
-    commands.add_parser("kube-apiserver", help="what that folder's kube-apiserver does", add_help=False)
-    commands.add_parser("etcd", help="what that folder's etcd does", add_help=False)
+    example = "export KUBEBUILDER_ASSETS=$(pilothouse envtest path)"
+    description = "Replace the kube-apiserver and etcd binaries of envtest."
+    parser = CommandParser(prog="pilothouse envtest", description=description, example=example)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    help_ = "write a folder with kube-apiserver, etcd and kubectl, and print its path"
+    path = commands.add_parser("path", help=help_, description=f"{help_[0].upper()}{help_[1:]}.", example=example)
+    path.add_argument("--dir", type=Path, help="folder to write; default: a folder in the user's cache directory")
+    commands.add_parser("kube-apiserver", help="run the kube-apiserver of that folder", add_help=False)
+    commands.add_parser("etcd", help="run the etcd of that folder", add_help=False)
     return parser

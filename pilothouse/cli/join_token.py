@@ -1,4 +1,4 @@
-"""`pilothouse join-token`: the token with which a server joins those of a cluster on etcd."""
+"""`pilothouse join-token`: print the token that lets a server join a cluster on etcd."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from pilothouse.cli.arguments import CommandParser
 from pilothouse.cli.keys_place import add_data_dir, data_dir_of, stored_keys
 from pilothouse.cli.stores.arguments import add_etcd_arguments
 
@@ -27,7 +28,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 async def _token(parsed: argparse.Namespace) -> str:
-    """Raises JoinRefused where there is none."""
+    """Return the join token. Raises JoinRefused if the data directory has none."""
     from pilothouse.controlplane.shared_keys.stored import kept_token
     from pilothouse.controlplane.shared_keys.token import JoinRefused, JoinToken
 
@@ -38,18 +39,22 @@ async def _token(parsed: argparse.Namespace) -> str:
             await stored.change_token(JoinToken.new())
     kept = kept_token(data_dir_of(parsed))
     if kept is None:
-        raise JoinRefused(f"{data_dir_of(parsed)} is not of a server that has its keys in etcd")
+        raise JoinRefused(
+            f"{data_dir_of(parsed)} has no join token: name the data directory of a server with its keys in etcd by"
+            " --data-dir"
+        )
     return kept.text
 
 
 def _parser() -> argparse.ArgumentParser:
-    description = (
-        "Print the token with which 'pilothouse serve --etcd-servers=… --join' joins the servers of a cluster."
+    parser = CommandParser(
+        prog="pilothouse join-token",
+        description="Print the token that lets a server join a cluster on etcd.",
+        example='PILOTHOUSE_JOIN="$(pilothouse join-token)" pilothouse serve --etcd-servers=http://10.0.0.1:2379',
     )
-    parser = argparse.ArgumentParser(prog="pilothouse join-token", description=description)
     add_data_dir(parser)
     how = parser.add_mutually_exclusive_group()
-    how.add_argument("--generate", action="store_true", help="print a new one, for servers that are all yet to start")
-    how.add_argument("--renew", action="store_true", help="make a new one: the old one lets nobody join any more")
+    how.add_argument("--generate", action="store_true", help="print a new token for servers that have not started yet")
+    how.add_argument("--renew", action="store_true", help="replace the token; servers cannot join with the old token")
     add_etcd_arguments(parser)
     return parser

@@ -1,4 +1,4 @@
-"""The flags that say where the shared keys of a cluster are, and the way there."""
+"""Flags that locate the shared keys of a cluster, and access to the keys."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 
 def add_data_dir(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--data-dir", type=Path, help="of a server of the cluster; that of 'serve' if not given")
+    parser.add_argument(
+        "--data-dir", type=Path, metavar="DIR", help="data directory of a server; default: that of 'pilothouse serve'"
+    )
 
 
 def data_dir_of(parsed: argparse.Namespace) -> Path:
@@ -25,21 +27,21 @@ def data_dir_of(parsed: argparse.Namespace) -> Path:
 
 @asynccontextmanager
 async def stored_keys(parsed: argparse.Namespace) -> AsyncIterator[StoredKeys]:
-    """The keys in etcd, for as long as the block lasts. Raises CertificateError, StorageError, OSError,
+    """Open the keys in etcd for the duration of the block. Raises CertificateError, StorageError, OSError,
     StartFailed."""
     from pilothouse.cli.stores.opening import opened_etcd
     from pilothouse.controlplane.certificates.errors import CertificateError
     from pilothouse.controlplane.shared_keys.stored import StoredKeys
 
     if not parsed.etcd_servers:
-        raise CertificateError("the keys of this cluster are in etcd: give --etcd-servers")
+        raise CertificateError("the keys of this cluster are in etcd: name the etcd with --etcd-servers")
     async with opened_etcd(parsed, parsed.etcd_servers.split(","), parsed.etcd_prefix) as store:
         yield StoredKeys(store, parsed.etcd_prefix, data_dir_of(parsed))
 
 
 @asynccontextmanager
 async def shared_keys(parsed: argparse.Namespace) -> AsyncIterator[StoredKeys | KeyDirectory]:
-    """The keys where they are from: in etcd, in the directory that was given, or in that of the data directory."""
+    """Open the keys: in --pki-dir, in the directory noted in --data-dir, in etcd, or in --data-dir itself."""
     from pilothouse.controlplane.shared_keys.directory import KeyDirectory
     from pilothouse.controlplane.shared_keys.source import noted_directory
 

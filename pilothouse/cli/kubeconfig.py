@@ -1,4 +1,4 @@
-"""`pilothouse kubeconfig`: one kubeconfig with a context for each server of a cluster."""
+"""`pilothouse kubeconfig`: print a kubeconfig with a context for each server of a cluster."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pilothouse.cli.arguments import CommandParser
 from pilothouse.cli.keys_place import add_data_dir, data_dir_of
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 async def _servers(kubeconfig: Path) -> list[str]:
-    """Return where the servers are, as they tell each other. Raises StatusError, ConfigError, ConnectionFailed."""
+    """Return the URLs in the `kubernetes` EndpointSlice. Raises StatusError, ConfigError, ConnectionFailed."""
     from pilothouse.client.config.kubeconfig import load_kubeconfig
     from pilothouse.client.rest.connect import connect
 
@@ -49,7 +50,7 @@ async def _servers(kubeconfig: Path) -> list[str]:
 
 
 def _with_servers(kubeconfig: Path, urls: Sequence[str], load_balancer: str) -> Json:
-    """Return the user and the CA of the kubeconfig, with the servers. Raises ConfigError."""
+    """Return a kubeconfig with the given user and CA and a context per server. Raises ConfigError."""
     from pilothouse.client.config.kubeconfig import merge, read_kubeconfig
 
     given = merge([read_kubeconfig(kubeconfig)])
@@ -67,27 +68,29 @@ def _with_servers(kubeconfig: Path, urls: Sequence[str], load_balancer: str) -> 
 
 
 def _write(config: Any, output: Path | None) -> None:
-    import yaml
-
+    from pilothouse.machinery.codec.yaml_emit import emit_yaml
     from pilothouse.machinery.whole_files import PRIVATE, write_atomically
 
-    text = yaml.safe_dump(config, sort_keys=False)
+    text = emit_yaml(config)
     if output is None:
-        print(text, end="")
+        print(text.decode(), end="")
     else:
-        write_atomically(output.absolute(), text.encode(), mode=PRIVATE)
+        write_atomically(output.absolute(), text, mode=PRIVATE)
 
 
 def _parser() -> argparse.ArgumentParser:
-    description = (
-        "Print a kubeconfig with a context for each server of a cluster, and one for what stands in front of them."
+    parser = CommandParser(
+        prog="pilothouse kubeconfig",
+        description="Print a kubeconfig with a context for each server of a cluster, and one for a load balancer.",
+        example="pilothouse kubeconfig --load-balancer https://api.example.com:6443 -o cluster.kubeconfig",
     )
-    parser = argparse.ArgumentParser(prog="pilothouse kubeconfig", description=description)
     add_data_dir(parser)
-    parser.add_argument("--kubeconfig", type=Path, help="with the user and the CA; that of --data-dir if not given")
-    parser.add_argument(
-        "--server", action="append", metavar="URL", help="of a server; asked of the cluster if none is given"
-    )
-    parser.add_argument("--load-balancer", default="", metavar="URL", help="becomes the current context")
-    parser.add_argument("--output", "-o", type=Path, metavar="FILE", help="for its owner only; not printed then")
+    help_ = "kubeconfig with the user and the CA; default: admin.kubeconfig of --data-dir"
+    parser.add_argument("--kubeconfig", type=Path, metavar="FILE", help=help_)
+    help_ = "URL of a server; repeat the flag for several; default: ask the cluster"
+    parser.add_argument("--server", action="append", metavar="URL", help=help_)
+    help_ = "URL of the load balancer; becomes the current context"
+    parser.add_argument("--load-balancer", default="", metavar="URL", help=help_)
+    help_ = "file to write, readable by its owner only; default: standard output"
+    parser.add_argument("--output", "-o", type=Path, metavar="FILE", help=help_)
     return parser

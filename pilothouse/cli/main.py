@@ -7,38 +7,53 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from io import TextIOWrapper
 
-COMMANDS = {
-    "serve": "Run the Kubernetes API server",
-    "new": "Write an extension API server, step by step",
-    "dev": "Run the extension API server of this project while it is written",
-    "manifests": "Print what brings the server of this project into a cluster",
-    "validate": "Say what a server would say of manifests, without one",
-    "test": "Run cases against admission policies and the rules of custom resources",
-    "docs": "Print the reference of this project's API",
-    "rbac": "Print the least roles that allow what a test has recorded",
-    "envtest": "Be the kube-apiserver and etcd of tests that start one",
-    "doctor": "Find out why an aggregated API is not available",
-    "snapshot": "Keep a cluster's objects in a file or a folder, and use them",
-    "backup": "Write all that a store holds at one revision into a file",
-    "restore": "Make a store of such a file",
-    "migrate": "Move a store: from the embedded one to etcd, or back",
-    "check": "Say whether all that a store holds can be read, and agrees",
-    "console": "Show a cluster in the browser",
-    "join-token": "Print the token with which a server joins others",
-    "kubeconfig": "Print one kubeconfig for all servers of a cluster",
-    "pki": "Show and replace the CAs and keys that the servers of a cluster share",
-    "top": "Show in the terminal what a server does",
-    "version": "Print the version",
+GROUPS = {
+    "Run a server": {
+        "serve": "Run the Kubernetes API server",
+        "version": "Print the version",
+    },
+    "Write extension API servers": {
+        "new": "Create a project, or add a kind, controller or subresource to it",
+        "dev": "Run the project's server and restart it on every change",
+        "manifests": "Print the manifests that deploy the project's server",
+        "docs": "Print the API reference of the project",
+    },
+    "Test": {
+        "validate": "Check manifests as a server would, without a server",
+        "test": "Run test cases against admission policies and CRD validation rules",
+        "rbac": "Print the minimal RBAC roles for the requests of a recording",
+        "envtest": "Replace the kube-apiserver and etcd binaries of envtest",
+    },
+    "Keep data": {
+        "backup": "Write a consistent backup of a store to a file",
+        "restore": "Create a store from a backup file",
+        "migrate": "Copy a store from SQLite to etcd, or from etcd to SQLite",
+        "check": "Check the integrity of a store",
+        "snapshot": "Save, load, export or import the objects of a cluster",
+    },
+    "Operate and observe": {
+        "console": "Open the web console of a cluster",
+        "top": "Show the load of a server in the terminal",
+        "doctor": "Diagnose aggregated APIs that are not available",
+        "kubeconfig": "Print a kubeconfig with all servers of a cluster",
+        "join-token": "Print the token that lets a server join a cluster",
+        "pki": "Show or rotate the CAs and keys that the servers of a cluster share",
+    },
 }
+"""Commands by task, in the order of the help."""
+
+COMMANDS = {name: text for commands in GROUPS.values() for name, text in commands.items()}
 """Each is a module of this package with `main(arguments) -> exit code`; a hyphen is an underscore there."""
+
+_INTERRUPTED = 130
+"""Exit code of shells for SIGINT: 128 + 2."""
 
 _USAGE = """Pilothouse: the Kubernetes API server in Python.
 
 Usage:
   pilothouse <command> [flags]
 
-Commands:
-{commands}
+{groups}
 
 Use "pilothouse <command> --help" for the flags of a command.
 """
@@ -49,15 +64,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")  # the code pages of Windows lack most letters
     words = list(sys.argv[1:] if arguments is None else arguments)
     if not words or words[0] in ("-h", "--help", "help"):
-        print(_USAGE.format(commands="\n".join(f"  {name:<11}{text}" for name, text in COMMANDS.items())), end="")
+        print(_USAGE.format(groups="\n\n".join(_group(title) for title in GROUPS)), end="")
         return 0
     command = "version" if words[0] == "--version" else words[0]
     if command not in COMMANDS:
-        kind = "flag:" if command.startswith("-") else "command"
-        print(f'Error: unknown {kind} {command} for "pilothouse"', file=sys.stderr)
+        print(f"Error: {_unknown(command)}", file=sys.stderr)
         return 1
     run: Callable[[Sequence[str]], int] = import_module(f"pilothouse.cli.{command.replace('-', '_')}").main
-    return run(words[1:])
+    try:
+        return run(words[1:])
+    except KeyboardInterrupt:
+        print("Interrupted", file=sys.stderr)
+        return _INTERRUPTED
+
+
+def _group(title: str) -> str:
+    return "\n".join([f"{title}:", *(f"  {name:<12}{text}" for name, text in GROUPS[title].items())])
+
+
+def _unknown(word: str) -> str:
+    from pilothouse.machinery.nearest import did_you_mean
+
+    kind, known = ("flag:", ["--help", "--version"]) if word.startswith("-") else ("command", [*COMMANDS])
+    return f'unknown {kind} {word} for "pilothouse"{did_you_mean(word, known)}'
 
 
 if __name__ == "__main__":

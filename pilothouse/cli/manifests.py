@@ -1,4 +1,4 @@
-"""`pilothouse manifests`: what brings the project's server into a cluster, as YAML."""
+"""`pilothouse manifests`: print the manifests that deploy the project's server, as YAML."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+
+from pilothouse.cli.arguments import CommandParser
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -27,9 +29,12 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    description = "Print what brings the server of this project into a cluster: kubectl apply -f - takes it."
-    parser = argparse.ArgumentParser(prog="pilothouse manifests", description=description)
-    parser.add_argument("--image", default="", help="of the server; its name, with the tag latest, if not given")
-    parser.add_argument("--namespace", default="", help="that it runs in; the one that the server says, if not given")
-    parser.add_argument("--write", action="store_true", help="write them into manifests/ instead of printing them")
+    parser = CommandParser(
+        prog="pilothouse manifests",
+        description="Print the manifests that deploy the server of this project.",
+        example="pilothouse manifests --image registry.example.com/wardle:1.0 | kubectl apply -f -",
+    )
+    parser.add_argument("--image", default="", help="container image; default: the server's name with the tag latest")
+    parser.add_argument("--namespace", default="", help="namespace of the server; default: the namespace in its code")
+    parser.add_argument("--write", action="store_true", help="write the files in manifests/ instead of printing them")
     return parser

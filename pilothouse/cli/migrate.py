@@ -1,4 +1,4 @@
-"""`pilothouse migrate`: all that one store holds moves into another one, which was empty."""
+"""`pilothouse migrate`: copy a store into an empty store of another kind."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pilothouse.cli.arguments import CommandParser
 from pilothouse.cli.stores.arguments import add_etcd_arguments, finished
 
 if TYPE_CHECKING:
@@ -18,22 +19,23 @@ _SQLITE, _ETCD = "sqlite:", "etcd:"
 
 
 def main(arguments: Sequence[str]) -> int:
-    """0 if everything is in the new store, 2 if that is as empty as before."""
+    """Return 0 if the copy is complete, 2 if the target is still empty."""
     parsed = _parser().parse_args(arguments)
     for place in (parsed.source, parsed.target):
         if not place.startswith((_SQLITE, _ETCD)):
-            print(f'Error: "{place}" is neither sqlite:DATA_DIR nor etcd:URL', file=sys.stderr)
+            print(f'Error: invalid store "{place}": expected sqlite:DATA_DIR or etcd:URL[,URL…]', file=sys.stderr)
             return 2
     return finished(_migrate(parsed))
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="pilothouse migrate",
-        description="Move all that a store holds into another one, which must be empty. No server may run on either.",
+        description="Copy a store into an empty store. No server may use either store.",
+        example="pilothouse migrate --from sqlite:./data --to etcd:http://10.0.0.1:2379",
     )
-    for flag, name in (("--from", "source"), ("--to", "target")):
-        help_ = "sqlite:DATA_DIR, or etcd: and the URLs of its members, comma separated"
+    for flag, name, role in (("--from", "source", "read"), ("--to", "target", "fill")):
+        help_ = f"store to {role}: sqlite:DATA_DIR, or etcd:URL[,URL…]"
         parser.add_argument(flag, dest=name, required=True, metavar="STORE", help=help_)
     add_etcd_arguments(parser, servers=False)
     return parser
@@ -45,14 +47,14 @@ async def _migrate(parsed: argparse.Namespace) -> int:
     async with _source(parsed) as found, _target(parsed) as target:
         source = CountedSource(found)
         revision = await target.fill(source, at_least=found.revision)
-    print(f"{source.seen} keys of revision {found.revision} are in {parsed.target}, which is at revision {revision}")
-    print(f"{parsed.source} is as it was: remove it when the new one serves")
+    print(f"Copied {source.seen} keys of revision {found.revision} to {parsed.target}, now at revision {revision}.")
+    print(f"{parsed.source} is unchanged: remove it after a server runs on the new store.")
     return 0
 
 
 @asynccontextmanager
 async def _source(parsed: argparse.Namespace) -> AsyncIterator[Source]:
-    """A source that nobody writes to while it is read."""
+    """Open the source; a SQLite store is locked against writers."""
     from pilothouse.cli.stores.opening import etcd_source, sqlite_source
     from pilothouse.controlplane.data_dir import DataDir
 

@@ -1,4 +1,4 @@
-"""`pilothouse new server|resource|controller|subresource`: writes a project of an extension server, step by step."""
+"""`pilothouse new server|resource|controller|subresource`: create a project of an extension server, and add to it."""
 
 from __future__ import annotations
 
@@ -8,20 +8,22 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pilothouse.cli.arguments import CommandParser
+
 if TYPE_CHECKING:
     from pilothouse.scaffold.project import Project
 
 _PARTS = (
-    # thing         its name               such as              what it is
-    ("resource", "VERSION/KIND", "v1alpha1/Flunder", "a kind, in one version"),
+    # part          metavar                example              description
+    ("resource", "VERSION/KIND", "v1alpha1/Flunder", "a version of a kind"),
     ("controller", "[VERSION/]KIND", "Flunder", "the controller of a kind"),
     ("subresource", "[VERSION/]KIND/NAME", "Flunder/approve", "a subresource of a kind"),
 )
-"""What is added to a project that is there."""
+"""Parts that can be added to a project."""
 
 
 def main(arguments: Sequence[str]) -> int:
-    """0 if the project is whole, 1 if something is not as it should be; files that were edited are only told of."""
+    """Return 0 if the project is complete, 1 if the user must edit a file first. Edited files are never overwritten."""
     parsed = _parser().parse_args(arguments)
     from pilothouse.scaffold.errors import ScaffoldError
     from pilothouse.scaffold.generate import generate
@@ -34,24 +36,32 @@ def main(arguments: Sequence[str]) -> int:
         print(f"Error: {error}", file=sys.stderr)
         return 1
     if not said and not made:
-        print("Everything is there already.")
+        print("Nothing to do: every file exists already.")
     return 0 if project else 1
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="pilothouse new", description="Write an extension API server, step by step.")
-    things = parser.add_subparsers(dest="thing", required=True)
-    server = things.add_parser("server", help="a project", description="Make a project in a folder.")
-    server.add_argument("folder", type=Path, metavar="DIR")
-    server.add_argument("--group", required=True, help="of the API: a domain of yours, such as wardle.example.com")
-    for thing, name, example, what in _PARTS:
-        part = things.add_parser(thing, help=what, description=f"Add {what} to this project.")
-        part.add_argument("name", metavar=name, help=f"such as {example}")
+    example = "pilothouse new server wardle --group wardle.example.com"
+    description = "Create a project of an extension API server, and add parts to it."
+    parser = CommandParser(prog="pilothouse new", description=description, example=example)
+    things = parser.add_subparsers(dest="thing", required=True, metavar="COMMAND")
+    help_ = "create a project"
+    server = things.add_parser("server", help=help_, description="Create a project in a folder.", example=example)
+    server.add_argument("folder", type=Path, metavar="DIR", help="folder of the project")
+    server.add_argument("--group", required=True, help="API group: a domain of yours, such as wardle.example.com")
+    for thing, name, such_as, text in _PARTS:
+        part = things.add_parser(
+            thing,
+            help=f"add {text}",
+            description=f"Add {text} to the project in the current folder.",
+            example=f"pilothouse new {thing} {such_as}",
+        )
+        part.add_argument("name", metavar=name, help=f"name of the {thing}, such as {such_as}")
     return parser
 
 
 def _new_server(parsed: argparse.Namespace) -> tuple[Project | None, list[str]]:
-    """Return the project, unless something must be added by hand before it is one, and what there is to say."""
+    """Return the project (None if the user must edit a file first) and the lines to print."""
     from pilothouse.scaffold.names import check_group
     from pilothouse.scaffold.new import new_server
     from pilothouse.scaffold.project import project_in
@@ -61,7 +71,7 @@ def _new_server(parsed: argparse.Namespace) -> tuple[Project | None, list[str]]:
 
 
 def _new_part(parsed: argparse.Namespace) -> tuple[Project, list[str]]:
-    """Return this project, and what there is to say."""
+    """Return this project and the lines to print."""
     from pilothouse.scaffold.names import parse_kind, parse_subresource
     from pilothouse.scaffold.new import new_controller, new_resource, new_subresource
     from pilothouse.scaffold.project import find_project

@@ -1,4 +1,4 @@
-"""`pilothouse pki`: the keys that the servers of a cluster share, shown and replaced while they run."""
+"""`pilothouse pki`: show and rotate the keys that the servers of a cluster share, while they run."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pilothouse.cli.arguments import CommandParser
 from pilothouse.cli.keys_place import add_data_dir, shared_keys
 from pilothouse.cli.stores.arguments import add_etcd_arguments
 
@@ -16,12 +17,12 @@ if TYPE_CHECKING:
     from pilothouse.controlplane.shared_keys.rotation import Kind
 
 _AFTERWARDS = {
-    "trust": "Next: let clients have the new bundle, then --step issue.",
-    "issue": "Next: let clients renew what the old one issued, then --step retire.",
-    "retire": "What the old one issued is believed no more.",
+    "trust": "Next: distribute the new CA bundle to clients, then run --step issue.",
+    "issue": "Next: renew the client credentials that the old key issued, then run --step retire.",
+    "retire": "Done: credentials that the old key issued are rejected from now on.",
 }
 _SERVERS_FOLLOW_WITHIN = 15.0
-"""Seconds: they look for changes every second, and what uses the files looks at them every five."""
+"""Seconds. Servers poll the keys every second, and reload files every five seconds."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -54,7 +55,7 @@ async def _show(parsed: argparse.Namespace) -> None:
 
 
 async def _rotate(parsed: argparse.Namespace) -> None:
-    """Return when the servers have had the time to follow: a step that comes too soon finds some that have not."""
+    """Take one step, then wait until every server has loaded the keys: an early next step breaks slow servers."""
     import asyncio
 
     from pilothouse.controlplane.shared_keys.rotation import KINDS, STEPS
@@ -73,7 +74,7 @@ _COMMANDS = {"show": _show, "rotate": _rotate}
 
 
 def _trusted(keys: SharedKeys, kind: Kind) -> Iterator[str]:
-    """Yield a line for each authority or key that is believed."""
+    """Yield a line for each trusted authority or key."""
     from pilothouse.controlplane.shared_keys.rotation import trusted
 
     for name, issues in trusted(keys, kind):
@@ -81,17 +82,22 @@ def _trusted(keys: SharedKeys, kind: Kind) -> Iterator[str]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="pilothouse pki", description="Show and replace the keys of a cluster.")
-    commands = parser.add_subparsers(dest="command", required=True)
-    show = commands.add_parser("show", help="what is trusted and what issues", description="Show what is trusted.")
+    description = "Show or rotate the CAs and keys that the servers of a cluster share."
+    parser = CommandParser(prog="pilothouse pki", description=description, example="pilothouse pki show")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    help_ = "list trusted and issuing keys"
+    show = commands.add_parser("show", help=help_, description="List the trusted and the issuing keys.")
     rotate = commands.add_parser(
-        "rotate", help="take a step towards new ones", description="Replace keys without a stop, in three steps."
+        "rotate",
+        help="take one of three steps of a rotation",
+        description="Rotate a key without downtime in three steps: trust, issue, retire.",
+        example="pilothouse pki rotate ca --step trust",
     )
-    rotate.add_argument("kind", choices=("ca", "front-proxy", "service-account"))
-    rotate.add_argument("--step", required=True, choices=("trust", "issue", "retire"))
-    rotate.add_argument("--no-wait", action="store_true", help="do not give the servers the time to follow")
+    rotate.add_argument("kind", choices=("ca", "front-proxy", "service-account"), help="key to rotate")
+    rotate.add_argument("--step", required=True, choices=("trust", "issue", "retire"), help="step to take")
+    rotate.add_argument("--no-wait", action="store_true", help="do not wait until the servers have loaded the keys")
     for command in (show, rotate):
         add_data_dir(command)
-        command.add_argument("--pki-dir", type=Path, help="the shared directory, if no data directory is at hand")
+        command.add_argument("--pki-dir", type=Path, metavar="DIR", help="shared key directory, instead of --data-dir")
         add_etcd_arguments(command)
     return parser

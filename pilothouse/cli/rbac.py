@@ -1,4 +1,4 @@
-"""`pilothouse rbac`: the least roles by which what was recorded is allowed, as YAML."""
+"""`pilothouse rbac`: print the minimal RBAC roles for the requests of a recording, as YAML."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from pilothouse.cli.arguments import CommandParser, add_kubeconfig
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -33,17 +35,27 @@ async def _recording(name: str, kubeconfig: Path | None) -> dict[str, Any]:
     from pilothouse.client.config.in_cluster import load_config
     from pilothouse.client.config.kubeconfig import load_kubeconfig
     from pilothouse.client.rest.connect import connect
+    from pilothouse.machinery.errors import NotFound
 
-    client = connect(load_kubeconfig(kubeconfig) if kubeconfig else load_config())
-    try:
-        return await client.resource("testing.pilothouse.dev/v1alpha1", "recordings").get(name)
-    finally:
-        await client.close()
+    config = load_kubeconfig(kubeconfig) if kubeconfig else load_config()
+    async with connect(config) as client:
+        try:
+            return await client.resource("testing.pilothouse.dev/v1alpha1", "recordings").get(name)
+        except NotFound as error:
+            if (error.details or {}).get("kind") == "recordings":
+                raise
+            raise NotFound(
+                f"the server at {config.host} serves no recordings: start it with `pilothouse serve --testing`"
+            ) from None
 
 
 def _parser() -> argparse.ArgumentParser:
-    description = "Print the least roles and bindings that allow just what a Recording has: kubectl apply takes them."
-    parser = argparse.ArgumentParser(prog="pilothouse rbac", description=description)
-    parser.add_argument("--from-recording", required=True, metavar="NAME", help="of a server with --testing")
-    parser.add_argument("--kubeconfig", type=Path, help="of that server; $KUBECONFIG, if it is not given")
+    parser = CommandParser(
+        prog="pilothouse rbac",
+        description="Print the minimal roles and bindings that allow the requests of a Recording.",
+        example="pilothouse rbac --from-recording my-test | kubectl apply -f -",
+    )
+    help_ = "name of a Recording on a server that runs with --testing"
+    parser.add_argument("--from-recording", required=True, metavar="NAME", help=help_)
+    add_kubeconfig(parser)
     return parser

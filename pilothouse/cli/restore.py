@@ -1,4 +1,4 @@
-"""`pilothouse restore FILE`: a backup becomes a store again, where there is none."""
+"""`pilothouse restore FILE`: create a store from a backup file."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pilothouse.cli.arguments import CommandParser
 from pilothouse.cli.stores.arguments import add_etcd_arguments, finished
 
 if TYPE_CHECKING:
@@ -20,30 +21,31 @@ _BUMP_ETCD = 100_000
 
 
 def main(arguments: Sequence[str]) -> int:
-    """0 if all is restored, 2 if nothing is."""
+    """Return 0 if the store is restored, 2 if nothing is written."""
     parsed = _parser().parse_args(arguments)
     if parsed.data_dir is None and not parsed.etcd_servers:
-        print("Error: --data-dir or --etcd-servers must say where to", file=sys.stderr)
+        print("Error: name the store to create with --data-dir or --etcd-servers", file=sys.stderr)
         return 2
     return finished(_restore(parsed))
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="pilothouse restore",
-        description="Make a store of a backup. No server may run on it, and it must be empty.",
+        description="Create a store from a backup file. The store must be empty and no server may use it.",
+        example="pilothouse restore monday.backup --data-dir ./restored",
     )
-    parser.add_argument("file", type=Path, metavar="FILE")
-    parser.add_argument("--data-dir", type=Path, help="becomes one that a server can be started on")
+    parser.add_argument("file", type=Path, metavar="FILE", help="backup file to read")
+    parser.add_argument("--data-dir", type=Path, metavar="DIR", help="data directory to create")
     add_etcd_arguments(parser)
     parser.add_argument(
         "--bump-revision",
         type=int,
         metavar="N",
-        help="how many revisions the old server may have given out since the backup, so that none is given out again "
-        f"(default: {_BUMP_EMBEDDED} for --data-dir, {_BUMP_ETCD} for etcd, which takes a write for each)",
+        help="revisions to skip, so that no revision that the old server issued after the backup is issued again "
+        f"(default: {_BUMP_EMBEDDED} for --data-dir, {_BUMP_ETCD} for etcd, where each takes a write)",
     )
-    parser.add_argument("--without-files", action="store_true", help="leave out certificates and keys")
+    parser.add_argument("--without-files", action="store_true", help="do not restore certificates and keys")
     return parser
 
 
@@ -59,10 +61,10 @@ async def _restore(parsed: argparse.Namespace) -> int:
             parsed.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         files = put_files(parsed.data_dir, backup.files()) if wants_files else 0
         revision = await target.fill(backup, at_least=backup.revision + _bump(parsed))
-    print(f"{backup.written.entries} keys of revision {backup.revision} and {files} files are restored")
-    print(f"the store is at revision {revision}: clients that know older ones are told to list again")
+    print(f"Restored {backup.written.entries} keys of revision {backup.revision} and {files} files.")
+    print(f"The store is at revision {revision}: clients with older resource versions must list again.")
     if backup.prefix != "/registry":
-        print(f"its keys begin with {backup.prefix}: serve it with --etcd-prefix={backup.prefix}")
+        print(f"Its keys have the prefix {backup.prefix}: start the server with --etcd-prefix={backup.prefix}.")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""`pilothouse snapshot`: a cluster's objects in a file or a folder, and back."""
+"""`pilothouse snapshot`: save the objects of a cluster in a file or folder, and write them back."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pilothouse.cli.arguments import CommandParser, add_kubeconfig_arguments
+
 if TYPE_CHECKING:
     from pilothouse.cli.cluster_objects.writing import Written
     from pilothouse.client.rest.client import Client
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """0 if all went well, 1 if some objects were refused, 2 if nothing could be done."""
+    """Return 0 on success, 1 if the server refused some objects, 2 if nothing was written."""
     parsed = _parser().parse_args(arguments)
     import asyncio
 
@@ -33,24 +35,31 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="pilothouse snapshot", description="Keep a cluster's objects, and use them.")
-    commands = parser.add_subparsers(dest="command", required=True)
-    for name, help_, place in (
-        ("save", "write all objects into one file", "FILE"),
-        ("load", "bring the objects of such a file into a cluster, with their status", "FILE"),
-        ("export", "write all objects as YAML, one file each", "DIR"),
-        ("import", "apply the manifests of a folder in an order that works", "DIR"),
+    description = "Save, load, export or import the objects of a cluster."
+    parser = CommandParser(
+        prog="pilothouse snapshot", description=description, example="pilothouse snapshot save cluster.snapshot"
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, help_, place, such_as in (
+        ("save", "write all objects to one file", "FILE", "cluster.snapshot"),
+        ("load", "create the objects of a saved file in a cluster, with their status", "FILE", "cluster.snapshot"),
+        ("export", "write all objects as YAML, one file per object", "DIR", "./objects"),
+        ("import", "apply the manifests of a folder in order of dependency", "DIR", "./objects"),
     ):
-        command = commands.add_parser(name, help=help_, description=f"{help_[0].upper()}{help_[1:]}.")
-        command.add_argument("path", type=Path, metavar=place)
+        command = commands.add_parser(
+            name,
+            help=help_,
+            description=f"{help_[0].upper()}{help_[1:]}.",
+            example=f"pilothouse snapshot {name} {such_as}",
+        )
+        command.add_argument("path", type=Path, metavar=place, help=f"{'folder' if place == 'DIR' else 'file'} to use")
         where = command.add_mutually_exclusive_group()
-        where.add_argument("--kubeconfig", type=Path, help="of the cluster; the usual places if not given")
-        where.add_argument("--data-dir", type=Path, help="of a Pilothouse that need not run, instead of a kubeconfig")
-        command.add_argument("--context", default="", help="of the kubeconfig; its current one if not given")
+        add_kubeconfig_arguments(command, where)
+        help_ = "data directory of a running or stopped server, instead of a kubeconfig"
+        where.add_argument("--data-dir", type=Path, metavar="DIR", help=help_)
         if name == "export":
-            command.add_argument(
-                "--plain", action="store_true", help="without status, managedFields and what else the server fills in"
-            )
+            help_ = "omit status, managedFields and other fields that the server sets"
+            command.add_argument("--plain", action="store_true", help=help_)
     return parser
 
 
@@ -61,9 +70,9 @@ async def _save(parsed: argparse.Namespace) -> int:
     async with _cluster(parsed, writes=False) as client:
         found = await all_objects(client)
     write_snapshot(parsed.path, found)
-    print(f"{len(found.items)} objects at resource version {found.revision} are in {parsed.path}")
+    print(f"Wrote {len(found.items)} objects at resource version {found.revision} to {parsed.path}.")
     if found.inexact:
-        print(f"listed a moment later: {', '.join(found.inexact)}")
+        print(f"Listed at a later resource version: {', '.join(found.inexact)}")
     return 0
 
 
@@ -74,7 +83,7 @@ async def _export(parsed: argparse.Namespace) -> int:
     async with _cluster(parsed, writes=False) as client:
         found = await all_objects(client)
     written = write_folder(parsed.path, found.items, plain=parsed.plain)
-    print(f"{written} objects at resource version {found.revision} are in {parsed.path}")
+    print(f"Wrote {written} objects at resource version {found.revision} to {parsed.path}.")
     return 0
 
 
@@ -97,7 +106,7 @@ async def _write(parsed: argparse.Namespace, objects: list[Json], *, status: boo
         written: Written = await ObjectWriter(client, status=status).write(objects)
     for failure in written.failures:
         print(f"Error: {failure}", file=sys.stderr)
-    print(f"{written.done} objects of {parsed.path} are in the cluster")
+    print(f"Wrote {written.done} objects of {parsed.path} to the cluster.")
     return 1 if written.failures else 0
 
 
@@ -111,8 +120,10 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], Coroutine[Any, Any, int]]] =
 
 @asynccontextmanager
 async def _cluster(parsed: argparse.Namespace, *, writes: bool) -> AsyncIterator[Client]:
-    """A client of the cluster of the kubeconfig; or of a server on the data directory, where only it and nobody else
-    does anything. What is only read is read from a copy, so that the server of the directory may run."""
+    """Yield a client of the kubeconfig's cluster, or of a temporary server on the data directory.
+
+    Reads use a copy of the data directory, so that its own server may run.
+    """
     from dataclasses import replace
 
     from pilothouse.client.config.kubeconfig import load_kubeconfig

@@ -1,18 +1,20 @@
-"""`pilothouse test cel|policy FILE…`: cases against the rules of custom resources and against admission policies."""
+"""`pilothouse test cel|policy FILE…`: run test cases against CRD validation rules or admission policies."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
 
+from pilothouse.cli.arguments import CommandParser, add_output
+
 _ABOUT = {
-    "policy": "Cases against ValidatingAdmissionPolicies and MutatingAdmissionPolicies.",
-    "cel": "Cases against the schemas and x-kubernetes-validations of CustomResourceDefinitions.",
+    "policy": "Test ValidatingAdmissionPolicies and MutatingAdmissionPolicies.",
+    "cel": "Test the schemas and x-kubernetes-validations of CustomResourceDefinitions.",
 }
 
 
 def main(arguments: Sequence[str]) -> int:
-    """0 if everything is as the cases expect, 1 if something is not, 2 if they cannot be read."""
+    """Return 0 if every case passes, 1 if a case fails, 2 if a file cannot be read."""
     parsed = _parser().parse_args(arguments)
 
     from pilothouse.cli.offline.output import print_report
@@ -22,11 +24,13 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    description = "Run cases against policies and rules. Nothing has to run, nothing is changed."
-    parser = argparse.ArgumentParser(prog="pilothouse test", description=description)
-    subjects = parser.add_subparsers(dest="about", required=True)
+    description = "Run test cases against admission policies or CRD validation rules. Needs no server."
+    parser = CommandParser(prog="pilothouse test", description=description, example="pilothouse test policy cases.yaml")
+    subjects = parser.add_subparsers(dest="about", required=True, metavar="COMMAND")
     for name, text in _ABOUT.items():
-        subject = subjects.add_parser(name, help=text, description=text)
-        subject.add_argument("files", nargs="+", metavar="FILE", help="of cases, see docs/how-to/offline-checks.md")
-        subject.add_argument("-o", "--output", choices=("text", "json", "junit", "github"), default="text")
+        example = f"pilothouse test {name} cases.yaml"
+        subject = subjects.add_parser(name, help=text, description=text, example=example)
+        help_ = "files of test cases, in the format of docs/how-to/offline-checks.md"
+        subject.add_argument("files", nargs="+", metavar="FILE", help=help_)
+        add_output(subject)
     return parser

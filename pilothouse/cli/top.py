@@ -1,4 +1,4 @@
-"""`pilothouse top`: what a running server does, in a terminal."""
+"""`pilothouse top`: show the load of a running server in the terminal."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import asyncio
 import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
+from contextlib import suppress
 from typing import TYPE_CHECKING
+
+from pilothouse.cli.arguments import CommandParser, add_kubeconfig_arguments
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """0 after Ctrl-C or `--once`; 1 where there is no server, or it does not show its metrics to this user."""
+    """Return 0 after Ctrl-C or `--once`; 1 if the server is unreachable or denies this user its metrics."""
     parsed = _parser().parse_args(arguments)
     from pilothouse.client.config.kubeconfig import load_kubeconfig
     from pilothouse.client.config.model import ConfigError
@@ -50,7 +52,7 @@ async def _once(config: ClientConfig, interval: float) -> None:
 
 
 async def _show(config: ClientConfig, interval: float) -> None:
-    """Look again and again. A server that was there, and is away, is waited for."""
+    """Update the screen every interval. Errors after the first scrape are shown, and the scrape is retried."""
     from rich.live import Live
 
     from pilothouse.cli.monitor.scrape import scrape
@@ -87,17 +89,17 @@ def _screen(before: Scrape, after: Scrape, config: ClientConfig) -> RenderableTy
 
 
 def _parser() -> argparse.ArgumentParser:
-    description = "Show what a server does: requests, watches, queues, store and workers. Ctrl-C ends it."
-    parser = argparse.ArgumentParser(prog="pilothouse top", description=description)
-    parser.add_argument("--kubeconfig", type=Path, help="of the server; the usual places if not given")
-    parser.add_argument("--context", default="", help="of the kubeconfig; its current one if not given")
-    parser.add_argument("--interval", type=_interval, default=2.0, metavar="SECONDS", help="between two looks; 2")
-    parser.add_argument("--once", action="store_true", help="print one interval's figures and end")
+    description = "Show requests, watches, queues, store and workers of a server. Press Ctrl-C to quit."
+    parser = CommandParser(prog="pilothouse top", description=description)
+    add_kubeconfig_arguments(parser)
+    help_ = "seconds between updates (default: 2)"
+    parser.add_argument("--interval", type=_interval, default=2.0, metavar="SECONDS", help=help_)
+    parser.add_argument("--once", action="store_true", help="print the figures of one interval and exit")
     return parser
 
 
 def _interval(text: str) -> float:
-    value = float(text)
-    if not 0.1 <= value <= 3600:
-        raise argparse.ArgumentTypeError("must lie between 0.1 and 3600 seconds")
-    return value
+    with suppress(ValueError):
+        if 0.1 <= (value := float(text)) <= 3600:
+            return value
+    raise argparse.ArgumentTypeError("a number of seconds from 0.1 to 3600")

@@ -1,17 +1,19 @@
-"""`pilothouse validate FILE|DIR…`: what a server would say of manifests, without one."""
+"""`pilothouse validate FILE|DIR…`: check manifests as a server would, without a server."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
 
+from pilothouse.cli.arguments import CommandParser, add_output
+
 
 def main(arguments: Sequence[str]) -> int:
-    """0 if all manifests are well, 1 if one is not, 2 if they cannot be read."""
+    """Return 0 if every object is valid, 1 if an object is invalid, 2 if a path cannot be read."""
     parser = _parser()
     parsed = parser.parse_args(arguments)
     if parsed.rbac and not parsed.user:
-        parser.error("--rbac needs --as: whose rights are to be looked at?")
+        parser.error("--rbac needs --as USER: name the user whose rights to check")
     import gc
 
     gc.disable()  # the process ends when the work is done
@@ -25,21 +27,24 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    description = "Say what a Kubernetes API server would say of manifests. Nothing has to run, nothing is changed."
-    parser = argparse.ArgumentParser(prog="pilothouse validate", description=description)
-    parser.add_argument(
-        "paths", nargs="+", metavar="FILE|DIR", help="YAML or JSON; folders with all below; - for stdin"
+    parser = CommandParser(
+        prog="pilothouse validate",
+        description="Check manifests as a Kubernetes API server would. Needs no server and changes nothing.",
+        example="pilothouse validate deploy/ --crds crds.yaml",
     )
-    _add_given(parser, "--crds", "CustomResourceDefinitions that the cluster has")
-    _add_given(parser, "--policies", "admission policies, bindings and parameters that the cluster has")
-    _add_given(parser, "--rbac", "roles and bindings that the cluster has; with --as")
-    _add_given(parser, "--given", "other objects that the cluster has: quotas, classes, service accounts")
-    parser.add_argument(
-        "--as", dest="user", default="", metavar="USER", help="who creates them; an administrator if not given"
-    )
-    parser.add_argument("--as-group", dest="groups", action="append", default=[], metavar="GROUP", help="of that user")
-    parser.add_argument("-n", "--namespace", default="default", help="of manifests that name none")
-    parser.add_argument("-o", "--output", choices=("text", "json", "junit", "github"), default="text")
+    help_ = "YAML or JSON files, folders (searched recursively), or - for standard input"
+    parser.add_argument("paths", nargs="+", metavar="FILE|DIR", help=help_)
+    _add_given(parser, "--crds", "CustomResourceDefinitions of the cluster")
+    _add_given(parser, "--policies", "admission policies, bindings and parameters of the cluster")
+    _add_given(parser, "--rbac", "roles and bindings of the cluster; needs --as")
+    _add_given(parser, "--given", "other objects of the cluster: quotas, classes, service accounts")
+    help_ = "user who creates the objects; default: an administrator"
+    parser.add_argument("--as", dest="user", default="", metavar="USER", help=help_)
+    help_ = "group of the user; repeat the flag for several groups"
+    parser.add_argument("--as-group", dest="groups", action="append", default=[], metavar="GROUP", help=help_)
+    help_ = "namespace of objects that name none"
+    parser.add_argument("-n", "--namespace", default="default", help=help_)
+    add_output(parser)
     return parser
 
 

@@ -95,7 +95,7 @@ async def test_a_refusal_says_why_and_changes_nothing(
     assert await pilothouse("migrate", "--from", f"sqlite:{running.home.data_dir}", "--to", f"sqlite:{tmp_path}") == 2
     assert "is in use by another pilothouse" in capsys.readouterr().err
     assert await pilothouse("migrate", "--from", "postgres:x", "--to", f"sqlite:{tmp_path}") == 2
-    assert "neither sqlite:DATA_DIR nor etcd:URL" in capsys.readouterr().err
+    assert 'invalid store "postgres:x": expected sqlite:DATA_DIR or etcd:URL' in capsys.readouterr().err
     assert await pilothouse("backup", tmp_path / "file", "--data-dir", tmp_path) == 2
     assert "has no store: if its server keeps objects in etcd" in capsys.readouterr().err
 

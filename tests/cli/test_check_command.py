@@ -61,7 +61,7 @@ async def test_a_running_server_is_well_from_outside_and_inside(
 ) -> None:
     config = encryption(tmp_path, FIRST)
     assert await check("--data-dir", running.home.data_dir, "--encryption-provider-config", config) == 0
-    assert "all is well" in capsys.readouterr().out
+    assert "no faults" in capsys.readouterr().out
     assert await check("--kubeconfig", running.kubeconfig, "--encryption-provider-config", config) == 0
     assert "note" not in capsys.readouterr().out
 

@@ -254,7 +254,7 @@ async def test_a_server_that_does_not_run(admin: Client, doctor: Doctor, pki: Pk
 
 
 async def test_without_a_name_all_that_lead_elsewhere_are_examined(admin: Client, doctor: Doctor, pki: Pki) -> None:
-    assert await doctor.examine() == (0, ["There is no APIService of another server."])
+    assert await doctor.examine() == (0, ["No APIService refers to another server: there is nothing to diagnose."])
     await _register(admin, service={"ports": [{"port": 8443}]})
     code, lines = await doctor.examine()
     assert code == 1

@@ -55,7 +55,7 @@ def test_the_keys_of_a_shared_directory_are_changed_there(tmp_path: Path) -> Non
 def test_keys_that_are_in_etcd_are_not_changed_elsewhere(data_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (data_dir / "cluster.key").write_bytes(bytes(32))
     assert rotate("trust", f"--data-dir={data_dir}") == 1
-    assert capsys.readouterr().err == "Error: the keys of this cluster are in etcd: give --etcd-servers\n"
+    assert capsys.readouterr().err == "Error: the keys of this cluster are in etcd: name the etcd with --etcd-servers\n"
 
 
 def test_where_there_are_no_keys_none_are_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -69,4 +69,4 @@ def test_a_token_can_be_had_before_any_server_runs(data_dir: Path, capsys: pytes
     assert main(["join-token", "--generate"]) == 0
     assert re.fullmatch(r"[a-z0-9]{6}\.[a-z0-9]{32}\n", capsys.readouterr().out)
     assert main(["join-token", f"--data-dir={data_dir}"]) == 1
-    assert "is not of a server that has its keys in etcd" in capsys.readouterr().err
+    assert "has no join token: name the data directory of a server with its keys in etcd" in capsys.readouterr().err

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
 import pytest
 
+import tools.docs.reference.flags as flags
 from pilothouse.controlplane.options.completion import CompletedOptions, InvalidOptions, complete
-from pilothouse.controlplane.options.options import Options, all_flags
+from pilothouse.controlplane.options.options import SECTIONS, Options, all_flags
+from pilothouse.controlplane.options.pilothouse import TaskGroup
 from pilothouse.controlplane.options.usage import usage_sections
+from pilothouse.machinery.flags.declare import flags_of
 from pilothouse.machinery.flags.flagset import FlagError
 
 
@@ -247,9 +252,24 @@ def test_no_flag_is_declared_twice() -> None:
 def test_the_help_has_every_section_and_no_unsupported_flag() -> None:
     text = "\n".join(usage_sections(columns=100))
     headings = [line for line in text.splitlines() if line.endswith(" flags:")]
-    assert headings[:4] == ["Generic flags:", "Etcd flags:", "Secure serving flags:", "Insecure serving flags:"]
+    own = [f"{group[0].upper()}{group[1:]} flags:" for group in TaskGroup]
+    assert headings[: len(own)] == own
+    assert {"Controllers flags:", "Generic flags:", "Etcd flags:"} <= {*headings[len(own) :]}
     assert "      --secure-port int\n                The port for HTTPS. 0 takes any free one. (default 6443)" in text
     assert "vmodule" not in text
+
+
+def test_flags_that_kube_apiserver_does_not_have_come_first_with_one_line_each() -> None:
+    upstream = json.loads((Path(flags.__file__).parent / "upstream_defaults.json").read_text())
+    hidden = {"apiserver-count", "audit-webhook-batch-initial-backoff", "kubelet-port"}  # in no help of upstream's
+    known = hidden.union(*upstream.values())
+    declared = [flag for section in SECTIONS.values() for flag in flags_of(section)]
+    own = {flag.name for flag in declared if flag.name not in known}
+    assert {flag.name for flag in declared if flag.group} == own
+    shown = re.findall(r"^ +(?:-\w, )?--([a-z0-9-]+)", "\n".join(usage_sections(columns=100)), re.MULTILINE)
+    assert {*shown[: len(own)]} == own
+    first = "\n".join(usage_sections(columns=100)).partition("Controllers flags:")[0]
+    assert len(re.findall(r"^ {16}\S", first, re.MULTILINE)) == len(own)
 
 
 def test_the_key_prefix_may_be_given_without_its_slash() -> None:

@@ -50,7 +50,7 @@ def test_each_command_run_again_changes_nothing(
     capsys.readouterr()
     assert [main(words) for words in (server, *others)] == [0, 0, 0, 0]
     assert contents(tmp_path) == before
-    assert capsys.readouterr().out == "Everything is there already.\n" * 4
+    assert capsys.readouterr().out == "Nothing to do: every file exists already.\n" * 4
 
 
 def test_files_that_a_person_edited_are_kept(project: Project) -> None:

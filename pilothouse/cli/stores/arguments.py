@@ -1,30 +1,33 @@
-"""The arguments that say where a store is, and one way to run a command on it. Imports nothing heavy."""
+"""Arguments that locate a store, and the runner of commands on stores. Imports nothing heavy."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 from collections.abc import Coroutine
-from pathlib import Path
 from typing import Any
+
+from pilothouse.cli.arguments import add_kubeconfig_arguments
 
 
 def add_etcd_arguments(parser: argparse.ArgumentParser, *, servers: bool = True) -> None:
     if servers:
-        parser.add_argument("--etcd-servers", default="", help="URLs of an etcd's members, comma separated")
-    parser.add_argument("--etcd-cafile", default="", help="the CA that signed the certificates of the etcd members")
-    parser.add_argument("--etcd-certfile", default="", help="the client certificate to show to etcd")
-    parser.add_argument("--etcd-keyfile", default="", help="the key of --etcd-certfile")
-    parser.add_argument("--etcd-prefix", default="/registry", help="what every key begins with (default: /registry)")
+        parser.add_argument(
+            "--etcd-servers", default="", metavar="URLS", help="URLs of the etcd members, comma separated"
+        )
+    parser.add_argument("--etcd-cafile", default="", metavar="FILE", help="CA certificate of the etcd members")
+    parser.add_argument("--etcd-certfile", default="", metavar="FILE", help="client certificate for etcd")
+    parser.add_argument("--etcd-keyfile", default="", metavar="FILE", help="private key of --etcd-certfile")
+    parser.add_argument("--etcd-prefix", default="/registry", help="prefix of every key (default: /registry)")
 
 
-def add_kubeconfig_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--kubeconfig", type=Path, help="of a server that runs; its user must be of system:masters")
-    parser.add_argument("--context", default="", help="of the kubeconfig; its current one if not given")
+def add_server_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add --kubeconfig and --context, which locate a running server."""
+    add_kubeconfig_arguments(parser.add_argument_group("running server (the user must be in system:masters)"))
 
 
 def finished(command: Coroutine[Any, Any, int]) -> int:
-    """Run it and return its exit code: 2, and one line on stderr, where it was refused."""
+    """Run the command and return its exit code: 2, with one line on stderr, if the command is refused."""
     import asyncio
 
     from pilothouse.client.config.model import ConfigError

@@ -9,6 +9,7 @@ from typing import ClassVar
 from pilothouse.controllers.choice import ALL, unknown
 from pilothouse.controllers.table import CONTROLLERS
 from pilothouse.controlplane.options.files import missing_files
+from pilothouse.controlplane.options.pilothouse import TaskGroup
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.flags.declare import flag
 from pilothouse.machinery.flags.values import BOOL, DURATION, INT, STRING, STRINGS
@@ -29,7 +30,8 @@ class ControllerOptions:
         "scheduler",
         BOOL,
         True,
-        "Find nodes for pods, as kube-scheduler does, from the first node on. By default not where no controller runs.",
+        "Run the scheduler; off by default if --controllers enables none.",
+        group=TaskGroup.SIMULATION,
     )
     cluster_signing_cert_file: str = flag(
         "cluster-signing-cert-file",
@@ -94,8 +96,8 @@ class ControllerOptions:
         "simulated-load-balancer-range",
         STRING,
         "192.0.2.0/24",
-        "The addresses that services of type LoadBalancer get where nodes are simulated. The last one is that of"
-        " ingresses of the class `simulated`.",
+        "Address range of LoadBalancer services on simulated nodes.",
+        group=TaskGroup.SIMULATION,
     )
     terminated_pod_gc_threshold: int = flag(
         "terminated-pod-gc-threshold", INT, 12500, "How many pods that have ended are kept; with 0 or less, all."
@@ -160,7 +162,7 @@ class ControllerOptions:
         try:
             ip_network(self.simulated_load_balancer_range)
         except ValueError as error:
-            yield f"simulated-load-balancer-range: {error}"
+            yield f"--simulated-load-balancer-range: {error}"
         if self.legacy_service_account_token_clean_up_period <= 0:
             yield "legacy-service-account-token-clean-up-period must be greater than 0"
         if self.leader_elect:

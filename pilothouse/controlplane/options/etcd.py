@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from pilothouse.apiserver.storage.interface import DEFAULT_ROOT
 from pilothouse.controlplane.options.files import missing_files
+from pilothouse.controlplane.options.pilothouse import TaskGroup
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.flags.declare import flag
 from pilothouse.machinery.flags.values import BOOL, DURATION, INT, STRING, STRINGS, FlagType
@@ -61,8 +62,8 @@ class EtcdOptions:
         "unsafe-no-fsync",
         BOOL,
         False,
-        "Answer writes to the store in --data-dir before they are on disk: they outlive the server, but may be lost,"
-        " and all others with them, when the machine ends. For tests.",
+        "Acknowledge writes before they are on disk; a crash of the machine loses data.",
+        group=TaskGroup.TESTING,
     )
     watch_cache: bool = flag("watch-cache", BOOL, True, "Serve reads and watches from memory.")
 

@@ -49,6 +49,13 @@ from pilothouse.machinery.flags.flagset import FlagError, parse
 from pilothouse.machinery.gofmt import quoted_list
 
 SECTIONS: dict[str, type[Any]] = {
+    "pilothouse": PilothouseOptions,
+    "simulation": SimulationOptions,
+    "replicas": ReplicaOptions,
+    "controllers": ControllerOptions,
+    "endpoint_controllers": EndpointControllerOptions,
+    "autoscaler": AutoscalerOptions,
+    "node_controllers": NodeControllerOptions,
     "generic": ServerRunOptions,
     "etcd": EtcdOptions,
     "secure_serving": SecureServingOptions,
@@ -70,13 +77,6 @@ SECTIONS: dict[str, type[Any]] = {
     "coordinated_leadership": CoordinatedLeadershipOptions,
     "aggregator": AggregatorOptions,
     "request_header": RequestHeaderOptions,
-    "controllers": ControllerOptions,
-    "endpoint_controllers": EndpointControllerOptions,
-    "autoscaler": AutoscalerOptions,
-    "node_controllers": NodeControllerOptions,
-    "simulation": SimulationOptions,
-    "replicas": ReplicaOptions,
-    "pilothouse": PilothouseOptions,
 }
 """By their name in Options, in the order of the help."""
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from enum import StrEnum
 from pathlib import Path
 from typing import ClassVar
 
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.flags.declare import flag
+from pilothouse.machinery.flags.flagset import FlagError, invalid_value
 from pilothouse.machinery.flags.values import BOOL, INT, STRING
 from pilothouse.machinery.platform import CAN_FORK
 
@@ -18,39 +20,63 @@ _SHOWN_IN_THE_CONSOLE = 200
 _MOST_RECENT_REQUESTS = 10_000
 
 
+class TaskGroup(StrEnum):
+    """Groups of the help for the flags that kube-apiserver does not have."""
+
+    STARTUP = "startup"
+    OBSERVATION = "console and diagnostics"
+    TESTING = "testing"
+    SIMULATION = "simulated cluster"
+    REPLICAS = "replica"
+
+
 @dataclass(frozen=True)
 class PilothouseOptions:
     title: ClassVar[str] = "pilothouse"
 
     data_dir: str = flag(
-        "data-dir", STRING, "", "The home of store, certificates and kubeconfig; $XDG_DATA_HOME/pilothouse if empty."
+        "data-dir",
+        STRING,
+        "",
+        "Directory of the store, keys and kubeconfig; default: $XDG_DATA_HOME/pilothouse.",
+        group=TaskGroup.STARTUP,
     )
     kubeconfig_out: str = flag(
         "kubeconfig-out",
         STRING,
         "",
-        "Where to write a kubeconfig with every right; admin.kubeconfig in --data-dir if empty.",
+        "File for the administrator's kubeconfig; default: admin.kubeconfig in --data-dir.",
+        group=TaskGroup.STARTUP,
     )
 
     workers: str = flag(
         "workers",
         STRING,
         "1",
-        "How many processes serve the API, on as many cores; 'auto' for one a core. The store gets another.",
+        "Number of API server processes; 'auto' starts one per CPU core.",
+        group=TaskGroup.STARTUP,
     )
     console: bool = flag(
-        "console", BOOL, False, "Whether to serve the console beside the API, on a free port of 127.0.0.1."
+        "console",
+        BOOL,
+        False,
+        "Serve the web console on a free port of 127.0.0.1.",
+        group=TaskGroup.OBSERVATION,
     )
 
     recent_requests: int = flag(
-        "recent-requests", INT, 0, "How many of the last requests are kept in memory and shown at /debug/requests."
+        "recent-requests",
+        INT,
+        0,
+        "Number of recent requests to keep in memory for /debug/requests.",
+        group=TaskGroup.OBSERVATION,
     )
     testing: bool = flag(
         "testing",
         BOOL,
         False,
-        "Serve testing.pilothouse.dev, by which clients may make the server misbehave and set its clock. Only for"
-        " tests: never with an address that other machines can reach.",
+        "Serve the testing.pilothouse.dev API: faults, clock, snapshots. Loopback only.",
+        group=TaskGroup.TESTING,
     )
 
     @property
@@ -66,15 +92,19 @@ class PilothouseOptions:
         if os.path.exists(self.data_dir) and not os.path.isdir(self.data_dir):
             yield f"--data-dir: {self.data_dir} is not a directory"
         if self.workers != _AUTO and not (self.workers.isdecimal() and 1 <= int(self.workers) <= _MOST_WORKERS):
-            yield f"--workers {self.workers} must be 'auto' or between 1 and {_MOST_WORKERS}, inclusive"
+            yield invalid_value(self.workers, "--workers", f"a whole number from 1 to {_MOST_WORKERS}, or auto")
         elif self.worker_count > 1 and not CAN_FORK:
             yield f"--workers {self.workers}: this system cannot fork processes that share sockets; use --workers 1"
         if not 0 <= self.recent_requests <= _MOST_RECENT_REQUESTS:
-            yield f"--recent-requests {self.recent_requests} must be between 0 and {_MOST_RECENT_REQUESTS}, inclusive"
+            expected = f"a whole number from 0 to {_MOST_RECENT_REQUESTS}"
+            yield invalid_value(str(self.recent_requests), "--recent-requests", expected)
 
 
 def default_data_dir() -> Path:
+    """Raises FlagError."""
     base = os.environ.get("XDG_DATA_HOME", "")
     # The XDG specification wants relative paths ignored.
-    root = Path(base) if os.path.isabs(base) else Path.home() / ".local" / "share"
-    return root / "pilothouse"
+    root = base if os.path.isabs(base) else os.path.expanduser("~/.local/share")
+    if root.startswith("~"):
+        raise FlagError("this user has no home directory: choose a data directory with --data-dir")
+    return Path(root) / "pilothouse"

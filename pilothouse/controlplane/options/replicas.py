@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from pilothouse.controlplane.options.files import missing_files
+from pilothouse.controlplane.options.pilothouse import TaskGroup
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.flags.declare import flag
 from pilothouse.machinery.flags.values import STRING, STRINGS
@@ -22,23 +23,24 @@ class ReplicaOptions:
         "pki-dir",
         STRING,
         "",
-        "A directory, the same for all servers of a cluster, with the CAs and service account keys that they share. The"
-        " first server makes them. If empty, they are in --data-dir and, with --etcd-servers, sealed in etcd.",
+        "Directory of the CAs and keys that all servers of a cluster share.",
+        group=TaskGroup.REPLICAS,
     )
     join: str = flag(
         "join",
         STRING,
         "",
-        "The token that opens the shared keys in etcd: 'pilothouse join-token' prints it. An etcd without keys gets new"
-        f" ones, sealed with it. Others on this machine can see it: better are --join-file and ${JOIN_VARIABLE}.",
+        f"Token from 'pilothouse join-token'. Safer: --join-file or ${JOIN_VARIABLE}.",
         secret=True,
+        group=TaskGroup.REPLICAS,
     )
-    join_file: str = flag("join-file", STRING, "", "A file with the token of --join.")
+    join_file: str = flag("join-file", STRING, "", "File with the token of --join.", group=TaskGroup.REPLICAS)
     cert_extra_sans: tuple[str, ...] = flag(
         "apiserver-cert-extra-sans",
         STRINGS,
         (),
-        "More names and addresses for the serving certificate that the server makes: those of a load balancer.",
+        "Additional names and addresses in the generated serving certificate.",
+        group=TaskGroup.REPLICAS,
     )
 
     @property

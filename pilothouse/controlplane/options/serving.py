@@ -11,6 +11,7 @@ from typing import ClassVar
 from pilothouse.apiserver.serving.certificate_files import KeyPair
 from pilothouse.apiserver.serving.tls_options import INSECURE_NAMES, PREFERRED_NAMES, VERSIONS, unknown_names
 from pilothouse.controlplane.options.files import missing_files
+from pilothouse.controlplane.options.pilothouse import TaskGroup
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.flags.declare import flag
 from pilothouse.machinery.flags.values import BOOL, INT, IP, STRING, STRING_ARRAY, STRINGS
@@ -116,10 +117,15 @@ class InsecureServingOptions:
         "insecure-bind-address",
         IP,
         "127.0.0.1",
-        "The address to listen on for --insecure-port. Whoever reaches it has every right.",
+        "Listen address of --insecure-port; every client has all rights.",
+        group=TaskGroup.STARTUP,
     )
     port: int = flag(
-        "insecure-port", INT, 0, "A port for plain HTTP, without authentication or authorization. 0 turns it off."
+        "insecure-port",
+        INT,
+        0,
+        "Port for plain HTTP without authentication; 0 turns the port off.",
+        group=TaskGroup.STARTUP,
     )
 
     def validate(self) -> Iterator[str]:

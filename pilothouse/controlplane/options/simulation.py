@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from ipaddress import ip_network
 from typing import ClassVar
 
+from pilothouse.controlplane.options.pilothouse import TaskGroup
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.flags.declare import flag
+from pilothouse.machinery.flags.flagset import invalid_value
 from pilothouse.machinery.flags.values import DURATION, FLOAT, INT, STRING
 from pilothouse.machinery.quantity import parse_quantity
 from pilothouse.machinery.quantity_notation import QuantityError
@@ -21,53 +23,57 @@ class SimulationOptions:
         "simulated-nodes",
         INT,
         0,
-        "How many simulated nodes there are: pods on them run without any machine. Nodes with the annotation"
-        ' pilothouse.dev/simulated: "true" are simulated, too.',
+        "Number of simulated nodes; their pods run without a machine.",
+        group=TaskGroup.SIMULATION,
     )
-    cpu: str = flag("simulated-node-cpu", STRING, "32", "How many processors a simulated node has.")
-    memory: str = flag("simulated-node-memory", STRING, "256Gi", "How much memory a simulated node has.")
-    pods: int = flag("simulated-node-pods", INT, 110, "How many pods a simulated node takes.")
-    zones: int = flag("simulated-zones", INT, 3, "Over how many zones the simulated nodes are spread.")
+    cpu: str = flag("simulated-node-cpu", STRING, "32", "CPU capacity of each node.", group=TaskGroup.SIMULATION)
+    memory: str = flag(
+        "simulated-node-memory", STRING, "256Gi", "Memory capacity of each node.", group=TaskGroup.SIMULATION
+    )
+    pods: int = flag("simulated-node-pods", INT, 110, "Pod capacity of each node.", group=TaskGroup.SIMULATION)
+    zones: int = flag("simulated-zones", INT, 3, "Number of zones of the nodes.", group=TaskGroup.SIMULATION)
     cluster_cidr: str = flag(
-        "simulated-cluster-cidr", STRING, "10.128.0.0/10", "The addresses of pods; each simulated node gets a part."
+        "simulated-cluster-cidr", STRING, "10.128.0.0/10", "Address range of the pods.", group=TaskGroup.SIMULATION
     )
     delay: float = flag(
         "simulation-delay",
         DURATION,
         0.05,
-        "How long each thing takes that takes a moment: to create a container, to end one, the work of one that ends.",
+        "Simulated latency of container start, stop and short-lived work.",
+        group=TaskGroup.SIMULATION,
     )
     time_scale: float = flag(
         "simulation-time-scale",
         FLOAT,
         0.05,
-        "How long the seconds of probes and of back-offs are in the simulation: 1 is as on real nodes.",
+        "Length of a second in probes and back-offs; 1 is real time.",
+        group=TaskGroup.SIMULATION,
     )
-    seed: int = flag("simulation-seed", INT, 0, "By which delays differ from pod to pod.")
+    seed: int = flag("simulation-seed", INT, 0, "Random seed of the simulated latencies.", group=TaskGroup.SIMULATION)
 
     runs_here: bool = True
-    """Of several processes on one store, in one."""
+    """Whether this process runs the simulation; with several workers, one of them does."""
 
     def validate(self) -> Iterator[str]:
         for name, number in (("nodes", self.nodes), ("node-pods", self.pods), ("zones", self.zones)):
             if number < 0:
-                yield f"simulated-{name} must not be negative, but got {number}"
+                yield invalid_value(str(number), f"--simulated-{name}", "a whole number, 0 or more")
         for name, given in (("cpu", self.cpu), ("memory", self.memory)):
             try:
                 parse_quantity(given)
             except QuantityError as error:
-                yield f"simulated-node-{name}: {error}"
+                yield f"--simulated-node-{name}: {error}"
         if self.delay < 0 or self.time_scale < 0:
-            yield "simulation-delay and simulation-time-scale must not be negative"
+            yield "--simulation-delay and --simulation-time-scale must not be negative"
         yield from self._validate_range()
 
     def _validate_range(self) -> Iterator[str]:
         try:
             network = ip_network(self.cluster_cidr)
         except ValueError as error:
-            yield f"simulated-cluster-cidr: {error}"
+            yield f"--simulated-cluster-cidr: {error}"
             return
         if network.version != 4 or network.prefixlen > 24:
-            yield "simulated-cluster-cidr must be a range of IPv4 addresses with a mask of 24 bits at most"
+            yield "--simulated-cluster-cidr must be a range of IPv4 addresses with a mask of 24 bits at most"
         elif self.nodes > 1 << (24 - network.prefixlen):
-            yield f"simulated-cluster-cidr has no addresses for {self.nodes} nodes"
+            yield f"--simulated-cluster-cidr has no addresses for {self.nodes} nodes"

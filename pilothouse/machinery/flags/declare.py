@@ -25,6 +25,8 @@ class Flag:
     help: str
     shorthand: str = ""
     secret: bool = False
+    group: str = ""
+    """Task group in the help, for flags that upstream does not have; empty for upstream's flags."""
 
     def shown(self, value: Any) -> str:
         """Return the value as text. Texts are as they are, where the help would quote them; a secret is never shown."""
@@ -33,9 +35,18 @@ class Flag:
         return value if isinstance(value, str) else self.type.show(value)
 
 
-def flag(name: str, type: FlagType[T], default: T, help: str, *, shorthand: str = "", secret: bool = False) -> T:
-    """The default of a dataclass field that a flag sets. The value of a secret one is for nobody's eyes."""
-    declared = Flag(name, type, default, help, shorthand, secret)
+def flag(
+    name: str,
+    type: FlagType[T],
+    default: T,
+    help: str,
+    *,
+    shorthand: str = "",
+    secret: bool = False,
+    group: str = "",
+) -> T:
+    """Declare the flag that sets a dataclass field. The value of a secret flag is never shown."""
+    declared = Flag(name, type, default, help, shorthand, secret, group)
     value: Any = field(default_factory=lambda: default, metadata={"flag": declared})
     return value  # type: ignore[no-any-return]  # dataclass() turns it into the default
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.flags.declare import Flag
+from pilothouse.machinery.nearest import did_you_mean
 
 
 class FlagError(Exception):
@@ -52,8 +53,11 @@ class _FlagParser:
         name, equals, value = argument[2:].partition("=")
         flag = self._by_name.get(name.replace("_", "-"))
         if flag is None:
-            raise FlagError(f"unknown flag: --{name}" if name else f"bad flag syntax: {argument}")
+            raise FlagError(self._unknown(name) if name else f"bad flag syntax: {argument}")
         self._set(flag, f"--{flag.name}", value if equals else None)
+
+    def _unknown(self, name: str) -> str:
+        return f"unknown flag: --{name}{did_you_mean(f'--{name}', (f'--{known}' for known in self._by_name))}"
 
     def _short(self, argument: str) -> None:
         flag = self._by_shorthand.get(argument[1])
@@ -70,8 +74,20 @@ class _FlagParser:
         try:
             value = flag.type.parse(text)
         except ValueError as error:
-            raise FlagError(f'invalid argument "{text}" for "{shown}" flag: {error}') from None
+            raise FlagError(_refusal(flag, shown, text, error)) from None
         before = self._out.values.get(flag.name)
         if before is not None and flag.type.merge is not None:
             value = flag.type.merge(before, value)
         self._out.values[flag.name] = value
+
+
+def _refusal(flag: Flag, shown: str, text: str, error: ValueError) -> str:
+    """Return pflag's words for upstream's flags, and plain words for flags of our own."""
+    if flag.group and flag.type.expected:
+        return invalid_value(text, f"--{flag.name}", flag.type.expected)
+    return f'invalid argument "{text}" for "{shown}" flag: {error}'
+
+
+def invalid_value(text: str, flag: str, expected: str) -> str:
+    """Return the message that refuses the value of a flag that upstream does not have."""
+    return f'invalid value "{text}" for {flag}: expected {expected}'

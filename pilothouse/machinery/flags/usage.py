@@ -1,14 +1,28 @@
-"""The help: flags in named sections, sorted by name, wrapped to the terminal."""
+"""The help: flags of our own by task, then upstream's by section; sorted by name and wrapped to the terminal."""
 
 from __future__ import annotations
 
 import shutil
 import textwrap
 from collections.abc import Iterable
+from typing import Any
 
-from pilothouse.machinery.flags.declare import Flag
+from pilothouse.machinery.flags.declare import Flag, flags_of
 
 _INDENT = " " * 16
+
+
+def help_sections(sections: Iterable[type[Any]]) -> list[tuple[str, list[Flag]]]:
+    """Return (title, flags) pairs: task groups in the order of their first flag, then the sections without them."""
+    groups: dict[str, list[Flag]] = {}
+    rest: list[tuple[str, list[Flag]]] = []
+    for section in sections:
+        upstream: list[Flag] = []
+        for flag in flags_of(section):
+            (groups.setdefault(flag.group, []) if flag.group else upstream).append(flag)
+        if upstream:
+            rest.append((section.title, upstream))
+    return [*groups.items(), *rest]
 
 
 def format_section(title: str, flags: Iterable[Flag], columns: int = 0) -> str:
@@ -21,5 +35,6 @@ def format_section(title: str, flags: Iterable[Flag], columns: int = 0) -> str:
 def _entry(flag: Flag, width: int) -> str:
     name = f"  -{flag.shorthand}, --{flag.name}" if flag.shorthand else f"      --{flag.name}"
     text = f"{flag.help} (default {flag.type.show(flag.default)})" if flag.default else flag.help
-    lines = (textwrap.fill(line, width, initial_indent=_INDENT, subsequent_indent=_INDENT) for line in text.split("\n"))
+    wrap = textwrap.TextWrapper(width, initial_indent=_INDENT, subsequent_indent=_INDENT, break_on_hyphens=False)
+    lines = (wrap.fill(line) for line in text.split("\n"))
     return "\n".join([f"{name} {flag.type.name}".rstrip(), *lines])

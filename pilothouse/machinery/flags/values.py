@@ -24,6 +24,8 @@ class FlagType(Generic[T]):
     merge: Callable[[T, T], T] | None = None
     """Joins what a repeated flag gave before with what it gives now; without it the last one wins."""
     show: Callable[[T], str] = str
+    expected: str = ""
+    """The accepted values in plain words, for messages about flags that upstream does not have."""
 
 
 def _bool(text: str) -> bool:
@@ -99,12 +101,12 @@ def _show_map(value: dict[str, Any]) -> str:
     return ",".join(f"{key}={item}" for key, item in value.items())
 
 
-BOOL = FlagType("", _bool, show=lambda value: str(value).lower())
-INT = FlagType("int", _int)
-FLOAT = FlagType("float", _float, show=lambda value: f"{value:g}")
+BOOL = FlagType("", _bool, show=lambda value: str(value).lower(), expected="true or false")
+INT = FlagType("int", _int, expected="a whole number")
+FLOAT = FlagType("float", _float, show=lambda value: f"{value:g}", expected="a number")
 STRING = FlagType("string", str, show=lambda value: f'"{value}"')
-IP = FlagType("ip", _ip)
-DURATION = FlagType("duration", _seconds, show=_show_seconds)
+IP = FlagType("ip", _ip, expected="an IP address")
+DURATION = FlagType("duration", _seconds, show=_show_seconds, expected="a duration such as 500ms, 30s or 5m")
 STRINGS = FlagType("strings", _strings, merge=lambda old, new: old + new, show=lambda value: f"[{','.join(value)}]")
 STRING_ARRAY = FlagType("stringArray", _array, merge=lambda old, new: old + new, show=lambda v: f"[{','.join(v)}]")
 BOOL_MAP = FlagType("mapStringBool", _bool_map, merge=lambda old, new: {**old, **new}, show=_show_map)

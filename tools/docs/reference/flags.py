@@ -12,7 +12,8 @@ from pathlib import Path
 from pilothouse.cli.main import COMMANDS
 from pilothouse.controlplane.options.options import SECTIONS
 from pilothouse.controlplane.options.upstream_flags import WITHOUT_EFFECT, WITHOUT_EFFECT_TITLE
-from pilothouse.machinery.flags.declare import Flag, flags_of
+from pilothouse.machinery.flags.declare import Flag
+from pilothouse.machinery.flags.usage import help_sections
 from tools.docs.reference.markdown import code, page, table
 
 _NOT_ARGPARSE = ("serve", "version")
@@ -21,9 +22,10 @@ _PLACES = ("/home/", "/root/", "/tmp/")
 
 def flags_page() -> str:
     parts = [
-        "`pilothouse serve` has kube-apiserver's flags, and kube-controller-manager's for the controllers that it runs."
-        " The last column says whether v1.36.4 has the same default there: “same”, or the one that it has. Where there"
-        " is nothing, it has no such flag. What kube-apiserver has and this table has not is refused, by its name.",
+        "`pilothouse serve` has flags of its own, which come first, by task. kube-controller-manager's flags follow,"
+        " for the controllers that it runs, then kube-apiserver's. The last column compares the default with v1.36.4:"
+        " “same”, or upstream's default; empty for flags that upstream does not have. Flags of kube-apiserver that are"
+        " not in this table are rejected with an error that names the flag.",
         "## pilothouse serve",
         *_sections_of_serve(),
     ]
@@ -36,8 +38,7 @@ def flags_page() -> str:
 
 
 def _sections_of_serve() -> Iterator[str]:
-    sections = [(section.title, flags_of(section)) for section in SECTIONS.values()]
-    for title, flags in [*sections, (WITHOUT_EFFECT_TITLE, WITHOUT_EFFECT)]:
+    for title, flags in [*help_sections(SECTIONS.values()), (WITHOUT_EFFECT_TITLE, WITHOUT_EFFECT)]:
         rows = [_row(flag) for flag in sorted(flags, key=lambda flag: flag.name)]
         yield f"### {title[:1].upper()}{title[1:]}"
         yield table(["flag", "type", "default", "", "upstream"], rows)

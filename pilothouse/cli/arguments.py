@@ -1,0 +1,100 @@
+"""The argument parser of all commands but `serve`: plain messages, suggestions and examples. Imports nothing heavy."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from pilothouse.machinery.flags.flagset import invalid_value
+from pilothouse.machinery.nearest import did_you_mean
+
+_EXPECTED: dict[Any, str] = {int: "a whole number", float: "a number"}
+
+
+class CommandParser(argparse.ArgumentParser):
+    """An argparse parser that refuses a command line with the name of the word, the problem and the next step."""
+
+    def __init__(self, *, example: str = "", **kwargs: Any) -> None:
+        """`example` is a complete command line; help and a missing subcommand show it."""
+        super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, **kwargs)
+        self.epilog = f"Example:\n  {example}" if example else None
+
+    def parse_known_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: Any = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        words = list(sys.argv[1:] if args is None else args)
+        commands = self._commands()
+        own = _until_command(words) if commands else words
+        if commands and not words:
+            self.print_help(sys.stderr)
+            self.exit(2, f'\nError: "{self.prog}" needs a command: {", ".join(commands)}\n')
+        self._refuse_unknown_flags(own)
+        return super().parse_known_args(words, namespace)
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        self.exit(2, f"Error: {message}\n")
+
+    def _commands(self) -> list[str]:
+        return [
+            name
+            for action in self._actions
+            if isinstance(action, argparse._SubParsersAction)
+            for name in action.choices
+        ]
+
+    def _refuse_unknown_flags(self, words: Iterable[str]) -> None:
+        """argparse names unknown flags only if nothing else is wrong; a misspelt required flag hides behind that."""
+        known = [flag for action in self._actions for flag in action.option_strings]
+        for word in words:
+            if word == "--":
+                return
+            name = word.partition("=")[0]
+            if name.startswith("--") and " " not in name and not any(flag.startswith(name) for flag in known):
+                self.error(f"unknown flag: {name}{did_you_mean(name, known)}")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is None or value in action.choices:
+            return
+        choices = list(map(str, action.choices))
+        hint = did_you_mean(str(value), choices)
+        if isinstance(action, argparse._SubParsersAction):
+            self.error(f'unknown command "{value}" for "{self.prog}"{hint or "; commands: " + ", ".join(choices)}')
+        self.error(invalid_value(value, _name(action), f"one of {', '.join(choices)}") + hint)
+
+    def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
+        try:
+            return super()._get_value(action, arg_string)
+        except argparse.ArgumentError as error:
+            self.error(invalid_value(arg_string, _name(action), _EXPECTED.get(action.type, error.message)))
+
+
+def _until_command(words: Sequence[str]) -> Sequence[str]:
+    """Return the words before the subcommand, which has flags of its own."""
+    at = next((at for at, word in enumerate(words) if not word.startswith("-")), len(words))
+    return words[:at]
+
+
+def _name(action: argparse.Action) -> str:
+    return "/".join(action.option_strings) or str(action.metavar or action.dest)
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    help_ = "format of the report (default: text)"
+    parser.add_argument("-o", "--output", choices=("text", "json", "junit", "github"), default="text", help=help_)
+
+
+def add_kubeconfig_arguments(
+    parser: argparse._ActionsContainer, exclusive: argparse._ActionsContainer | None = None
+) -> None:
+    """Add --kubeconfig (to the mutually `exclusive` group, if given) and --context."""
+    add_kubeconfig(exclusive or parser)
+    parser.add_argument("--context", default="", help="context in the kubeconfig; default: the current context")
+
+
+def add_kubeconfig(parser: argparse._ActionsContainer) -> None:
+    help_ = "kubeconfig file of the cluster; default: $KUBECONFIG, then ~/.kube/config"
+    parser.add_argument("--kubeconfig", type=Path, metavar="FILE", help=help_)
