@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, Iterable
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -11,7 +11,7 @@ T = TypeVar("T")
 _PER_TURN = 200
 
 
-async def in_turns(objects: Iterable[T]) -> AsyncIterator[T]:
+async def in_turns(objects: Iterable[T]) -> AsyncGenerator[T, None]:
     """Yield the objects; after every two hundred, the event loop gets its turn."""
     for number, each in enumerate(objects, start=1):
         yield each

@@ -25,6 +25,7 @@ from pilothouse.controllers.job.sync_state import SyncState, look_at
 from pilothouse.controllers.job.verdict import completed, seconds_to_deadline, verdict
 from pilothouse.controllers.resources import JOBS, PODS
 from pilothouse.controllers.workloads.expectations import ControllerExpectations
+from pilothouse.controllers.workloads.owner_lookup import OwnerLookup
 from pilothouse.controllers.workloads.pod_control import PodControl
 from pilothouse.controllers.workloads.pod_state import is_deleted
 from pilothouse.machinery.objects import Json, resource_version_of, uid_of
@@ -44,7 +45,7 @@ class _JobController:
         self._recorder = EventRecorder(context.client, EventSource("job-controller"), clock=context.clock)
         self._expectations, self._released = ControllerExpectations(context.clock), ReleasedPods()
         control = PodControl(context.client, self._recorder)
-        changes = PodChanges(control, self._expectations, self._released)
+        changes = PodChanges(control, self._expectations, self._released, OwnerLookup(self._jobs, "Job").is_current)
         self._manager = PodManager(changes, self._config, self._queue.add_after)
         self._tracker = StatusTracker(context.client, changes, self._recorder, self._wrote)
         self._own_pods = OwnPods(context.client, self._pods)

@@ -44,10 +44,18 @@ class Released:
 
 
 class PodChanges:
-    def __init__(self, control: PodControl, expectations: ControllerExpectations, released: ReleasedPods) -> None:
+    def __init__(
+        self,
+        control: PodControl,
+        expectations: ControllerExpectations,
+        released: ReleasedPods,
+        is_current: Callable[[Json], bool],
+    ) -> None:
+        """`is_current` returns whether the cache still has the job with this spec."""
         self._control = control
         self._expectations = expectations
         self._released = released
+        self._is_current = is_current
 
     async def create(self, state: SyncState, key: str, count: int, indexes: Iterable[int]) -> Exception | None:
         """Create pods, of these indexes if there are any, and count them as active."""
@@ -68,7 +76,8 @@ class PodChanges:
                 raise
 
         try:
-            await slow_start(count, create_one)
+            await slow_start(count, create_one, goes_on=lambda: self._is_current(state.job))
+            self._expectations.creation_observed(key, count - attempts)
             return None
         except SlowStartError as error:
             logger.debug("%s: %d pods failed, %d were not tried", key, failures, count - attempts)

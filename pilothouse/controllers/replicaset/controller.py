@@ -46,6 +46,7 @@ class ReplicaSetController:
         self._replica_sets, self._pods = context.informer(kind.resource), context.informer(PODS)
         for informer in (self._replica_sets, self._pods):
             index_by_controller(informer)
+        self._owners = OwnerLookup(self._replica_sets, kind.kind, kind.selector_of)
         self._queue = context.queue(kind.queue, str)
         self._recorder = EventRecorder(context.client, EventSource(kind.component), clock=context.clock)
         self._pacing = Pacing(self._queue, context.clock)
@@ -55,13 +56,13 @@ class ReplicaSetController:
             self._expectations,
             replica_sets=self._replica_sets,
             pods=self._pods,
+            is_current=self._owners.is_current,
         )
         self._written: dict[str, int] = {}
         """The resourceVersion of each set's last status. It is there until the cache has it, too."""
 
     async def run(self) -> None:
-        owners = OwnerLookup(self._replica_sets, self._kind.kind, self._kind.selector_of)
-        notifications = Notifications(owners, self._queue, self._pacing, self._expectations)
+        notifications = Notifications(self._owners, self._queue, self._pacing, self._expectations)
         self._replica_sets.add_event_handler(notifications.of_replica_sets())
         self._pods.add_event_handler(notifications.of_pods())
         caches, clock = (self._replica_sets, self._pods), self._context.clock

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
 
@@ -34,11 +34,14 @@ class Replicas:
         *,
         replica_sets: SharedIndexInformer,
         pods: SharedIndexInformer,
+        is_current: Callable[[Json], bool],
     ) -> None:
+        """`is_current` returns whether the cache still has the replica set with this spec."""
         self._control = pod_control
         self._expectations = expectations
         self._replica_sets = replica_sets
         self._pods = pods
+        self._is_current = is_current
 
     async def manage(self, replica_set: Json, pods: Sequence[Json], now: datetime) -> None:
         """Raises the first error that kept pods from being made or deleted."""
@@ -52,7 +55,9 @@ class Replicas:
         key = meta_namespace_key(replica_set)
         self._expectations.expect_creations(key, count)
         try:
-            await slow_start(count, lambda: self._create_one(replica_set))
+            goes_on = partial(self._is_current, replica_set)
+            made = await slow_start(count, lambda: self._create_one(replica_set), goes_on=goes_on)
+            self._expectations.creation_observed(key, count - made)
         except SlowStartError as failed:
             self._expectations.creation_observed(key, count - failed.succeeded)
             raise failed.error from None

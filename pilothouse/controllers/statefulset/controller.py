@@ -56,7 +56,7 @@ class _StatefulSetController:
         claims = StatefulClaims(context.client, self._claims, self._recorder, self._wrote)
         pods = StatefulPods(context.client, claims, self._recorder, self._wrote)
         self._history = History(context.client, self._revisions)
-        self._update = StatefulSetUpdate(context.client, pods, self._history, self._wrote)
+        self._update = StatefulSetUpdate(context.client, pods, self._history, self._wrote, self._owners)
         index_by_controller(self._pods)
 
     async def run(self) -> None:

@@ -7,54 +7,81 @@ ordinals from the partition up, from the highest down, when nothing else is left
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from contextlib import aclosing
+from itertools import islice
 from typing import Any
 
 from pilothouse.apiserver.server.features import enabled
+from pilothouse.controllers.in_turns import in_turns
 from pilothouse.controllers.statefulset.claims import claim_templates, storage_matches
-from pilothouse.controllers.statefulset.identity import identity_matches
+from pilothouse.controllers.statefulset.identity import identity_matches, ordinal_of
 from pilothouse.controllers.statefulset.members import Members, Versions, is_running_and_ready, phase_of, revision_of
 from pilothouse.controllers.statefulset.pods import StatefulPods
 from pilothouse.controllers.workloads.pod_control import SlowStartError, slow_start
 from pilothouse.controllers.workloads.pod_state import has_ended, is_deleted
 from pilothouse.machinery.objects import Json, name_of
 
+BURST = 500
+"""Maximum pods that one pass creates, mends or deletes."""
+
 
 class Convergence:
-    """One pass over the pods of one set. Errors are those of StatefulPods."""
+    """One pass over the pods of one set. Errors are those of StatefulPods.
 
-    def __init__(self, pods: StatefulPods, versions: Versions, members: Members) -> None:
+    A pass of a parallel set works on at most BURST pods: the informer's notifications of them start the next pass.
+    `is_current` returns False as soon as the set in the cache is another generation than the set of this pass.
+    """
+
+    def __init__(
+        self, pods: StatefulPods, versions: Versions, members: Members, is_current: Callable[[], bool]
+    ) -> None:
         self._pods = pods
         self._versions = versions
         self._set = versions.stateful_set
         self._members = members
+        self._is_current = is_current
         self._has_claims = bool(claim_templates(self._set))
         self._in_order = self._set["spec"].get("podManagementPolicy") != "Parallel"
 
     async def run(self) -> int:
         """Do what can be done now; return how many pods were deleted for an update."""
-        replicas = self._members.replicas
-        if await self._blocked_by(replicas if self._in_order else [*filter(self._needs_care, replicas)], self._keep):
-            return 0
-        if await self._blocked_by(self._members.condemned, self._own_claims):
-            return 0
-        if await self._blocked_by(self._members.condemned, self._remove):
-            return 0
+        condemned = self._members.condemned
+        for pods, do in (
+            (self._in_ordinal_order() if self._in_order else self._in_need(), self._keep),
+            (filter(self._lacks_owned_claims, condemned), self._own_claims),
+            (condemned if self._in_order else [pod for pod in condemned if not is_deleted(pod)], self._remove),
+        ):
+            if await self._blocked_by(pods, do):
+                return 0
         return await self._replace_outdated()
 
-    async def _blocked_by(self, pods: Sequence[Json], do: Callable[[Json], Coroutine[Any, Any, bool]]) -> bool:
-        """Do something for each pod. In order, it ends at the first after which others must wait."""
+    def _in_ordinal_order(self) -> Iterator[Json]:
+        """Yield every replica, existing or absent; the first absent pod ends the pass."""
+        known = self._members.replicas
+        return (known.get(ordinal) or self._versions.absent_pod(ordinal) for ordinal in self._members.wanted)
+
+    def _in_need(self) -> Iterator[Json]:
+        """Yield existing replicas that need care, then absent replicas that can be created."""
+        absent = map(self._versions.absent_pod, self._members.absent())
+        yield from filter(self._needs_care, self._members.replicas.values())
+        yield from (pod for pod in absent if not self._pods.claims.is_stale(self._set, pod))
+
+    async def _blocked_by(self, pods: Iterable[Json], do: Callable[[Json], Coroutine[Any, Any, bool]]) -> bool:
+        """Do something for each pod. In order, the first pod after which others must wait ends it."""
         if self._in_order:
-            for pod in pods:
-                if await do(pod):
-                    return True
+            async with aclosing(in_turns(pods)) as each_pod:
+                async for pod in each_pod:
+                    if await do(pod):
+                        return True
             return False
-        remaining = iter(pods)
+        batch = [*islice(pods, BURST)]
+        remaining = iter(batch)
         try:
-            await slow_start(len(pods), lambda: do(next(remaining)))
+            done = await slow_start(len(batch), lambda: do(next(remaining)), goes_on=self._is_current)
         except SlowStartError as failed:
             raise failed.error from None
-        return False
+        return done < len(batch)
 
     def _needs_care(self, pod: Json) -> bool:
         phase = phase_of(pod)
@@ -87,9 +114,11 @@ class Convergence:
         return storage_matches(self._set, pod) and self._pods.claims.are_owned(self._versions.update_set, pod)
 
     async def _own_claims(self, pod: Json) -> bool:
-        if not self._pods.claims.are_owned(self._versions.update_set, pod):
-            await self._pods.claims.own(self._versions.update_set, pod)
+        await self._pods.claims.own(self._versions.update_set, pod)
         return False
+
+    def _lacks_owned_claims(self, pod: Json) -> bool:
+        return not self._pods.claims.are_owned(self._versions.update_set, pod)
 
     async def _remove(self, pod: Json) -> bool:
         """Delete a pod that is beyond the replicas; in order, only if none but this one is unavailable."""
@@ -105,15 +134,18 @@ class Convergence:
         strategy = self._set["spec"].get("updateStrategy") or {}
         if strategy.get("type") == "OnDelete":
             return 0
-        rolling, replicas = strategy.get("rollingUpdate") or {}, self._members.replicas
-        targets = replicas[rolling.get("partition") or 0 :]
+        rolling = strategy.get("rollingUpdate") or {}
+        targets = self._members.from_partition(rolling.get("partition") or 0)
         if enabled("MaxUnavailableStatefulSet"):
-            return await self._replace_several(targets, max_unavailable(rolling.get("maxUnavailable"), len(replicas)))
+            most = max_unavailable(rolling.get("maxUnavailable"), len(self._members.wanted))
+            return await self._replace_several(targets, most - self._members.unavailable)
         return await self._replace_one(targets)
 
     async def _replace_one(self, targets: Sequence[Json]) -> int:
-        """Delete the highest that is outdated, if those above it are available again."""
-        for pod in reversed(targets):
+        """Delete the highest outdated pod, if all pods above it exist and are available again."""
+        for ordinal, pod in zip(reversed(self._members.wanted), targets, strict=False):
+            if ordinal_of(pod) != ordinal:
+                return 0
             if self._is_outdated(pod):
                 await self._pods.delete(self._set, pod)
                 return 1
@@ -121,13 +153,13 @@ class Convergence:
                 return 0
         return 0
 
-    async def _replace_several(self, targets: Sequence[Json], most: int) -> int:
-        """Delete the highest that are outdated, as long as no more than that many pods are unavailable."""
-        room = most - sum(map(self._members.is_unavailable, self._members.replicas))
-        outdated = [pod for pod in reversed(targets) if self._is_outdated(pod)]
-        for pod in outdated[: max(0, room)]:
+    async def _replace_several(self, targets: Sequence[Json], room: int) -> int:
+        """Delete the highest outdated pods, at most as many as there is room for unavailable pods, and BURST."""
+        outdated = filter(self._is_outdated, targets)
+        chosen = [*islice(outdated, max(0, min(room, BURST)))]
+        for pod in chosen:
             await self._pods.delete(self._set, pod)
-        return len(outdated[: max(0, room)])
+        return len(chosen)
 
     def _is_outdated(self, pod: Json) -> bool:
         return revision_of(pod) != name_of(self._versions.update) and not is_deleted(pod)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import field
 from datetime import datetime
 
@@ -53,20 +53,34 @@ class Versions:
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    replicas: list[Json]
-    """By ordinal; a pod that does not exist has no phase."""
+    """The wanted ordinals as a range, and the pods that exist.
+
+    Work and memory are proportional to existing pods, never to `replicas`.
+    """
+
+    wanted: range
+    replicas: dict[int, Json]
+    """Existing pods with wanted ordinals, in ascending order."""
     condemned: list[Json]
-    """Those beyond the replicas, the highest ordinal first."""
+    """Existing pods with other ordinals, in descending order."""
     min_ready_seconds: int
     now: datetime
 
     @staticmethod
-    def of(versions: Versions, pods: Iterable[Json], now: datetime) -> Members:
-        wanted = ordinals(versions.stateful_set)
-        known = {ordinal: pod for pod in pods if (ordinal := ordinal_of(pod)) >= 0}
-        replicas = [known[each] if each in known else versions.absent_pod(each) for each in wanted]
-        condemned = [known[each] for each in sorted(known, reverse=True) if each not in wanted]
-        return Members(replicas, condemned, int(versions.stateful_set["spec"].get("minReadySeconds") or 0), now)
+    def of(stateful_set: Json, pods: Iterable[Json], now: datetime) -> Members:
+        wanted, known = ordinals(stateful_set), sorted(pods, key=ordinal_of)
+        replicas = {ordinal: pod for pod in known if (ordinal := ordinal_of(pod)) in wanted}
+        condemned = [pod for pod in reversed(known) if (ordinal := ordinal_of(pod)) >= 0 and ordinal not in wanted]
+        return Members(wanted, replicas, condemned, int(stateful_set["spec"].get("minReadySeconds") or 0), now)
+
+    def absent(self) -> Iterator[int]:
+        """Yield the wanted ordinals without a pod, lowest first. The iterator may be as long as the range."""
+        return (ordinal for ordinal in self.wanted if ordinal not in self.replicas)
+
+    def from_partition(self, partition: int) -> list[Json]:
+        """Return the existing replicas that an update may replace, the highest ordinal first."""
+        targets = self.wanted[partition:]
+        return [pod for ordinal, pod in reversed(self.replicas.items()) if ordinal in targets]
 
     def is_available(self, pod: Json) -> bool:
         return is_available(pod, self.min_ready_seconds, self.now)
@@ -75,9 +89,14 @@ class Members:
         return is_deleted(pod) or not self.is_available(pod)
 
     @property
+    def unavailable(self) -> int:
+        """Number of wanted ordinals without an available pod."""
+        return len(self.wanted) - sum(not self.is_unavailable(pod) for pod in self.replicas.values())
+
+    @property
     def first_unavailable(self) -> Json | None:
-        """The replica, or else the condemned pod, with the lowest ordinal that is not available."""
-        return next((pod for pod in (*self.replicas, *reversed(self.condemned)) if self.is_unavailable(pod)), None)
+        """The unavailable condemned pod with the lowest ordinal, provided that every replica is available."""
+        return next(filter(self.is_unavailable, reversed(self.condemned)), None)
 
 
 def new_pod(stateful_set: Json, ordinal: int, revision: str) -> Json:

@@ -20,7 +20,7 @@ _COMPARED = (
 
 def new_status(versions: Versions, members: Members, collisions: int) -> Json:
     """Return the status by what is there now; nobody may yet have finished an update."""
-    created = [pod for pod in (*members.replicas, *members.condemned) if phase_of(pod)]
+    created = [pod for pod in (*members.replicas.values(), *members.condemned) if phase_of(pod)]
     ready = [pod for pod in created if is_running_and_ready(pod)]
     revisions = [revision_of(pod) for pod in created if not is_deleted(pod)]
     current, update = name_of(versions.current), name_of(versions.update)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 
 from pilothouse.client.controller.runner import Requeue
 from pilothouse.client.rest.client import Client
@@ -17,6 +18,7 @@ from pilothouse.controllers.statefulset.members import Members, Versions, revisi
 from pilothouse.controllers.statefulset.pods import StatefulPods
 from pilothouse.controllers.statefulset.revisions import find_versions
 from pilothouse.controllers.statefulset.status import complete_rolling_update, is_news, new_status
+from pilothouse.controllers.workloads.owner_lookup import OwnerLookup
 from pilothouse.controllers.workloads.pod_state import is_deleted, next_availability
 from pilothouse.machinery.errors import Conflict, NotFound
 from pilothouse.machinery.objects import Json, name_of, namespace_of
@@ -26,11 +28,12 @@ _STATUS_TRIES = 5
 
 
 class StatefulSetUpdate:
-    def __init__(self, client: Client, pods: StatefulPods, history: History, wrote: Wrote) -> None:
+    def __init__(self, client: Client, pods: StatefulPods, history: History, wrote: Wrote, owners: OwnerLookup) -> None:
         self._sets = client.for_resource(STATEFUL_SETS)
         self._pods = pods
         self._history = history
         self._wrote = wrote
+        self._owners = owners
 
     async def run(
         self, stateful_set: Json, revisions: Sequence[Json], pods: Sequence[Json], now: datetime
@@ -38,7 +41,7 @@ class StatefulSetUpdate:
         """Do what can be done now; return when to look again. Raises StatusError, ClaimsFailed."""
         ordered = oldest_first(revisions)
         versions, collisions = await find_versions(self._history, stateful_set, ordered)
-        members = Members.of(versions, pods, now)
+        members = Members.of(stateful_set, pods, now)
         try:
             status = await self._converge(versions, members, collisions)
         except (StatusError, ClaimsFailed):
@@ -50,9 +53,10 @@ class StatefulSetUpdate:
     async def _converge(self, versions: Versions, members: Members, collisions: int) -> Json:
         """Return the status, which is written even if something failed."""
         status, failure = new_status(versions, members, collisions), None
+        is_current = partial(self._owners.is_current, versions.stateful_set)
         if not is_deleted(versions.stateful_set):
             try:
-                status["currentReplicas"] -= await Convergence(self._pods, versions, members).run()
+                status["currentReplicas"] -= await Convergence(self._pods, versions, members, is_current).run()
             except (StatusError, ClaimsFailed) as error:
                 failure = error
         complete_rolling_update(versions.stateful_set, status)

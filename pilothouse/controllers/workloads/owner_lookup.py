@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from pilothouse.client.cache.indexer import NAMESPACE_INDEX
+from pilothouse.client.cache.keys import meta_namespace_key
 from pilothouse.client.cache.shared_informer import SharedIndexInformer
 from pilothouse.controllers.workloads.owners import controller_of
-from pilothouse.machinery.objects import Json, labels_of, namespace_of, uid_of
+from pilothouse.machinery.objects import Json, labels_of, metadata, namespace_of, uid_of
 from pilothouse.machinery.selectors.errors import InvalidSelector
 from pilothouse.machinery.selectors.label_selector import from_label_selector
 from pilothouse.machinery.selectors.labels import Selector
@@ -31,6 +32,13 @@ class OwnerLookup:
             return None
         owner = self._owners.indexer.get_by_key(f"{namespace_of(obj)}/{reference.get('name')}")
         return owner if owner is not None and uid_of(owner) == reference.get("uid") else None
+
+    def is_current(self, owner: Json) -> bool:
+        """Whether the cache has the owner with the same spec, and its deletion has not begun."""
+        known = self._owners.indexer.get_by_key(meta_namespace_key(owner))
+        if known is None or uid_of(known) != uid_of(owner) or _is_going(known):
+            return False
+        return bool(metadata(known).get("generation") == metadata(owner).get("generation"))
 
     def adopters_of(self, orphan: Json) -> Iterator[Json]:
         """Yield the owners whose selectors match an object that nobody controls."""

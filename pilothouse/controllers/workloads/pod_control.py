@@ -18,7 +18,7 @@ from pilothouse.machinery.objects import Json, name_of, namespace_of
 from pilothouse.machinery.status_error import PilothouseError, StatusError
 
 _MAX_PREFIX = 253
-_FIRST_BATCH = 1
+_FIRST_BATCH, _LARGEST_BATCH = 1, 64
 
 
 class NoLabels(PilothouseError):
@@ -85,20 +85,23 @@ def pod_prefix(owner: str) -> str:
     return f"{owner}-" if len(owner) + 1 <= _MAX_PREFIX else owner
 
 
-async def slow_start(count: int, do: Callable[[], Coroutine[Any, Any, object]]) -> int:
-    """Does it `count` times, in batches that double as long as all of one succeed; returns how often it succeeded.
+async def slow_start(
+    count: int, do: Callable[[], Coroutine[Any, Any, object]], *, goes_on: Callable[[], bool] = lambda: True
+) -> int:
+    """Call `do` up to `count` times, in batches that double while every call succeeds; return the number of successes.
 
-    A thousand pods that quota refuses cost one refusal, and not a thousand. Raises the first error, as `SlowStartError`
-    with the number of successes.
+    A thousand pods that quota refuses cost one refusal, and not a thousand. `goes_on` is asked between batches: False
+    ends the work, so that an owner that is scaled down gets no further pods. Raises the first error, as
+    `SlowStartError` with the number of successes.
     """
     done, batch = 0, min(count, _FIRST_BATCH)
-    while batch > 0:
+    while batch > 0 and goes_on():
         results = await few_at_once([do] * batch)
         errors = [each for each in results if isinstance(each, Exception)]
         done += batch - len(errors)
         if errors:
             raise SlowStartError(done, errors[0]) from errors[0]
-        batch = min(2 * batch, count - done)
+        batch = min(2 * batch, count - done, _LARGEST_BATCH)
     return done
 
 
