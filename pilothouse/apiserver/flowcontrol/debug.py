@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from pilothouse.apiserver.flowcontrol.controller import FlowController
 from pilothouse.apiserver.flowcontrol.levels import PriorityLevel
-from pilothouse.apiserver.flowcontrol.queue_set import Ticket
+from pilothouse.apiserver.flowcontrol.queue_set import Queue, Ticket
 from pilothouse.apiserver.http import Handler, Request, Response, text
 from pilothouse.apiserver.server.mux import PathRecorderMux
 
@@ -50,6 +50,9 @@ _REQUESTS = [
 ]
 _DETAILS = ["UserName", "Verb", "APIPath", "Namespace", "Name", "APIVersion", "Resource", "SubResource"]
 
+_IDLE_QUEUES = 1000
+"""Maximum rows of idle queues for each level."""
+
 _Row: TypeAlias = list[str]
 _Rows: TypeAlias = Callable[[list[PriorityLevel], Request], Iterator[_Row]]
 
@@ -87,7 +90,7 @@ def _levels(levels: list[PriorityLevel], request: Request) -> Iterator[_Row]:
     yield _LEVELS
     for level in levels:
         queues = level.queues
-        active = sum(1 for queue in queues.queues if queue.waiting)
+        active = sum(1 for queue in queues.queues.values() if queue.waiting)
         counts = [queues.waiting, len(queues.executing), queues.dispatched, queues.rejected, queues.timed_out]
         states = [str(queues.is_idle).lower(), str(level.quiescing).lower()]
         yield [level.name, str(active), *states, *map(str, counts), str(queues.cancelled)]
@@ -96,7 +99,9 @@ def _levels(levels: list[PriorityLevel], request: Request) -> Iterator[_Row]:
 def _queues(levels: list[PriorityLevel], request: Request) -> Iterator[_Row]:
     yield _QUEUES
     for level in levels:
-        for index, queue in enumerate(level.queues.queues):
+        busy, all_queues = level.queues.queues, range(level.queuing.queues)
+        for index in sorted({*all_queues[:_IDLE_QUEUES], *busy}):
+            queue = busy.get(index) or Queue(index)
             seats = str(sum(ticket.seats for ticket in queue.waiting))
             counts = [index, len(queue.waiting), queue.executing, queue.seats_in_use]
             times = [_seat_seconds(queue.next_r), seats, seats, _seat_seconds(queue.waiting_work)]
@@ -107,13 +112,11 @@ def _requests(levels: list[PriorityLevel], request: Request) -> Iterator[_Row]:
     details = bool(request.param("includeRequestDetails"))
     yield _REQUESTS + (_DETAILS if details else [])
     for level in levels:
-        for index, queue in enumerate(level.queues.queues):
+        for index, queue in sorted(level.queues.queues.items()):
             for position, ticket in enumerate(queue.waiting):
                 yield _request(level, ticket, index, position, details=details)
         for ticket in level.queues.executing:
-            queue_of = ticket.queue
-            index = level.queues.queues.index(queue_of) if queue_of in level.queues.queues else -1
-            yield _request(level, ticket, index, -1, details=details)
+            yield _request(level, ticket, -1 if ticket.queue is None else ticket.queue.index, -1, details=details)
 
 
 def _request(level: PriorityLevel, ticket: Ticket, queue: int, position: int, *, details: bool) -> _Row:

@@ -136,7 +136,7 @@ class FlowControlCollector(Collector):
 
     def _waiting_tickets(self) -> Iterator[tuple[str, Ticket]]:
         for level in list(self._controller.levels.values()):
-            for queue in list(level.queues.queues):
+            for queue in list(level.queues.queues.values()):
                 for ticket in list(queue.waiting):
                     yield level.name, ticket
 

@@ -87,8 +87,8 @@ class QueueSet:
         self.executing: dict[Ticket, None] = {}
         self.waiting = 0
         self.dispatched = self.rejected = self.timed_out = self.cancelled = 0
-        self.queues: list[Queue] = []
-        self._busy: dict[Queue, None] = {}  # those of the queues that are not idle, mostly few of many
+        self.queues: dict[int, Queue] = {}
+        """Queues that are not idle, by index. An idle queue has no state, so ten million of them cost nothing."""
         self.use = LevelUse(now)
         self.now = now
         self._r = 0.0
@@ -98,12 +98,9 @@ class QueueSet:
         self.configure(queuing, limit=0)
 
     def configure(self, queuing: Queuing, *, limit: int) -> None:
-        """Queues that are too many go when they are empty."""
+        """Requests in queues that are too many stay there until their turn comes."""
         self.queuing = queuing
         self.limit = limit
-        while len(self.queues) < queuing.queues:
-            self.queues.append(Queue(len(self.queues)))
-        self._drop_surplus()
         self._dispatch_all()
 
     @property
@@ -160,8 +157,6 @@ class QueueSet:
         # It was charged an estimate when it began.
         queue.next_r -= ticket.seats * (_ESTIMATED_SECONDS - (self.now() - ticket.started))
         self._bound(queue)
-        if len(self.queues) > max(self.queuing.queues, 0):
-            self._drop_surplus()
 
     def _time_out(self, ticket: Ticket, turn: asyncio.Future[None]) -> None:
         if not turn.done():
@@ -182,7 +177,7 @@ class QueueSet:
         ticket.turn = asyncio.get_running_loop().create_future()
         queue.waiting.append(ticket)
         queue.seats_waiting += ticket.seats
-        self._busy[queue] = None
+        self.queues[queue.index] = queue
         self.waiting += 1
         self.seats_waiting += ticket.seats
         self._note_use()
@@ -192,7 +187,7 @@ class QueueSet:
         hand = deal(entropy, deck=self.queuing.queues, hand=self.queuing.hand)
         self._dealt += 1
         turned = hand[self._dealt % len(hand) :] + hand[: self._dealt % len(hand)]
-        return min((self.queues[card] for card in turned), key=_seats_waiting)
+        return min((self.queues.get(card) or Queue(card) for card in turned), key=_seats_waiting)
 
     def _dispatch_all(self) -> None:
         while self.waiting and self.seats_in_use < self.limit and self._dispatch():
@@ -224,12 +219,11 @@ class QueueSet:
 
     def _next_queue(self) -> Queue:
         """The one whose next request would be done first in virtual time, the search beginning behind the last."""
-        behind, count = self._robin + 1, len(self.queues)
 
-        def turn(queue: Queue) -> tuple[float, int]:
-            return queue.next_r + queue.waiting[0].work, (queue.index - behind) % count
+        def turn(queue: Queue) -> tuple[float, bool, int]:
+            return queue.next_r + queue.waiting[0].work, queue.index <= self._robin, queue.index
 
-        best = min((queue for queue in self._busy if queue.waiting), key=turn)
+        best = min((queue for queue in self.queues.values() if queue.waiting), key=turn)
         self._robin = best.index
         return best
 
@@ -267,7 +261,7 @@ class QueueSet:
 
     def _rest(self, queue: Queue) -> None:
         if queue.is_idle:
-            self._busy.pop(queue, None)
+            self.queues.pop(queue.index, None)
 
     def _bound(self, queue: Queue) -> None:
         """A queue saves up nothing while it has nothing to do."""
@@ -278,13 +272,9 @@ class QueueSet:
         """Virtual time is what each of the busy queues has got, were all served alike: the seats that are really in
         use, not those that could be, since what is paced runs later and not longer."""
         now = self.now()
-        if self._busy:
-            self._r += self.seats_in_use / len(self._busy) * (now - self._at)
+        if self.queues:
+            self._r += self.seats_in_use / len(self.queues) * (now - self._at)
         self._at = now
-
-    def _drop_surplus(self) -> None:
-        while len(self.queues) > max(self.queuing.queues, 0) and self.queues[-1].is_idle:
-            self.queues.pop()
 
     def _note_use(self) -> None:
         self.use.enter((self.seats_in_use, self.seats_waiting, len(self.executing), self.waiting))
