@@ -15,7 +15,17 @@ def parse_int64(text: str) -> int:
     """Raises ValueError with Go's message."""
     if not _NUMBER.fullmatch(text):
         raise ValueError(f"strconv.ParseInt: parsing {quote(text)}: invalid syntax")
-    number = int(text) if len(text.lstrip("+-0")) <= _DIGITS else 2**63
+    digits = text.lstrip("+-0") or "0"
+    number = int(digits) if len(digits) <= _DIGITS else 2**64
+    number = -number if text[0] == "-" else number
     if not -(2**63) <= number < 2**63:
         raise ValueError(f"strconv.ParseInt: parsing {quote(text)}: value out of range")
     return number
+
+
+def scaled_int_or_percent(value: int | str, total: int, *, round_up: bool) -> int:
+    """Return the number, or the percentage of `total`. Raises ValueError for a text that is no percentage."""
+    if isinstance(value, int):
+        return value
+    share = parse_int64(value.removesuffix("%")) * total
+    return -(-share // 100) if round_up else share // 100

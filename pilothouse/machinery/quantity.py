@@ -18,8 +18,10 @@ from pilothouse.machinery.quantity_notation import MAX_INT64, Format, QuantityEr
 
 MAX_SPAN = 250
 """How many decimal places two amounts may be apart; further away, the smaller one does not change the sum."""
-MAX_WHOLE = 4_000
-"""How many zeros of an amount are ever written out."""
+MAX_WHOLE = 4_500
+"""How many zeros of an amount are ever written out: for a sum, those between the longest text and MAX_SPAN beyond."""
+_MAX_BITS = 13_200
+"""Length of a sum: fewer decimal digits than a text may have, so that a printed sum can be read."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,6 +75,8 @@ class Quantity:
             return replace(larger, format=self.format, text="")
         low = min(self.power, other.power)
         digits = self._digits_at(low) + other._digits_at(low)
+        if (surplus := (digits.bit_length() - _MAX_BITS) * 3 // 10) > 0:
+            digits, low = -(-digits // notation.ten_to(surplus)), low + surplus
         return Quantity(digits, low, self.format if self else other.format)
 
     def __sub__(self, other: Quantity) -> Quantity:
@@ -134,12 +138,12 @@ class Quantity:
     @property
     def _magnitude(self) -> int:
         """The number of digits before the point."""
-        return len(str(abs(self.digits))) + self.power
+        return notation.digit_count(abs(self.digits)) + self.power
 
     def _digits_at(self, power: int) -> int:
         if self.power - power > MAX_WHOLE:
             raise OverflowError(f"{self} is too large to count in units of 1e{power}")
-        return self.digits * int("1" + "0" * (self.power - power)) if self.digits else 0
+        return self.digits * notation.ten_to(self.power - power) if self.digits else 0
 
 
 ZERO = Quantity(0)

@@ -5,6 +5,7 @@ An amount is `digits` times ten to the `power`; both are whole numbers.
 
 from __future__ import annotations
 
+import math
 import re
 from enum import Enum
 
@@ -20,6 +21,8 @@ _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _DECIMAL_SUFFIX = {power: suffix for suffix, power in _DECIMAL.items()}
 _BINARY_SUFFIX = {power // 10: suffix for suffix, power in _BINARY.items()}
 _MAX_DIGITS = 4000
+_NEAR_POWER = 1e-9
+"""Distance of a logarithm from a whole number, within which floating point does not decide."""
 
 FORMAT_WRONG = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 NUMERIC_WRONG = "unable to parse numeric part of quantity"
@@ -77,9 +80,13 @@ def write(digits: int, power: int, form: Format) -> str:
         return "0"
     if form is Format.BINARY_SI and (_is_small(digits, power) or power < 0):
         form = Format.DECIMAL_SI
+    if form is Format.BINARY_SI and power > -NANO and power + digit_count(abs(digits)) > _MAX_DIGITS:
+        form = Format.DECIMAL_EXPONENT  # the zeros would not fit into memory
     if form is Format.BINARY_SI:
         reduced = without_factors(digits * 10**power, 1024)
         return f"{reduced.number}{_BINARY_SUFFIX.get(reduced.times, '')}"
+    if digit_count(abs(digits)) + power % 3 > _MAX_DIGITS:
+        return f"{digits}e{power}"  # with more digits it could not be read again
     digits *= 10 ** (power % 3)
     power -= power % 3
     if form is Format.DECIMAL_SI:
@@ -97,21 +104,36 @@ class Reduced:
 
 
 def without_factors(number: int, factor: int) -> Reduced:
-    times = 0
-    while number and number % factor == 0:
-        number //= factor
-        times += 1
-    return Reduced(number, times)
+    """Divide by `factor`, by its square and so on, and back: the divisions are few however many zeros there are."""
+    if not number or number % factor:
+        return Reduced(number, 0)
+    squared = without_factors(number // factor, factor * factor)
+    rest, times = squared.number, 2 * squared.times + 1
+    return Reduced(rest // factor, times + 1) if rest % factor == 0 else Reduced(rest, times)
 
 
 def rounded_up(digits: int, power: int, target: int) -> int:
     """A positive amount in units of ten to the `target`, the next whole number up."""
     if power >= target:
-        return digits * int("1" + "0" * (power - target))
+        return digits * ten_to(power - target)
     shift = target - power
-    if shift > len(str(digits)):
+    if shift > digit_count(digits):
         return 1 if digits else 0
-    return -(-digits // int("1" + "0" * shift))
+    return -(-digits // ten_to(shift))
+
+
+def digit_count(number: int) -> int:
+    """Return the number of decimal digits of a positive number. Printing thousands of digits takes 100 µs."""
+    if number > MAX_INT64:
+        logarithm = math.log10(number)
+        if abs(logarithm - round(logarithm)) > _NEAR_POWER:
+            return math.floor(logarithm) + 1
+    return len(str(number))
+
+
+def ten_to(power: int) -> int:
+    size: int = 10**power
+    return size
 
 
 def _suffix(text: str) -> _Suffix:

@@ -6,7 +6,7 @@ Whoever needs the time takes a Clock, so that a test can say what time it is.
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 
 from pilothouse.machinery import server_time
@@ -46,6 +46,14 @@ def parse_time(text: str) -> datetime | None:
 def parse_micro_time(text: str) -> datetime | None:
     """Reads a metav1.MicroTime; None for Go's zero time. Raises TimeError with Go's message."""
     return _moment(canonical_micro_time(text), text)
+
+
+def shifted(moment: datetime, seconds: float) -> datetime:
+    """Return the moment so many seconds later; outside of the years 1 to 9999, the nearest moment inside."""
+    try:
+        return moment + timedelta(seconds=seconds)
+    except OverflowError:
+        return (datetime.max if seconds > 0 else datetime.min).replace(tzinfo=UTC)
 
 
 def _utc(moment: datetime) -> datetime:

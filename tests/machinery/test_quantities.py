@@ -109,6 +109,17 @@ def test_of_amounts_far_apart_the_larger_is_the_sum() -> None:
     assert str(parse_quantity("1e200") + parse_quantity("1")) == "1" + "0" * 199 + "1"
 
 
+@pytest.mark.parametrize("first", ["1", "-1", "1Gi", "5" * 4000, "1" + "0" * 3999])
+@pytest.mark.parametrize("others", [["1e2147483647"], [f"1e{240 * step}" for step in range(30)], ["3" * 4000 + "e200"]])
+def test_a_sum_of_huge_amounts_can_be_printed_and_read_again(first: str, others: list[str]) -> None:
+    """No number of digits is computed that an exponent names."""
+    amounts = [parse_quantity(each) for each in (first, *others)]
+    total = sum(amounts[1:], amounts[0])
+    assert parse_quantity(str(total)), "beyond the largest suffix, upstream writes digits without any"
+    assert total.value() == 2**63 - 1
+    assert total > amounts[0]
+
+
 def test_values_are_rounded_away_from_zero() -> None:
     assert parse_quantity("1.1").value() == 2
     assert parse_quantity("-1.1").value() == -2

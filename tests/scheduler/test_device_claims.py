@@ -54,11 +54,16 @@ def cel(expression: str) -> Json:
 
 
 ON_A, ON_B = resource_slice("a", device("0")), resource_slice("b", device("0", "b", "40Gi"), device("1", "b"))
+MANY = resource_slice("a", *(device(str(number)) for number in range(2000)))
 TAKEN = {"devices": {"results": [{"driver": DRIVER, "pool": "a", "device": "0", "request": "r"}]}}
 
 CASES: list[tuple[str, list[Json], Json, set[str]]] = [
     ("where there is a device", [ON_A], claim(), {"a"}),
     ("where there are enough devices", [ON_A, ON_B], claim(count=2), {"b"}),
+    ("where a claim may have so many", [MANY], claim(count=32), {"a"}),
+    ("nowhere, if a claim may not have so many", [MANY], claim(count=33), set()),
+    ("nowhere, however many it asks for", [MANY], claim(count=2**31 - 1), set()),
+    ("nowhere, if all are more than a claim may have", [MANY], claim(allocationMode="All"), set()),
     ("anywhere, for a device that all can reach", [resource_slice("", device("0"))], claim(), {"a", "b"}),
     ("nowhere without devices", [], claim(), set()),
     ("by an attribute", [ON_A, ON_B], claim(**cel(f'device.attributes["{DRIVER}"].model == "b"')), {"b"}),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from pilothouse.client.events.event import NORMAL, WARNING
 from pilothouse.client.events.recorder import EventRecorder
@@ -32,7 +32,7 @@ from pilothouse.machinery.errors import AlreadyExists, NotFound
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of, uid_of
 from pilothouse.machinery.status_error import PilothouseError, StatusError
-from pilothouse.machinery.times import format_time
+from pilothouse.machinery.times import format_time, shifted
 
 _LIMITS = {"Complete": "successfulJobsHistoryLimit", "Failed": "failedJobsHistoryLimit"}
 _DOCS = "https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/"
@@ -150,7 +150,7 @@ class CronJobRuns:
 
     def _may_start(self, cron: Json, due: datetime, now: datetime) -> bool:
         deadline = cron["spec"].get("startingDeadlineSeconds")
-        if deadline is not None and due + timedelta(seconds=deadline) < now:
+        if deadline is not None and shifted(due, deadline) < now:
             told = f"Missed scheduled time to start a job: {due.astimezone(UTC):%a, %d %b %Y %H:%M:%S +0000}"
             self._recorder.event(cron, WARNING, "MissSchedule", told)
             return False

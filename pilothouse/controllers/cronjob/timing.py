@@ -9,7 +9,7 @@ from pilothouse.machinery.cron.parser import parse_schedule
 from pilothouse.machinery.cron.schedule import Schedule
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, metadata
-from pilothouse.machinery.times import parse_time
+from pilothouse.machinery.times import parse_time, shifted
 
 _MANY = 100
 _PADDING = 0.1
@@ -49,7 +49,7 @@ def due_time(cron: Json, schedule: Schedule, now: datetime) -> Due:
     """
     since, deadline = _last_run(cron), cron["spec"].get("startingDeadlineSeconds")
     if deadline is not None:
-        since = max(since, now - timedelta(seconds=deadline))
+        since = max(since, shifted(now, -deadline))
     return _due_since(since, schedule, now)
 
 

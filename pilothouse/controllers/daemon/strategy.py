@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pilothouse.machinery.integers import scaled_int_or_percent
 from pilothouse.machinery.objects import Json
 
 
@@ -24,7 +25,7 @@ def _scaled(daemon_set: Json, limit: str, total: int) -> int:
     if not is_rolling(daemon_set):
         return 0
     value = (_strategy(daemon_set).get("rollingUpdate") or {}).get(limit) or 0
-    return -(-int(value.removesuffix("%")) * total // 100) if isinstance(value, str) else int(value)
+    return scaled_int_or_percent(value, total, round_up=True)
 
 
 def _strategy(daemon_set: Json) -> Json:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from pilothouse.controllers.deployment.replica_sets import available, size, total_size
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.integers import scaled_int_or_percent
 from pilothouse.machinery.objects import Json
 
 ROLLING_UPDATE, RECREATE = "RollingUpdate", "Recreate"
@@ -26,7 +27,10 @@ def resolve(max_surge: int | str, max_unavailable: int | str, desired: int) -> F
 
     If neither leaves any room one may be missing, so that the update can go on: a surge might be refused by a quota.
     """
-    surge, unavailable = _scaled(max_surge, desired, up=True), _scaled(max_unavailable, desired, up=False)
+    surge, unavailable = (
+        scaled_int_or_percent(max_surge, desired, round_up=True),
+        scaled_int_or_percent(max_unavailable, desired, round_up=False),
+    )
     return Fenceposts(surge, 1 if surge == unavailable == 0 else unavailable)
 
 
@@ -62,10 +66,3 @@ def max_scaled_down(deployment: Json, new: Json, old: Iterable[Json]) -> int:
     pods that never come up do not take working ones away."""
     missing = size(new) - available(new)
     return total_size((*old, new)) - min_available(deployment) - missing
-
-
-def _scaled(value: int | str, total: int, *, up: bool) -> int:
-    if isinstance(value, int):
-        return value
-    percent = int(value.removesuffix("%"))
-    return -(-percent * total // 100) if up else percent * total // 100

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 
 from pilothouse.controllers.workloads.pod_state import is_ready
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.integers import scaled_int_or_percent
 from pilothouse.machinery.objects import Json, metadata, name_of
 from pilothouse.machinery.times import format_time, parse_time
 
@@ -36,7 +37,7 @@ class Disrupted:
 
 def scaled(value: int | str, total: int) -> int:
     """Return a number as it is, or a percentage of the total, rounded up."""
-    return -(-int(value.removesuffix("%")) * total // 100) if isinstance(value, str) else value
+    return scaled_int_or_percent(value, total, round_up=True)
 
 
 def disrupted(pods: Iterable[Json], budget: Json, now: datetime) -> Disrupted:

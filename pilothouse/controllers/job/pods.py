@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from pilothouse.controllers.job.spec import replaces_only_failed
 from pilothouse.controllers.workloads.pod_state import is_deleted, ready_condition
 from pilothouse.machinery.objects import Json, annotations_of, metadata
-from pilothouse.machinery.times import parse_time
+from pilothouse.machinery.times import parse_time, shifted
 
 TRACKING_FINALIZER = "batch.kubernetes.io/job-tracking"
 COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
@@ -94,7 +94,7 @@ def _became_unready(pod: Json) -> datetime | None:
 def _deleted(pod: Json) -> datetime | None:
     meta = metadata(pod)
     deleted = _moment(meta.get("deletionTimestamp"))
-    return None if deleted is None else deleted - timedelta(seconds=meta.get("deletionGracePeriodSeconds") or 0)
+    return None if deleted is None else shifted(deleted, -(meta.get("deletionGracePeriodSeconds") or 0))
 
 
 def _moment(text: str | None) -> datetime | None:

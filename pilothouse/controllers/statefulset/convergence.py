@@ -20,6 +20,7 @@ from pilothouse.controllers.statefulset.members import Members, Versions, is_run
 from pilothouse.controllers.statefulset.pods import StatefulPods
 from pilothouse.controllers.workloads.pod_control import SlowStartError, slow_start
 from pilothouse.controllers.workloads.pod_state import has_ended, is_deleted
+from pilothouse.machinery.integers import scaled_int_or_percent
 from pilothouse.machinery.objects import Json, name_of
 
 BURST = 500
@@ -167,6 +168,4 @@ class Convergence:
 
 def max_unavailable(value: int | str | None, replicas: int) -> int:
     """Return how many pods an update may take away: a number, or a percentage rounded down, but one at least."""
-    if isinstance(value, str):
-        return max(1, int(value.removesuffix("%")) * replicas // 100)
-    return max(1, 1 if value is None else value)
+    return max(1, 1 if value is None else scaled_int_or_percent(value, replicas, round_up=False))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from prometheus_client import CollectorRegistry, Histogram
 
@@ -15,7 +15,7 @@ from pilothouse.controllers.metrics import metrics_in
 from pilothouse.controllers.resources import JOBS
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of, uid_of
-from pilothouse.machinery.times import parse_time
+from pilothouse.machinery.times import parse_time, shifted
 
 
 class JobFinishTimeUnknown(Exception):
@@ -79,7 +79,7 @@ def expires_at(job: Json) -> datetime:
     if moment is None:
         where = f"{namespace_of(job)}/{name_of(job)}"
         raise JobFinishTimeUnknown(f"unable to find the time when the Job {where} finished")
-    return moment + timedelta(seconds=job["spec"]["ttlSecondsAfterFinished"])
+    return shifted(moment, job["spec"]["ttlSecondsAfterFinished"])
 
 
 def _seconds_left(job: Json, context: ControllerContext) -> float:

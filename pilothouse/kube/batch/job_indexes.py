@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.integers import parse_int64
 
 _INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
 
@@ -75,6 +76,6 @@ def _interval(text: str, completions: int) -> Interval:
 def _index(text: str, completions: int) -> int:
     if not _INTEGER.fullmatch(text) or len(text.lstrip("+-0")) > 18:
         raise IndexesError(f"cannot convert string to integer for index: {quote(text)}")
-    if (index := int(text)) >= completions:
+    if (index := parse_int64(text)) >= completions:
         raise IndexesError(f"too large index: {quote(text)}")
     return index

@@ -40,5 +40,6 @@ def _number(text: str) -> int:
     digits = text.lstrip("+-")
     if not digits.isascii() or not digits.isdigit() or len(text) - len(digits) > 1:
         return 0
-    size = int(digits) if len(digits.lstrip("0")) <= 19 else 2**63
+    digits = digits.lstrip("0") or "0"
+    size = int(digits) if len(digits) <= 19 else 2**63
     return max(-size, -(2**63)) if text.startswith("-") else min(size, 2**63 - 1)

@@ -17,6 +17,7 @@ from pilothouse.machinery.cron.time_zones import TimeZoneError, load_location
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.durations import DurationError, parse_duration
 from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.integers import parse_int64
 
 _DESCRIPTORS = {
     "@yearly": "0 0 1 1 *",
@@ -157,9 +158,11 @@ def _value(text: str, bounds: Bounds) -> int:
 def _number(text: str) -> int:
     if not _INTEGER.fullmatch(text):
         raise ScheduleError(f"failed to parse int from {text}: strconv.Atoi: parsing {quote(text)}: invalid syntax")
-    if len(text.lstrip("+-0")) > 19 or not -(2**63) <= int(text) < 2**63:
+    try:
+        number = parse_int64(text)
+    except ValueError:
         why = f"strconv.Atoi: parsing {quote(text)}: value out of range"
-        raise ScheduleError(f"failed to parse int from {text}: {why}")
-    if (number := int(text)) < 0:
+        raise ScheduleError(f"failed to parse int from {text}: {why}") from None
+    if number < 0:
         raise ScheduleError(f"negative number ({number}) not allowed: {text}")
     return number

@@ -12,6 +12,7 @@ from pilothouse.nodes.containers.files import FileProblem
 from pilothouse.nodes.containers.process import Given, Input, Kept, Output, Process
 from pilothouse.nodes.containers.programs import PROGRAMS
 from pilothouse.nodes.containers.words import BadSyntax, NotSupported, Sign, words
+from pilothouse.nodes.pods.commands import EXIT_CODE
 
 SHELLS: Final = frozenset({"sh", "bash", "ash", "dash"})
 NOT_FOUND: Final = 127
@@ -161,7 +162,7 @@ class Shell:
         process = replace(self._process, words=given, stdin=stdin, stdout=stdout, stderr=stderr)
         match given:
             case ["exit", *rest]:
-                raise _Exit(int(rest[0]) % 256 if rest and rest[0].isdecimal() else self.code)
+                raise _Exit(int(rest[0]) % 256 if rest and EXIT_CODE.fullmatch(rest[0]) else self.code)
             case ["cd", *rest]:
                 return await self._change_directory(process, rest[0] if rest else "/root")
             case ["export", *pairs]:

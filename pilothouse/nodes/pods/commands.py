@@ -15,6 +15,7 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 FOREVER = float("inf")
+EXIT_CODE = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 _SHELLS = {"sh", "bash", "ash", "dash"}
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -90,7 +91,9 @@ def _end_of_command(words: Sequence[str]) -> End | None:
     if program == "sleep" and len(words) == 2:
         return _sleep(words[1])
     if program == "exit" and len(words) <= 2:
-        return End(0.0, int(words[1]) % 256) if words[1:] and words[1].isdigit() else None if words[1:] else End(0.0)
+        if not words[1:]:
+            return End(0.0)
+        return End(0.0, int(words[1]) % 256) if EXIT_CODE.fullmatch(words[1]) else None
     if program == "pause":
         return End(FOREVER)
     if program == "echo" and not any(">" in word or "|" in word or "$(" in word for word in words):

@@ -17,6 +17,7 @@ from pilothouse.nodes.behavior.model import HEALTHY
 from pilothouse.nodes.fleet.node_object import wanted_conditions
 from pilothouse.nodes.stages.pipeline import Functions
 
+_DEEPEST_INDENT = 100
 _VERBS = re.compile(r"%[sdvq]")
 
 
@@ -69,7 +70,7 @@ def _quote(value: Any) -> str:
 
 
 def _yaml(value: Any, indent: int = 0) -> str:
-    text = emit_yaml(value).decode()
+    text, indent = emit_yaml(value).decode(), min(indent, _DEEPEST_INDENT)
     return ("\n" + text).replace("\n", "\n" + "  " * indent) if indent > 0 else text
 
 

@@ -6,12 +6,16 @@ from collections.abc import Iterator, Sequence
 
 from pilothouse.client.cache.indexer import Indexer
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, name_of, namespace_of
 from pilothouse.scheduler.plugins.devices.selecting import is_selected, is_tolerated
 from pilothouse.scheduler.plugins.devices.slices import Device, common_selector
 
 _MOST_STEPS = 10_000
 """How many choices are tried before it is given up: there may be more than anybody can wait for."""
+
+
+MOST_DEVICES = 32
+"""Maximum devices of one claim, as upstream's AllocationResultsMaxSize."""
 
 
 class CannotAllocate(Exception):
@@ -56,6 +60,9 @@ class Allocator:
 
     def _choose(self, claim: Json, used: set[tuple[str, str, str]]) -> list[_Choice] | None:
         requests = claim["spec"].get("devices", {}).get("requests") or ()
+        if (count := sum(map(_least_count, requests))) > MOST_DEVICES:
+            told = f"number of requested devices {count} exceeds the claim limit of {MOST_DEVICES}"
+            raise CannotAllocate(f"claim {namespace_of(claim)}/{name_of(claim)}: {told}")
         constraints = claim["spec"].get("devices", {}).get("constraints") or ()
         return self._extend([], list(requests), constraints, used)
 
@@ -98,7 +105,12 @@ class Allocator:
     def _ways(
         self, wish: _Wish, chosen: list[_Choice], constraints: Sequence[Json], used: set[tuple[str, str, str]]
     ) -> Iterator[list[_Choice]]:
-        """Yield the ways to choose as many devices as are wished, that keep the constraints."""
+        """Yield the ways to choose as many devices as are wished, that keep the constraints.
+
+        Choices are nested as deep as devices are chosen, so more than a claim may have are never tried.
+        """
+        if len(chosen) + wish.count > MOST_DEVICES or wish.count > len(wish.candidates):
+            return
 
         def extend(more: list[_Choice], start: int) -> Iterator[list[_Choice]]:
             if len(more) == wish.count:
@@ -114,7 +126,7 @@ class Allocator:
                 if is_free and all(_keeps(constraint, [*chosen, *added]) for constraint in constraints):
                     yield from extend(added, position + 1)
 
-        return extend([], 0)
+        yield from extend([], 0)
 
     def _result(self, claim: Json, choices: Sequence[_Choice]) -> Json:
         results = [_shown(choice) for choice in choices]
@@ -134,6 +146,12 @@ class Allocator:
                     yield {"source": "FromClass", "requests": [choice.wish.name], **each}
         for each in claim["spec"]["devices"].get("config") or ():
             yield {"source": "FromClaim", **each}
+
+
+def _least_count(request: Json) -> int:
+    """Return how many devices the request takes at least."""
+    wishes = [request["exactly"]] if "exactly" in request else request.get("firstAvailable") or ()
+    return min((1 if each.get("allocationMode") == "All" else each.get("count") or 1 for each in wishes), default=0)
 
 
 def _shown(choice: _Choice) -> Json:
