@@ -70,14 +70,16 @@ class Quantity:
 
     def __add__(self, other: Quantity) -> Quantity:
         """The sum in the format of the first that is not zero."""
-        if self and other and abs(self._magnitude - other._magnitude) > MAX_SPAN:
+        if not self or not other:
+            return replace(self or other, text="")
+        if abs(self._magnitude - other._magnitude) > MAX_SPAN:
             larger = self if self._magnitude > other._magnitude else other
             return replace(larger, format=self.format, text="")
         low = min(self.power, other.power)
         digits = self._digits_at(low) + other._digits_at(low)
         if (surplus := (digits.bit_length() - _MAX_BITS) * 3 // 10) > 0:
             digits, low = -(-digits // notation.ten_to(surplus)), low + surplus
-        return Quantity(digits, low, self.format if self else other.format)
+        return Quantity(digits, low, self.format)
 
     def __sub__(self, other: Quantity) -> Quantity:
         return self + -other

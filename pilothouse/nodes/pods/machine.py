@@ -92,27 +92,32 @@ class _Turn:
 
     def _go_on(self) -> None:
         """Containers may follow each other at the same moment, if nothing takes any time."""
+        have_begun = self._have_begun()
+        are_initialized = True  # all init containers and sidecars so far: the work is linear in the containers
         is_resized = resize.is_resized(self._pod) and not resize.infeasible(self._pod, self._world.allocatable)
         for container in self._containers:
             state = self._states[container.name]
             if state.stage == WAITING and not state.since:
-                if not self._may_start(container):
+                if not self._may_start(container, have_begun=have_begun, are_initialized=are_initialized):
+                    are_initialized = are_initialized and container.kind not in (INIT, SIDECAR)
                     continue
                 state = replace(state, since=self._now)
+                have_begun = have_begun or container.kind == MAIN
             if is_resized and state.runs and resize.requires_restart(self._pod, container, state.restarts):
                 state = restarted_for_resize(self._moment, container, state)
-            self._states[container.name] = step(self._moment, container, state)
+            self._states[container.name] = state = step(self._moment, container, state)
+            if container.kind in (INIT, SIDECAR):
+                are_initialized = are_initialized and is_initialized(container, state)
 
-    def _may_start(self, container: Container) -> bool:
+    def _may_start(self, container: Container, *, have_begun: bool, are_initialized: bool) -> bool:
+        """`have_begun`: whether a main container has; `are_initialized`: all init containers and sidecars before."""
         if container.kind == EPHEMERAL:
             return self._state.has_sandbox
         obstacle = self._world.obstacle
         if obstacle is not None and not obstacle.container:
             return False
-        if container.kind == MAIN and any(self._states[each.name].since for each in self._of(MAIN)):
-            return True  # those that have been started are not held up by sidecars that are being restarted
-        earlier = self._containers[: self._containers.index(container)]
-        return all(is_initialized(each, self._states[each.name]) for each in earlier if each.kind in (INIT, SIDECAR))
+        # Main containers that have been started are not held up by sidecars that are being restarted.
+        return are_initialized or (container.kind == MAIN and have_begun)
 
     def _is_winding_down(self) -> bool:
         if any(has_failed(each, self._pod, self._states) for each in self._of(INIT)):
@@ -133,8 +138,9 @@ class _Turn:
         if running and not self._moment.has_come(kill.since + self._time_to_stop(running)):
             return
         self._stop(running, self._exit_code_when_killed)
+        have_begun = self._have_begun()
         for container in self._containers:
-            self._states[container.name] = self._as_not_started(container)
+            self._states[container.name] = self._as_not_started(container, have_begun=have_begun)
 
     def _time_to_stop(self, running: Iterable[Container]) -> float:
         """A hook that sleeps makes it longer, but never longer than the grace period."""
@@ -156,12 +162,12 @@ class _Turn:
             state = self._states[container.name]
             self._states[container.name] = terminated(state, code, reason_of(code), self._now)
 
-    def _as_not_started(self, container: Container) -> ContainerState:
+    def _as_not_started(self, container: Container, *, have_begun: bool) -> ContainerState:
         """Return the end of a container that waits for what will not come."""
         state = self._states[container.name]
         if state.stage != WAITING or (container.kind != MAIN and not state.since):
             return state
-        if not any(self._states[each.name].since for each in self._of(MAIN)) and container.kind == MAIN:
+        if container.kind == MAIN and not have_begun:
             return state
         unknown = Termination(KILLED, *_NOT_LOCATED, 0.0, 0.0, state.restarts)
         return replace(state, stage=TERMINATED, reason="", message="", since=self._now, ended=state.last or unknown)
@@ -190,6 +196,10 @@ class _Turn:
         if problem != self._state.resize_problem or not problem:
             self._moment.tell(resize.tell(self._pod, problem))
         return problem
+
+    def _have_begun(self) -> bool:
+        """Whether a main container has been started, now or before."""
+        return any(self._states[each.name].since for each in self._of(MAIN))
 
     def _of(self, kind: str) -> list[Container]:
         return [each for each in self._containers if each.kind == kind]

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 
+from pilothouse.apiserver.beside_the_loop import by_size
 from pilothouse.client.rest.options import DeleteOptions
 from pilothouse.client.rest.resource import ResourceClient
 from pilothouse.controllers.context import ControllerContext
+from pilothouse.controllers.in_turns import in_turns
 from pilothouse.controllers.resources import PODS
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of, resource_version_of, uid_of
@@ -28,6 +30,10 @@ from pilothouse.nodes.stages.stages import Stages
 POD = "Pod"
 _FIRST_RETRY, _LONGEST_RETRY = 0.5, 5.0
 """Seconds between two looks for what a pod can not start without."""
+
+
+_CONTAINER_BYTES = 256
+"""The least that a container takes in its pod."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +66,11 @@ class Steps:
         if record.follows_stages:
             record.state, record.follows_stages = restore(record.pod, self._clock.wall()), False
         retry = await self._clear(record)
-        step = advance(record.pod, record.state, self._world(record, node), self._clock.wall())
+        world, now = self._world(record, node), self._clock.wall()
+        step = await by_size(_size(record.pod), advance, record.pod, record.state, world, now)
         record.state = step.state
         await self._write(record, node)
-        self._tell(record, step.happenings)
+        await self._tell(record, step.happenings)
         if step.has_ended:
             await self._remove(record)
         return Outcome(min((at for at in (retry, step.due) if at is not None), default=None), step.has_ended)
@@ -89,18 +96,18 @@ class Steps:
         if record.is_cleared or record.is_deleting or record.refusal is not None:
             return None
         if not record.tries and (problem := self._behaviors.problem_with(record.pod)):
-            self._tell(record, behavior_refused(problem))
+            await self._tell(record, behavior_refused(problem))
         record.tries += 1
         record.obstacle = await self._prerequisites.obstacle(record.pod)
         record.is_cleared = record.obstacle is None
         if record.obstacle is None:
             return None
         if not record.obstacle.container:
-            self._tell(record, mount_failed(record.obstacle.message))
+            await self._tell(record, mount_failed(record.obstacle.message))
         return self._clock.wall() + min(_FIRST_RETRY * 2.0 ** min(record.tries - 1, 10), _LONGEST_RETRY)
 
-    def _tell(self, record: Record, happenings: Iterable[Happening]) -> None:
-        for happening in happenings:
+    async def _tell(self, record: Record, happenings: Iterable[Happening]) -> None:
+        async for happening in in_turns(happenings):
             self._events.tell(record.pod, record.node, happening)
 
     def _world(self, record: Record, node: Json) -> World:
@@ -111,7 +118,8 @@ class Steps:
     async def _write(self, record: Record, node: Json) -> None:
         """A whole status is written, not a patch: nobody else writes it at the same time, and it costs less."""
         pod = record.pod
-        status = new_status(pod, record.state, self._addresses_of(record, node), self._clock.wall())
+        addresses, now = self._addresses_of(record, node), self._clock.wall()
+        status = await by_size(_size(pod), new_status, pod, record.state, addresses, now)
         if status is not None:
             answer = await self._pods_beside(pod).update_status({**pod, "status": status})
             metadata(answer).pop("managedFields", None)  # a status cannot change them, so they need not be sent again
@@ -134,3 +142,9 @@ class Steps:
 
     def _pods_beside(self, pod: Json) -> ResourceClient:
         return self._client.for_resource(PODS, namespace=namespace_of(pod))
+
+
+def _size(pod: Json) -> int:
+    """Return about how many bytes the containers of the pod take, by which their work is done beside the loop."""
+    spec = pod.get("spec") or {}
+    return _CONTAINER_BYTES * sum(len(spec.get(field) or ()) for field in ("initContainers", "containers"))

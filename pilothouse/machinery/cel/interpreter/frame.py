@@ -18,6 +18,11 @@ class ExecutionFrame:
         self.cost = 0
         self.locals: dict[str, Any] = {}
 
+    def check(self, cost: int) -> None:
+        """Raise CostLimitExceeded if so much more may not be spent."""
+        if self.cost + cost > self.limit:
+            raise CostLimitExceeded
+
     def spend(self, cost: int) -> None:
         self.cost += cost
         if self.cost > self.limit:

@@ -104,6 +104,8 @@ class Planner:
 
         def step(frame: ExecutionFrame) -> Any:
             arguments = [each(frame) for each in steps]
+            if function == "lists.range" and arguments[0].__class__ is int:
+                frame.check(arguments[0])  # the list would be made before its cost is known
             result = run(*arguments)
             frame.spend(1 if price is None else price(arguments, result))
             return result
