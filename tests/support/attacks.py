@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import http.client
+import json
 import ssl
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import hostile_http1
 import hostile_http2
@@ -28,6 +30,7 @@ from hostile_requests import (
     paths_of_many_segments,
     play,
 )
+from huge_numbers import HUGE_NUMBERS
 from patience import PATIENCE
 
 MERGE = "application/merge-patch+json"
@@ -55,15 +58,24 @@ class Victim:
         self, method: str, path: str, body: bytes = b"", *, media_type: str = JSON, accept: str = JSON, token: str
     ) -> int:
         """The status of the answer, which is read to its end."""
+        return self._ask(method, path, body, media_type=media_type, accept=accept, token=token)[0]
+
+    def read(self, path: str) -> dict[str, Any]:
+        """Return the object or list at the path, as the admin sees it; a Status where there is none."""
+        found: dict[str, Any] = json.loads(self._ask("GET", path, token=self.admin_token)[1])
+        return found
+
+    def _ask(
+        self, method: str, path: str, body: bytes = b"", *, media_type: str = JSON, accept: str = JSON, token: str
+    ) -> tuple[int, bytes]:
         connection = http.client.HTTPSConnection(self.host, self.port, context=self.tls("http/1.1"), timeout=PATIENCE)
         headers = {"Authorization": f"Bearer {token}", "Content-Type": media_type, "Accept": accept}
         try:
             connection.request(method, path, body, headers)
             answer = connection.getresponse()
-            answer.read()
+            return answer.status, answer.read()
         finally:
             connection.close()
-        return answer.status
 
 
 @dataclass(frozen=True)
@@ -78,6 +90,7 @@ def attacks() -> Iterator[Attack]:
     """All of them."""
     yield from attacks_by_body()
     yield from attacks_by_connection()
+    yield from attacks_by_number()
 
 
 def attacks_by_body() -> Iterator[Attack]:
@@ -95,6 +108,12 @@ def attacks_by_connection() -> Iterator[Attack]:
     for make in (long_paths, paths_of_many_segments, long_selectors, long_headers):
         name = make.__name__.replace("_", " ")
         yield Attack(f"50 {name}", partial(_request, make=make), lambda: 50 * LONG)
+
+
+def attacks_by_number() -> Iterator[Attack]:
+    """Small bodies with huge numbers. They are for servers with a simulated node."""
+    for row in HUGE_NUMBERS:
+        yield Attack(f"number: {row.name}", row.play)
 
 
 def _size(make: Callable[[], bytes]) -> int:

@@ -93,6 +93,16 @@ class ServeProcess:
         pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE")
 
+    @property
+    def peak_memory(self) -> int:
+        """Bytes that were in memory at most, since the last `forget_peak`."""
+        found = re.search(r"^VmHWM:\s+(\d+) kB$", Path(f"/proc/{self.process.pid}/status").read_text(), re.MULTILINE)
+        assert found
+        return int(found[1]) << 10
+
+    def forget_peak(self) -> None:
+        Path(f"/proc/{self.process.pid}/clear_refs").write_text("5")
+
     def kubeconfig(self) -> dict[str, Any]:
         """The parts that matter, without a YAML library."""
         text = (self.data_dir / "admin.kubeconfig").read_text()

@@ -43,7 +43,8 @@ class Program:
         try:
             return EvaluationOutcome(value=self._step(frame), cost=frame.cost)
         except (EvaluationFailed, CostLimitExceeded) as error:
-            return EvaluationOutcome(error=error, cost=frame.cost)
+            error.__context__ = None  # like a traceback, it would keep what was evaluated until a garbage collection
+            return EvaluationOutcome(error=error.with_traceback(None), cost=frame.cost)
         except RecursionError:
             return EvaluationOutcome(error=EvaluationFailed("expression is nested too deeply"), cost=frame.cost)
 

@@ -43,4 +43,4 @@ def attempted(step: Step, frame: ExecutionFrame) -> Any:
     try:
         return step(frame)
     except EvaluationFailed as error:
-        return DeferredFailure(error)
+        return DeferredFailure(error.with_traceback(None))
