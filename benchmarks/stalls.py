@@ -29,7 +29,7 @@ def chosen_target(kubeconfig: Path | None) -> Iterator[Target]:
     if kubeconfig is not None:
         yield Target.from_kubeconfig(kubeconfig)
         return
-    with tempfile.TemporaryDirectory() as folder, local_pilothouse(Path(folder)) as (target, _):
+    with tempfile.TemporaryDirectory() as folder, local_pilothouse(Path(folder), "--simulated-nodes=1") as (target, _):
         yield target
 
 

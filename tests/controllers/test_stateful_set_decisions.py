@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -18,6 +20,7 @@ from pilothouse.controllers.statefulset.claim_owners import (
 )
 from pilothouse.controllers.statefulset.convergence import max_unavailable
 from pilothouse.controllers.statefulset.identity import is_member, ordinals, parent_and_ordinal
+from pilothouse.controllers.statefulset.members import Members
 from pilothouse.controllers.statefulset.written_versions import WrittenVersions
 from pilothouse.machinery.objects import Json
 
@@ -66,6 +69,19 @@ def test_a_name_says_whose_pod_it_is_and_which(name: str, parent: str, ordinal: 
 def test_ordinals_begin_where_the_set_says() -> None:
     assert ordinals({"spec": {"replicas": 3, "ordinals": {"start": 4}}}) == range(4, 7)
     assert ordinals({"spec": {}}) == range(1)
+
+
+def test_a_set_of_two_billion_is_a_range_and_the_pods_that_exist() -> None:
+    owner = stateful_set() | {"spec": {"replicas": 2**31 - 1, "ordinals": {"start": 3}}}
+    ready = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+    known = [pod(ordinal) | {"status": ready} for ordinal in (9, 3, 4, 2, 1)]
+    members = Members.of(owner, known, datetime.now(UTC))
+    assert [*members.replicas] == [3, 4, 9]
+    assert [each["metadata"]["name"] for each in members.condemned] == ["web-2", "web-1"]
+    assert [*islice(members.absent(), 5)] == [5, 6, 7, 8, 10]
+    assert members.unavailable == 2**31 - 4
+    assert [each["metadata"]["name"] for each in members.from_partition(1)] == ["web-9", "web-4"]
+    assert members.from_partition(2**31 - 1) == []
 
 
 @pytest.mark.parametrize(

@@ -273,3 +273,15 @@ async def test_a_set_that_is_gone_leaves_its_pods_to_the_garbage_collector(serve
         await until_gone(sets(server), "web")
         await pods_of(server.client).delete("web-0", AT_ONCE)
         await until_gone(pods_of(server.client), "web-0")
+
+
+async def test_a_parallel_set_of_millions_is_made_in_batches_and_stops_when_it_is_scaled_down(
+    server: ControlledServer,
+) -> None:
+    pods = pods_of(server.client)
+    async with with_controller(server):
+        await create(server, 20_000_000, podManagementPolicy="Parallel")
+        await until_all(pods, lambda every: len(every) >= 20)
+        await sets(server).patch("web", {"spec": {"replicas": 1}})
+        await until_pods(server, "web-0")
+        await until_status(server, observedGeneration=2, replicas=1)

@@ -6,10 +6,14 @@ for ever, such as creating twenty million pods, ends with the row.
 
 from __future__ import annotations
 
+import http.client
 import json
+import ssl
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol, TypeAlias
 
 Json: TypeAlias = dict[str, Any]
@@ -20,7 +24,6 @@ EXPONENT = "1e2147483647"
 ZEROS = "0" * 5000
 NAMESPACE = "huge-numbers"
 
-_JSON, _MERGE = "application/json", "application/merge-patch+json"
 HERE = f"/namespaces/{NAMESPACE}/"
 APPS, BATCH, CORE = f"/apis/apps/v1{HERE}", f"/apis/batch/v1{HERE}", f"/api/v1{HERE}"
 PODS, QUOTAS = f"{CORE}pods", f"{CORE}resourcequotas"
@@ -33,14 +36,48 @@ class Server(Protocol):
     """The part of a victim that a row needs."""
 
     @property
+    def host(self) -> str: ...
+
+    @property
+    def port(self) -> int: ...
+
+    @property
     def admin_token(self) -> str: ...
 
-    def call(self, method: str, path: str, body: bytes = b"", *, media_type: str = _JSON, token: str) -> int: ...
-
-    def read(self, path: str) -> Json: ...
+    def tls(self, *protocols: str) -> ssl.SSLContext: ...
 
 
-Acted: TypeAlias = Callable[[Server], bool]
+class Admin:
+    """Requests of a user who may do everything, over one connection."""
+
+    def __init__(self, server: Server) -> None:
+        tls = server.tls("http/1.1")
+        self._connection = http.client.HTTPSConnection(server.host, server.port, context=tls, timeout=_PATIENCE)
+        self._headers = {"Authorization": f"Bearer {server.admin_token}", "Accept": "application/json"}
+
+    def call(self, method: str, path: str, body: Json | None = None) -> int:
+        """Return the status of the answer."""
+        return self._ask(method, path, body)[0]
+
+    def read(self, path: str) -> Json:
+        """Return the object or list at the path; a Status where there is none."""
+        found: Json = json.loads(self._ask("GET", path)[1])
+        return found
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _ask(self, method: str, path: str, body: Json | None = None) -> tuple[int, bytes]:
+        media_type = "application/merge-patch+json" if method == "PATCH" else "application/json"
+        data = b"" if body is None or method == "GET" else json.dumps(body).encode()
+        self._connection.request(method, path, data, {**self._headers, "Content-Type": media_type})
+        answer = self._connection.getresponse()
+        return answer.status, answer.read()
+
+
+Call: TypeAlias = tuple[str, str, Json]
+"""Method, path and body of a request."""
+Acted: TypeAlias = Callable[[Admin], bool]
 """Whether the server has acted on the number."""
 
 
@@ -49,43 +86,45 @@ class HugeNumber:
     name: str
     objects: Sequence[tuple[str, Json]]
     """Collections and the objects to create in them."""
-    acted: Acted = lambda server: True
-    then: Sequence[tuple[str, str, Json]] = field(default_factory=list)
-    """Requests to send afterwards: method, path and body."""
+    acted: Acted = lambda admin: True
+    then: Sequence[Call] = field(default_factory=list)
+    """Requests to send afterwards."""
     pods: str = "4"
     """The quota of pods: real pods take real memory, so most rows get few."""
     answers: tuple[int, ...] = _CREATED
     """Expected statuses of the creations: huge numbers are accepted, or refused as upstream refuses them."""
 
     def play(self, server: Server) -> None:
-        try:
-            self.create(server)
-            wait_until(lambda: self.acted(server), f"{self.name}: the server has not acted")
-            for method, path, body in self.then:
-                status = _call(server, method, path, body)
-                assert status < 500, f"{self.name}: {status} for {method} {path}"
-        finally:
-            self.delete(server)
+        with closing(Admin(server)) as admin:
+            try:
+                self.create(admin)
+                wait_until(lambda: self.acted(admin), f"{self.name}: the server has not acted")
+                for method, path, body in self.then:
+                    status = admin.call(method, path, body)
+                    assert status < 500, f"{self.name}: {status} for {method} {path}"
+            finally:
+                clean_up(admin, [self])
 
-    def create(self, server: Server) -> None:
-        _call(server, "POST", "/api/v1/namespaces", an_object(NAMESPACE))
-        _call(server, "POST", QUOTAS, an_object("pods", {"hard": {"pods": self.pods}}))
-        _call(server, "PATCH", f"{QUOTAS}/pods", {"spec": {"hard": {"pods": self.pods}}})
+    def create(self, admin: Admin) -> None:
+        admin.call("POST", "/api/v1/namespaces", an_object(NAMESPACE))
+        admin.call("POST", QUOTAS, an_object("pods", {"hard": {"pods": self.pods}}))
+        admin.call("PATCH", f"{QUOTAS}/pods", {"spec": {"hard": {"pods": self.pods}}})
         for collection, body in self.objects:
-            status = _call(server, "POST", collection, body)
+            wait_until(partial(_is_served, admin, collection), f"{collection} is not served")
+            status = admin.call("POST", collection, body)
             assert status in self.answers, f"{self.name}: {status} for {collection}"
 
-    def delete(self, server: Server) -> None:
-        for collection, body in reversed(self.objects):
-            _call(server, "DELETE", f"{collection}/{body['metadata']['name']}{_GONE}")
-        wait_until(lambda: without_pods(server), f"{self.name}: pods are left")
-        _call(server, "DELETE", f"{CORE}events")
+
+def clean_up(admin: Admin, rows: Sequence[HugeNumber]) -> None:
+    """Delete the objects of the rows; return when no pod is left."""
+    for collection, body in (each for row in rows for each in reversed(row.objects)):
+        admin.call("DELETE", f"{collection}/{body['metadata']['name']}{_GONE}")
+    wait_until(lambda: without_pods(admin), f"{rows[0].name}: pods are left")
+    admin.call("DELETE", f"{CORE}events")
 
 
-def _call(server: Server, method: str, path: str, body: Json | None = None) -> int:
-    media_type = _MERGE if method == "PATCH" else _JSON
-    data = b"" if body is None else json.dumps(body).encode()
-    return server.call(method, path, data, media_type=media_type, token=server.admin_token)
+def _is_served(admin: Admin, collection: str) -> bool:
+    return admin.call("GET", f"{collection}?limit=1") != 404
 
 
 def wait_until(condition: Callable[[], bool], why: str) -> None:
@@ -95,20 +134,24 @@ def wait_until(condition: Callable[[], bool], why: str) -> None:
         time.sleep(0.02)
 
 
-def without_pods(server: Server) -> bool:
+def without_pods(admin: Admin) -> bool:
     """Delete the pods, and return whether there are none."""
-    _call(server, "DELETE", PODS + _GONE)
-    return not server.read(f"{PODS}?limit=1").get("items")
+    admin.call("DELETE", PODS + _GONE)
+    return not admin.read(f"{PODS}?limit=1").get("items")
 
 
 def has_status(path: str, *fields: str) -> Acted:
     """Hold when the object's status has all of the fields."""
-    return lambda server: set(fields) <= (server.read(path).get("status") or {}).keys()
+    return lambda admin: set(fields) <= (admin.read(path).get("status") or {}).keys()
 
 
 def has_pods(count: int) -> Acted:
     """Hold when there are so many pods."""
-    return lambda server: len(server.read(f"{PODS}?limit={count}").get("items") or ()) >= count
+    return lambda admin: len(admin.read(f"{PODS}?limit={count}").get("items") or ()) >= count
+
+
+def gets(*paths: str) -> list[Call]:
+    return [("GET", path, {}) for path in paths]
 
 
 def an_object(name: str, spec: Json | None = None, **fields: Any) -> Json:

@@ -17,6 +17,7 @@ from huge_number import (
     HugeNumber,
     Json,
     an_object,
+    gets,
     has_pods,
     has_status,
     pod_spec,
@@ -24,7 +25,7 @@ from huge_number import (
 )
 
 _NODE = "node-1"
-_METRICS = [("GET", f"/apis/metrics.k8s.io/v1beta1{place}", {}) for place in (f"{HERE}pods", "/nodes")]
+_METRICS = gets(f"/apis/metrics.k8s.io/v1beta1{HERE}pods", "/apis/metrics.k8s.io/v1beta1/nodes")
 _RUNS = has_status(f"{PODS}/p", "startTime")
 _WAITS = has_status(f"{PODS}/p", "conditions")
 
@@ -49,23 +50,39 @@ def _pods_on_a_node() -> Iterator[HugeNumber]:
     hook = {"lifecycle": {"preStop": {"sleep": {"seconds": INT64}}}}
     yield HugeNumber("grace period and sleep of a hook", [_pod(**grace, container=hook)], _RUNS)
     tolerations = [{"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": INT64}]
-    spread = {"maxSkew": INT32, "minDomains": INT32, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
+    spread: Json = {"maxSkew": INT32, "minDomains": INT32, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
     spread["labelSelector"] = {"matchLabels": {"a": "b"}}
     spec = {"tolerations": tolerations, "topologySpreadConstraints": [spread]}
     yield HugeNumber("maxSkew, minDomains and tolerationSeconds", [_pod(**spec)], _WAITS)
     uses = _annotated(cpu="1e900000", memory="1e9000000%", exit_after="2540400h", exit_times=str(INT32), exit_code="1")
-    metrics = [
-        ("GET", f"/apis/metrics.k8s.io/v1beta1{HERE}pods", {}),
-        ("GET", "/apis/metrics.k8s.io/v1beta1/nodes", {}),
-    ]
-    yield HugeNumber("use of a simulated container", [uses], _RUNS, metrics)
+    yield HugeNumber("use of a simulated container", [uses], _RUNS, _METRICS)
     options = f"tailLines={INT64}&limitBytes={INT64}&sinceSeconds={INT64}"
-    logs = [("GET", f"{PODS}/p/log?{options}", {}), ("GET", f"{PODS}?limit={INT64}&timeoutSeconds={INT32}", {})]
+    logs = gets(f"{PODS}/p/log?{options}", f"{PODS}?limit={INT64}&timeoutSeconds={INT32}")
     yield HugeNumber("lines and bytes of a log, limit of a list", [_annotated(logs="a\nb\n")], _RUNS, logs)
     exits = {"command": ["sh", "-c", f"exit {'9' * 5000}"]}
     yield HugeNumber("digits of an exit code", [_pod(container=exits, restartPolicy="Never")], _RUNS)
     many = [{"name": f"c{number}", "image": "i"} for number in range(100)]
     yield HugeNumber("containers of a pod", [_pod(containers=many)], _RUNS)
+
+
+def _simulation() -> Iterator[HugeNumber]:
+    behaviors, stages = (
+        "/apis/simulation.pilothouse.dev/v1alpha1/simulatedbehaviors",
+        "/apis/kwok.x-k8s.io/v1alpha1/stages",
+    )
+    container = {"exitTimes": INT32, "exitAfter": "2540400h", "cpu": "1e900000"}
+    behavior = an_object("huge", {"priority": INT32, "selector": {"namespaces": [NAMESPACE]}, "container": container})
+    behavior |= {"apiVersion": "simulation.pilothouse.dev/v1alpha1", "kind": "SimulatedBehavior"}
+    yield HugeNumber("numbers of a SimulatedBehavior", [(behaviors, behavior), _pod()], _RUNS, _METRICS)
+    pod = an_object("p", pod_spec())
+    pod["metadata"]["labels"] = {"huge": "yes"}
+    spec = {"resourceRef": {"apiGroup": "v1", "kind": "Pod"}, "selector": {"matchLabels": pod["metadata"]["labels"]}}
+    status = "phase: Pending\nmessage: |{{ YAML .metadata.name 1000000000 }}\n"
+    stage = an_object("huge", {**spec, "weight": INT32, "next": {"statusTemplate": status}})
+    late = an_object("late", {**spec, "delay": {"durationMilliseconds": INT64}, "next": {"delete": True}})
+    for each in (stage, late):
+        each.update(apiVersion="kwok.x-k8s.io/v1alpha1", kind="Stage")
+    yield HugeNumber("delay, weight and indent of a Stage", [(stages, stage), (stages, late), (PODS, pod)], _WAITS)
 
 
 def _requesting(amounts: list[str]) -> tuple[str, Json]:
@@ -136,7 +153,7 @@ def _records() -> Iterator[HugeNumber]:
     lease = {"leaseDurationSeconds": INT32, "leaseTransitions": INT32, "renewTime": "9999-12-31T23:59:59.000000Z"}
     leases = f"/apis/coordination.k8s.io/v1{HERE}leases"
     yield HugeNumber("duration of a lease", [(leases, an_object("l", {"holderIdentity": "h", **lease}))])
-    event = {"involvedObject": {"namespace": NAMESPACE}, "count": INT32, "reason": "r", "message": "m"}
+    event: Json = {"involvedObject": {"namespace": NAMESPACE}, "count": INT32, "reason": "r", "message": "m"}
     yield HugeNumber("count of an event", [(f"{CORE}events", an_object("e", **event))])
     revision = an_object("huge", revision=INT64, data={})
     revision["metadata"]["labels"] = {"app": "s"}
@@ -158,10 +175,10 @@ def _settings() -> Iterator[HugeNumber]:
     levels, level = "/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations", _level(queuing)
     schema = {"priorityLevelConfiguration": {"name": "huge"}, "matchingPrecedence": 10_000}
     schemas = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas"
-    dumps = [("GET", f"/debug/api_priority_and_fairness/dump_{what}", {}) for what in ("queues", "requests")]
+    dumps = gets(*(f"/debug/api_priority_and_fairness/dump_{what}" for what in ("queues", "requests")), "/metrics")
     flow = [(levels, level), (schemas, an_object("huge", schema))]
     seen = has_status(f"{schemas}/huge", "conditions")
-    yield HugeNumber("queues of a priority level", flow, seen, [*dumps, ("GET", "/metrics", {})])
+    yield HugeNumber("queues of a priority level", flow, seen, dumps)
     more = _level({**queuing, "handSize": 10_000_000})
     yield HugeNumber("hand of a priority level", [(levels, more)], answers=(422,))
     yield from _definitions()
@@ -203,7 +220,7 @@ def _expression(name: str, expression: str) -> HugeNumber:
     group = "/apis/admissionregistration.k8s.io/v1/"
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["configmaps"]}
     spec: Json = {"validations": [{"expression": expression}], "matchConstraints": {"resourceRules": [rule]}}
-    binding = {"policyName": "huge", "validationActions": ["Audit"]}
+    binding: Json = {"policyName": "huge", "validationActions": ["Audit"]}
     binding["matchResources"] = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": NAMESPACE}}}
     objects = [
         (f"{group}validatingadmissionpolicies", an_object("huge", spec)),
@@ -216,14 +233,15 @@ def _expression(name: str, expression: str) -> HugeNumber:
 
 ORDINARY_NUMBERS: tuple[HugeNumber, ...] = (
     HugeNumber("replicas", [(f"{APPS}statefulsets", workload("s", replicas=3))], has_pods(3)),
-    HugeNumber("logs and metrics", [_annotated(logs="a\n")], _RUNS, [*_METRICS, ("GET", f"{PODS}/p/log", {})]),
-    HugeNumber("metrics of the server", [], then=[("GET", "/metrics", {})]),
+    HugeNumber("logs and metrics", [_annotated(logs="a\n")], _RUNS, [*_METRICS, *gets(f"{PODS}/p/log")]),
+    HugeNumber("metrics of the server", [], then=gets("/metrics")),
     _expression("expression", "quantity('1').isGreaterThan(quantity('0')) && lists.range(3).size() == 3"),
 )
 """For warming up: the code that huge numbers reach is loaded afterwards."""
 
 NUMBERS_ELSEWHERE: tuple[HugeNumber, ...] = (
     *_pods_on_a_node(),
+    *_simulation(),
     *_amounts(),
     *_devices(),
     *_networks(),

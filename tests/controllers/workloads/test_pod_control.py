@@ -65,6 +65,17 @@ async def test_the_first_failure_ends_it_and_says_how_often_it_went_well() -> No
     assert (raised.value.succeeded, calls) == (2, 3)
 
 
+async def test_work_that_is_no_longer_wanted_ends_with_its_batch() -> None:
+    calls = 0
+
+    async def do() -> None:
+        nonlocal calls
+        calls += 1
+
+    assert await slow_start(20_000_000, do, goes_on=lambda: calls < 1000) == calls
+    assert calls in range(1000, 1064)
+
+
 async def test_nothing_is_done_no_times() -> None:
     async def do() -> None:
         raise AssertionError
