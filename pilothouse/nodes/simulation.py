@@ -55,7 +55,7 @@ class Simulation:
         self.stages = Stages(_Surroundings(self, context.clock), config.seed, self._tell)
         self.fleet = Fleet(context, config, self.behaviors, self.stages, self.events)
         self.pods = Pods(context, config, self.behaviors, self.fleet, self.stages, self.events)
-        self.host = Host(context.informer(PODS), self.behaviors, self.fleet, context.client)
+        self.host = Host(context.informer(PODS), self.behaviors, self.fleet, context.client, self.pods.end_container)
 
     async def run(self) -> None:
         """Until cancelled."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gzip
 import io
 import tarfile
@@ -10,9 +9,10 @@ import tarfile
 import pytest
 
 from pilothouse.client import Json
+from pilothouse.nodes.containers.budget import Budget, Limits, Machine
 from pilothouse.nodes.containers.container import Containers
-from pilothouse.nodes.containers.files import CONTAINER_SPACE, FileProblem
-from pilothouse.nodes.containers.process import Given, Kept, NoRoom, Process
+from pilothouse.nodes.containers.files import POD_SPACE
+from pilothouse.nodes.containers.process import Given, Kept, Process
 from pilothouse.nodes.containers.shell import CommandNotFound, run_command
 from pilothouse.nodes.containers.words import NotSupported
 
@@ -31,14 +31,24 @@ class Box:
     """A container, and what was written in it last."""
 
     def __init__(self) -> None:
-        self.containers = Containers()
+        self.containers, self.machine = Containers(), Machine()
         self.slept = 0.0
+        self.budget: Budget | None = None
 
-    async def run(self, *words: str, stdin: bytes = b"") -> tuple[int, str, str]:
-        out, errors = Kept(), Kept()
-        container = self.containers.enter(POD, SPEC, {})
-        code = await run_command(Process([*words], container, Given(stdin), out, errors, self._sleep))
-        return code, out.data.decode(), errors.data.decode()
+    async def run(self, *words: str, stdin: bytes = b"", limits: Limits | None = None) -> tuple[int, str, str]:
+        code, out, errors = await self.run_binary(*words, stdin=stdin, limits=limits)
+        return code, out.decode(), errors.decode()
+
+    async def run_binary(
+        self, *words: str, stdin: bytes = b"", limits: Limits | None = None
+    ) -> tuple[int, bytes, bytes]:
+        """Run a command. Raises Killed."""
+        async with self.machine.process(limits) as budget:
+            self.budget = budget
+            out, errors = Kept(budget), Kept(budget)
+            container = await self.containers.enter(POD, SPEC, {}, budget)
+            process = Process([*words], container, Given(stdin, budget), out, errors, self._sleep, budget)
+            return await run_command(process), out.taken(), errors.taken()
 
     async def _sleep(self, seconds: float) -> None:
         self.slept += seconds
@@ -114,12 +124,9 @@ async def test_archives_are_unpacked_and_made_as_kubectl_cp_asks() -> None:
     box = Box()
     assert await box.run("tar", "-xmf", "-", "-C", "/tmp/new", stdin=archive(a=b"1", b=b"22")) == (0, "", "")
     assert (await box.run("ls", "/tmp/new"))[1] == "a\nb\n"
-    out = Kept()
-    process = Process(
-        ["tar", "cf", "-", "/tmp/new"], box.containers.enter(POD, SPEC, {}), Given(b""), out, out, asyncio.sleep
-    )
-    assert await run_command(process) == 0
-    with tarfile.open(fileobj=io.BytesIO(out.data)) as made:
+    code, out, _ = await box.run_binary("tar", "cf", "-", "/tmp/new")
+    assert code == 0
+    with tarfile.open(fileobj=io.BytesIO(out)) as made:
         assert made.getnames() == ["tmp/new", "tmp/new/a", "tmp/new/b"]
 
 
@@ -146,11 +153,15 @@ async def test_scripts_are_bounded() -> None:
 
 async def test_space_is_bounded_and_given_back() -> None:
     box = Box()
-    files = box.containers.enter(POD, SPEC, {}).files
-    files.write("/tmp/large", b"x" * (CONTAINER_SPACE // 2))
-    with pytest.raises(FileProblem, match="No space left on device"):
-        files.write("/tmp/larger", b"x" * (CONTAINER_SPACE // 2))
-    files.remove("/tmp/large")
-    files.write("/tmp/larger", b"x" * (CONTAINER_SPACE // 2))
-    with pytest.raises(NoRoom):
-        await box.run("sh", "-c", "cat /tmp/larger /tmp/larger /tmp/larger | wc -c")
+    half = archive(**{name: b"x" * (POD_SPACE // 4 - 4096) for name in "ab"})
+    assert (await box.run("tar", "xf", "-", "-C", "/tmp", stdin=half))[0] == 0
+    assert await box.run("sh", "-c", "cat /tmp/a /tmp/b > /tmp/c; cat /tmp/a > /tmp/d") == (
+        1,
+        "",
+        "sh: can't create /tmp/d: No space left on device\n",
+    )
+    assert await box.run("sh", "-c", "rm /tmp/c; cat /tmp/a > /tmp/d && wc -c < /tmp/d") == (
+        0,
+        f"{POD_SPACE // 4 - 4096}\n",
+        "",
+    )

@@ -7,12 +7,13 @@ import posixpath
 import tarfile
 from typing import Final
 
-from pilothouse.apiserver.beside_the_loop import by_size
-from pilothouse.controllers.in_turns import in_turns
-from pilothouse.nodes.containers.files import FileProblem, Files
-from pilothouse.nodes.containers.process import Process
+from pilothouse.nodes.containers.files import FileProblem
+from pilothouse.nodes.containers.process import Kept, Process
 
 _IGNORED: Final = "--"
+_MAX_HEADERS: Final = 64 * 1024
+"""Bytes of the headers of one file."""
+_BAD_ARCHIVE: Final = (tarfile.TarError, RecursionError, OverflowError, ValueError)
 
 
 async def tar(process: Process) -> int:
@@ -21,12 +22,12 @@ async def tar(process: Process) -> int:
     base = process.path(directory or ".")
     try:
         if "x" in letters:
-            return await _extract(process, await process.read_all(), base)
+            return await _extract(process, base)
         if "c" in letters and names:
             return await _create(process, base, names)
     except FileProblem as problem:
         return await process.complain(problem)
-    except tarfile.TarError as problem:
+    except _BAD_ARCHIVE as problem:
         return await process.complain(f"corrupted archive: {problem}")
     return await process.complain("only archives on stdin and stdout are supported")
 
@@ -47,55 +48,63 @@ def _read(process: Process) -> tuple[str, str, list[str]]:
     return letters, directory, names
 
 
-async def _extract(process: Process, data: bytes, base: str) -> int:
-    async for member, contents in in_turns(await by_size(len(data), _members, data)):
-        path = posixpath.normpath(posixpath.join(base, member.name.lstrip("/")))
-        files = process.container.files
-        if member.isdir():
-            files.make_directory(path, parents=True)
-        elif contents is not None:
-            files.make_directory(posixpath.dirname(path), parents=True)
-            files.write(path, contents)
+class _Headers(io.BytesIO):
+    """An archive whose headers are read within bounds: each may be followed by others, which describe it."""
+
+    allowed = 0
+
+    def read(self, size: int | None = -1) -> bytes:
+        data = super().read(self.allowed + 1 if size is None or size < 0 else min(size, self.allowed + 1))
+        self.allowed -= len(data)
+        if self.allowed < 0:
+            raise tarfile.ReadError("headers too long")
+        return data
+
+
+async def _extract(process: Process, base: str) -> int:
+    kept, files = Kept(process.budget), process.container.files
+    while piece := await process.stdin.read():
+        await kept.write(piece)
+    data = kept.taken()
+    headers = _Headers(data)
+    headers.allowed = _MAX_HEADERS
+    with tarfile.open(fileobj=headers, mode="r:") as archive:
+        while (member := archive.next()) is not None:
+            archive.members.clear()  # type: ignore[attr-defined]  # the archive remembers all members
+            headers.allowed = _MAX_HEADERS
+            if member.size < 0:
+                raise tarfile.ReadError("negative size")
+            await process.budget.spend(data=min(member.size, len(data)))
+            path = posixpath.normpath(posixpath.join(base, member.name.lstrip("/")))
+            if member.isdir():
+                files.make_directory(path, parents=True)
+            elif member.isfile() and not member.issparse():  # a sparse file might become anything
+                files.make_directory(posixpath.dirname(path), parents=True)
+                files.write(path, data[member.offset_data : member.offset_data + member.size])
+    kept.release()
     return 0
 
 
-def _members(data: bytes) -> list[tuple[tarfile.TarInfo, bytes | None]]:
-    """Return the files with their contents, and the directories. What is compressed or sparse could become anything."""
-    found: list[tuple[tarfile.TarInfo, bytes | None]] = []
-    with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
-        for member in archive:
-            plain = member.isfile() and not member.issparse() and member.size <= len(data)
-            file = archive.extractfile(member) if plain else None
-            found.append((member, None if file is None else file.read()))
-    return found
-
-
 async def _create(process: Process, base: str, names: list[str]) -> int:
-    files, chosen, code = process.container.files, list[tuple[str, bytes | None]](), 0
+    files, code = process.container.files, 0
     for name in names:
         path = posixpath.normpath(posixpath.join(base, name))
         if not files.exists(path):
             code = await process.complain(f"{name}: Cannot stat: No such file or directory")
         for each in files.walk(path):
+            await process.budget.spend()
             shown = posixpath.join(name, posixpath.relpath(each, path)) if each != path else name
-            chosen.append((shown.lstrip("/"), _contents(files, each)))
-    await process.stdout.write(await by_size(sum(len(contents or b"") for _, contents in chosen), _archive, chosen))
+            await _add(process, shown.lstrip("/"), None if files.is_directory(each) else files.read(each))
+    await process.stdout.write(bytes(2 * tarfile.BLOCKSIZE))
     return 2 if code else 0
 
 
-def _contents(files: Files, path: str) -> bytes | None:
-    return None if files.is_directory(path) else files.read(path)
-
-
-def _archive(entries: list[tuple[str, bytes | None]]) -> bytes:
-    """Return the archive; entries without contents are directories."""
-    target = io.BytesIO()
-    with tarfile.open(fileobj=target, mode="w", format=tarfile.USTAR_FORMAT) as archive:
-        for name, contents in entries:
-            member = tarfile.TarInfo(name)
-            member.mode = 0o755 if contents is None else 0o644
-            if contents is None:
-                member.type = tarfile.DIRTYPE
-            member.size = len(contents or b"")
-            archive.addfile(member, io.BytesIO(contents or b""))
-    return target.getvalue()
+async def _add(process: Process, name: str, contents: bytes | None) -> None:
+    """Write an entry of an archive; one without contents is a directory."""
+    member = tarfile.TarInfo(name)
+    member.mode = 0o755 if contents is None else 0o644
+    member.type = tarfile.DIRTYPE if contents is None else tarfile.REGTYPE
+    member.size = len(contents or b"")
+    await process.stdout.write(member.tobuf(tarfile.GNU_FORMAT, errors="replace"))
+    await process.stdout.write(contents or b"")
+    await process.stdout.write(bytes(-member.size % tarfile.BLOCKSIZE))

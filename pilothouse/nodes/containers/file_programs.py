@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Final
 
-from pilothouse.apiserver.beside_the_loop import by_size
 from pilothouse.nodes.containers.archives import tar
+from pilothouse.nodes.containers.budget import PIECE
 from pilothouse.nodes.containers.files import FileProblem
-from pilothouse.nodes.containers.process import Process, Program
+from pilothouse.nodes.containers.process import Input, Kept, Lines, Process, Program
+
+_LINE_END: Final = re.compile(rb"\n")
 
 
 def _split(process: Process) -> tuple[str, list[str]]:
@@ -22,12 +25,10 @@ def _split(process: Process) -> tuple[str, list[str]]:
 async def _cat(process: Process) -> int:
     code = 0
     for name in _split(process)[1] or ["-"]:
-        if name == "-":
-            while data := await process.stdin.read():
-                await process.stdout.write(data)
-            continue
+        source = process.source([] if name == "-" else [name])
         try:
-            await process.stdout.write(process.container.files.read(process.path(name)))
+            while data := await source.read():
+                await process.stdout.write(data)
         except FileProblem as problem:
             code = await process.complain(f"{name}: {problem}")
     return code
@@ -42,8 +43,8 @@ async def _ls(process: Process) -> int:
             code = await process.complain(f"{name}: No such file or directory")
         else:
             shown = files.names_in(path) if files.is_directory(path) and "d" not in options else [name]
-            lines = (_listed(process, path, each) if "l" in options else each for each in shown)
-            await process.say("".join(f"{line}\n" for line in lines))
+            await process.budget.spend(steps=len(shown))
+            await process.say_lines(_listed(process, path, each) if "l" in options else each for each in shown)
     return code
 
 
@@ -58,6 +59,7 @@ def _listed(process: Process, directory: str, name: str) -> str:
 async def _mkdir(process: Process) -> int:
     options, names = _split(process)
     for name in names:
+        await process.budget.spend(data=len(name))
         try:
             process.container.files.make_directory(process.path(name), parents="p" in options)
         except FileProblem as problem:
@@ -73,13 +75,14 @@ async def _rm(process: Process) -> int:
             return await process.complain(f"can't remove '{name}': No such file or directory")
         if files.is_directory(path) and not {"r", "R"} & {*options}:
             return await process.complain(f"'{name}' is a directory")
-        files.remove(path)
+        await process.budget.spend(steps=1 + files.remove(path))
     return 0
 
 
 async def _touch(process: Process) -> int:
     files = process.container.files
     for name in _split(process)[1]:
+        await process.budget.spend()
         try:
             if not files.exists(process.path(name)):
                 files.write(process.path(name), b"")
@@ -90,14 +93,13 @@ async def _touch(process: Process) -> int:
 
 async def _test(process: Process) -> int:
     words = [each for each in process.arguments if each != "]"]
-    return 0 if _holds(process, words) else 1
+    negations = next((place for place, word in enumerate(words) if word != "!"), len(words))
+    return 0 if _holds(process, words[negations:]) ^ bool(negations % 2) else 1
 
 
 def _holds(process: Process, words: list[str]) -> bool:
     files = process.container.files
     match words:
-        case ["!", *rest]:
-            return not _holds(process, rest)
         case ["-d", name]:
             return files.is_directory(process.path(name))
         case ["-f", name]:
@@ -116,37 +118,61 @@ def _holds(process: Process, words: list[str]) -> bool:
 
 
 async def _tee(process: Process) -> int:
-    data = await process.read_all()
-    await process.stdout.write(data)
+    kept = Kept(process.budget)
+    while data := await process.stdin.read():
+        await process.stdout.write(data)
+        await kept.write(data)
+    contents = kept.taken()
     for name in _split(process)[1]:
+        await process.budget.spend(data=len(contents))
         try:
-            process.container.files.write(process.path(name), data)
+            process.container.files.write(process.path(name), contents)
         except FileProblem as problem:
             return await process.complain(f"{name}: {problem}")
+    kept.release()
     return 0
 
 
-async def _text(process: Process) -> bytes:
-    """Return the contents of the files that are named, or the input. Raises FileProblem."""
-    names = [each for each in _split(process)[1] if not each.isdigit()]
-    if not names:
-        return await process.read_all()
-    return b"".join(process.container.files.read(process.path(name)) for name in names)
+def _source(process: Process) -> Input:
+    """Return the contents of the files that are named, or the input."""
+    return process.source(each for each in _split(process)[1] if not each.isdigit())
 
 
-async def _head_or_tail(process: Process) -> int:
-    count = next(_numbers(process.arguments), 10)
+async def _head(process: Process) -> int:
+    left, source = _count(process), _source(process)
     try:
-        text = await _text(process)
+        while left > 0 and (piece := await source.read()):
+            if (count := piece.count(b"\n")) >= left:
+                ends = (found.end() for found in _LINE_END.finditer(piece))
+                piece = piece[: next(islice(ends, left - 1, None))]
+            await process.stdout.write(piece)
+            left -= count
     except FileProblem as problem:
         return await process.complain(problem)
-    await process.stdout.write(await by_size(len(text), _end_of, text, count, from_start=process.name == "head"))
     return 0
 
 
-def _end_of(text: bytes, count: int, *, from_start: bool) -> bytes:
-    lines = text.splitlines(keepends=True)
-    return b"".join(lines[:count] if from_start else lines[max(0, len(lines) - count) :])
+async def _tail(process: Process) -> int:
+    kept, source, count = Kept(process.budget), _source(process), _count(process)
+    try:
+        while data := await source.read():
+            await kept.write(data)
+    except FileProblem as problem:
+        return await process.complain(problem)
+    place = len(kept.data) - 1 if kept.data.endswith(b"\n") else len(kept.data)
+    for _ in range(count):
+        await process.budget.spend(steps=0)
+        place = kept.data.rfind(b"\n", 0, place)
+        if place < 0:
+            break
+    if count:
+        await process.stdout.write(bytes(kept.data[place + 1 :]))
+    kept.release()
+    return 0
+
+
+def _count(process: Process) -> int:
+    return next(_numbers(process.arguments), 10)
 
 
 def _numbers(arguments: list[str]) -> Iterator[int]:
@@ -155,41 +181,45 @@ def _numbers(arguments: list[str]) -> Iterator[int]:
 
 
 async def _wc(process: Process) -> int:
+    source, counts, in_word = _source(process), {"l": 0, "w": 0, "c": 0}, False
     try:
-        text = await _text(process)
+        while piece := await source.read():
+            counts["l"] += piece.count(b"\n")
+            counts["w"] += len(piece.split()) - (in_word and not piece[:1].isspace())
+            counts["c"] += len(piece)
+            in_word = not piece[-1:].isspace()
     except FileProblem as problem:
         return await process.complain(problem)
-    counts = await by_size(len(text), _counts, text)
     chosen = [letter for letter in counts if letter in _split(process)[0]] or [*counts]
     await process.say(" ".join(str(counts[letter]) for letter in chosen) + "\n")
     return 0
 
 
-def _counts(text: bytes) -> dict[str, int]:
-    return {"l": text.count(b"\n"), "w": len(text.split()), "c": len(text)}
-
-
 async def _grep(process: Process) -> int:
-    wanted = next((each for each in process.arguments if not each.startswith("-")), "").encode()
-    text = await process.read_all()
-    found = await by_size(len(text), _lines_with, text, wanted)
-    await process.stdout.write(found)
-    return 0 if found else 1
-
-
-def _lines_with(text: bytes, wanted: bytes) -> bytes:
-    return b"".join(line + b"\n" for line in text.splitlines() if wanted in line)
+    """Knows fixed strings only."""
+    wanted = next((each for each in process.arguments if not each.startswith("-")), "").encode("utf-8", "replace")
+    lines, found, code = Lines(process.stdin, process.budget), bytearray(), 1
+    while line := await lines.read():
+        line = line.removesuffix(b"\n")
+        if wanted in line:
+            code = 0
+            found += line + b"\n"
+        if len(found) >= PIECE:
+            await process.stdout.write(bytes(found))
+            found.clear()
+    await process.stdout.write(bytes(found))
+    return code
 
 
 FILE_PROGRAMS: Final[dict[str, Program]] = {
     "[": _test,
     "cat": _cat,
     "grep": _grep,
-    "head": _head_or_tail,
+    "head": _head,
     "ls": _ls,
     "mkdir": _mkdir,
     "rm": _rm,
-    "tail": _head_or_tail,
+    "tail": _tail,
     "tar": tar,
     "tee": _tee,
     "test": _test,

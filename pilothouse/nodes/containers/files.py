@@ -1,17 +1,21 @@
-"""The files of a container, in memory. All containers together have a bounded amount of space."""
+"""The files of a container, in memory. The containers of a pod, and all pods together, have bounded space."""
 
 from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator
+from dataclasses import field
 from typing import Final
 
 from pilothouse.machinery.dataclass import dataclass
 
-CONTAINER_SPACE: Final = 16 * 1024 * 1024
-TOTAL_SPACE: Final = 128 * 1024 * 1024
+POD_SPACE: Final = 16 << 20
+POD_FILES: Final = 10_000
+TOTAL_SPACE: Final = 128 << 20
+TOTAL_FILES: Final = 100_000
+_LONGEST_PATH, _LONGEST_NAME = 4096, 255
 _ENTRY: Final = 512
-"""What a file or a directory takes besides its contents."""
+"""Bytes that a file or a directory takes besides its contents and its path."""
 _DIRECTORIES: Final = ("/", "/bin", "/dev", "/etc", "/home", "/root", "/tmp", "/usr", "/var", "/var/log")
 DEV_NULL: Final = "/dev/null"
 
@@ -22,21 +26,50 @@ class FileProblem(Exception):
 
 @dataclass(slots=True)
 class Space:
-    """The bytes that all containers have together."""
+    """Bytes and files of a pod, or of all pods."""
 
-    left: int = TOTAL_SPACE
+    bytes_left: int = TOTAL_SPACE
+    files_left: int = TOTAL_FILES
+    whole: Space | None = None
+    """The space that this space is part of."""
+
+    def part(self) -> Space:
+        """Return the space of one pod."""
+        return Space(POD_SPACE, POD_FILES, self)
+
+    def take(self, size: int, files: int) -> None:
+        """Negative figures give space back. Raises FileProblem."""
+        if (size > 0 and size > self.bytes_left) or (files > 0 and files > self.files_left):
+            raise FileProblem("No space left on device")
+        if self.whole is not None:
+            self.whole.take(size, files)
+        self.bytes_left -= size
+        self.files_left -= files
+
+
+@dataclass(slots=True)
+class _Entry:
+    contents: bytes | None
+    """None for a directory."""
+    size: int
+    """Bytes taken from the space."""
+    names: set[str] = field(default_factory=set)
+    """The entries of a directory."""
 
 
 class Files:
-    """Paths are absolute. Directories are entries without contents."""
+    """Paths are absolute and normalized. Directories and files that are there from the start take no space."""
 
-    def __init__(self, space: Space) -> None:
+    def __init__(self, space: Space, given: dict[str, bytes] | None = None) -> None:
         self._space = space
-        self._used = 0
-        self._entries: dict[str, bytes | None] = dict.fromkeys(_DIRECTORIES)
+        self._entries: dict[str, _Entry] = {"/": _Entry(None, 0)}
+        for path in _DIRECTORIES[1:]:
+            self._add(path, _Entry(None, 0))
+        for path, contents in (given or {}).items():
+            self._add(path, _Entry(contents, 0))
 
     def is_directory(self, path: str) -> bool:
-        return path in self._entries and self._entries[path] is None
+        return path in self._entries and self._entries[path].contents is None
 
     def exists(self, path: str) -> bool:
         return path in self._entries or path == DEV_NULL
@@ -47,59 +80,82 @@ class Files:
             return b""
         if path not in self._entries:
             raise FileProblem("No such file or directory")
-        if (contents := self._entries[path]) is None:
+        if (contents := self._entries[path].contents) is None:
             raise FileProblem("Is a directory")
         return contents
 
     def write(self, path: str, contents: bytes) -> None:
-        """Raises FileProblem, also where there is no room."""
+        """Raises FileProblem, also where there is no space."""
         if path == DEV_NULL:
             return
         if self.is_directory(path):
             raise FileProblem("Is a directory")
-        if not self.is_directory(posixpath.dirname(path)):
-            raise FileProblem("No such file or directory")
-        before = len(self._entries[path] or b"") + _ENTRY if path in self._entries else 0
-        self._take(len(contents) + _ENTRY - before)
-        self._entries[path] = contents
+        if (entry := self._entries.get(path)) is None:
+            self._create(path, contents)
+            return
+        size = len(contents) + len(path) + _ENTRY
+        self._space.take(size - entry.size, 0 if entry.size else 1)
+        entry.contents, entry.size = contents, size
 
     def make_directory(self, path: str, *, parents: bool = False) -> None:
         """Raises FileProblem."""
-        if path in self._entries:
-            if parents and self.is_directory(path):
-                return
+        if path in self._entries and not (parents and self.is_directory(path)):
             raise FileProblem("File exists")
-        above = posixpath.dirname(path)
-        if parents and above not in self._entries:
-            self.make_directory(above, parents=True)
-        if not self.is_directory(above):
+        _check_length(path)
+        missing = []
+        while path not in self._entries:
+            missing.append(path)
+            path = posixpath.dirname(path)
+        if missing[1:] and not parents:
             raise FileProblem("No such file or directory")
-        self._take(_ENTRY)
-        self._entries[path] = None
+        for each in reversed(missing):
+            self._create(each, None)
 
-    def remove(self, path: str) -> None:
-        """Removes the file, or the directory with all in it."""
-        for each in [*self.walk(path)]:
-            self._take(-len(self._entries.pop(each) or b"") - _ENTRY)
+    def _create(self, path: str, contents: bytes | None) -> None:
+        _check_length(path)
+        if not self.is_directory(posixpath.dirname(path)):
+            raise FileProblem("No such file or directory")
+        size = len(contents or b"") + len(path) + _ENTRY
+        self._space.take(size, 1)
+        self._add(path, _Entry(contents, size))
+
+    def _add(self, path: str, entry: _Entry) -> None:
+        directory, name = posixpath.split(path)
+        self._entries[path] = entry
+        self._entries[directory].names.add(name)
+
+    def remove(self, path: str) -> int:
+        """Remove the file, or the directory with all in it. Return how many entries are gone."""
+        gone = [each for each in self.walk(path) if each != "/"]
+        for each in gone:
+            entry = self._entries.pop(each)
+            self._space.take(-entry.size, -1 if entry.size else 0)
+        directory, name = posixpath.split(path)
+        if path == "/":
+            self._entries[path].names.clear()
+        elif gone:
+            self._entries[directory].names.discard(name)
+        return len(gone)
 
     def walk(self, path: str) -> Iterator[str]:
-        """Yield the path and all that is below it, parents first."""
-        below = "/" if path == "/" else f"{path}/"
-        return (each for each in sorted(self._entries) if each == path or each.startswith(below))
+        """Yield the path and all entries below it, parents first."""
+        left = [path]
+        while left:
+            path = left.pop()
+            if (entry := self._entries.get(path)) is not None:  # others may remove entries meanwhile
+                left += (posixpath.join(path, name) for name in sorted(entry.names, reverse=True))
+                yield path
 
     def names_in(self, path: str) -> list[str]:
-        return [
-            posixpath.basename(each) for each in self.walk(path) if each != path and posixpath.dirname(each) == path
-        ]
+        return sorted(self._entries[path].names) if path in self._entries else []
 
     def release(self) -> None:
-        """Gives back the space of a container that is gone."""
-        self._space.left += self._used
-        self._used = 0
-        self._entries.clear()
+        """Give the space back: the container is gone, and nothing can be written any more."""
+        for entry in self._entries.values():
+            self._space.take(-entry.size, -1 if entry.size else 0)
+        self._entries, self._space = {"/": _Entry(None, 0)}, Space(0, 0)
 
-    def _take(self, size: int) -> None:
-        if size > 0 and (self._used + size > CONTAINER_SPACE or size > self._space.left):
-            raise FileProblem("No space left on device")
-        self._used += size
-        self._space.left -= size
+
+def _check_length(path: str) -> None:
+    if len(path) > _LONGEST_PATH or len(posixpath.basename(path)) > _LONGEST_NAME:
+        raise FileProblem("File name too long")

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Final, TypeAlias
 
 from pilothouse.machinery.objects import Json
+from pilothouse.nodes.containers.budget import Budget
 
 CONFIG_MAP, SECRET = "configmaps", "secrets"
 
@@ -19,10 +20,19 @@ ReadObject: TypeAlias = Callable[[str, str], Awaitable[Json]]
 _NOTHING: Final[Contents] = {}
 
 
-async def objects_for(pod: Json, spec: Json, read: ReadObject) -> Objects:
-    """Return the contents of all objects that the container's variables and volumes name."""
-    wanted = {*_of_variables(spec), *_of_volumes(pod)}
-    return {(resource, name): contents_of(await read(resource, name)) for resource, name in sorted(wanted)}
+async def objects_for(pod: Json, spec: Json, read: ReadObject, budget: Budget) -> Objects:
+    """Return the contents of all objects that the container's variables and volumes name. Raises Killed."""
+    found: dict[tuple[str, str], Contents] = {}
+    for references in (_of_variables(spec), _of_volumes(pod)):
+        for resource, name in references:
+            await budget.spend()
+            if (resource, name) not in found:
+                contents = contents_of(await budget.outside(read(resource, name)))
+                size = sum(map(len, contents)) + sum(map(len, contents.values()))
+                await budget.spend(data=size)
+                budget.hold(size)
+                found[resource, name] = contents
+    return found
 
 
 def contents_of(obj: Json) -> Contents:

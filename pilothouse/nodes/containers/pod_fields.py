@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Final
 
 from pilothouse.machinery.objects import Json, annotations_of, labels_of, name_of, namespace_of, uid_of
+from pilothouse.nodes.containers.budget import Budget
+
+_MOST_SORTED: Final = 10_000
+"""More labels than these are listed in the order in which they are stored."""
 
 
-def field_text(pod: Json, path: str) -> str:
-    """Return the text of the field; nothing for one that there is not."""
+async def field_text(pod: Json, path: str, budget: Budget) -> str:
+    """Return the text of the field; nothing for one that there is not. Raises Killed."""
     status, spec = pod.get("status") or {}, pod.get("spec") or {}
     simple = {
         "metadata.name": name_of(pod),
@@ -23,12 +28,17 @@ def field_text(pod: Json, path: str) -> str:
         return str(simple[path] or "")
     for prefix, values in (("metadata.labels", labels_of(pod)), ("metadata.annotations", annotations_of(pod))):
         if path == prefix:
-            return _lines(values)
+            return await _lines(values, budget)
         if path.startswith(f"{prefix}['") and path.endswith("']"):
             return str(values.get(path[len(prefix) + 2 : -2]) or "")
     return ""
 
 
-def _lines(values: Mapping[str, str]) -> str:
-    quoted = ((name, value.replace("\\", "\\\\").replace('"', '\\"')) for name, value in sorted(values.items()))
-    return "\n".join(f'{name}="{value}"' for name, value in quoted)
+async def _lines(values: Mapping[str, str], budget: Budget) -> str:
+    pairs: Iterable[tuple[str, str]] = values.items()
+    lines = []
+    for name, value in sorted(pairs) if len(values) <= _MOST_SORTED else pairs:
+        await budget.spend(data=len(value))
+        quoted = value.replace("\\", "\\\\").replace('"', '\\"')
+        lines.append(f'{name}="{quoted}"')
+    return "\n".join(lines)

@@ -9,42 +9,53 @@ from typing import Final
 from pilothouse.nodes.containers.file_programs import FILE_PROGRAMS
 from pilothouse.nodes.containers.process import Process, Program
 
-_ESCAPES: Final = {"\\n": "\n", "\\t": "\t", "\\r": "\r", "\\\\": "\\"}
+_ECHO_OPTIONS: Final = re.compile(r"-[neE]+")
+_DIRECTIVES: Final = re.compile(r"(%[sd%])")
+_DATE_FIELDS: Final = re.compile(r"%[a-zA-Z%]")
+_LONGEST_FORMAT: Final = 1024
 _UNITS: Final = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _FOREVER: Final = 10 * 365 * 86400.0
 
 
 async def _echo(process: Process) -> int:
     words, end, escapes = process.arguments, "\n", False
-    while words and re.fullmatch(r"-[neE]+", words[0]):
-        end = "" if "n" in words[0] else end
-        escapes = escapes or "e" in words[0]
-        words = words[1:]
+    for first, word in enumerate(process.arguments):
+        if not _ECHO_OPTIONS.fullmatch(word):
+            words = words[first:]
+            break
+        end = "" if "n" in word else end
+        escapes = escapes or "e" in word
+    else:
+        words = []
     text = " ".join(words)
     await process.say((_unescaped(text) if escapes else text) + end)
     return 0
 
 
 def _unescaped(text: str) -> str:
-    return re.sub(r"\\[ntr\\]", lambda found: _ESCAPES[found[0]], text)
+    parts = (part.replace("\\n", "\n").replace("\\t", "\t").replace("\\r", "\r") for part in text.split("\\\\"))
+    return "\\".join(parts)
 
 
 async def _printf(process: Process) -> int:
     if not process.arguments:
         return await process.complain("usage: printf format [arguments]")
     values = iter(process.arguments[1:])
-    text = re.sub(r"%[sd]", lambda _: next(values, ""), _unescaped(process.arguments[0]))
-    await process.say(text.replace("%%", "%"))
+    parts = _DIRECTIVES.split(_unescaped(process.arguments[0]))
+    for place in range(1, len(parts), 2):
+        parts[place] = "%" if parts[place] == "%%" else next(values, "")
+    await process.say("".join(parts))
     return 0
 
 
 async def _env(process: Process) -> int:
+    environment = process.container.environment
     for name in process.arguments:
-        if name not in process.container.environment:
+        if name not in environment:
             return 1
-        await process.say(f"{process.container.environment[name]}\n")
+        await process.say(f"{environment[name]}\n")
     if not process.arguments:
-        await process.say("".join(f"{name}={value}\n" for name, value in process.container.environment.items()))
+        await process.say_lines(f"{name}={value}" for name, value in environment.items())
     return 0
 
 
@@ -56,7 +67,9 @@ async def _hostname(process: Process) -> int:
 async def _date(process: Process) -> int:
     now = datetime.now(UTC)
     chosen = next((each[1:] for each in process.arguments if each.startswith("+")), "%a %b %e %H:%M:%S UTC %Y")
-    await process.say(f"{now.strftime(chosen.replace('%s', str(int(now.timestamp()))))}\n")
+    known = {"%s": str(int(now.timestamp()))}
+    text = _DATE_FIELDS.sub(lambda found: known.get(found[0]) or now.strftime(found[0]), chosen[:_LONGEST_FORMAT])
+    await process.say(f"{text}\n")
     return 0
 
 

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from dataclasses import field, replace
 from typing import Final
 
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.nodes.containers.budget import Holding, memory_of
+from pilothouse.nodes.containers.environment import ArgumentsTooLong, check_arguments
 from pilothouse.nodes.containers.files import FileProblem
-from pilothouse.nodes.containers.process import Given, Input, Kept, Output, Process
+from pilothouse.nodes.containers.process import Given, Input, Kept, Lines, Output, Process
 from pilothouse.nodes.containers.programs import PROGRAMS
 from pilothouse.nodes.containers.words import BadSyntax, NotSupported, Sign, words
-from pilothouse.nodes.pods.commands import EXIT_CODE
 
 SHELLS: Final = frozenset({"sh", "bash", "ash", "dash"})
 NOT_FOUND: Final = 127
 NOT_RUNNABLE: Final = 126
 _MAX_SCRIPT: Final = 64 * 1024
+_LONGEST_NAME: Final = 4096
+"""Characters of the name of a variable, or of a file."""
+_DEEPEST: Final = 32
+"""Shells that may be started within each other."""
+_WORD, _COMMAND = 128, 1024
+"""Bytes that a word takes besides its text, and a command besides its words."""
 _REDIRECTIONS: Final = (">", "1>", ">>", "<", "2>")
 _TO_ERRORS: Final = (">&2", "1>&2")
 _ENDS: Final = (";", "\n", "&", "&&", "||")
@@ -35,7 +41,12 @@ class _Exit(Exception):
 
 
 async def run_command(process: Process) -> int:
-    """Run the program that the process is for; return its exit code. Raises CommandNotFound, NotSupported, NoRoom."""
+    """Run the program of the process; return its exit code.
+
+    Raises CommandNotFound, NotSupported, ArgumentsTooLong, Killed.
+    """
+    check_arguments(process.words)
+    await process.budget.spend(data=sum(map(len, process.words)))
     if process.name in SHELLS:
         return await _run_shell(process)
     if process.name not in PROGRAMS:
@@ -44,31 +55,32 @@ async def run_command(process: Process) -> int:
 
 
 async def _run_shell(process: Process) -> int:
+    if process.depth >= _DEEPEST:
+        await process.complain("can't fork: Resource temporarily unavailable")
+        return 2
+    process = replace(process, depth=process.depth + 1)
     match process.arguments:
         case [option, script, *_] if option.startswith("-") and option.endswith("c"):
             return await Shell(process).run(script)
         case [name] if not name.startswith("-"):
             try:
-                script = process.container.files.read(process.path(name)).decode("utf-8", "replace")
+                contents = process.container.files.read(process.path(name))
             except FileProblem as problem:
                 await process.complain(f"can't open '{name}': {problem}")
                 return NOT_FOUND
-            return await Shell(process).run(script)
+            return await Shell(process).run(contents[: 4 * _MAX_SCRIPT + 1].decode("utf-8", "replace"))
     return await _run_lines(process)
 
 
 async def _run_lines(process: Process) -> int:
-    """Runs each line of the input as it comes."""
-    shell, rest = Shell(process), b""
+    """Run each line of the input as it comes."""
+    shell, lines = Shell(process), Lines(process.stdin, process.budget)
     await process.say(process.prompt)
-    while data := await process.stdin.read():
-        *lines, rest = (rest + data).split(b"\n")
-        for line in lines:
-            await shell.run(line.decode("utf-8", "replace"))
-            if shell.is_over:
-                return shell.code
+    while not shell.is_over and (line := await lines.read()):
+        await shell.run(line.decode("utf-8", "replace"))
+        if line.endswith(b"\n") and not shell.is_over:
             await process.say(process.prompt)
-    return await shell.run(rest.decode("utf-8", "replace"))
+    return shell.code
 
 
 @dataclass(slots=True)
@@ -79,10 +91,27 @@ class _Command:
     only_errors: bool = False
     """All that it writes, it writes as errors."""
 
+    def take(self, word: str, redirection: str) -> None:
+        """Add a word, or the name of the file that a redirection needs."""
+        if redirection:
+            self.redirections.append((redirection, word))
+        else:
+            self.words.append(word)
+
+    def redirect(self, sign: str) -> str:
+        """Return the sign if a file name must follow; nothing otherwise."""
+        if sign in _REDIRECTIONS:
+            return sign
+        self.merges_errors = self.merges_errors or sign == "2>&1"
+        self.only_errors = self.only_errors or sign in _TO_ERRORS
+        return ""
+
 
 class Shell:
     def __init__(self, process: Process) -> None:
         self._process = process
+        self._expanded = Holding(process.budget)
+        """Values of variables in the words of the current pipeline."""
         self.code = 0
         self.is_over = False
         """Whether `exit` was called."""
@@ -95,90 +124,148 @@ class Shell:
         try:
             await self._run_list(words(script, self._lookup))
         except BadSyntax as problem:
-            await self._process.stderr.write(f"{self._process.name}: syntax error: {problem}\n".encode())
+            await self._process.complain(f"syntax error: {problem}")
             self.code = 2
         except _Exit as leave:
             self.code, self.is_over = leave.code, True
         return self.code
 
     def _lookup(self, name: str) -> str:
-        return str(self.code) if name == "?" else self._process.container.environment.get(name, "")
+        if name == "?":
+            return str(self.code)
+        value = self._process.container.environment.get(name, "")
+        self._expanded.add(memory_of(value))
+        return value
 
-    async def _run_list(self, tokens: Iterator[str | Sign]) -> None:
+    async def _run_list(self, tokens: Iterator[str | Sign | None]) -> None:
         end: str | None = ""
         while end is not None:
             before = end
-            pipeline, end = _pipeline(tokens)
-            skipped = (before == "&&" and self.code != 0) or (before == "||" and self.code == 0)
-            if any(command.words or command.redirections for command in pipeline) and not skipped:
-                self.code = await self._run_pipeline(pipeline)
-                await asyncio.sleep(0)  # a script may be long
+            await self._process.budget.spend()
+            with self._expanded:
+                pipeline, end = await self._pipeline(tokens)
+                skipped = (before == "&&" and self.code != 0) or (before == "||" and self.code == 0)
+                if any(command.words or command.redirections for command in pipeline) and not skipped:
+                    self.code = await self._run_pipeline(pipeline)
+
+    async def _pipeline(self, tokens: Iterator[str | Sign | None]) -> tuple[list[_Command], str | None]:
+        """Return the commands up to the next sign between pipelines, and that sign; None at the end.
+
+        Raises BadSyntax, NotSupported, Killed.
+        """
+        commands, needs_name = [_Command()], ""
+        for token in tokens:
+            if token is None:
+                await self._process.budget.spend()
+            elif isinstance(token, Sign) and needs_name:
+                raise BadSyntax("expected a file name")
+            elif not isinstance(token, Sign):
+                self._expanded.add(_WORD)
+                commands[-1].take(token, needs_name)
+                needs_name = ""
+            elif token.text in _ENDS:
+                return commands, token.text
+            elif token.text == "|":
+                self._expanded.add(_COMMAND)
+                commands.append(_Command())
+            else:
+                needs_name = commands[-1].redirect(token.text)
+        if needs_name:
+            raise BadSyntax("expected a file name")
+        return commands, None
 
     async def _run_pipeline(self, pipeline: list[_Command]) -> int:
         stdin, code = self._process.stdin, 0
+        budget, before = self._process.budget, Kept(self._process.budget)
         for number, command in enumerate(pipeline):
+            await budget.spend()
+            piped = Kept(budget)
             is_last = number == len(pipeline) - 1
-            piped = Kept()
             code = await self._run_redirected(command, stdin, self._process.stdout if is_last else piped)
-            stdin = Given(bytes(piped.data))
+            before.release()
+            stdin, before = Given(piped.taken(), budget), piped
         return code
 
     async def _run_redirected(self, command: _Command, stdin: Input, stdout: Output) -> int:
         stderr: Output = stdout if command.merges_errors else self._process.stderr
         stdout = self._process.stderr if command.only_errors else stdout
         kept: list[tuple[str, str, Kept]] = []
+        budget = self._process.budget
         for sign, name in command.redirections:
+            if len(name) > _LONGEST_NAME:
+                return await self._process.complain(f"can't open {name[:_LONGEST_NAME]}: File name too long")
             if sign == "<":
                 try:
-                    stdin = Given(self._process.container.files.read(self._process.path(name)))
+                    stdin = Given(self._process.container.files.read(self._process.path(name)), budget)
                 except FileProblem as problem:
                     return await self._process.complain(f"can't open {name}: {problem}")
                 continue
-            kept.append((sign, name, target := Kept()))
+            kept.append((sign, name, target := Kept(budget)))
             stdout, stderr = (stdout, target) if sign == "2>" else (target, stderr)
         code = await self._run_one(command.words, stdin, stdout, stderr)
-        return await self._store(kept) or code
+        try:
+            return await self._store(kept) or code
+        finally:
+            for _, _, target in kept:
+                target.release()
 
     async def _store(self, kept: list[tuple[str, str, Kept]]) -> int:
-        files = self._process.container.files
+        files, budget = self._process.container.files, self._process.budget
         for sign, name, target in kept:
             path = self._process.path(name)
             try:
                 before = files.read(path) if sign == ">>" and files.exists(path) else b""
-                files.write(path, before + bytes(target.data))
+                await budget.spend(data=len(before) + len(target.data))
+                files.write(path, before + target.data)
             except FileProblem as problem:
                 return await self._process.complain(f"can't create {name}: {problem}")
         return 0
 
-    async def _run_one(self, given: list[str], stdin: Input, stdout: Output, stderr: Output) -> int:
+    def _assign(self, name: str, value: str) -> None:
         environment = self._process.container.environment
-        while given and _is_assignment(given[0]):
-            name, _, value = given[0].partition("=")
-            environment[name], given = value, given[1:]
+        before = environment.get(name)
+        known = _WORD + memory_of(name) if before is None else -memory_of(before)
+        self._process.budget.hold(memory_of(value) + known)
+        environment[name] = value
+
+    async def _run_one(self, given: list[str], stdin: Input, stdout: Output, stderr: Output) -> int:
+        first = next((place for place, word in enumerate(given) if not _is_assignment(word)), len(given))
+        for word in given[:first]:
+            name, _, value = word.partition("=")
+            self._assign(name, value)
+        given = given[first:]
         if not given:
             return 0
+        try:
+            check_arguments(given)
+            return await self._run_program(given, stdin, stdout, stderr)
+        except CommandNotFound as missing:
+            await stderr.write(f"{self._process.name}: {missing}: not found\n".encode("utf-8", "replace"))
+            return NOT_FOUND
+        except ArgumentsTooLong:
+            await stderr.write(f"{self._process.name}: Argument list too long\n".encode())
+            return NOT_RUNNABLE
+
+    async def _run_program(self, given: list[str], stdin: Input, stdout: Output, stderr: Output) -> int:
         if given[0] in _KEYWORDS or given[0].endswith("()"):
             raise NotSupported(given[0])
         process = replace(self._process, words=given, stdin=stdin, stdout=stdout, stderr=stderr)
         match given:
             case ["exit", *rest]:
-                raise _Exit(int(rest[0]) % 256 if rest and EXIT_CODE.fullmatch(rest[0]) else self.code)
+                # 256 divides 10^8, so that eight digits tell the remainder.
+                raise _Exit(int(rest[0][-8:]) % 256 if rest and rest[0].isdecimal() else self.code)
             case ["cd", *rest]:
                 return await self._change_directory(process, rest[0] if rest else "/root")
             case ["export", *pairs]:
-                environment.update(
-                    {name: value for name, sign, value in (each.partition("=") for each in pairs) if sign}
-                )
+                for name, sign, value in (each.partition("=") for each in pairs):
+                    if sign:
+                        self._assign(name, value)
                 return 0
             case [":" | "set" | "trap" | "wait", *_]:
                 return 0
             case ["exec", *rest] if rest:
                 process = replace(process, words=rest)
-        try:
-            return await run_command(process)
-        except CommandNotFound as missing:
-            await stderr.write(f"{self._process.name}: {missing}: not found\n".encode())
-            return NOT_FOUND
+        return await run_command(process)
 
     async def _change_directory(self, process: Process, name: str) -> int:
         path = process.path(name)
@@ -189,27 +276,5 @@ class Shell:
 
 
 def _is_assignment(word: str) -> bool:
-    name, sign, _ = word.partition("=")
-    return bool(sign) and name.isidentifier()
-
-
-def _pipeline(tokens: Iterator[str | Sign]) -> tuple[list[_Command], str | None]:
-    """Return the commands up to the next sign between pipelines, and that sign; None at the end. Raises BadSyntax."""
-    commands = [_Command()]
-    for token in tokens:
-        if isinstance(token, str):
-            commands[-1].words.append(token)
-        elif token.text == "|":
-            commands.append(_Command())
-        elif token.text in _ENDS:
-            return commands, token.text
-        elif token.text == "2>&1":
-            commands[-1].merges_errors = True
-        elif token.text in _TO_ERRORS:
-            commands[-1].only_errors = True
-        elif token.text in _REDIRECTIONS:
-            name = next(tokens, None)
-            if not isinstance(name, str):
-                raise BadSyntax("expected a file name")
-            commands[-1].redirections.append((token.text, name))
-    return commands, None
+    end = word.find("=", 0, _LONGEST_NAME)
+    return end > 0 and word[:end].isidentifier()

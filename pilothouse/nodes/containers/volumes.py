@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import posixpath
 from contextlib import suppress
+from dataclasses import field
 from typing import Final
 
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
+from pilothouse.nodes.containers.budget import Budget, Holding
 from pilothouse.nodes.containers.files import FileProblem, Files
 from pilothouse.nodes.containers.given import Contents, Objects, in_config_map, in_secret
 from pilothouse.nodes.containers.pod_fields import field_text
@@ -14,16 +17,22 @@ from pilothouse.nodes.containers.pod_fields import field_text
 _TOKEN: Final = b"a simulated token"
 
 
-def mount_volumes(files: Files, pod: Json, spec: Json, objects: Objects) -> None:
-    """Writes what the volumes have now. What a container wrote into an empty directory stays."""
+async def mount_volumes(files: Files, pod: Json, spec: Json, objects: Objects, budget: Budget) -> None:
+    """Write what the volumes have now. Files that a container wrote into an empty directory stay. Raises Killed."""
     volumes = {each["name"]: each for each in (pod.get("spec") or {}).get("volumes") or ()}
-    for mount in spec.get("volumeMounts") or ():
-        contents = _contents(pod, volumes.get(mount["name"]) or {}, objects)
-        with suppress(FileProblem):
-            _mount(files, mount, contents)
+    known: dict[str, Contents] = {}
+    with Holding(budget) as held:
+        sources = _Sources(pod, objects, budget, held)
+        for mount in spec.get("volumeMounts") or ():
+            await budget.spend()
+            name = mount["name"]
+            if name not in known:
+                known[name] = await sources.of_volume(volumes.get(name) or {})
+            with suppress(FileProblem):
+                await _mount(files, mount, known[name], budget)
 
 
-def _mount(files: Files, mount: Json, contents: Contents) -> None:
+async def _mount(files: Files, mount: Json, contents: Contents, budget: Budget) -> None:
     base = posixpath.normpath(posixpath.join("/", mount["mountPath"]))
     part = (mount.get("subPath") or "").strip("/")
     if part in contents:  # a single file
@@ -33,45 +42,61 @@ def _mount(files: Files, mount: Json, contents: Contents) -> None:
     files.make_directory(base, parents=True)
     prefix = f"{part}/" if part else ""
     for path, data in contents.items():
+        await budget.spend(data=len(path))
         if path.startswith(prefix):
             target = posixpath.normpath(posixpath.join(base, path[len(prefix) :]))
             files.make_directory(posixpath.dirname(target), parents=True)
             files.write(target, data)
 
 
-def _contents(pod: Json, volume: Json, objects: Objects) -> Contents:
-    """Return the files of the volume by their paths in it."""
-    if source := volume.get("configMap"):
-        return _chosen(source, in_config_map(objects, source.get("name")))
-    if source := volume.get("secret"):
-        return _chosen(source, in_secret(objects, source.get("secretName")))
-    if source := volume.get("downwardAPI"):
-        return _fields(pod, source)
-    found: dict[str, bytes] = {}
-    for source in (volume.get("projected") or {}).get("sources") or ():
-        found |= _projected(pod, source, objects)
-    return found
+@dataclass(slots=True)
+class _Sources:
+    pod: Json
+    objects: Objects
+    budget: Budget
+    held: Holding
+    texts: dict[str, bytes] = field(default_factory=dict)
+    """Fields of the pod, by their paths."""
 
+    async def of_volume(self, volume: Json) -> Contents:
+        """Return the files of the volume by their paths in it."""
+        if (secret := volume.get("secret")) is not None:
+            return await self._of_source({"secret": {**secret, "name": secret.get("secretName")}})
+        if "projected" not in volume:
+            return await self._of_source(volume)
+        found: dict[str, bytes] = {}
+        for source in (volume.get("projected") or {}).get("sources") or ():
+            contents = await self._of_source(source)
+            await self.budget.spend(steps=len(contents))
+            found |= contents
+        return found
 
-def _projected(pod: Json, source: Json, objects: Objects) -> Contents:
-    if given := source.get("configMap"):
-        return _chosen(given, in_config_map(objects, given.get("name")))
-    if given := source.get("secret"):
-        return _chosen(given, in_secret(objects, given.get("name")))
-    if given := source.get("downwardAPI"):
-        return _fields(pod, given)
-    if given := source.get("serviceAccountToken"):
-        return {given["path"]: _TOKEN}
-    return {}
+    async def _of_source(self, source: Json) -> Contents:
+        if given := source.get("configMap"):
+            return await self._chosen(given, in_config_map(self.objects, given.get("name")))
+        if given := source.get("secret"):
+            return await self._chosen(given, in_secret(self.objects, given.get("name")))
+        if given := source.get("downwardAPI"):
+            return await self._fields(given)
+        if given := source.get("serviceAccountToken"):
+            return {given["path"]: _TOKEN}
+        return {}
 
+    async def _chosen(self, source: Json, contents: Contents) -> Contents:
+        """Return the keys that are asked for under their paths; all, if none is."""
+        if not (items := source.get("items")):
+            return contents
+        await self.budget.spend(steps=len(items))
+        return {each["path"]: contents[each["key"]] for each in items if each["key"] in contents}
 
-def _chosen(source: Json, contents: Contents) -> Contents:
-    """Return the keys that are asked for under their paths; all, if none is."""
-    if not (items := source.get("items")):
-        return contents
-    return {each["path"]: contents[each["key"]] for each in items if each["key"] in contents}
-
-
-def _fields(pod: Json, source: Json) -> Contents:
-    named = ((each["path"], (each.get("fieldRef") or {}).get("fieldPath")) for each in source.get("items") or ())
-    return {path: field_text(pod, field).encode() for path, field in named if field}
+    async def _fields(self, source: Json) -> Contents:
+        found: dict[str, bytes] = {}
+        for item in source.get("items") or ():
+            await self.budget.spend()
+            if path := (item.get("fieldRef") or {}).get("fieldPath"):
+                if path not in self.texts:
+                    text = (await field_text(self.pod, path, self.budget)).encode()
+                    self.held.add(len(text))
+                    self.texts[path] = text
+                found[item["path"]] = self.texts[path]
+        return found

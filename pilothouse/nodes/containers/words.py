@@ -14,6 +14,10 @@ Lookup: TypeAlias = Callable[[str], str]
 _SIGNS: Final = re.compile(r"&&|\|\||>>|2>&1|1?>&2|2>|1>|[;|<>&\n]")
 _VARIABLE: Final = re.compile(r"\$(?:\{(\w+)\}|(\w+)|([?$#]))")
 _BLANK: Final = " \t\r"
+_PLAIN: Final = re.compile(r"""[^ \t\r\n'"\\$;|<>&]+""")
+_PLAIN_IN_QUOTES: Final = re.compile(r"""[^"\\$]+""")
+_TURN: Final = 1024
+"""Characters after which a line is interrupted, so that others have their turn."""
 
 
 class BadSyntax(Exception):
@@ -29,10 +33,10 @@ class Sign:
     text: str
 
 
-def words(line: str, lookup: Lookup) -> Iterator[str | Sign]:
+def words(line: str, lookup: Lookup) -> Iterator[str | Sign | None]:
     """Yield the words of the line and the signs between them; variables have the value that they have by then.
 
-    Raises BadSyntax, NotSupported.
+    None comes between parts of long lines. Raises BadSyntax, NotSupported, and what `lookup` raises.
     """
     return _Scanner(line, lookup).run()
 
@@ -43,8 +47,12 @@ class _Scanner:
         self._at = 0
         self._word: list[str] | None = None  # parts of the word that is being read
 
-    def run(self) -> Iterator[str | Sign]:
+    def run(self) -> Iterator[str | Sign | None]:
+        turn = _TURN
         while self._at < len(self._line):
+            if self._at >= turn:
+                turn = self._at + _TURN
+                yield None
             char = self._line[self._at]
             if char in _BLANK:
                 self._at += 1
@@ -81,8 +89,10 @@ class _Scanner:
         elif char == "$":
             self._word.append(self._variable())
         else:
-            self._word.append(char)
-            self._at += 1
+            found = _PLAIN.match(self._line, self._at)
+            text = char if found is None else found[0]
+            self._word.append(text)
+            self._at += len(text)
 
     def _until(self, quote: str) -> str:
         end = self._line.find(quote, self._at + 1)
@@ -101,8 +111,10 @@ class _Scanner:
                 self._word.append(self._line[self._at + 1])
                 self._at += 2
             else:
-                self._word.append(char)
-                self._at += 1
+                found = _PLAIN_IN_QUOTES.match(self._line, self._at)
+                text = char if found is None else found[0]
+                self._word.append(text)
+                self._at += len(text)
         if self._at >= len(self._line):
             raise BadSyntax("unterminated quoted string")
         self._at += 1

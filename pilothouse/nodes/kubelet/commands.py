@@ -10,11 +10,13 @@ from pilothouse.apiserver.proxy.remote_command import SUCCESS, error_status, exi
 from pilothouse.apiserver.serving.upgrade import is_upgrade
 from pilothouse.apiserver.serving.websocket import is_websocket_request
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, name_of, namespace_of
 from pilothouse.machinery.server_errors import InternalError
 from pilothouse.nodes.behavior.model import ExecAnswer
+from pilothouse.nodes.containers.budget import KILLED, Budget, Cause, Killed, Limits
 from pilothouse.nodes.containers.container import Container
-from pilothouse.nodes.containers.process import Kept, NoInput, NoRoom, Process
+from pilothouse.nodes.containers.environment import ArgumentsTooLong
+from pilothouse.nodes.containers.process import MeteredInput, MeteredOutput, NoInput, Process
 from pilothouse.nodes.containers.shell import SHELLS, CommandNotFound, run_command
 from pilothouse.nodes.containers.words import NotSupported
 from pilothouse.nodes.kubelet.host import Host, running_spec
@@ -27,10 +29,15 @@ from pilothouse.nodes.kubelet.websocket_sessions import websocket_session
 
 _PROMPT: Final = "/ # "
 _INTERRUPTED: Final = 130
-_KILLED: Final = 137
+_MAX_ANSWER: Final = 1 << 20
+_SHOWN: Final = 256
 _MISSING: Final = (
     "error executing command in container: failed to exec in container: OCI runtime exec failed: exec failed: unable "
     'to start container process: exec: "{}": executable file not found in $PATH: unknown'
+)
+_TOO_LONG: Final = (
+    "error executing command in container: failed to exec in container: OCI runtime exec failed: exec failed: unable "
+    "to start container process: exec {}: argument list too long: unknown"
 )
 
 
@@ -53,23 +60,40 @@ class InContainer:
             return Response(500, f'container not found ("{container}")'.encode())
         return cls(host, pod, spec)
 
-    async def execute(self, command: list[str], session: Session) -> Json:
-        """Runs the command, or answers it as the container's behaviour says."""
+    async def execute(self, command: list[str], session: Session, limits: Limits | None = None) -> Json:
+        """Run the command, or answer it as the container's behaviour says. The command ends with its container."""
         if answer := self.host.behavior(self.pod, self.spec["name"]).answer_to(command):
             return await _given(answer, session)
         try:
-            objects = await self.host.objects_for(self.pod, self.spec)
-            container = self.host.containers.enter(self.pod, self.spec, objects)
-            code = await run_command(_process(command, container, session))
+            async with self.host.machine.process(limits) as budget:
+                ending = asyncio.create_task(self._end_with_container(budget))
+                try:
+                    code = await self._run(command, session, budget)
+                finally:
+                    ending.cancel()
         except CommandNotFound as missing:
             return error_status(InternalError.of(_MISSING.format(missing)))
+        except ArgumentsTooLong:
+            return error_status(InternalError.of(_TOO_LONG.format(command[0][:_SHOWN])))
         except NotSupported as unknown:
             return error_status(InternalError.of(f"simulated containers do not know this of a shell: {unknown}"))
         except Interrupted:
             code = _INTERRUPTED
-        except NoRoom:
-            code = _KILLED
+        except Killed:
+            code = KILLED
         return exit_status(code) if code else SUCCESS
+
+    async def _run(self, command: list[str], session: Session, budget: Budget) -> int:
+        objects = await self.host.objects_for(self.pod, self.spec, budget)
+        if not self.host.still_runs(self.pod, self.spec["name"]):
+            raise Killed(Cause.END)
+        container = await self.host.containers.enter(self.pod, self.spec, objects, budget)
+        return await run_command(_process(command, container, session, budget))
+
+    async def _end_with_container(self, budget: Budget) -> None:
+        while self.host.still_runs(self.pod, self.spec["name"]):
+            await self.host.pods.changed(namespace_of(self.pod), name_of(self.pod))
+        budget.kill(Cause.END)
 
     async def attach(self, session: Session) -> Json:
         """Shows the log as it is written, until the container ends. A shell that waits for somebody gets one."""
@@ -83,11 +107,17 @@ class InContainer:
         return SUCCESS
 
 
-def _process(command: list[str], container: Container, session: Session) -> Process:
+def _process(command: list[str], container: Container, session: Session, budget: Budget) -> Process:
+    stdin, stdout = MeteredInput(session.stdin, budget), MeteredOutput(session.stdout, budget)
+
+    async def sleep(seconds: float) -> None:
+        await budget.outside(asyncio.sleep(seconds))
+
     if not session.tty:
-        return Process(command, container, session.stdin, session.stdout, session.stderr, asyncio.sleep)
-    terminal = Terminal(session.stdin, session.stdout)
-    return Process(command, container, terminal, terminal, terminal, asyncio.sleep, _PROMPT)
+        stderr = MeteredOutput(session.stderr, budget)
+        return Process(command, container, stdin, stdout, stderr, sleep, budget)
+    terminal = Terminal(stdin, stdout)
+    return Process(command, container, terminal, terminal, terminal, sleep, budget, _PROMPT)
 
 
 async def _given(answer: ExecAnswer, session: Session) -> Json:
@@ -122,6 +152,17 @@ async def run_once(host: Host, request: Request, place: list[str]) -> Response:
     found = InContainer.find(host, place[0], place[1], place[-1])
     if isinstance(found, Response):
         return found
-    written = Kept()
-    status = await found.execute(request.param("cmd").split(" "), Session(NoInput(), written, written, tty=False))
+    written = _Answer()
+    session = Session(NoInput(), written, written, tty=False)
+    status = await found.execute(request.param("cmd").split(" "), session, Limits(written=_MAX_ANSWER))
     return Response(200 if status["status"] == "Success" else 500, bytes(written.data))
+
+
+class _Answer:
+    """Output that is sent as one answer. Its size is bounded by the budget of the process."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+
+    async def write(self, data: bytes) -> None:
+        self.data += data

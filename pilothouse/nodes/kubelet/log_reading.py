@@ -14,10 +14,12 @@ from pilothouse.machinery.objects import Json, name_of, namespace_of, uid_of
 from pilothouse.machinery.times import parse_time
 from pilothouse.nodes.kubelet.host import Host, container_status
 from pilothouse.nodes.kubelet.log_options import ALL, LogOptions
-from pilothouse.nodes.kubelet.log_text import LogLine
+from pilothouse.nodes.kubelet.log_text import LogLine, told_lines
 
 _SECOND: Final = 1.0
 """Statuses tell times in whole seconds: a container that has ended may have written until the next one."""
+
+_BATCH: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +59,17 @@ class LogReading:
         chosen = [*filter(self._is_wanted, written)]
         if self.options.tail is not None:
             chosen = chosen[max(0, len(chosen) - self.options.tail) :]
-        if chosen:
-            yield b"".join(map(self._shown, chosen))
+        for begin in range(0, len(chosen), _BATCH):
+            async with self.host.machine.turn():
+                piece = b"".join(map(self._shown, chosen[begin : begin + _BATCH]))
+            yield piece
         if self.options.follow and self.run.ended is None:
             async for line in self._further(len(written)):
                 yield line
 
     async def _further(self, place: int) -> AsyncIterator[bytes]:
         """Yields what is written from now on, until the container ends."""
-        lines = self.lines
+        lines, known = self.lines, None
         while True:
             for line in lines[place:]:
                 if not await self._is_reached(line):
@@ -75,7 +79,10 @@ class LogReading:
             place = len(lines)
             if not await self._changes(3600.0):
                 return
-            lines = await self._with_new(lines)
+            if (told := self._told()) is not None and told != known:
+                known = told
+                async with self.host.machine.turn():
+                    lines = self._with_new(lines, told_lines(told))
 
     async def _is_reached(self, line: LogLine) -> bool:
         """Whether the container runs until it writes the line; returns when that is known."""
@@ -93,11 +100,14 @@ class LogReading:
                     await self.host.pods.changed(namespace_of(self.pod), name_of(self.pod))
         return self._runs()
 
-    async def _with_new(self, lines: Sequence[LogLine]) -> Sequence[LogLine]:
-        """Return the lines, with those that the pod's behaviour says it has logged by now besides."""
+    def _told(self) -> str | None:
+        """Return what the pod's behaviour says that the container has logged by now."""
         pod = self._pod()
-        told = None if pod is None else self.host.behavior(pod, self.container).logs
-        texts, known = (told or "").encode().splitlines(), [line.text for line in lines]
+        return None if pod is None else self.host.behavior(pod, self.container).logs
+
+    def _with_new(self, lines: Sequence[LogLine], texts: list[bytes]) -> Sequence[LogLine]:
+        """Return the lines, and those of the texts that continue them."""
+        known = [line.text for line in lines]
         if len(texts) <= len(known) or texts[: len(known)] != known:
             return lines
         after = server_time.wall() - self.run.began

@@ -5,19 +5,26 @@ Lines have the time at which they were written, counted from the container's sta
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from typing import Final
 
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, name_of, namespace_of
-from pilothouse.nodes.containers.container import Container, fresh_container
-from pilothouse.nodes.containers.given import Objects
-from pilothouse.nodes.containers.process import NoInput, NoRoom, Process
+from pilothouse.nodes.containers.budget import Budget, Cause, Killed, Limits
+from pilothouse.nodes.containers.container import Container
+from pilothouse.nodes.containers.environment import ArgumentsTooLong, expand
+from pilothouse.nodes.containers.process import MeteredOutput, NoInput, Process
 from pilothouse.nodes.containers.shell import CommandNotFound, run_command
 from pilothouse.nodes.containers.words import NotSupported
+from pilothouse.nodes.kubelet.host import Host
+from pilothouse.nodes.pods.world import Exceeded
 
 STDOUT, STDERR = "Stdout", "Stderr"
 _MAX_LINES: Final = 10_000
+_MAX_BYTES: Final = 1 << 20
+_LONGEST_LINE: Final = 64 * 1024
+_LIMITS: Final = Limits(steps=200_000, written=64 << 20, processor_seconds=2.0, wall_seconds=30.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +35,20 @@ class LogLine:
     stream: str = STDOUT
 
 
-async def log_lines(pod: Json, spec: Json, logs: str | None, objects: Objects) -> Sequence[LogLine]:
-    """Return what the container writes in its life. `logs` are those of its behaviour, if it has any."""
+async def log_lines(host: Host, pod: Json, spec: Json) -> Sequence[LogLine]:
+    """Return what the container writes in its life. Its behaviour goes before its command."""
+    logs = host.behavior(pod, spec["name"]).logs
     if logs is not None:
-        return [LogLine(0.0, line.encode()) for line in logs.splitlines()]
+        async with host.machine.turn():
+            return [LogLine(0.0, line) for line in told_lines(logs)]
     words = [*(spec.get("command") or ()), *(spec.get("args") or ())]
-    written = await _written(fresh_container(pod, spec, objects), words) if words else None
+    written = await _written(host, pod, spec, words) if words else None
     return written if written is not None else [LogLine(0.0, _greeting(pod, spec))]
+
+
+def told_lines(logs: str) -> list[bytes]:
+    """Return the last lines of a log that was told."""
+    return logs[-_MAX_BYTES:].encode().splitlines()[-_MAX_LINES:]
 
 
 def _greeting(pod: Json, spec: Json) -> bytes:
@@ -42,44 +56,77 @@ def _greeting(pod: Json, spec: Json) -> bytes:
     return f"container {spec['name']} ({image}) of pod {namespace_of(pod)}/{name_of(pod)} is simulated".encode()
 
 
-async def _written(container: Container, words: list[str]) -> list[LogLine] | None:
-    """Return what the command writes; None for a program that there is not here. Time passes for it at once."""
+async def _written(host: Host, pod: Json, spec: Json, words: list[str]) -> Sequence[LogLine] | None:
+    """Return what the command writes; None for an unknown program. Time passes for the command at once.
+
+    A command that exceeds its budget ends the container.
+    """
     recorder = _Recorder()
-    process = Process(words, container, NoInput(), recorder.output(STDOUT), recorder.output(STDERR), recorder.sleep)
     try:
-        await run_command(process)
+        async with host.machine.process(_LIMITS) as budget:
+            objects = await host.objects_for(pod, spec, budget)
+            async with host.containers.start(pod, spec, objects, budget) as container:
+                await _run(container, words, recorder, budget)
     except CommandNotFound:
         return None
     except NotSupported:  # what was written until then is true, but not all
         return recorder.finished() or None
-    except NoRoom:
-        pass
+    except ArgumentsTooLong:
+        return []
+    except Killed as killed:
+        if killed.cause in (Cause.MEMORY, Cause.WORK):
+            host.ended(pod, spec["name"], Exceeded(recorder.now, killed.cause is Cause.MEMORY))
     return recorder.finished()
 
 
+async def _run(container: Container, words: list[str], recorder: _Recorder, budget: Budget) -> None:
+    stdout, stderr = (MeteredOutput(recorder.output(stream), budget) for stream in (STDOUT, STDERR))
+    expanded = []
+    for word in words:
+        await budget.spend(data=len(word))
+        expanded.append(expand(word, container.environment))
+    await run_command(Process(expanded, container, NoInput(), stdout, stderr, recorder.sleep, budget))
+
+
 class _Recorder:
-    """Keeps lines with the time at which they end."""
+    """Keeps the last lines with the time at which they end, as a log that is rotated."""
 
     def __init__(self) -> None:
-        self._now = 0.0
-        self._lines: list[LogLine] = []
-        self._open: dict[str, bytes] = {STDOUT: b"", STDERR: b""}
+        self.now = 0.0
+        self._lines: deque[LogLine] = deque()
+        self._bytes = 0
+        self._open: dict[str, bytearray] = {STDOUT: bytearray(), STDERR: bytearray()}
 
     def output(self, stream: str) -> _RecordedOutput:
         return _RecordedOutput(self, stream)
 
     async def sleep(self, seconds: float) -> None:
-        self._now += seconds
+        self.now += seconds
 
     def write(self, stream: str, data: bytes) -> None:
-        *lines, self._open[stream] = (self._open[stream] + data).split(b"\n")
-        self._lines += (LogLine(self._now, line, stream) for line in lines)
-        if len(self._lines) > _MAX_LINES:
-            raise NoRoom
+        rest = self._open[stream]
+        first, *others = data.split(b"\n")
+        rest += first
+        if others:
+            *lines, last = others
+            for line in (bytes(rest), *lines[-_MAX_LINES:]):
+                self._add(line, stream)
+            rest[:] = last
+        if len(rest) > _LONGEST_LINE:
+            self._add(bytes(rest), stream)
+            rest.clear()
+
+    def _add(self, text: bytes, stream: str) -> None:
+        self._lines.append(LogLine(self.now, text, stream))
+        self._bytes += len(text)
+        while len(self._lines) > _MAX_LINES or self._bytes > _MAX_BYTES:
+            self._bytes -= len(self._lines.popleft().text)
 
     def finished(self) -> list[LogLine]:
-        rest = (LogLine(self._now, text, stream) for stream, text in self._open.items() if text)
-        return [*self._lines, *rest]
+        for stream, text in self._open.items():
+            if text:
+                self._add(bytes(text), stream)
+        return [*self._lines]
 
 
 @dataclass(frozen=True, slots=True)

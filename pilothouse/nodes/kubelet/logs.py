@@ -43,7 +43,7 @@ async def log_of(host: Host, pod: Json, spec: Json, options: LogOptions) -> Asyn
     run = _run_of(pod, container, options)
     if isinstance(run, str):
         return run
-    lines = await log_lines(pod, spec, host.behavior(pod, container).logs, await host.objects_for(pod, spec))
+    lines = await log_lines(host, pod, spec)
     return LogReading(host, pod, container, options, run, lines).read()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from pilothouse.nodes.containers.budget import PIECE
 from pilothouse.nodes.containers.process import Input, Output
 
 _INTERRUPT, _END, _BACKSPACES, _ENTER = 0x03, 0x04, (0x08, 0x7F), (0x0A, 0x0D)
@@ -18,27 +19,27 @@ class Terminal:
     def __init__(self, stdin: Input, stdout: Output) -> None:
         self._stdin, self._stdout = stdin, stdout
         self._line = bytearray()
-        self._typed = b""
+        self._typed, self._place = b"", 0
         self._is_over = False
 
     async def read(self) -> bytes:
         """Return the next line; nothing at the end. Raises Interrupted."""
         while not self._is_over:
-            if not self._typed and not (typed := await self._stdin.read()):
-                self._is_over = True
-                break
-            self._typed = self._typed or typed
-            if line := await self._type():
+            if self._place >= len(self._typed):
+                self._typed, self._place = await self._stdin.read(), 0
+                self._is_over = not self._typed
+            elif line := await self._type():
                 return line
         rest, self._line = bytes(self._line), bytearray()
         return rest
 
     async def _type(self) -> bytes:
-        """Takes what was typed up to the end of a line, and returns that line; nothing where it has not ended."""
+        """Take the keys up to the end of a line, and return that line; nothing where it has not ended."""
         shown = bytearray()
-        for place, key in enumerate(self._typed):
+        while self._place < len(self._typed):
+            key = self._typed[self._place]
+            self._place += 1
             if key in _ENTER or (key == _END and not self._line):
-                self._typed = self._typed[place + 1 :]
                 self._is_over = key == _END
                 await self._stdout.write(bytes(shown) + (b"" if self._is_over else b"\r\n"))
                 line, self._line = bytes(self._line) + (b"" if self._is_over else b"\n"), bytearray()
@@ -52,9 +53,10 @@ class Terminal:
             elif len(self._line) < _MAX_LINE:
                 self._line.append(key)
                 shown.append(key)
-        self._typed = b""
         await self._stdout.write(bytes(shown))
         return b""
 
     async def write(self, data: bytes) -> None:
-        await self._stdout.write(data.replace(b"\n", b"\r\n"))
+        """Long output is written in pieces: each may become twice as long."""
+        for begin in range(0, len(data), PIECE):
+            await self._stdout.write(data[begin : begin + PIECE].replace(b"\n", b"\r\n"))

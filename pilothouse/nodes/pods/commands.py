@@ -7,7 +7,6 @@ all other programs nothing is known, and the restart policy decides; but a scrip
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Sequence
 
 from pilothouse.machinery.bounded_cache import bounded_cache
@@ -15,14 +14,18 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 FOREVER = float("inf")
-EXIT_CODE = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 _SHELLS = {"sh", "bash", "ash", "dash"}
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_SEPARATORS = re.compile(r"\s*(?:;|&&|\n)\s*")
-_ENDLESS = re.compile(r"(?:^|[;&\n]\s*)while\s+(?:true|:|\[ 1 \])\s*[;\n]\s*do\b")
+_SEPARATORS = re.compile(r";|&&|\n")
+_ENDLESS = re.compile(r"(?:^|[;&\n])[^\S\n]*+while\s++(?:true|:|\[ 1 \])[^\S\n]*+[;\n]\s*+do\b")
 _BRANCHES = re.compile(r"\b(?:if|case|for|while|until)\b|\|\|")
 _LEAVES = re.compile(r"\b(?:break|exit|return|kill)\b")
+_PLAIN_ECHO = re.compile(r"""(?:[^'"\\>|]++|\\.|'[^'>|]*+'|"(?:[^"\\>|]++|\\.)*+")*+""")
+_LONGEST, _LONGEST_SLEEPING, _LONGEST_KNOWN = 64 * 1024, 4096, 1024
+"""Characters of scripts that are searched for endless loops, for times of sleep, and read whole."""
+_MOST_PARTS = 64
+_NO_QUOTES = str.maketrans("", "", "\"'")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +39,17 @@ def known_end(spec: Json) -> End | None:
     words = [*(spec.get("command") or ()), *(spec.get("args") or ())]
     if not words:
         return End(FOREVER) if "pause" in (spec.get("image") or "").rsplit("/", 1)[-1] else None
-    return _end_of("\0".join(words))
+    return None if _is_long(words) else _end_of("\0".join(words))
 
 
 def shortest_run(spec: Json) -> float:
     """Return for how many seconds a script sleeps of which nothing else is known but that it has no branches."""
     words = [*(spec.get("command") or ()), *(spec.get("args") or ())]
-    return _sleeps("\0".join(words))
+    return 0.0 if _is_long(words) else _sleeps("\0".join(words))
+
+
+def _is_long(words: Sequence[str]) -> bool:
+    return len(words) > _MOST_PARTS or sum(map(len, words)) > _LONGEST
 
 
 @bounded_cache(entries=512, key_bytes=512)
@@ -55,9 +62,9 @@ def _end_of(joined: str) -> End | None:
 @bounded_cache(entries=512, key_bytes=512)
 def _sleeps(joined: str) -> float:
     script = _script(joined.split("\0")) or ""
-    if _BRANCHES.search(script):
+    if len(script) > _LONGEST_SLEEPING or _BRANCHES.search(script):
         return 0.0
-    parts = _SEPARATORS.split(script)
+    parts = (part.strip() for part in _SEPARATORS.split(script))
     ends = (_sleep(part.removeprefix("sleep").strip()) for part in parts if part.startswith("sleep "))
     return sum(end.after for end in ends if end is not None)
 
@@ -71,13 +78,14 @@ def _script(words: Sequence[str]) -> str | None:
 def _end_of_script(script: str) -> End | None:
     if _ENDLESS.search(script) and not _LEAVES.search(script):
         return End(FOREVER)
+    parts = _SEPARATORS.split(script.strip(), _MOST_PARTS) if len(script) <= _LONGEST_KNOWN else []
+    if not 0 < len(parts) <= _MOST_PARTS:
+        return None
     seconds, code = 0.0, 0
-    for part in filter(None, _SEPARATORS.split(script.strip())):
-        try:
-            words = shlex.split(part)
-        except ValueError:
-            return None
-        end = _end_of_command(words)
+    for part in filter(None, map(str.strip, parts)):
+        words = part.translate(_NO_QUOTES).split()
+        is_plain = _program(words) != "echo" or ("$(" not in part and _PLAIN_ECHO.fullmatch(part))
+        end = _end_of_command(words) if is_plain else None
         if end is None:
             return None
         seconds, code = seconds + end.after, end.exit_code
@@ -91,9 +99,9 @@ def _end_of_command(words: Sequence[str]) -> End | None:
     if program == "sleep" and len(words) == 2:
         return _sleep(words[1])
     if program == "exit" and len(words) <= 2:
-        if not words[1:]:
-            return End(0.0)
-        return End(0.0, int(words[1]) % 256) if EXIT_CODE.fullmatch(words[1]) else None
+        code = words[1] if words[1:] else "0"
+        # 256 divides 10^8, so that eight digits tell the remainder.
+        return End(0.0, int(code[-8:]) % 256) if code.isdecimal() else None
     if program == "pause":
         return End(FOREVER)
     if program == "echo" and not any(">" in word or "|" in word or "$(" in word for word in words):

@@ -13,6 +13,7 @@ from pilothouse.nodes.pods.state import ContainerState
 from pilothouse.nodes.pods.world import World
 
 KILLED, OUT_OF_MEMORY = 137, "OOMKilled"
+NOT_STARTED, START_ERROR = 128, "StartError"
 SIGTERM = 143
 
 
@@ -78,6 +79,8 @@ def _own_end(
         after = world.delay if behavior.exit_after is None else behavior.exit_after
         code = KILLED if behavior.oom_killed else behavior.exit_code or 0
         yield End(state.since + after, code, OUT_OF_MEMORY if behavior.oom_killed else reason_of(code))
+    elif (exceeded := world.exceeded.get(container.name)) is not None:
+        yield End(state.since + exceeded.after, KILLED, OUT_OF_MEMORY if exceeded.out_of_memory else reason_of(KILLED))
     elif (known := known_end(container.spec)) is not None:
         if known.after != FOREVER:
             at = state.since + max(known.after, world.delay)

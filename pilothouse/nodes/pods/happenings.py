@@ -37,6 +37,11 @@ def started(container: Container) -> Iterator[Happening]:
     yield Happening(NORMAL, "Started", "Container started", container.field_path)
 
 
+def start_failed(container: Container, error: str) -> Iterator[Happening]:
+    yield Happening(NORMAL, "Created", "Container created", container.field_path)
+    yield Happening(WARNING, "Failed", f"Error: {error}", container.field_path)
+
+
 def pull_failed(container: Container, error: str) -> Iterator[Happening]:
     image, at = container.image, container.field_path
     yield Happening(NORMAL, "Pulling", f'Pulling image "{image}"', at)

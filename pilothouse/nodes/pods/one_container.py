@@ -9,7 +9,15 @@ from pilothouse.machinery.objects import Json
 from pilothouse.nodes.behavior.model import READINESS
 from pilothouse.nodes.pods import happenings as told
 from pilothouse.nodes.pods.containers import INIT, Container, restarts_after
-from pilothouse.nodes.pods.ends import crash_back_off, next_end, ready_at, reason_of, started_at
+from pilothouse.nodes.pods.ends import (
+    NOT_STARTED,
+    START_ERROR,
+    crash_back_off,
+    next_end,
+    ready_at,
+    reason_of,
+    started_at,
+)
 from pilothouse.nodes.pods.happenings import Happening
 from pilothouse.nodes.pods.images import problem_with
 from pilothouse.nodes.pods.state import (
@@ -122,6 +130,10 @@ def _back_off_pulling(moment: Moment, container: Container, state: ContainerStat
 
 
 def _start(moment: Moment, container: Container, state: ContainerState) -> ContainerState:
+    if error := moment.world.start_errors.get(container.name):
+        moment.tell(told.start_failed(container, error))
+        ended = Termination(NOT_STARTED, START_ERROR, error, 0.0, moment.now, state.restarts)
+        return replace(terminated(state, NOT_STARTED, START_ERROR, moment.now), ended=ended, crashes=state.crashes + 1)
     moment.tell(told.started(container))
     last, restarts, crashes = state.last, state.restarts, state.crashes
     return ContainerState(stage=RUNNING, since=moment.now, restarts=restarts, crashes=crashes, last=last)

@@ -34,6 +34,15 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
+class Exceeded:
+    """The command of a container exceeds the budget of its process: the kernel ends it."""
+
+    after: float
+    """Seconds since the container's start."""
+    out_of_memory: bool
+
+
+@dataclass(frozen=True, slots=True)
 class World:
     config: SimulationConfig
     behavior: BehaviorOf
@@ -43,6 +52,10 @@ class World:
     allocatable: Mapping[str, str] = field(default_factory=dict)
     """What the node has for pods."""
     refusal: Refusal | None = None
+    exceeded: Mapping[str, Exceeded] = field(default_factory=dict)
+    """Containers that exceed their budget."""
+    start_errors: Mapping[str, str] = field(default_factory=dict)
+    """Containers that the kernel does not start, and why."""
 
     @property
     def delay(self) -> float:

@@ -19,6 +19,7 @@ from pilothouse.nodes.fleet.fleet import Fleet
 from pilothouse.nodes.fleet.node_object import address_of, cidr_of
 from pilothouse.nodes.pods.phase import ENDED
 from pilothouse.nodes.pods.restore import restore
+from pilothouse.nodes.pods.world import Exceeded
 from pilothouse.nodes.running.agenda import Agenda
 from pilothouse.nodes.running.events import NodeEvents
 from pilothouse.nodes.running.host_ports import HostPorts
@@ -75,6 +76,14 @@ class Pods:
             return []
         record.address = record.address or self._addresses.take(cidr_of(self._fleet.nodes.get(node)))
         return [record.address] if record.address else []
+
+    def end_container(self, pod: Json, container: str, exceeded: Exceeded) -> None:
+        """End a container whose command exceeds its budget, in this run and in later ones."""
+        key = meta_namespace_key(pod)
+        record = self._records.get(key)
+        if record is not None and uid_of(record.pod) == uid_of(pod) and container not in record.exceeded:
+            record.exceeded[container] = exceeded
+            self._agenda.add(key)
 
     def _updated(self, old: Json, new: Json) -> None:
         if is_set_back(old, new):

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Iterator, Mapping
 
 from pilothouse.client.clock import Clock
 from pilothouse.client.rest.client import Client
+from pilothouse.controllers.in_turns import in_turns
 from pilothouse.controllers.resources import CONFIG_MAPS, PERSISTENT_VOLUME_CLAIMS, SECRETS
 from pilothouse.machinery.bounded_cache import BoundedCache
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound
+from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json, namespace_of
 from pilothouse.machinery.pod_references import claim_name
+from pilothouse.nodes.containers.environment import ArgumentSizes, ArgumentsTooLong, expanded_size, first_variables
 from pilothouse.nodes.pods.containers import containers_of
 from pilothouse.nodes.pods.world import Obstacle
 
 _REMEMBERED = 5.0
 """How many seconds an object that was there is taken to be there still."""
+_NOT_STARTED = (
+    "failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create failed: "
+    "unable to start container process: exec: {}: {}"
+)
+_SHOWN = 256
+_WORTH_A_TURN = 4096
 _WORDS = {CONFIG_MAPS: ("configmap", "ConfigMap"), SECRETS: ("secret", "Secret")}
 
 
@@ -82,6 +92,37 @@ class Prerequisites:
             return f'{before} failed to fetch PVC from API server: persistentvolumeclaims "{need.name}" not found'
         bound = (claim.get("status") or {}).get("phase") == "Bound"
         return None if bound else f"{before} PVC is not bound"
+
+
+async def start_errors(pod: Json) -> dict[str, str]:
+    """Return the containers that the kernel does not start, and why. Values of other objects count as empty."""
+    errors: dict[str, str] = {}
+    async for container in in_turns(containers_of(pod)):
+        try:
+            await _add_up(pod, container.spec)
+        except ArgumentsTooLong as error:
+            errors[container.name] = _NOT_STARTED.format(
+                quote((container.spec.get("command") or [""])[0][:_SHOWN]), error
+            )
+    return errors
+
+
+async def _add_up(pod: Json, spec: Json) -> None:
+    """Add up the strings that the container is started with. Raises ArgumentsTooLong."""
+    sizes = ArgumentSizes()
+    known = {name: len(value) for name, value in first_variables(pod).items()}
+    async for variable in in_turns(spec.get("env") or ()):
+        name = variable["name"]
+        known[name] = await _expanded_size(variable.get("value") or "", known)
+        sizes.add(len(name) + known[name])
+    async for word in in_turns((*(spec.get("command") or ()), *(spec.get("args") or ()))):
+        sizes.add(await _expanded_size(word, known))
+
+
+async def _expanded_size(text: str, known: Mapping[str, int]) -> int:
+    if len(text) > _WORTH_A_TURN:
+        await asyncio.sleep(0)
+    return expanded_size(text, known.get)
 
 
 def needs_of(pod: Json) -> Iterator[_Need]:

@@ -7,7 +7,7 @@ from dataclasses import field
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, metadata, resource_version_of
 from pilothouse.nodes.pods.state import PodState
-from pilothouse.nodes.pods.world import Obstacle, Refusal
+from pilothouse.nodes.pods.world import Exceeded, Obstacle, Refusal
 
 
 @dataclass(slots=True)
@@ -22,6 +22,10 @@ class Record:
     """Whether all is there that the pod can not start without."""
     obstacle: Obstacle | None = None
     refusal: Refusal | None = None
+    exceeded: dict[str, Exceeded] = field(default_factory=dict)
+    """Containers that exceed their budget."""
+    start_errors: dict[str, str] = field(default_factory=dict)
+    """Containers that the kernel does not start, and why."""
     tries: int = 0
     """How often it was looked whether all is there."""
     follows_stages: bool = False

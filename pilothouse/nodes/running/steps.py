@@ -23,7 +23,7 @@ from pilothouse.nodes.pods.status import Addresses, new_status
 from pilothouse.nodes.pods.world import World
 from pilothouse.nodes.running.events import NodeEvents
 from pilothouse.nodes.running.pod_addresses import PodAddresses
-from pilothouse.nodes.running.prerequisites import Prerequisites
+from pilothouse.nodes.running.prerequisites import Prerequisites, start_errors
 from pilothouse.nodes.running.record import Record
 from pilothouse.nodes.stages.stages import Stages
 
@@ -101,6 +101,7 @@ class Steps:
         record.obstacle = await self._prerequisites.obstacle(record.pod)
         record.is_cleared = record.obstacle is None
         if record.obstacle is None:
+            record.start_errors = await start_errors(record.pod)
             return None
         if not record.obstacle.container:
             await self._tell(record, mount_failed(record.obstacle.message))
@@ -113,7 +114,16 @@ class Steps:
     def _world(self, record: Record, node: Json) -> World:
         allocatable = (node.get("status") or {}).get("allocatable") or {}
         behavior = partial(self._behaviors.of_container, record.pod)
-        return World(self._config, behavior, uid_of(record.pod), record.obstacle, allocatable, record.refusal)
+        return World(
+            self._config,
+            behavior,
+            uid_of(record.pod),
+            record.obstacle,
+            allocatable,
+            record.refusal,
+            record.exceeded,
+            record.start_errors,
+        )
 
     async def _write(self, record: Record, node: Json) -> None:
         """A whole status is written, not a patch: nobody else writes it at the same time, and it costs less."""

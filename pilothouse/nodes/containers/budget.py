@@ -1,0 +1,264 @@
+"""The budget of a simulated process, and the machine on which all simulated processes run.
+
+Simulated processes share the event loop with the API. Whatever a process does is charged to its budget first:
+
+    async with machine.process() as budget:
+        await budget.spend(data=len(text))     # before work on so many bytes; passes the processor on in time
+        budget.hold(len(text))                 # before so many bytes are kept
+        data = await budget.outside(read())    # waits for others, and leaves the processor to them
+
+A process that exceeds its budget ends with Killed, as the kernel's SIGKILL would end it. Each operation between two
+calls of `spend` works on at most PIECE bytes, or copies at most Limits.held bytes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
+from enum import Enum
+from types import TracebackType
+from typing import Final, TypeVar
+
+from pilothouse.machinery.dataclass import dataclass
+
+T = TypeVar("T")
+
+KILLED: Final = 137
+"""Exit code of a process that SIGKILL has ended."""
+PIECE: Final = 64 * 1024
+TOTAL_MEMORY: Final = 128 << 20
+_STEP: Final = 1024
+"""Bytes of work that count as one step."""
+_SLICE: Final = 0.005
+_REST: Final = 1.0
+"""Seconds that the event loop has for itself after each second of simulated processes."""
+
+
+class Cause(Enum):
+    MEMORY = "memory"
+    WORK = "work"
+    """Steps, or bytes written: the same whenever the process is run again."""
+    TIME = "time"
+    END = "end"
+    """The container of the process has ended."""
+
+
+class Killed(Exception):
+    """The process has ended with SIGKILL."""
+
+    def __init__(self, cause: Cause) -> None:
+        super().__init__(cause)
+        self.cause = cause
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a process and its children may use together."""
+
+    steps: int = 1_000_000
+    """Commands, and KiB that they work on."""
+    held: int = 32 << 20
+    """Bytes of variables, words, pipes and input at a time."""
+    written: int = 256 << 20
+    processor_seconds: float = 10.0
+    wall_seconds: float = 4 * 3600.0
+
+
+class Machine:
+    """One processor, which processes use in turns, and the memory of all of them.
+
+    A turn lasts about 5 ms, and the event loop has as long for others before the next turn. When the memory is used
+    up, the process that holds most is killed.
+    """
+
+    _waiting: deque[asyncio.Future[None]]  # in the order of their turns; cancelled ones are skipped
+
+    def __init__(self, memory: int = TOTAL_MEMORY) -> None:
+        self._free_memory = memory
+        self._processes: set[Budget] = set()
+        self._waiting = deque()
+        self._is_taken = False
+        self._free_at = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def processes(self) -> int:
+        return len(self._processes)
+
+    def process(self, limits: Limits | None = None) -> Budget:
+        """Return the budget of a new process: a context manager in which the process runs. It raises Killed."""
+        return Budget(self, limits or Limits())
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """Do short work of no process in turn with the processes."""
+        began = await self.take_turn()
+        try:
+            yield
+        finally:
+            self.end_turn(began)
+
+    async def take_turn(self) -> float:
+        """Return when the turn began. `end_turn` must follow."""
+        loop = asyncio.get_running_loop()
+        if self._is_taken or self._waiting or loop.time() < self._free_at:
+            await self._queue(loop)
+        self._is_taken = True
+        return loop.time()
+
+    async def _queue(self, loop: asyncio.AbstractEventLoop) -> None:
+        granted: asyncio.Future[None] = loop.create_future()
+        self._waiting.append(granted)
+        self._plan(loop)
+        try:
+            await granted
+        except asyncio.CancelledError:
+            if not granted.cancelled():  # the turn came at the same moment
+                self.end_turn(loop.time())
+            raise
+
+    def end_turn(self, began: float) -> float:
+        """Return the seconds that the turn has taken."""
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        self._is_taken = False
+        self._free_at = now + (now - began) * _REST
+        self._plan(loop)
+        return now - began
+
+    def _plan(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self._waiting and not self._is_taken and self._timer is None:
+            self._timer = loop.call_at(max(self._free_at, loop.time()), self._grant)
+
+    def _grant(self) -> None:
+        self._timer = None
+        while self._waiting and not self._is_taken:
+            granted = self._waiting.popleft()
+            if not granted.done():
+                self._is_taken = True
+                granted.set_result(None)
+
+    def enter(self, process: Budget) -> None:
+        self._processes.add(process)
+
+    def leave(self, process: Budget) -> None:
+        self._processes.discard(process)
+        self._free_memory += process.held
+
+    def allocate(self, process: Budget, size: int) -> None:
+        """Take memory for the process, or give it back. Raises Killed where the process itself holds most."""
+        while size > self._free_memory:
+            largest = max(self._processes, key=lambda each: each.held + (size if each is process else 0))
+            if largest is process:
+                raise Killed(Cause.MEMORY)
+            largest.kill(Cause.MEMORY)
+        self._free_memory -= size
+
+
+class Budget:
+    """What a process has used so far. Held bytes are given back when the process ends."""
+
+    def __init__(self, machine: Machine, limits: Limits) -> None:
+        self._machine, self._limits = machine, limits
+        self.steps = self.held = self.written = 0
+        self.processor_seconds = 0.0
+        self._turn: float | None = None  # when it began; None while others run
+        self._cause: Cause | None = None  # why the process is being killed from outside
+        self._task: asyncio.Task[object] | None = None
+        self._cancelling = 0  # requests to cancel the task that are not about this process
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def __aenter__(self) -> Budget:
+        self._task = task = asyncio.current_task()
+        assert task is not None
+        self._cancelling = task.cancelling()
+        self._timer = asyncio.get_running_loop().call_later(self._limits.wall_seconds, self.kill, Cause.TIME)
+        self._machine.enter(self)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._task is not None
+        assert self._timer is not None
+        self._end_turn()
+        self._timer.cancel()
+        self._machine.leave(self)
+        is_ours = self._cause is not None and self._task.uncancel() <= self._cancelling
+        if self._cause is not None and is_ours and kind is asyncio.CancelledError:
+            raise Killed(self._cause) from None
+
+    def kill(self, cause: Cause) -> None:
+        """End the process from outside: the block of its budget raises Killed."""
+        if self._cause is None and self._task is not None:
+            self._cause = cause
+            self._machine.leave(self)
+            self.held = 0
+            self._task.cancel()
+
+    async def spend(self, data: int = 0, *, steps: int = 1) -> None:
+        """Charge steps before they are done, and the bytes that they work on. Raises Killed."""
+        self.steps += steps + data // _STEP
+        if self.steps > self._limits.steps:
+            self.steps = self._limits.steps
+            raise Killed(Cause.WORK)
+        if self._turn is not None and asyncio.get_running_loop().time() - self._turn >= _SLICE:
+            self._end_turn()
+        if self._turn is None:
+            if self.processor_seconds >= self._limits.processor_seconds:
+                raise Killed(Cause.TIME)
+            self._turn = await self._machine.take_turn()
+
+    def hold(self, size: int) -> None:
+        """Charge bytes that are about to be kept; give them back where `size` is negative. Raises Killed."""
+        if self._cause is None:
+            if self.held + size > self._limits.held:
+                raise Killed(Cause.MEMORY)
+            self._machine.allocate(self, size)
+            self.held += size
+
+    def write(self, size: int) -> None:
+        """Charge bytes that are about to be written. Raises Killed."""
+        if self.written + size > self._limits.written:
+            raise Killed(Cause.WORK)
+        self.written += size
+
+    async def outside(self, others: Awaitable[T]) -> T:
+        """Wait for what is no work of this process: other processes run meanwhile."""
+        self._end_turn()
+        return await others
+
+    def _end_turn(self) -> None:
+        if self._turn is not None:
+            self.processor_seconds += self._machine.end_turn(self._turn)
+            self._turn = None
+
+
+class Holding:
+    """Bytes of a process that are given back together: a context manager."""
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
+        self._size = 0
+
+    def __enter__(self) -> Holding:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+    def add(self, size: int) -> None:
+        """Raises Killed."""
+        self._budget.hold(size)
+        self._size += size
+
+    def release(self) -> None:
+        self._budget.hold(-self._size)
+        self._size = 0
+
+
+def memory_of(text: str) -> int:
+    """Return how many bytes a text takes."""
+    return len(text) if text.isascii() else 4 * len(text)

@@ -1,0 +1,112 @@
+"""The variables and the words with which a container starts. References such as $(NAME) are expanded by the kubelet.
+
+Their size is bounded as by Linux: no string over 128 KiB, and 2 MiB in all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from pilothouse.machinery.objects import Json, name_of
+from pilothouse.nodes.containers.budget import Budget
+from pilothouse.nodes.containers.given import Objects, in_config_map, in_secret
+from pilothouse.nodes.containers.pod_fields import field_text
+
+_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_LONGEST: Final = 128 * 1024
+_MOST: Final = 2 << 20
+_POINTER: Final = 9
+"""Bytes that each string takes besides its text."""
+_REFERENCE: Final = re.compile(r"\$(?:\$|\(([^()$]{0,1024})\))")
+
+
+class ArgumentsTooLong(Exception):
+    """The strings are more than the kernel takes for a new program."""
+
+    def __init__(self) -> None:
+        super().__init__("argument list too long")
+
+
+class ArgumentSizes:
+    """Adds up the strings that a program is started with."""
+
+    def __init__(self) -> None:
+        self._total = 0
+
+    def add(self, size: int) -> None:
+        """Raises ArgumentsTooLong."""
+        self._total += size + _POINTER
+        if size >= _LONGEST or self._total > _MOST:
+            raise ArgumentsTooLong
+
+
+def check_arguments(words: Iterable[str]) -> None:
+    """Raises ArgumentsTooLong."""
+    sizes = ArgumentSizes()
+    for word in words:
+        sizes.add(len(word))
+
+
+def hostname_of(pod: Json) -> str:
+    return (pod.get("spec") or {}).get("hostname") or name_of(pod)[:63].rstrip("-.")
+
+
+def first_variables(pod: Json) -> dict[str, str]:
+    """Return the variables that every container has."""
+    return {"PATH": _PATH, "HOSTNAME": hostname_of(pod), "HOME": "/root"}
+
+
+async def environment_of(pod: Json, spec: Json, objects: Objects, budget: Budget) -> dict[str, str]:
+    """Return the variables of the container. Raises ArgumentsTooLong, Killed."""
+    found, sizes = first_variables(pod), ArgumentSizes()
+    for source in spec.get("envFrom") or ():
+        config_map, secret = source.get("configMapRef") or {}, source.get("secretRef") or {}
+        prefix = source.get("prefix") or ""
+        for given in (in_config_map(objects, config_map.get("name")), in_secret(objects, secret.get("name"))):
+            for key, data in given.items():
+                await budget.spend(data=len(data))
+                sizes.add(len(prefix) + len(key) + len(data))
+                found[prefix + key] = data.decode("utf-8", "replace")
+    for variable in spec.get("env") or ():
+        await budget.spend()
+        value = await _value(pod, variable, objects, budget)
+        if value is not None:
+            await budget.spend(data=len(value))
+            found[variable["name"]] = expanded = expand(value, found)
+            sizes.add(len(variable["name"]) + len(expanded))
+    return found
+
+
+async def _value(pod: Json, variable: Json, objects: Objects, budget: Budget) -> str | None:
+    """Return the value of a variable before it is expanded; None where its source is missing."""
+    if "valueFrom" not in variable:
+        return variable.get("value") or ""
+    source = variable["valueFrom"]
+    if field := (source.get("fieldRef") or {}).get("fieldPath"):
+        return await field_text(pod, field, budget)
+    config_map, secret = source.get("configMapKeyRef") or {}, source.get("secretKeyRef") or {}
+    contents = in_config_map(objects, config_map.get("name")) if config_map else in_secret(objects, secret.get("name"))
+    found = contents.get((config_map or secret).get("key") or "")
+    return None if found is None else found.decode("utf-8", "replace")
+
+
+def expand(text: str, known: Mapping[str, str]) -> str:
+    """Replace $(NAME) by the value of the variable, if there is one, and $$ by $. Raises ArgumentsTooLong."""
+    if "$" not in text:
+        return text
+    expanded_size(text, lambda name: len(known[name]) if name in known else None)
+    return _REFERENCE.sub(lambda found: "$" if found[1] is None else known.get(found[1], found[0]), text)
+
+
+def expanded_size(text: str, size_of: Callable[[str], int | None]) -> int:
+    """Return the length that the text has once it is expanded. Raises ArgumentsTooLong."""
+    size = len(text)
+    if size < _LONGEST:
+        for found in _REFERENCE.finditer(text):
+            value = 1 if found[1] is None else size_of(found[1])
+            size += 0 if value is None else value - len(found[0])
+    if size >= _LONGEST:
+        raise ArgumentsTooLong
+    return size
