@@ -14,6 +14,7 @@ calls of `spend` works on at most PIECE bytes, or copies at most Limits.held byt
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
@@ -29,7 +30,7 @@ KILLED: Final = 137
 """Exit code of a process that SIGKILL has ended."""
 PIECE: Final = 64 * 1024
 TOTAL_MEMORY: Final = 128 << 20
-_STEP: Final = 1024
+_STEP: Final = 4096
 """Bytes of work that count as one step."""
 _SLICE: Final = 0.005
 _REST: Final = 1.0
@@ -57,12 +58,12 @@ class Killed(Exception):
 class Limits:
     """What a process and its children may use together."""
 
-    steps: int = 1_000_000
-    """Commands, and KiB that they work on."""
+    steps: int = 100_000
+    """Commands, and pieces of 4 KiB that they work on."""
     held: int = 32 << 20
     """Bytes of variables, words, pipes and input at a time."""
     written: int = 256 << 20
-    processor_seconds: float = 10.0
+    processor_seconds: float = 2.0
     wall_seconds: float = 4 * 3600.0
 
 
@@ -80,7 +81,7 @@ class Machine:
         self._processes: set[Budget] = set()
         self._waiting = deque()
         self._is_taken = False
-        self._free_at = 0.0
+        self._began = self._free_at = 0.0
         self._timer: asyncio.TimerHandle | None = None
 
     @property
@@ -94,19 +95,18 @@ class Machine:
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
         """Do short work of no process in turn with the processes."""
-        began = await self.take_turn()
+        await self.take_turn()
         try:
             yield
         finally:
-            self.end_turn(began)
+            self.end_turn()
 
-    async def take_turn(self) -> float:
-        """Return when the turn began. `end_turn` must follow."""
+    async def take_turn(self) -> None:
+        """Wait for the processor. `end_turn` must follow."""
         loop = asyncio.get_running_loop()
         if self._is_taken or self._waiting or loop.time() < self._free_at:
             await self._queue(loop)
-        self._is_taken = True
-        return loop.time()
+        self._is_taken, self._began = True, time.thread_time()
 
     async def _queue(self, loop: asyncio.AbstractEventLoop) -> None:
         granted: asyncio.Future[None] = loop.create_future()
@@ -116,17 +116,17 @@ class Machine:
             await granted
         except asyncio.CancelledError:
             if not granted.cancelled():  # the turn came at the same moment
-                self.end_turn(loop.time())
+                self._began = time.thread_time()
+                self.end_turn()
             raise
 
-    def end_turn(self, began: float) -> float:
-        """Return the seconds that the turn has taken."""
-        loop = asyncio.get_running_loop()
-        now = loop.time()
+    def end_turn(self) -> float:
+        """Leave the processor to others. Return the seconds that it was used for."""
+        loop, used = asyncio.get_running_loop(), time.thread_time() - self._began
         self._is_taken = False
-        self._free_at = now + (now - began) * _REST
+        self._free_at = loop.time() + used * _REST
         self._plan(loop)
-        return now - began
+        return used
 
     def _plan(self, loop: asyncio.AbstractEventLoop) -> None:
         if self._waiting and not self._is_taken and self._timer is None:
@@ -209,7 +209,8 @@ class Budget:
         if self._turn is None:
             if self.processor_seconds >= self._limits.processor_seconds:
                 raise Killed(Cause.TIME)
-            self._turn = await self._machine.take_turn()
+            await self._machine.take_turn()
+            self._turn = asyncio.get_running_loop().time()
 
     def hold(self, size: int) -> None:
         """Charge bytes that are about to be kept; give them back where `size` is negative. Raises Killed."""
@@ -232,7 +233,7 @@ class Budget:
 
     def _end_turn(self) -> None:
         if self._turn is not None:
-            self.processor_seconds += self._machine.end_turn(self._turn)
+            self.processor_seconds += self._machine.end_turn()
             self._turn = None
 
 
