@@ -33,6 +33,11 @@ if TYPE_CHECKING:
 
 _MAX_QUERY_PARAMETERS: Final = 10_000
 """net/url's limit. A query may be a megabyte long, and is read before anybody knows whose it is."""
+LONGEST_READ: Final = 8 * 1024
+"""Characters of a header or parameter that `Request.header` and `Request.param` return. A head may be a megabyte long,
+and is read before anybody knows whose it is: a parser that is fed by them takes a few milliseconds at most."""
+_BYTES_PER_FIELD: Final = 32
+"""The weight of a header field in a request's head, whatever its length: RFC 7541, section 4.1."""
 
 
 def parse_query(query: str) -> dict[str, list[str]]:
@@ -131,9 +136,11 @@ class Request:
 
     @property
     def weight(self) -> Weight:
-        """How much the request is about. Not to be asked for before it is known whose it is."""
+        """The size of the request: at first that of its query and of its many fields, later that of its body and of
+        stored objects. Not to be asked for before it is known whose it is."""
         if self._weight is None:
-            self._weight = Weight(self.user.name if self.user is not None else "")
+            head = max(len(self.query_string), len(self.headers) * _BYTES_PER_FIELD)
+            self._weight = Weight(self.user.name if self.user is not None else "", head)
         return self._weight
 
     @property
@@ -147,9 +154,14 @@ class Request:
         self.annotations.add(key, value, level)
 
     def param(self, name: str, default: str = "") -> str:
-        """The first value of a query parameter."""
+        """Return the first value of a query parameter, of a long one the first LONGEST_READ characters."""
         values = self.query.get(name)
-        return values[0] if values else default
+        return values[0][:LONGEST_READ] if values else default
+
+    def whole_param(self, name: str) -> str:
+        """Return the first value of a query parameter, up to a megabyte. Parse the value only by `weight.carry`."""
+        values = self.query.get(name)
+        return values[0] if values else ""
 
     @property
     def header_names(self) -> bytes:
@@ -162,11 +174,18 @@ class Request:
         self.headers, self._headers, self._header_names = headers, None, None
 
     def header(self, name: bytes, default: str = "") -> str:
-        """The first value of a header, whose name is given in lower case."""
+        """Return the first value of a header, of a long one the first LONGEST_READ characters. The name is given in
+        lower case."""
         if self._headers is None:
             self._headers = dict(reversed(self.headers))
         value = self._headers.get(name)
-        return default if value is None else value.decode("latin-1")
+        return default if value is None else value[:LONGEST_READ].decode("latin-1")
+
+    def whole_header(self, name: bytes) -> str:
+        """Return the first value of a header, up to a megabyte. Compare or search the value, but do not parse it."""
+        if self._headers is None:
+            self._headers = dict(reversed(self.headers))
+        return self._headers.get(name, b"").decode("latin-1")
 
 
 Stream: TypeAlias = AsyncIterator[bytes]

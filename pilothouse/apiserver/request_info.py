@@ -134,13 +134,13 @@ def _with_query(info: RequestInfo, request: Request) -> RequestInfo:
     elif verb == "delete":
         verb = "deletecollection"
     if verb in _VERBS_WITH_SELECTORS and not info.verb_in_path:
-        by_fields, by_labels = request.param("fieldSelector"), request.param("labelSelector")
+        by_fields, by_labels = request.whole_param("fieldSelector"), request.whole_param("labelSelector")
         return replace(info, verb=verb, name=name, field_selector=by_fields, label_selector=by_labels)
     return replace(info, verb=verb, name=name)
 
 
 def _selected_name(request: Request) -> str:
-    selector = request.param("fieldSelector")
+    selector = request.whole_param("fieldSelector")
     if not selector or len(selector) > _LONGEST_WITH_NAME:
         return ""
     try:

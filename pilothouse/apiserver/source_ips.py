@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from ipaddress import IPv6Address, ip_address
 
-from pilothouse.apiserver.http import Request
+from pilothouse.apiserver.http import LONGEST_READ, Request
+
+_MOST_PROXIES = 100
+"""Addresses that are read, nearest first: clients can send any number, and the nearest proxies are the trusted ones."""
 
 
 def source_ips(request: Request) -> list[str]:
     """Return the addresses that proxies name, farthest first, and last that of the peer."""
-    forwarded = request.header(b"x-forwarded-for") or request.header(b"x-real-ip")
-    named = [address for part in forwarded.split(",") if (address := _address(part))] if forwarded else []
+    forwarded = request.whole_header(b"x-forwarded-for") or request.header(b"x-real-ip")
+    parts = forwarded[-LONGEST_READ:].rsplit(",", _MOST_PROXIES)[-_MOST_PROXIES:] if forwarded else ()
+    named = [address for part in parts if (address := _address(part))]
     connected = _address(request.client[0]) if request.client else ""
     if connected and (not named or named[-1] != connected):
         named.append(connected)

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from attacks import Attack, Victim, attacks_by_body
+from attacks import Attack, Victim, attacks_by_body, attacks_by_head
 from livez_client import LivezClient, livez_client
-from serving_process import ServeProcess
+from serving_process import ServeProcess, parsed
 
 LONGEST_WAIT = 0.25
 TRIES = 6
@@ -40,7 +40,7 @@ def other(server: ServeProcess, victim: Victim) -> Iterator[LivezClient]:
         yield client
 
 
-@pytest.mark.parametrize("attack", [*attacks_by_body()], ids=lambda attack: attack.name)
+@pytest.mark.parametrize("attack", [*attacks_by_body(), *attacks_by_head()], ids=lambda attack: attack.name)
 def test_others_are_served_while_a_client_attacks(victim: Victim, other: LivezClient, attack: Attack) -> None:
     """Floods and large heads are played in test_floods.py. A wait that is the server's own comes back each time."""
     waits: list[float] = []
@@ -49,3 +49,16 @@ def test_others_are_served_while_a_client_attacks(victim: Victim, other: LivezCl
         attack.play(victim)
         waits.append(other.longest_wait())
     assert min(waits) <= LONGEST_WAIT
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [
+        "labelSelector=" + "".join(f"label-{at}!=v," for at in range(60_000)) + "kubernetes.io/metadata.name=default",
+        "fieldSelector=" + "metadata.name!=somebody," * 30_000 + "metadata.name=default",
+    ],
+    ids=["by labels", "by fields"],
+)
+def test_a_selector_of_nearly_a_megabyte_selects(server: ServeProcess, selector: str) -> None:
+    status, body = server.get(f"/api/v1/namespaces?{selector}", token=ADMIN_TOKEN)
+    assert (status, [each["metadata"]["name"] for each in parsed(body)["items"]]) == (200, ["default"])

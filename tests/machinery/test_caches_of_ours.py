@@ -69,6 +69,7 @@ MEMOS = {
         "machinery/cel/cost/estimate:_Estimation._paths",
         "machinery/cel/cost/estimate:_Estimation._sizes",
         "machinery/codec/yaml_nodes:_Composer._anchors",
+        "machinery/selectors/merged:Constraint.bounds",
         "scheduler/diagnosis:Diagnosis.nodes",
         "scheduler/plugins/workload_selectors:WorkloadSelectors._made",
         "bench/connections:Connections._users",

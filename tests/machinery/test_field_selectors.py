@@ -113,3 +113,11 @@ def test_a_printed_selector_parses_to_one_that_matches_the_same(
     expected = all((fields.get(term.field, "") == term.value) is term.equal for term in terms)
     assert selector.matches(fields) is expected
     assert parse(str(selector)).matches(fields) is expected
+
+
+@given(
+    st.lists(TERMS, min_size=17, max_size=40), st.dictionaries(st.sampled_from("ab"), st.sampled_from(["x", "", "=,"]))
+)
+def test_many_requirements_match_as_each_of_them_does(terms: list[Requirement], fields: dict[str, str]) -> None:
+    expected = all(Selector((term,)).matches(fields) for term in terms)
+    assert Selector(tuple(terms)).matches(fields) is expected

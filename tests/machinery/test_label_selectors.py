@@ -306,3 +306,44 @@ def test_any_text_is_either_parsed_or_refused(text: str) -> None:
     except InvalidSelector:
         return
     assert parse(str(selector)) == selector
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.builds(
+                Requirement,
+                st.sampled_from("abc"),
+                st.sampled_from([Operator.IN, Operator.NOT_IN]),
+                st.lists(st.sampled_from(["", "1", "5", "x"]), min_size=1, max_size=4).map(tuple),
+            ),
+            st.builds(
+                Requirement,
+                st.sampled_from("abc"),
+                st.sampled_from([Operator.NOT_EQUALS, Operator.GREATER_THAN, Operator.LESS_THAN]),
+                st.sampled_from([("0",), ("1",), ("9",)]),
+            ),
+            st.builds(Requirement, st.sampled_from("abc"), st.sampled_from([Operator.EXISTS, Operator.DOES_NOT_EXIST])),
+        ),
+        min_size=1,
+        max_size=4,
+    ),
+    st.dictionaries(st.sampled_from("abcd"), st.sampled_from(["", "1", "5", "x"])),
+)
+def test_many_requirements_match_as_each_of_them_does(found: list[Requirement], labels: dict[str, str]) -> None:
+    """Many of few different requirements, because many different ones match nothing."""
+    expected = all(requirement.matcher()(labels) for requirement in found)
+    assert Selector(tuple(found * 17)).matches(labels) is expected
+
+
+def test_a_match_of_very_many_requirements_looks_only_at_the_labels_of_the_object() -> None:
+    class Counted(dict[str, str]):
+        looked_at = 0
+
+        def get(self, *args: Any) -> Any:
+            Counted.looked_at += 1
+            return super().get(*args)
+
+    selector = parse(",".join(f"label-{at}!=v" for at in range(5_000)))
+    assert selector.matches(Counted(a="b", c="d"))
+    assert Counted.looked_at <= 2

@@ -19,6 +19,7 @@ import hostile_http2
 from fuzz_corpus import ATTACKS as FUZZERS_BODIES
 from fuzz_corpus import PROTOBUF
 from hostile_bodies import APPLY, BODIES, CONFIG_MAPS, JSON, REVIEWS, YAML, HostileBody
+from hostile_heads import HEADS
 from hostile_requests import (
     LONG,
     HostileRequest,
@@ -78,6 +79,7 @@ class Attack:
 def attacks() -> Iterator[Attack]:
     """All of them."""
     yield from attacks_by_body()
+    yield from attacks_by_head()
     yield from attacks_by_connection()
     yield from attacks_by_number()
 
@@ -86,6 +88,12 @@ def attacks_by_body() -> Iterator[Attack]:
     for name, body in BODIES.items():
         yield from _by_body(name, body)
     yield from _by_fuzzer()
+
+
+def attacks_by_head() -> Iterator[Attack]:
+    """Ten requests of each, over several connections."""
+    for name, make in HEADS.items():
+        yield Attack(f"head: {name}", partial(_send_heads, make=make), lambda: 10 * LONG)
 
 
 def attacks_by_connection() -> Iterator[Attack]:
@@ -115,6 +123,12 @@ def _flood(victim: Victim, *, flood: hostile_http2.Flood) -> None:
 
 def _ask(victim: Victim, *, large: hostile_http1.LargeRequest) -> None:
     asyncio.run(hostile_http1.play_http1(large, victim.host, victim.port, victim.tls("http/1.1")))
+
+
+def _send_heads(victim: Victim, *, make: Callable[[str], HostileRequest]) -> None:
+    requests = [make(victim.admin_token)] * 10
+    answers = asyncio.run(play(requests, port=victim.port, tls=victim.tls("http/1.1")))
+    assert answers[0] == 0, "the server hung up"
 
 
 def _request(victim: Victim, *, make: Callable[[int], Iterator[HostileRequest]]) -> None:

@@ -21,6 +21,8 @@ _OWN_ANSWER = CORS | {b"audit-id", b"date"}
 _REMOTE = b"x-remote-"
 _TOKEN = frozenset(b"!#$&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 _SWITCH = (b"connection", b"upgrade")
+_MOST_NAMED = 256
+"""Names in Connection headers that are read."""
 
 
 def forwarded(request: Request, target: Target) -> Headers:
@@ -88,4 +90,7 @@ def _value(text: str) -> bytes:
 def _named_by_connection(headers: Headers) -> frozenset[bytes] | set[bytes]:
     """Headers that the sender meant for the next hop only."""
     listed = [value for name, value in headers if name == b"connection"]
-    return {part.strip().lower() for value in listed for part in value.split(b",")} if listed else frozenset()
+    if not listed:
+        return frozenset()
+    parts = b",".join(listed).split(b",", _MOST_NAMED)[:_MOST_NAMED]
+    return {part.strip().lower() for part in parts}

@@ -45,7 +45,7 @@ class BearerAuthenticator:
         self._tokens = tokens
 
     async def authenticate(self, request: Request) -> User | None:
-        header = request.header(b"authorization")
+        header = request.whole_header(b"authorization")
         token = bearer_token(header)
         if not token:
             if has_extra_space(header):

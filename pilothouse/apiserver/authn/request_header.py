@@ -48,9 +48,9 @@ class RequestHeaders:
         if self._any.search(request.header_names) is None:
             return
         names, prefixes = self._names, self._prefixes
-        theirs = [field for field in request.headers if field[0] in names or field[0].startswith(prefixes)]
-        if theirs:
-            request.set_headers([field for field in request.headers if field not in theirs])
+        request.set_headers(
+            [field for field in request.headers if field[0] not in names and not field[0].startswith(prefixes)]
+        )
 
     def user(self, headers: Headers) -> User | None:
         """Raises InvalidIdentity."""
@@ -65,13 +65,13 @@ class RequestHeaders:
             extra=self._extra(headers),
         )
 
-    def _extra(self, headers: Headers) -> dict[str, tuple[str, ...]]:
-        found: dict[str, tuple[str, ...]] = {}
+    def _extra(self, headers: Headers) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
         for prefix in self._prefixes:
             for name, value in headers:
                 if name.startswith(prefix):
                     key = unquote(name[len(prefix) :].decode("latin-1"))
-                    found[key] = (*found.get(key, ()), _text(value))
+                    found.setdefault(key, []).append(_text(value))
         return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from base64 import urlsafe_b64decode
 from binascii import Error as Base64Error
+from itertools import islice
 
 from pilothouse.apiserver.authn.bearer import user_of
 from pilothouse.apiserver.authn.interface import InvalidToken, TokenAuthenticator
@@ -13,6 +14,8 @@ from pilothouse.machinery.errors import Unauthorized
 
 _PREFIX = "base64url.bearer.authorization.k8s.io."
 _HEADER = b"sec-websocket-protocol"
+_MOST_PROTOCOLS = 64
+"""Subprotocols that are read: nobody knows yet whose request it is."""
 
 
 class WebSocketTokenAuthenticator:
@@ -44,9 +47,10 @@ class WebSocketTokenAuthenticator:
 
 
 def _protocols(request: Request) -> list[str]:
-    """The header may be there several times."""
-    values = [value.decode("latin-1") for name, value in request.headers if name == _HEADER]
-    return [protocol.strip() for value in values for protocol in value.split(",")]
+    """Return the first protocols. The header may be there several times."""
+    values = (value.decode("latin-1") for name, value in request.headers if name == _HEADER)
+    protocols = (name.strip() for value in values for name in value.split(",", _MOST_PROTOCOLS)[:_MOST_PROTOCOLS])
+    return list(islice(protocols, _MOST_PROTOCOLS))
 
 
 def _decoded(encoded: str) -> str:

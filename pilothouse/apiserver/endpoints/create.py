@@ -35,7 +35,7 @@ def create_handler(storage: Creator | NamedCreator, scope: RequestScope) -> Hand
         output = negotiate_output(request, scope.served.serializers, scope.served.views)
         serializer = negotiate_input(request, scope.served.serializers)
         body = await read_body(request)
-        options = create_options(request)
+        options = await request.weight.carry(create_options, request)
         event("About to convert to expected version")
         obj = await request.weight.carry(_read, request, serializer, body, options)
         event("Conversion done")

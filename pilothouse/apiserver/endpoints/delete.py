@@ -36,7 +36,7 @@ def delete_handler(storage: GracefulDeleter, scope: RequestScope) -> Handler:
 def delete_collection_handler(storage: CollectionDeleter, scope: RequestScope) -> Handler:
     async def delete_collection(request: Request) -> Response:
         output = negotiate_output(request, scope.served.serializers, scope.served.views)
-        selection = replace(list_options(request, scope), watch=False)
+        selection = replace(await request.weight.carry(list_options, request, scope), watch=False)
         options = await _options(request, scope)
         validate = _validator(request, scope, options)
         deleted = await storage.delete_collection(

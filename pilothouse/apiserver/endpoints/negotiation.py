@@ -21,6 +21,8 @@ _META_VERSIONS = ("v1", "v1beta1")
 _PARTIAL = ("PartialObjectMetadata", "PartialObjectMetadataList")
 _HUMAN_AGENTS = ("curl", "Wget", "Mozilla/5.0")
 _TRUE = frozenset(("1", "t", "T", "true", "TRUE", "True"))
+_MOST_CLAUSES = 256
+"""Clauses of an Accept header that are read. Clients send a handful; the header of an error costs little this way."""
 _LONGEST_INSERTION = 12
 """As many clauses Go's sort inserts one by one, which shows because the preference is no order."""
 
@@ -153,7 +155,7 @@ def _accept(clause: Clause, serializer: Serializer, endpoint: EndpointRestrictio
 
 
 def parse_accept(header: str) -> list[Clause]:
-    """The clauses in the order in which upstream tries them: each goes before those that it is preferred to."""
+    """Return the first clauses in the order in which upstream tries them: each goes before less preferred clauses."""
     clauses = list(_clauses(header))
     if len(clauses) > _LONGEST_INSERTION:
         return sorted(clauses, key=lambda clause: -clause.quality)
@@ -176,7 +178,7 @@ def _is_preferred(clause: Clause, other: Clause) -> bool:
 
 
 def _clauses(header: str) -> Iterator[Clause]:
-    for part in header.split(","):
+    for part in header.split(",", _MOST_CLAUSES)[:_MOST_CLAUSES]:
         media, *rest = (piece.strip() for piece in part.split(";"))
         main, _, sub = media.partition("/")
         if not sub:

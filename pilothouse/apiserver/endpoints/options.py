@@ -99,8 +99,8 @@ def _delete_query(request: Request) -> Json:
 def list_options(request: Request, scope: RequestScope) -> ListOptions:
     """Return the options of a list, watch or deletecollection. Raises BadRequest, Invalid."""
     try:
-        label_selector = labels.parse(request.param("labelSelector"))
-        field_selector = fields.parse(request.param("fieldSelector"))
+        label_selector = labels.parse(request.whole_param("labelSelector"))
+        field_selector = fields.parse(request.whole_param("fieldSelector"))
     except InvalidSelector as error:
         raise BadRequest(str(error)) from None
     options = _with_defaults(

@@ -24,7 +24,7 @@ def update_handler(storage: Updater, scope: RequestScope) -> Handler:
     async def update(request: Request) -> Response:
         output = negotiate_output(request, scope.served.serializers, scope.served.views)
         body = await read_body(request)
-        options = update_options(request)
+        options = await request.weight.carry(update_options, request)
         serializer = negotiate_input(request, scope.served.serializers)
         event("About to convert to expected version")
         obj = await request.weight.carry(_read, request, serializer, body, options)

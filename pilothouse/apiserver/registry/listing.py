@@ -42,30 +42,38 @@ def predicate(options: ListOptions) -> SelectionPredicate | None:
 
 
 async def list_objects(registry: RegistryStore, ctx: RequestContext, options: ListOptions) -> ListResult:
-    prefix = _prefix(registry, ctx, options)
+    prefix, wanted = await ctx.weight.carry(_selected, registry, ctx, options)
     with translated(ctx.resource):
         if options.continue_token:
-            return await _next_page(registry, prefix, options)
+            return await _next_page(registry, prefix, wanted, options)
         version = _list_version(options.resource_version)
         if version and _is_exact(options):
-            return await _page(registry, prefix, options, at=version)
-        return await _page(registry, prefix, options, not_older_than=version)
+            return await _page(registry, prefix, wanted, options, at=version)
+        return await _page(registry, prefix, wanted, options, not_older_than=version)
 
 
 async def watch_objects(
     registry: RegistryStore, ctx: RequestContext, options: ListOptions, *, deadline: float
 ) -> CacheWatcher:
     version = parse_resource_version(options.resource_version)
+    prefix, wanted = await ctx.weight.carry(_selected, registry, ctx, options)
     with translated(ctx.resource):
         return await registry.cacher.watch(
-            _prefix(registry, ctx, options),
+            prefix,
             after=version if options.resource_version else None,
-            predicate=predicate(options),
+            predicate=wanted,
             send_initial_events=options.send_initial_events,
             bookmarks=options.allow_watch_bookmarks,
             deadline=deadline,
             expires=not ctx.is_own,
         )
+
+
+def _selected(
+    registry: RegistryStore, ctx: RequestContext, options: ListOptions
+) -> tuple[str, SelectionPredicate | None]:
+    """Return the prefix and the predicate of the selectors. Both take time where the selectors are long."""
+    return _prefix(registry, ctx, options), predicate(options)
 
 
 def _prefix(registry: RegistryStore, ctx: RequestContext, options: ListOptions) -> str:
@@ -95,12 +103,14 @@ def _list_version(text: str) -> int | None:
         raise BadRequest(f"invalid resource version: {error.message}") from None
 
 
-async def _next_page(registry: RegistryStore, prefix: str, options: ListOptions) -> ListResult:
+async def _next_page(
+    registry: RegistryStore, prefix: str, wanted: SelectionPredicate | None, options: ListOptions
+) -> ListResult:
     position = continue_token.decode(options.continue_token, prefix)
     if options.resource_version not in ("", "0"):
         raise BadRequest("specifying resource version is not allowed when using continue")
     try:
-        return await _page(registry, prefix, options, at=position.revision, after=position.after)
+        return await _page(registry, prefix, wanted, options, at=position.revision, after=position.after)
     except Compacted:
         raise _too_old_to_continue(position, prefix) from None
 
@@ -108,6 +118,7 @@ async def _next_page(registry: RegistryStore, prefix: str, options: ListOptions)
 async def _page(
     registry: RegistryStore,
     prefix: str,
+    wanted: SelectionPredicate | None,
     options: ListOptions,
     *,
     at: int | None = None,
@@ -121,7 +132,7 @@ async def _page(
         after=after,
         # A client that takes whatever is cached is given all of it.
         limit=0 if not_older_than == 0 else options.limit,
-        matches=predicate(options),
+        matches=wanted,
     )
     if not page.remaining:
         return ListResult(page.objects, page.revision)

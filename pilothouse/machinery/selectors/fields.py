@@ -16,6 +16,7 @@ from typing import TypeAlias
 from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.selectors.errors import InvalidSelector
+from pilothouse.machinery.selectors.merged import FEW, Constraint, merged
 
 _ESCAPED = re.compile(r"\\.|[,=]|\\", re.DOTALL)
 _SPECIAL = re.compile(r"[\\,=]")
@@ -85,6 +86,9 @@ def _compile(requirements: tuple[Requirement, ...]) -> Matcher:
         name, wanted = requirements[0].field, requirements[0].value
         return lambda fields: fields.get(name, "") == wanted
 
+    if len(requirements) > FEW:
+        return _compile_many(requirements)
+
     def matches(fields: Mapping[str, str]) -> bool:
         for term in requirements:  # noqa: SIM110  (a generator costs more than the matching)
             if (fields.get(term.field, "") == term.value) is not term.equal:
@@ -92,6 +96,14 @@ def _compile(requirements: tuple[Requirement, ...]) -> Matcher:
         return True
 
     return matches
+
+
+def _compile_many(requirements: tuple[Requirement, ...]) -> Matcher:
+    constraints: dict[str, Constraint] = {}
+    for term in requirements:
+        constraint = constraints.get(term.field) or constraints.setdefault(term.field, Constraint())
+        constraint.allow(frozenset((term.value,))) if term.equal else constraint.denied.add(term.value)
+    return merged(constraints, is_met_by_absence=lambda constraint: constraint.is_met(""))
 
 
 EVERYTHING = Selector()

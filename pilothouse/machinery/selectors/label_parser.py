@@ -100,11 +100,12 @@ def _is_identifier(token: str) -> bool:
 
 
 class _Parser:
-    """A recursive descent over the tokens; `_next` never moves beyond the end."""
+    """A recursive descent over the tokens, which are read as far as they are asked for; `_next` never moves beyond
+    the end."""
 
     def __init__(self, text: str, position: int) -> None:
-        self._tokens = list(_tokens(text, position))
-        self._position = 0
+        self._tokens = _tokens(text, position)
+        self._token = next(self._tokens)
 
     def requirements(self, *, after_comma: bool) -> Iterator[Requirement]:
         if after_comma:
@@ -193,9 +194,9 @@ class _Parser:
                 return values
 
     def _peek(self) -> str:
-        return self._tokens[self._position]
+        return self._token
 
     def _next(self) -> str:
-        token = self._tokens[self._position]
-        self._position = min(self._position + 1, len(self._tokens) - 1)
+        token = self._token
+        self._token = next(self._tokens, _END)
         return token

@@ -14,10 +14,9 @@ from operator import attrgetter
 from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.selectors.label_parser import parse_requirements
-from pilothouse.machinery.selectors.requirement import Matcher, Operator, Requirement, new_requirement
+from pilothouse.machinery.selectors.merged import FEW
+from pilothouse.machinery.selectors.requirement import Matcher, Operator, Requirement, merged_matcher, new_requirement
 from pilothouse.machinery.sorting import sorted_in_pieces
-
-_FEW = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +32,7 @@ class Selector:
     def __post_init__(self) -> None:
         ordered = tuple(sorted_in_pieces(self.requirements, key=attrgetter("key")))
         object.__setattr__(self, "requirements", ordered)
-        compiler = _compile if len(ordered) <= _FEW else _compile_when_called
+        compiler = _compile if len(ordered) <= FEW else merged_matcher
         object.__setattr__(self, "matches", compiler(ordered) if self.selectable else _nothing)
 
     def __str__(self) -> str:
@@ -61,20 +60,6 @@ def _everything(labels: Mapping[str, str]) -> bool:
 
 def _nothing(labels: Mapping[str, str]) -> bool:
     return False
-
-
-def _compile_when_called(requirements: Sequence[Requirement]) -> Matcher:
-    """Return a matcher that is compiled when somebody asks it, for so many requirements that to compile them takes
-    long.
-    """
-    compiled: list[Matcher] = []
-
-    def matches(labels: Mapping[str, str]) -> bool:
-        if not compiled:
-            compiled.append(_compile(requirements))
-        return compiled[0](labels)
-
-    return matches
 
 
 def _compile(requirements: Sequence[Requirement]) -> Matcher:

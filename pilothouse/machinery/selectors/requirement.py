@@ -13,6 +13,7 @@ from typing import TypeAlias
 from pilothouse.machinery import field
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.selectors.errors import InvalidSelector
+from pilothouse.machinery.selectors.merged import Constraint, merged
 from pilothouse.machinery.status_error import aggregate
 from pilothouse.machinery.validation.names import is_qualified_name, is_valid_label_value
 
@@ -133,6 +134,31 @@ def _matcher(requirement: Requirement) -> Matcher:
     if operator in (Operator.GREATER_THAN, Operator.LESS_THAN):
         return _order_matcher(requirement)
     return lambda labels: labels.get(key) in values
+
+
+def merged_matcher(requirements: Iterable[Requirement]) -> Matcher:
+    """Return a function that tells whether labels meet all requirements."""
+    constraints: dict[str, Constraint] = {}
+    for requirement in requirements:
+        constraint = constraints.get(requirement.key) or constraints.setdefault(requirement.key, Constraint())
+        _constrain(constraint, requirement)
+    return merged(constraints, is_met_by_absence=lambda constraint: not constraint.needs_presence)
+
+
+def _constrain(constraint: Constraint, requirement: Requirement) -> None:
+    operator, values = requirement.operator, requirement.values
+    if operator is Operator.EXISTS:
+        constraint.present = True
+    elif operator is Operator.DOES_NOT_EXIST:
+        constraint.absent = True
+    elif operator in (Operator.NOT_IN, Operator.NOT_EQUALS):
+        constraint.denied.update(values)
+    elif operator in (Operator.GREATER_THAN, Operator.LESS_THAN):
+        key, meets = requirement.key, _order_matcher(requirement)
+        sign = 1 if operator is Operator.GREATER_THAN else -1
+        constraint.bound(sign, _int64(values[0]) or 0, lambda value: meets({key: value}))
+    else:
+        constraint.allow(frozenset(values))
 
 
 def _order_matcher(requirement: Requirement) -> Matcher:

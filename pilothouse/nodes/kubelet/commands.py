@@ -154,7 +154,7 @@ async def run_once(host: Host, request: Request, place: list[str]) -> Response:
         return found
     written = _Answer()
     session = Session(NoInput(), written, written, tty=False)
-    status = await found.execute(request.param("cmd").split(" "), session, Limits(written=_MAX_ANSWER))
+    status = await found.execute(request.whole_param("cmd").split(" "), session, Limits(written=_MAX_ANSWER))
     return Response(200 if status["status"] == "Success" else 500, bytes(written.data))
 
 

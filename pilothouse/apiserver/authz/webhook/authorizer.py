@@ -15,6 +15,7 @@ from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.interface import Answer, Attributes, Decision
 from pilothouse.apiserver.authz.rules import Rules
 from pilothouse.apiserver.authz.webhook.review import review_spec
+from pilothouse.apiserver.beside_the_loop import by_size
 from pilothouse.apiserver.cel.match_conditions import MatchFailed
 from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.tallies import CounterTally, HistogramTally
@@ -91,7 +92,8 @@ class WebhookAuthorizer:
         self._answers: BoundedCache[bytes, Answer] = BoundedCache(entries=_REMEMBERED, total_bytes=_REMEMBERED_BYTES)
 
     async def authorize(self, attributes: Attributes) -> Answer:
-        spec = review_spec(attributes)
+        size = len(attributes.field_selector) + len(attributes.label_selector)
+        spec = await by_size(size, review_spec, attributes)
         try:
             if not await self._config.conditions.match(spec):
                 EXCLUSIONS.inc(("Webhook", self._config.name))

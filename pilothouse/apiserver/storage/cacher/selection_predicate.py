@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import field
+from itertools import islice
 from typing import NamedTuple
 
 from pilothouse.apiserver.storage.cacher.events import Predicate
@@ -12,6 +13,7 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.selectors import fields, labels
 from pilothouse.machinery.selectors.requirement import Operator
 
+_MOST_DEMANDS = 16
 _POSITIVE = (Operator.EQUALS, Operator.DOUBLE_EQUALS, Operator.IN)
 
 
@@ -40,11 +42,12 @@ class SelectionPredicate:
     labels: labels.Selector = labels.EVERYTHING
     fields: fields.Selector = fields.EVERYTHING
     demands: tuple[Demand, ...] = field(init=False, repr=False, compare=False)
-    """What every selected object must have, fields first. A requirement not to have something is no demand."""
+    """The first requirements on what every selected object must have, fields first. A requirement not to have
+    something is no demand."""
     _matches: Predicate = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "demands", tuple(self._demands()))
+        object.__setattr__(self, "demands", tuple(islice(self._demands(), _MOST_DEMANDS)))
         object.__setattr__(self, "_matches", self._compiled())
 
     def __call__(self, stored: StoredObject) -> bool:

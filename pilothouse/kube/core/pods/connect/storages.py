@@ -65,7 +65,7 @@ class PortForwardStorage:
     async def connect(self, ctx: RequestContext, name: str, request: Request) -> Response:
         await ensure_may_create(request, self.authorizer)
         pod = await self.locations.pod(ctx, name)
-        location = await self.locations.port_forward(pod, _ports(request))
+        location = await self.locations.port_forward(pod, await request.weight.carry(_wanted_ports, request))
         if _handled_here("PortForwardWebsockets", "portforward", location):
             from pilothouse.apiserver.proxy.stream_tunnel import tunneled, tunneled_protocols
 
@@ -135,7 +135,7 @@ async def ensure_may_create(request: Request, authorizer: Authorizer) -> None:
         raise Forbidden.of(request.info.group_resource, request.info.name, answer.reason)
 
 
-def _ports(request: Request) -> list[int]:
+def _wanted_ports(request: Request) -> list[int]:
     found: list[int] = []
     for text in request.query.get("ports") or ():
         for part in text.split(","):
