@@ -116,6 +116,8 @@ class Request:
     """Headers that the answer gets besides its own, be it a success or a refusal."""
     watched: Callable[[CacheWatcher], CacheWatcher] | None = None
     """With --testing: puts something between the events of this watch and who reads them."""
+    on_delegation: Callable[[], None] | None = None
+    """Gives back the seat that a watch has in flow control; set until the watch has begun."""
     audit: AuditContext | None = None
     """Where the request is audited: what it and its answer look like is told to this."""
     _weight: Weight | None = None
@@ -152,6 +154,12 @@ class Request:
 
     def annotate(self, key: str, value: str, level: str = METADATA) -> None:
         self.annotations.add(key, value, level)
+
+    def delegated(self) -> None:
+        """Tell flow control that another server has the request: a watch that this server only passes on holds no
+        seat, however long the other server takes to begin it."""
+        if self.on_delegation is not None:
+            self.on_delegation()
 
     def param(self, name: str, default: str = "") -> str:
         """Return the first value of a query parameter, of a long one the first LONGEST_READ characters."""

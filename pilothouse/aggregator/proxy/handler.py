@@ -85,6 +85,7 @@ class _Remote:
             return await _unavailable(request)
         except TransportUnusable as error:
             return _error(500, str(error))
+        request.delegated()
         try:
             if is_upgrade(request):
                 return await self._upgrade(request, target)

@@ -1,5 +1,5 @@
 """Priority and fairness: each request takes seats of its priority level, or waits for its turn, or is told to come
-again. Watches take them only until they begin; other long-running requests take none.
+again. Watches take them only until they begin, or until another server has them; other long-running requests take none.
 """
 
 from __future__ import annotations
@@ -56,24 +56,56 @@ def with_priority_and_fairness(control: FlowControl) -> Filter:
                 raise _rejected(flow, ticket, why) from None
             DISPATCHED.inc(flow.series.labels)
             use.change(1)
+            if is_watch:
+                return await begin_watch(request, _WatchSeats(request, flow, ticket, work, use))
             try:
                 if not flow.is_exempt and not pacer.begin(flow.entropy):
                     await pacer.wait(flow.level.line, flow.entropy, work.seats)
                 response = await handler(request)
             except BaseException:
-                _give_back(flow, ticket, work, is_watch)
+                _give_back(flow, ticket, work)
                 raise
             finally:
                 use.change(-1)
-            if isinstance(response.body, bytes) or is_watch:
-                _give_back(flow, ticket, work, is_watch)
+            if isinstance(response.body, bytes):
+                _give_back(flow, ticket, work)
             else:
-                response.body = UntilEnd(response.body, partial(_give_back, flow, ticket, work, is_watch))
+                response.body = UntilEnd(response.body, partial(_give_back, flow, ticket, work))
             return response
+
+        async def begin_watch(request: Request, seats: _WatchSeats) -> Response:
+            flow = seats.flow
+            request.on_delegation = seats.give_back
+            try:
+                if not flow.is_exempt and not pacer.begin(flow.entropy):
+                    await pacer.wait(flow.level.line, flow.entropy, seats.work.seats)
+                return await handler(request)
+            finally:
+                seats.give_back()
 
         return take_turns
 
     return wrap
+
+
+@dataclass(frozen=True, slots=True)
+class _WatchSeats:
+    """The seats of a watch: given back when it has begun, or earlier when another server has it (upstream's
+    RequestDelegated)."""
+
+    request: Request
+    flow: Flow
+    ticket: Ticket
+    work: WorkEstimate
+    use: KindUse
+
+    def give_back(self) -> None:
+        """Idempotent."""
+        if self.request.on_delegation is None:
+            return
+        self.request.on_delegation = None
+        self.use.change(-1)
+        _give_back(self.flow, self.ticket, self.work, is_watch=True)
 
 
 def _work(request: Request, flow: Flow, stats_of: StatsOf) -> WorkEstimate:
@@ -105,7 +137,7 @@ def _rejected(flow: Flow, ticket: Ticket, why: Rejected) -> TooManyRequests:
     return TooManyRequests.of(TRY_AGAIN_LATER, _RETRY_AFTER)
 
 
-def _give_back(flow: Flow, ticket: Ticket, work: WorkEstimate, is_watch: bool) -> None:
+def _give_back(flow: Flow, ticket: Ticket, work: WorkEstimate, *, is_watch: bool = False) -> None:
     queues = flow.level.queues
     execution = flow.series.watch_execution if is_watch else flow.series.execution
     execution.observe(queues.now() - ticket.started)
