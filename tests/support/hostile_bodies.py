@@ -134,6 +134,21 @@ def volumes(count: int = 36_000) -> bytes:
     return _dump("v1", "Pod", {"name": "hostile"}, spec=spec)
 
 
+def host_ports(containers: int = 9_000) -> bytes:
+    """One container port on many host ports."""
+    named = [
+        {"name": f"c{at}", "image": "i", "ports": [{"containerPort": 80, "hostPort": at + 1}]}
+        for at in range(containers)
+    ]
+    return _dump("v1", "Pod", {"name": "hostile"}, spec={"containers": named})
+
+
+def resource_claims(count: int = 12_000) -> bytes:
+    container = {"name": "c", "image": "i", "resources": {"claims": [{"name": f"r{at}"} for at in range(count)]}}
+    claims = [{"name": f"r{at}", "resourceClaimName": "x"} for at in range(count)]
+    return _dump("v1", "Pod", {"name": "hostile"}, spec={"containers": [container], "resourceClaims": claims})
+
+
 def invalid_finalizers(count: int = 150_000) -> bytes:
     """Each one is an error of its own in the answer."""
     return _dump("v1", "ConfigMap", {"name": "hostile", "finalizers": [f"Not/valid/{at}" for at in range(count)]})
@@ -186,6 +201,8 @@ BODIES = {
     "finalizers": HostileBody(finalizers, CONFIG_MAPS),
     "owner references": HostileBody(owner_references, CONFIG_MAPS),
     "volumes": HostileBody(volumes, PODS),
+    "host ports": HostileBody(host_ports, PODS),
+    "resource claims": HostileBody(resource_claims, PODS),
     "invalid finalizers": HostileBody(invalid_finalizers, CONFIG_MAPS),
     "cubic role": HostileBody(cubic_role, CLUSTER_ROLES),
 }

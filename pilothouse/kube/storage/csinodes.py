@@ -29,10 +29,10 @@ class CSINodeStrategy(KubeStrategy):
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate(obj)
+        drivers = {text(driver, "name"): driver for driver in items(obj, "spec", "drivers")}
         for before in items(old, "spec", "drivers"):
-            for driver in items(obj, "spec", "drivers"):
-                if text(driver, "name") == text(before, "name"):
-                    yield from validate_immutable_field(_fixed(driver), _fixed(before), _DRIVERS)
+            if driver := drivers.get(text(before, "name")):
+                yield from validate_immutable_field(_fixed(driver), _fixed(before), _DRIVERS)
 
 
 def _fixed(driver: Json) -> Json:

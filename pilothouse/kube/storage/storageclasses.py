@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from pilothouse.apiserver.registry.resource import Names, Resource
@@ -65,17 +66,21 @@ class StorageClassStrategy(KubeStrategy):
         return self.warnings_on_create(obj)
 
 
+_MOST_DUPLICATES = 100
+"""Errors of one term. Upstream has one for each earlier term, so that their number is quadratic."""
+
+
 def _validate_topologies(terms: Sequence[Json], path: Path) -> Errors:
     # Upstream starts with as many empty terms as there are terms, so that an empty one is a duplicate of each.
-    seen: list[dict[str, set[str]]] = [{} for _ in terms]
+    seen: Counter[frozenset[tuple[str, frozenset[str]]]] = Counter({frozenset(): len(terms)})
     for position, term in enumerate(terms):
         at = path.index(position).child("matchLabelExpressions")
         yield from _validate_expressions(items(term, "matchLabelExpressions"), at)
-        said = {text(each, "key"): set(items(each, "values")) for each in items(term, "matchLabelExpressions")}
-        for other in seen:
-            if said == other:
-                yield duplicate(at, "")
-        seen.append(said)
+        expressions = items(term, "matchLabelExpressions")
+        said = frozenset({text(each, "key"): frozenset(items(each, "values")) for each in expressions}.items())
+        for _ in range(min(seen[said], _MOST_DUPLICATES)):
+            yield duplicate(at, "")
+        seen[said] += 1
 
 
 def _validate_expressions(expressions: Sequence[Json], path: Path) -> Errors:
@@ -84,9 +89,11 @@ def _validate_expressions(expressions: Sequence[Json], path: Path) -> Errors:
         at, key, values = path.index(position), text(expression, "key"), items(expression, "values")
         if not values:
             yield required(at.child("values"))
+        earlier: set[str] = set()
         for number, value in enumerate(values):
-            if value in values[:number]:
+            if value in earlier:
                 yield duplicate(at.child("values").index(number), value)
+            earlier.add(value)
         yield from validate_label_name(key, at.child("key"))
         if key in keys:
             yield duplicate(at.child("key"), key)

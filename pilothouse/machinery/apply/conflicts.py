@@ -41,7 +41,10 @@ def _message(conflicts: Sequence[FieldManagerConflict]) -> str:
         conflict = conflicts[0]
         return f"Apply failed with 1 conflict: conflict with {conflict.manager}: {shown_path(conflict.path)}"
     lines = []
-    for manager in sorted({conflict.manager for conflict in conflicts}, key=lambda manager: manager.encoded):
+    by_manager: dict[ManagerId, list[FieldManagerConflict]] = {}
+    for conflict in conflicts:
+        by_manager.setdefault(conflict.manager, []).append(conflict)
+    for manager in sorted(by_manager, key=lambda manager: manager.encoded):
         lines.append(f"conflicts with {manager}:")
-        lines += [f"- {shown_path(conflict.path)}" for conflict in conflicts if conflict.manager == manager]
+        lines += [f"- {shown_path(conflict.path)}" for conflict in by_manager[manager]]
     return f"Apply failed with {len(conflicts)} conflicts: " + "\n".join(lines)

@@ -6,6 +6,7 @@ item that they stood before.
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 from pilothouse.machinery.apply.atoms import Atom, ListAtom, MapAtom
@@ -67,7 +68,7 @@ class _ListMerge:
         for element, item in zip(self.left_elements, left, strict=True):
             # Items that cannot be told apart are not merged with, but replaced.
             self.ours[element] = None if element in self.ours else item
-        self.shared = [element for element in self.right_elements if element in self.ours]
+        self.shared = deque(element for element in self.right_elements if element in self.ours)
         self.taken: set[str] = set()
         self.out: list[Any] = []
 
@@ -98,7 +99,7 @@ class _ListMerge:
     def _take(self, element: str) -> None:
         self.taken.add(element)
         if self.shared and self.shared[0] == element:
-            self.shared.pop(0)
+            self.shared.popleft()
         self._put(self.ours.get(element, _ABSENT), self.theirs[element])
 
     def _put(self, ours: Any, theirs: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from copy import deepcopy
+from typing import Any
 
 from pilothouse.apiserver.registry.carry_over import carry_over
 from pilothouse.kube.core.pods.equality import same_spec
@@ -90,7 +91,7 @@ def _deadline_error(spec: Json, stored: Json) -> FieldError | None:
 
 def _validate_added_tolerations(spec: Json, stored: Json, options: PodValidationOptions) -> Errors:
     tolerations, path = spec.get("tolerations") or [], _SPEC.child("tolerations")
-    present = [_without_seconds(each) for each in tolerations]
+    present = {_without_seconds(each) for each in tolerations}
     if any(_without_seconds(each) not in present for each in stored.get("tolerations") or ()):
         yield forbidden(path, "existing toleration can not be modified except its tolerationSeconds")
         return
@@ -98,8 +99,8 @@ def _validate_added_tolerations(spec: Json, stored: Json, options: PodValidation
     yield from validate_tolerations(tolerations, path, allow_comparisons=allow)
 
 
-def _without_seconds(toleration: Json) -> Json:
-    return {name: value for name, value in toleration.items() if name != "tolerationSeconds"}
+def _without_seconds(toleration: Json) -> frozenset[tuple[str, Any]]:
+    return frozenset((name, value) for name, value in toleration.items() if name != "tolerationSeconds")
 
 
 def _validate_lifted_gates(gates: Iterable[Json], stored: Iterable[Json]) -> Errors:

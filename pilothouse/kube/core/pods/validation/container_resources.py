@@ -35,6 +35,8 @@ from pilothouse.machinery.quantity import parse_quantity
 _COMPUTE = frozenset({"cpu", "memory"})
 
 _NameRule: TypeAlias = Callable[[str, Path], Errors]
+_MOST_NAMES = 16
+"""Names that a message lists: there can be very many messages, each with very many names."""
 
 
 def validate_container_resources(
@@ -121,7 +123,9 @@ def _validate_pod_resource_name(name: str, path: Path) -> Errors:
 
 
 def _validate_claims(claims: Sequence[Json], pod_claims: Set[str], path: Path) -> Errors:
-    seen: set[str] = set()
+    seen: dict[str, set[str]] = {}
+    names = f": {', '.join(sorted(pod_claims)[:_MOST_NAMES])}" if pod_claims else " which is empty"
+    why = f"must be one of the names in pod.spec.resourceClaims{names}"
     for position, claim in enumerate(claims):
         at, name = path.index(position), claim.get("name") or ""
         if not name:
@@ -129,23 +133,22 @@ def _validate_claims(claims: Sequence[Json], pod_claims: Set[str], path: Path) -
             continue
         yield from _validate_unique(claim, name, at, seen)
         if name not in pod_claims:
-            names = f": {', '.join(sorted(pod_claims))}" if pod_claims else " which is empty"
-            why = f"must be one of the names in pod.spec.resourceClaims{names}"
             yield replace(not_found(at, name), detail=why)
 
 
-def _validate_unique(claim: Json, name: str, path: Path, seen: set[str]) -> Errors:
-    """A claim is used as a whole once, or each of its requests once."""
-    if name in seen:
+def _validate_unique(claim: Json, name: str, path: Path, seen: dict[str, set[str]]) -> Errors:
+    """A claim is used as a whole once, or each of its requests once. `seen` has the requests of each claim, of a claim
+    that is used as a whole the empty request."""
+    requests = seen.setdefault(name, set())
+    if "" in requests:
         yield duplicate(path, name)
         return
     request = claim.get("request") or ""
-    key = f"{name}/{request}" if request else name
     if request:
         yield from dns_label(request, path.child("request"))
-    if key in seen:
-        yield duplicate(path, key)
+    if request in requests:
+        yield duplicate(path, f"{name}/{request}")
     elif not request:
-        for _ in (other for other in seen if other.startswith(f"{name}/")):
+        for _ in requests:
             yield duplicate(path, name)
-    seen.add(key)
+    requests.add(request)

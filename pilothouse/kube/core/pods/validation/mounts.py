@@ -14,7 +14,7 @@ _RECURSIVE_READ_ONLY = ("Disabled", "Enabled", "IfPossible")
 
 def validate_volume_mounts(mounts: Sequence[Json], container: Json, volumes: Mapping[str, Json], path: Path) -> Errors:
     devices = {device.get("name"): device.get("devicePath") for device in container.get("volumeDevices") or ()}
-    places: set[str] = set()
+    device_paths, places = set(devices.values()), set[str]()
     for position, mount in enumerate(mounts):
         at, name, place = path.index(position), mount.get("name") or "", mount.get("mountPath") or ""
         if not name:
@@ -28,7 +28,7 @@ def validate_volume_mounts(mounts: Sequence[Json], container: Json, volumes: Map
         places.add(place)
         if name in devices:
             yield invalid(at.child("name"), name, "must not already exist in volumeDevices")
-        if place in devices.values():
+        if place in device_paths:
             yield invalid(at.child("mountPath"), place, "must not already exist as a path in volumeDevices")
         yield from _validate_sub_paths(mount, at, path)
         yield from _validate_propagation(mount, container, path.child("mountPropagation"))
@@ -71,6 +71,7 @@ def validate_volume_devices(
     devices: Sequence[Json], container: Json, volumes: Mapping[str, Json], path: Path
 ) -> Errors:
     mounts = {mount.get("name"): mount.get("mountPath") for mount in container.get("volumeMounts") or ()}
+    mount_paths = set(mounts.values())
     names: set[str] = set()
     places: set[str] = set()
     for position, device in enumerate(devices):
@@ -79,7 +80,7 @@ def validate_volume_devices(
         yield from _validate_device_path(place, at.child("devicePath"), places)
         if name in mounts:
             yield invalid(at.child("name"), name, "must not already exist in volumeMounts")
-        if place in mounts.values():
+        if place in mount_paths:
             yield invalid(at.child("devicePath"), place, "must not already exist as a path in volumeMounts")
         if name:
             names.add(name)

@@ -82,9 +82,10 @@ def _validate_seccomp_annotation(value: str, path: Path) -> Errors:
 
 
 def validate_apparmor_annotations(annotations: Mapping[str, str], spec: Json, path: Path) -> Errors:
+    names = {container.get("name") for _, container in containers_with_path(spec, path)}
     for key in sorted(key for key in annotations if key.startswith(APPARMOR_PREFIX)):
         name, profile = key.removeprefix(APPARMOR_PREFIX), annotations[key]
-        if all(container.get("name") != name for _, container in containers_with_path(spec, path)):
+        if name not in names:
             yield invalid(path.key(key), name, "container not found")
         if profile not in ("", RUNTIME_DEFAULT, UNCONFINED) and not profile.startswith(LOCALHOST_PREFIX):
             yield invalid(path.key(key), profile, f"invalid AppArmor profile name: {quote(profile)}")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 
 from pilothouse.kube.core.pods.validation.affinity import (
     KEY_IS_SELECTED_TWICE,
@@ -20,10 +21,12 @@ _NODE_POLICIES = ("Honor", "Ignore")
 
 
 def validate_topology_spread(constraints: Sequence[Json], path: Path, options: PodValidationOptions) -> Errors:
+    following = Counter(map(_identity, constraints))
     for position, constraint in enumerate(constraints):
         at, selector = path.index(position), constraint.get("labelSelector")
         yield from positive(constraint.get("maxSkew") or 0, at.child("maxSkew"))
-        yield from _validate_identity(constraint, constraints[position + 1 :], at)
+        following[_identity(constraint)] -= 1
+        yield from _validate_identity(constraint, following, at)
         yield from _validate_min_domains(constraint, at.child("minDomains"))
         for name in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
             if constraint.get(name) is not None:
@@ -37,16 +40,19 @@ def validate_topology_spread(constraints: Sequence[Json], path: Path, options: P
             yield from validate_label_selector(selector, at.child("labelSelector"))
 
 
-def _validate_identity(constraint: Json, following: Iterable[Json], path: Path) -> Errors:
+def _identity(constraint: Json) -> tuple[str, str]:
     """A constraint is known by its key and its action together."""
-    key, action = constraint.get("topologyKey") or "", constraint.get("whenUnsatisfiable") or ""
+    return constraint.get("topologyKey") or "", constraint.get("whenUnsatisfiable") or ""
+
+
+def _validate_identity(constraint: Json, following: Counter[tuple[str, str]], path: Path) -> Errors:
+    """`following` counts the constraints behind this one."""
+    key, action = _identity(constraint)
     if not key:
         yield required(path.child("topologyKey"), "can not be empty")
     yield from one_of(action, path.child("whenUnsatisfiable"), _ACTIONS)
-    for other in following:
-        if (other.get("topologyKey") or "", other.get("whenUnsatisfiable") or "") == (key, action):
-            yield duplicate(path.child("{topologyKey, whenUnsatisfiable}"), f"{{{key}, {action}}}")
-            return
+    if following[key, action]:
+        yield duplicate(path.child("{topologyKey, whenUnsatisfiable}"), f"{{{key}, {action}}}")
 
 
 def _validate_min_domains(constraint: Json, path: Path) -> Errors:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from heapq import merge
+from itertools import islice
 
 from pilothouse.kube.core.pods.apparmor import apparmor_field
 from pilothouse.kube.core.pods.containers import containers_with_path
@@ -15,6 +17,8 @@ from pilothouse.machinery.quantity import parse_quantity
 SECCOMP_ANNOTATION_IGNORED = 'non-functional in v1.27+; use the "seccompProfile" field instead'
 
 _BYTES = ("memory", "ephemeral-storage")
+_MOST_CLASHES = 20
+"""Clashes of one port that are told: an answer has room for few warnings, and the number of clashes is quadratic."""
 
 
 def container_warnings(container: Json, path: Path, owner: Json, top: Path, *, is_template: bool) -> Iterator[str]:
@@ -72,28 +76,56 @@ def _env_warnings(container: Json, path: Path) -> Iterator[str]:
 
 
 def port_warnings(spec: Json, path: Path) -> Iterator[str]:
-    seen: dict[str, list[tuple[Path, Json]]] = {}
+    seen: dict[str, _SamePort] = {}
     for at, container in containers_with_path(spec, path):
         for position, port in enumerate(container.get("ports") or ()):
             place = at.child("ports").index(position)
             if port.get("hostIP") and not port.get("hostPort"):
                 yield f"{place}: hostIP set without hostPort: {_go_port(port)}"
-            same = seen.setdefault(f"{port.get('containerPort')}/{port.get('protocol')}", [])
-            for where, other in same:
-                if problem := _clash(port, other):
-                    yield f"{place}: {problem} port definition with {where}"
-            same.append((place, port))
+            same = seen.setdefault(f"{port.get('containerPort')}/{port.get('protocol')}", _SamePort())
+            for where, problem in same.clashes(port):
+                yield f"{place}: {problem} port definition with {where}"
+            same.add(place, port)
 
 
-def _clash(port: Json, other: Json) -> str:
-    """Return how two definitions of one port clash, empty when they do not."""
-    number, address = port.get("hostPort") or 0, port.get("hostIP") or ""
-    other_number, other_address = other.get("hostPort") or 0, other.get("hostIP") or ""
-    if (number, address) == (other_number, other_address):
-        return "duplicate"
-    if not number or not other_number:
-        return "overlapping"
-    return "dangerously ambiguous" if number == other_number and (not address) != (not other_address) else ""
+class _SamePort:
+    """The definitions of one container port so far, by their host port: only few of many definitions clash."""
+
+    def __init__(self) -> None:
+        self._places: list[Path] = []
+        self._by_side: dict[tuple[int, str], list[int]] = {}
+        self._with_address: dict[int, list[int]] = {}
+        self._without_number: dict[int, str] = {}
+
+    def add(self, place: Path, port: Json) -> None:
+        number, address = _host_side(port)
+        at = len(self._places)
+        self._places.append(place)
+        self._by_side.setdefault((number, address), []).append(at)
+        if not number:
+            self._without_number[at] = address
+        elif address:
+            self._with_address.setdefault(number, []).append(at)
+
+    def clashes(self, port: Json) -> Iterator[tuple[Path, str]]:
+        """Yield the first definitions with which this one clashes, and how, in their order."""
+        clashes = self._in_order(*_host_side(port))
+        return ((self._places[at], problem) for at, problem in islice(clashes, _MOST_CLASHES))
+
+    def _in_order(self, number: int, address: str) -> Iterator[tuple[int, str]]:
+        if not number:
+            known = self._without_number
+            return ((at, "duplicate" if known.get(at) == address else "overlapping") for at in range(len(self._places)))
+        ambiguous = self._by_side.get((number, ""), ()) if address else self._with_address.get(number, ())
+        return merge(
+            ((at, "duplicate") for at in self._by_side.get((number, address), ())),
+            ((at, "dangerously ambiguous") for at in ambiguous),
+            ((at, "overlapping") for at in self._without_number),
+        )
+
+
+def _host_side(port: Json) -> tuple[int, str]:
+    return port.get("hostPort") or 0, port.get("hostIP") or ""
 
 
 def _go_port(port: Json) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from heapq import merge
+from itertools import islice
 
 from pilothouse.kube.core.pods.warnings.containers import fractional
 from pilothouse.machinery.dataclass import dataclass
@@ -24,6 +26,9 @@ _DEPRECATED = {
 }
 """In the order in which they are warned of; claims of ephemeral volumes have warnings of their own."""
 _SHOWN_AS = {"storageos": "storageOS"}
+_MOST_OVERLAPS = 20
+"""Overlaps of one file that are told: an answer has room for few warnings, and the number of overlaps is quadratic."""
+_MOST_DIRECTORIES = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,17 +100,43 @@ def _projected(source: Json) -> list[_File]:
 def _overlaps(volume: str, described: str, files: Sequence[_File]) -> Iterator[str]:
     if len(files) < 2:
         return
-    earlier: list[_File] = []
+    known = _Paths()
     for given in files:
         file = _File(given.path.rstrip("/"), given.source)
-        for other in earlier:
-            if _overlap(file, other):
-                yield f"volume {quote(volume)} ({described}): overlapping paths: {file} with {other}"
-        earlier.append(file)
+        if not file.path:
+            continue
+        for other in known.overlapping(file.path):
+            yield f"volume {quote(volume)} ({described}): overlapping paths: {file} with {other}"
+        known.add(file)
 
 
-def _overlap(file: _File, other: _File) -> bool:
-    """Return whether the paths are the same, or one would have to be the directory of the other."""
-    if not file.path or not other.path:
-        return False
-    return f"{other.path}/".startswith(f"{file.path}/") or f"{file.path}/".startswith(f"{other.path}/")
+class _Paths:
+    """Files by the directories above them: two overlap if their paths are the same, or one would have to be the
+    directory of the other."""
+
+    def __init__(self) -> None:
+        self._files: list[_File] = []
+        self._at: dict[str, list[int]] = {}
+        self._below: dict[str, list[int]] = {}
+
+    def add(self, file: _File) -> None:
+        number = len(self._files)
+        self._files.append(file)
+        self._at.setdefault(file.path, []).append(number)
+        for directory in _directories(file.path):
+            self._below.setdefault(directory, []).append(number)
+
+    def overlapping(self, path: str) -> list[_File]:
+        """Return the first files that overlap with the path, in their order."""
+        places = [self._at.get(path, ()), self._below.get(path, ()), *(self._at.get(d, ()) for d in _directories(path))]
+        return [self._files[number] for number in islice(merge(*places), _MOST_OVERLAPS)]
+
+
+def _directories(path: str) -> Iterator[str]:
+    """Yield the nearest directories above the path."""
+    end = path.rfind("/")
+    for _ in range(_MOST_DIRECTORIES):
+        if end < 0:
+            return
+        yield path[:end]
+        end = path.rfind("/", 0, end)
