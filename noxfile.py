@@ -71,7 +71,7 @@ def docs(session: nox.Session) -> None:
 def console(session: nox.Session) -> None:
     """Check the console's page: lock files, types, its own tests, and the tests in a browser."""
     _python(session, "-m", "tools.checks.lock_files")
-    session.run("npm", "--prefix", "console", "install", "--no-save", "--no-audit", "--no-fund", external=True)
+    session.run("npm", "--prefix", "console", "ci", external=True)
     session.run("npm", "--prefix", "console", "run", "check", external=True)
     session.run("npm", "--prefix", "console", "test", external=True)
     _python(session, "-m", "pytest", "tests/console", *session.posargs)

@@ -71,13 +71,14 @@ def test_lock_files_of_the_repository_belong_to_their_package(folder: str) -> No
     assert list(lock_files.faults_of(ROOT / folder)) == []
 
 
-def test_every_package_json_is_checked() -> None:
-    folders = {str(file.parent.relative_to(ROOT)) for name in ("console", "tools") for file in _packages(ROOT / name)}
-    assert folders == set(lock_files.FOLDERS)
-
-
-def _packages(folder: Path) -> list[Path]:
-    return [file for file in folder.rglob("package.json") if "node_modules" not in file.parts]
+def test_every_lock_file_is_checked_and_packages_without_one_pin_their_dependencies() -> None:
+    packages = [file for name in ("console", "tools") for file in (ROOT / name).rglob("package.json")]
+    ours = {str(file.parent.relative_to(ROOT)): file for file in packages if "node_modules" not in file.parts}
+    locked = {folder for folder, file in ours.items() if file.with_name("package-lock.json").exists()}
+    assert locked == set(lock_files.FOLDERS)
+    for folder in ours.keys() - locked:
+        versions = json.loads(ours[folder].read_text())["dependencies"].values()
+        assert all(version[0].isdigit() for version in versions), f"{folder}: pin the exact versions"
 
 
 def test_changed_and_unresolved_dependencies_are_faults_of_a_lock_file(tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ def _check_npm(words: list[str]) -> None:
     prefix, folder, command, *rest = words
     assert prefix == "--prefix"
     scripts = json.loads((ROOT / folder / "package.json").read_text())["scripts"]
-    assert command == "install" or (rest[0] if command == "run" else command) in scripts
+    assert command == "ci" or (rest[0] if command == "run" else command) in scripts
 
 
 def _check_python(words: list[str]) -> None:
@@ -103,7 +103,7 @@ def test_markers_of_a_session_are_registered(noxfile: dict[str, Any], name: str)
     [command] = [command for command in session.commands if "pytest" in command]
     options = pairwise(command[command.index("pytest") :])
     used = {word for option, value in options if option == "-m" for word in value.split()}
-    assert used - {"not", "and", "or"} <= registered | {"slow"}
+    assert used - {"not", "and", "or"} <= registered
 
 
 def test_fresh_environments_are_prepared_once(noxfile: dict[str, Any]) -> None:

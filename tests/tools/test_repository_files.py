@@ -17,7 +17,7 @@ PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
 GITHUB = ROOT / ".github"
 CI = (ROOT / ".ci" / "run").read_text()
 FORMS = sorted(path for path in (GITHUB / "ISSUE_TEMPLATE").iterdir() if path.name != "config.yml")
-MANIFESTS = {"pip": "pyproject.toml", "npm": "package-lock.json", "github-actions": ".github/workflows"}
+MANIFESTS = {"pip": "pyproject.toml", "npm": "package.json", "github-actions": ".github/workflows"}
 """Ecosystem of dependabot -> file or folder that it updates."""
 
 
