@@ -48,7 +48,8 @@ def build_page(console: Path, page: Path, *, patience: float = PATIENCE) -> None
 
 def tell_installer(message: str) -> None:
     """Write a line to the terminal, if there is one. pip hides the output of builds that succeed."""
-    with suppress(OSError), open(os.ctermid(), "w") as terminal:
+    path = os.ctermid() if hasattr(os, "ctermid") else "CON"
+    with suppress(OSError), open(path, "w") as terminal:
         terminal.write(f"\n{message}\n")
 
 
@@ -90,11 +91,19 @@ def _run(words: list[str], console: Path, patience: float) -> None:
                 raise NotBuilt(f"`{command}` made no progress for {patience:g} s")
         finally:
             if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
+                _kill(process)
                 process.wait()
         if process.returncode:
             output.seek(0)
             raise NotBuilt(f"`{command}` failed: {_reason(output.read().decode(errors='replace'))}")
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill the process group; Windows has none."""
+    if hasattr(os, "killpg"):
+        os.killpg(process.pid, signal.SIGKILL)
+    else:
+        process.kill()
 
 
 def _while_growing(folder: Path, patience: float) -> Iterator[None]:
