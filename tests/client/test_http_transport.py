@@ -19,6 +19,7 @@ from pilothouse.client.rest.connect import connect
 from pilothouse.client.rest.errors import ConnectionFailed
 from pilothouse.client.rest.http_transport import HttpTransport
 from pilothouse.machinery.errors import Unauthorized
+from pilothouse.machinery.tls import verify_as_go
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +33,7 @@ async def tls_server(ca: TestCA, tmp_path: Path) -> AsyncIterator[ApiServer]:
     pair = ca.issue("server", "kubernetes")
     (tmp_path / "server.pem").write_bytes(pair.certificate + pair.key)
     (tmp_path / "ca.pem").write_bytes(ca.certificate)
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(tmp_path / "ca.pem"))
+    context = verify_as_go(ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(tmp_path / "ca.pem")))
     context.load_cert_chain(tmp_path / "server.pem")
     context.verify_mode = ssl.CERT_REQUIRED
     async with ApiServer().run(ssl_context=context) as running:

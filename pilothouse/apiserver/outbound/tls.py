@@ -6,13 +6,12 @@ from __future__ import annotations
 
 import ssl
 
+from pilothouse.machinery.tls import verify_as_go
+
 
 def verifying_context(authorities: str = "", *, file: str = "") -> ssl.SSLContext:
     """Trusts these authorities, in PEM, or those in a file, or without any the system's. Raises OSError."""
-    context = ssl.create_default_context(cadata=authorities or None, cafile=file or None)
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-    return context
+    return verify_as_go(ssl.create_default_context(cadata=authorities or None, cafile=file or None))
 
 
 def unverified_context() -> ssl.SSLContext:

@@ -7,15 +7,14 @@ import tempfile
 from pathlib import Path
 
 from pilothouse.client.config.model import ConfigError, Credentials, TLSConfig
+from pilothouse.machinery.tls import verify_as_go
 
 
 def ssl_context(tls: TLSConfig, credentials: Credentials) -> ssl.SSLContext:
     """Raises ConfigError when certificates or keys can not be read."""
     try:
-        context = ssl.create_default_context(
-            cafile=None if tls.ca_data or tls.ca_file is None else str(tls.ca_file),
-            cadata=tls.ca_data.decode() or None,
-        )
+        file = None if tls.ca_data or tls.ca_file is None else str(tls.ca_file)
+        context = verify_as_go(ssl.create_default_context(cafile=file, cadata=tls.ca_data.decode() or None))
         if tls.insecure:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE

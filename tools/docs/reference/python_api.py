@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator
+from enum import Enum
 from importlib import import_module
 from typing import Any
 
@@ -67,6 +68,8 @@ def _members(value: Any) -> Iterator[list[str]]:
 
 
 def _signature(value: Any) -> str:
+    if inspect.isclass(value) and issubclass(value, Enum):
+        return ""  # Python's own, and another one in each version
     try:
         signature = inspect.signature(value)
     except (TypeError, ValueError):
