@@ -152,7 +152,7 @@ def translated_errors() -> Iterator[None]:
     except TimeoutError as error:
         raise RequestTimedOut(str(error) or "the request timed out") from error
     except aiohttp.ClientConnectorError as error:
-        refused = error.os_error.errno == errno.ECONNREFUSED
+        refused = error.errno == errno.ECONNREFUSED  # of a bad certificate, aiohttp before 3.14 has no os_error
         raise (ConnectionRefused if refused else ConnectionFailed)(str(error)) from error
     except (aiohttp.ClientError, ConnectionError) as error:
         raise ConnectionFailed(str(error) or type(error).__name__) from error
