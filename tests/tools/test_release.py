@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -49,6 +51,32 @@ def test_the_oldest_python_is_classified_and_is_what_ci_runs() -> None:
         if step.get("uses", "").startswith("actions/setup-python")
     }
     assert versions == {oldest}
+
+
+def test_every_classified_python_and_system_is_run_by_ci_and_nothing_else_may_hold_up_a_change() -> None:
+    jobs = workflow("ci.yaml")["jobs"]
+    oldest = PROJECT["requires-python"].removeprefix(">=")
+    proven = {
+        oldest,
+        *(row["python"] for row in jobs["tests"]["strategy"]["matrix"]["include"] if not row.get("unproven")),
+    }
+    assert proven == {name.rpartition(" ")[2] for name in PROJECT["classifiers"] if re.search(r"Python :: 3\.", name)}
+    assert jobs["windows"]["continue-on-error"] is True
+    for job in ("tests", "installed"):
+        rows = jobs[job]["strategy"]["matrix"]["include"]
+        unproven = {(row["os"], row["python"]) for row in rows if row.get("unproven")}
+        assert unproven == {(row["os"], row["python"]) for row in rows if _is_unproven(row)}
+
+
+def _is_unproven(row: dict[str, str]) -> bool:
+    return row["os"] != "ubuntu-latest" or row["python"] == "3.14"
+
+
+def test_the_smoke_test_of_the_installed_package_passes_here() -> None:
+    ran = subprocess.run(
+        [sys.executable, ROOT / ".ci/smoke.py"], capture_output=True, text=True, timeout=100, check=False
+    )
+    assert re.search(r"^https://127\.0\.0\.1:\d+/readyz: 200 ok$", ran.stdout, re.M), ran.stdout + ran.stderr
 
 
 def test_publishing_needs_no_secret_and_is_off_until_it_is_switched_on() -> None:
