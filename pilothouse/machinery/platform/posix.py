@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import fcntl
 import mmap
 import os
@@ -11,10 +10,13 @@ import signal
 import socket
 import sys
 import termios
-from asyncio.subprocess import Process
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
+    from asyncio.subprocess import Process
 
 CAN_FORK: Final = True
 """Whether a process can be forked, and share sockets with its children."""
@@ -42,18 +44,22 @@ _SO_NWRITE: Final = 0x1024
 # Event loop and signals
 
 
-def new_event_loop() -> asyncio.AbstractEventLoop:
+def new_event_loop() -> AbstractEventLoop:
     """Return uvloop's event loop, or asyncio's where uvloop is not installed."""
     try:
         import uvloop
     except ImportError:
-        return asyncio.new_event_loop()
+        from asyncio import new_event_loop
+
+        return new_event_loop()
     return uvloop.new_event_loop()
 
 
 def on_signals(numbers: Sequence[signal.Signals], callback: Callable[[signal.Signals], object]) -> None:
     """Call `callback` in the running event loop for every signal of these numbers. Main thread only."""
-    loop = asyncio.get_running_loop()
+    from asyncio import get_running_loop
+
+    loop = get_running_loop()
     for number in numbers:
         loop.add_signal_handler(number, callback, number)
 

@@ -5,18 +5,19 @@ Only the standard library is used, and nothing here is imported on another syste
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 import socket
-import subprocess
 import time
-from asyncio.subprocess import Process
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from types import FrameType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
+    from asyncio.subprocess import Process
 
 _msvcrt: Any = import_module("msvcrt")  # type checkers know it on Windows only
 
@@ -35,7 +36,7 @@ STOP_SIGNALS: Final[Sequence[signal.Signals]] = (
 HANGUP_SIGNALS: Final[Sequence[signal.Signals]] = ()
 """None: a console window that closes ends its processes."""
 
-NEW_PROCESS_GROUP: Final[dict[str, Any]] = {"creationflags": getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)}
+NEW_PROCESS_GROUP: Final[dict[str, Any]] = {"creationflags": 0x200}  # CREATE_NEW_PROCESS_GROUP
 
 _LOCKED_BYTE: Final = 1 << 30
 """Position of the byte that stands for the lock: locked bytes cannot be read by others, and the content must be."""
@@ -46,14 +47,18 @@ _REPLACED_WITHIN: Final = 2.0
 # Event loop and signals
 
 
-def new_event_loop() -> asyncio.AbstractEventLoop:
+def new_event_loop() -> AbstractEventLoop:
     """Return asyncio's own event loop: uvloop has no build for Windows."""
-    return asyncio.new_event_loop()
+    from asyncio import new_event_loop
+
+    return new_event_loop()
 
 
 def on_signals(numbers: Sequence[signal.Signals], callback: Callable[[signal.Signals], object]) -> None:
     """As on POSIX, though asyncio's loop for Windows has no signal handlers: Python's own call into it."""
-    loop = asyncio.get_running_loop()
+    from asyncio import get_running_loop
+
+    loop = get_running_loop()
 
     def handler(number: int, frame: FrameType | None) -> None:
         loop.call_soon_threadsafe(callback, signal.Signals(number))
