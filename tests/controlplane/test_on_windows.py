@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 from kubectl import BINARY, MISSING, Kubectl
 from serving_process import ServeProcess
-from windows_double import run, windows_python
+from windows_double import needs_linux, run, windows_python
+
+pytestmark = needs_linux
 
 SERVE = ("-m", "pilothouse.cli.main", "serve")
 SUITE = """

@@ -12,6 +12,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import pytest
+
+needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="the double of msvcrt stands on Linux's locks")
+
 PREAMBLE = """
 import asyncio, asyncio.selector_events, asyncio.unix_events, os, shutil, signal, socket, ssl, sqlite3, struct
 import subprocess, sys, tempfile, types

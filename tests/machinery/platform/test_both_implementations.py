@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import fcntl
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from windows_double import windows_python
+from windows_double import needs_linux, windows_python
 
 from pilothouse.machinery import platform
 from pilothouse.machinery.platform import posix, sync_file
@@ -34,7 +35,28 @@ def _public(module: Path) -> set[str]:
     return {name for name in functions | constants if not name.startswith("_")}
 
 
-@pytest.fixture(params=["posix", "windows"])
+_POSIX_ONLY = re.compile(
+    r"\b(?:import (?:fcntl|termios|uvloop|resource|pwd|grp)|(?:add|remove)_signal_handler"
+    r"|start_unix_server|socket\.(?:AF_UNIX|SO_REUSEPORT)"
+    r"|os\.(?:fork|gete?uid|fchmod|pread|pwrite|uname|setpgid|killpg|O_DIRECTORY|O_CLOEXEC)"
+    r"|signal\.(?:SIGHUP|SIGKILL|SIGCHLD|pthread_sigmask|sigwait))\b|/proc/self"
+)
+_POSIX_PARTS = ("machinery/platform/", "controlplane/workers/", "testing/envtest/etcd.py")
+"""Workers and envtest are refused where they cannot run."""
+
+
+def test_what_only_posix_has_is_used_nowhere_else() -> None:
+    sources = PACKAGE.parents[1]
+    found = {
+        f"{path.relative_to(sources)}: {name}"
+        for path in sources.rglob("*.py")
+        for name in _POSIX_ONLY.findall(path.read_text())
+        if not path.relative_to(sources).as_posix().startswith(_POSIX_PARTS)
+    }
+    assert found == set()
+
+
+@pytest.fixture(params=["posix", pytest.param("windows", marks=needs_linux)])
 def environment(request: pytest.FixtureRequest, tmp_path: Path) -> Mapping[str, str]:
     """Of Python processes with this implementation."""
     return windows_python(tmp_path / "double") if request.param == "windows" else os.environ
