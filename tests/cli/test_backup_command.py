@@ -97,7 +97,7 @@ async def test_a_refusal_says_why_and_changes_nothing(
     assert await pilothouse("migrate", "--from", "postgres:x", "--to", f"sqlite:{tmp_path}") == 2
     assert 'invalid store "postgres:x": expected sqlite:DATA_DIR or etcd:URL' in capsys.readouterr().err
     assert await pilothouse("backup", tmp_path / "file", "--data-dir", tmp_path) == 2
-    assert "has no store: if its server keeps objects in etcd" in capsys.readouterr().err
+    assert "has no store: if its server uses etcd" in capsys.readouterr().err
 
 
 async def test_a_store_moves_to_etcd_and_back(backup: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -70,42 +70,42 @@ async def test_values_that_nobody_can_decrypt_are_told(
     running: API, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert await check("--data-dir", running.home.data_dir) == 0
-    assert "1 values of secrets are encrypted and were not read" in capsys.readouterr().out
+    assert "1 values of secrets are encrypted and were skipped" in capsys.readouterr().out
     config = encryption(tmp_path, OTHER)
     assert await check("--data-dir", running.home.data_dir, "--encryption-provider-config", config) == 1
     out = capsys.readouterr().out
     assert "/registry/secrets/default/s: cannot be decrypted" in out
-    assert "is the key that it was encrypted with still in --encryption-provider-config?" in out
+    assert "add the key that encrypted the value to --encryption-provider-config" in out
 
 
 A, B = "/registry/configmaps/default/a", "/registry/configmaps/default/b"
 OF_A = f"(SELECT value FROM history WHERE key = '{A}')"
 DAMAGES = {
     f"{A}: cannot be decoded": f"UPDATE history SET value = CAST('{{' AS BLOB) WHERE key = '{A}'",
-    f"{A}: is no object with kind": f"UPDATE history SET value = CAST('{{}}' AS BLOB) WHERE key = '{A}'",
-    f"{A}: is no object with kind, apiVersion": (
+    f"{A}: the value is not an object with kind": f"UPDATE history SET value = CAST('{{}}' AS BLOB) WHERE key = '{A}'",
+    f"{A}: the value is not an object with kind, apiVersion": (
         """UPDATE history SET value = CAST('{"kind":"A","apiVersion":"a/b/c","metadata":{}}' AS BLOB)"""
         f" WHERE key = '{A}'"
     ),
     f"{B}: holds the ConfigMap default/a": f"UPDATE history SET value = {OF_A} WHERE key = '{B}'",
     f"{B}: has the uid of {A}": f"UPDATE history SET value = {OF_A} WHERE key = '{B}'",
     f"{A}: created at 9999999": f"UPDATE history SET created = 9999999 WHERE key = '{A}'",
-    f"{A}: is there twice": (
+    f"{A}: exists twice": (
         f"INSERT INTO history SELECT 99999, key, created, NULL, NULL, value FROM history WHERE key = '{A}'"
     ),
-    f"{A}: what revision": f"UPDATE history SET previous = 99999 WHERE key = '{A}'",
+    f"{A}: the value before revision": f"UPDATE history SET previous = 99999 WHERE key = '{A}'",
     "swept to 7, compacted to 0": "UPDATE meta SET value = 7 WHERE name = 'swept'",
-    "has 10.0.0.1, for which there is no IPAddress": "DELETE FROM history WHERE key = '/registry/ipaddresses/10.0.0.1'",
-    "which counts as free": (
+    "the cluster IP 10.0.0.1 has no IPAddress": "DELETE FROM history WHERE key = '/registry/ipaddresses/10.0.0.1'",
+    "is not marked as allocated": (
         "UPDATE history SET value = CAST(replace(CAST(value AS TEXT), '\"data\":', '\"x\":') AS BLOB)"
         " WHERE key = '/registry/ranges/servicenodeports'"
     ),
-    "nothing here defines Widget.example.com": "DELETE FROM history WHERE key LIKE '/registry/apiext%'",
-    "which is not in storedVersions": (
+    "no definition of Widget.example.com exists": "DELETE FROM history WHERE key LIKE '/registry/apiext%'",
+    "is not in storedVersions": (
         'UPDATE history SET value = CAST(replace(CAST(value AS TEXT), \'"storedVersions":["v1"]\','
         " '\"storedVersions\":[]') AS BLOB) WHERE key LIKE '/registry/apiext%'"
     ),
-    "is in a namespace that is not there": "DELETE FROM history WHERE key = '/registry/namespaces/default'",
+    "its namespace does not exist": "DELETE FROM history WHERE key = '/registry/namespaces/default'",
 }
 
 

@@ -87,7 +87,7 @@ async def test_an_apiservice_that_does_not_exist(client: Client) -> None:
 
 async def test_a_local_one_needs_no_service(client: Client) -> None:
     found = await _findings(client, "v1.apps")
-    assert found["service"] == "ok: none: the API server itself serves this group version"
+    assert found["service"] == "ok: none: the API server serves this group version itself"
     assert found["aggregator"].startswith("ok: GET /apis/apps/v1 lists ")
 
 
@@ -106,9 +106,9 @@ async def test_a_server_that_is_well_passes_every_step(client: Client, pki: Pki)
         await _register(client, server.port, caBundle=pki.ca_bundle)
         found, port = await _findings(client), server.port
     assert found["service"] == "ok: Service default/web stands for localhost"
-    assert found["tcp"].startswith(f"ok: localhost:{port} takes connections")
+    assert found["tcp"].startswith(f"ok: localhost:{port} accepts connections")
     assert found["certificate"].startswith("ok: certificate for web.default.svc; signed by CN=backends; until ")
-    assert found["tls"] == "ok: the certificate is good for web.default.svc"
+    assert found["tls"] == "ok: the certificate is valid for web.default.svc"
     assert " answers 200 (" in found["discovery"]
 
 
@@ -135,7 +135,7 @@ async def test_any_certificate_may_do_and_then_the_answer_still_counts(client: C
     async with backend(broken, pki) as server:
         await _register(client, server.port, insecureSkipTLSVerify=True)
         found = await _findings(client)
-    assert found["tls"].startswith("note: any certificate is taken")
+    assert found["tls"].startswith("note: every certificate is accepted")
     assert found["discovery"].startswith("FAILED: ")
     assert " answers 500 (" in found["discovery"]
 
@@ -154,13 +154,13 @@ async def test_a_server_that_does_not_speak_tls(client: Client, monkeypatch: pyt
         await _register(client, plain.sockets[0].getsockname()[1], insecureSkipTLSVerify=True)
         finding = await _finding(client, "tls")
         assert finding.text == "http: server gave HTTP response to HTTPS client"
-        assert "speak TLS" in finding.advice
+        assert "serves TLS" in finding.advice
     async with await asyncio.start_server(say_nothing, "127.0.0.1", 0) as silent:
         port = silent.sockets[0].getsockname()[1]
         await _api_services(client).patch("v1.example.com", {"spec": {"service": {"port": port}}})
         finding = await _finding(client, "tls")
         assert finding.text == "no handshake within 0.1 s"
-        assert "speak TLS" in finding.advice
+        assert "serves TLS" in finding.advice
 
 
 async def test_a_server_that_does_not_believe_the_aggregator(client: Client, pki: Pki) -> None:
@@ -183,6 +183,6 @@ def test_the_command_prints_the_steps_and_exits_with_the_verdict(
     assert main(["apiservice", "v1.none", kubeconfig]) == 1
     assert capsys.readouterr().out.splitlines() == [
         "FAILED  apiservice      there is no APIService v1.none",
-        "                        → its name is VERSION.GROUP",
+        "                        → name the APIService as VERSION.GROUP",
     ]
     assert main(["apiservice", "v1.apps", "--kubeconfig=/nowhere"]) == 2

@@ -85,7 +85,7 @@ async def test_a_wrong_port(admin: Client, doctor: Doctor) -> None:
     await _register(admin, service={"ports": [{"port": 8443}]})
     assert await doctor.finds("service") == (
         "Service default/web has no port 443; its ports: 8443\n"
-        "→ set spec.service.port of the APIService to the port at which the Service offers the server"
+        "→ set spec.service.port of the APIService to a port of the Service"
     )
 
 
@@ -95,7 +95,7 @@ async def test_a_wrong_ca(admin: Client, doctor: Doctor, pki: Pki, tmp_path: Pat
         await _register(admin, running.port, caBundle=other.ca_bundle)
         assert await doctor.finds("tls") == (
             "tls: failed to verify certificate: x509: certificate signed by unknown authority\n"
-            "→ set spec.caBundle to the CA that signed the server's certificate; now it holds CN=another-ca"
+            "→ set spec.caBundle to the CA that signed the server's certificate; currently: CN=another-ca"
         )
 
 
@@ -106,7 +106,7 @@ async def test_an_expired_certificate(admin: Client, doctor: Doctor, pki: Pki, m
         seen, advice = (await doctor.finds("certificate")).splitlines()
         assert seen.startswith("certificate for web.default.svc; signed by CN=backends; expired on 20")
         assert advice == (
-            "→ renew the server's certificate, and restart the server if it does not read it again by itself"
+            "→ renew the certificate of the server, and restart the server if it does not reload certificates"
         )
         assert (await doctor.finds("tls")).splitlines() == [
             "tls: failed to verify certificate: x509: certificate has expired or is not yet valid",
@@ -133,7 +133,7 @@ async def test_endpoints_that_are_not_ready(admin: Client, doctor: Doctor) -> No
     await admin.resource("discovery.k8s.io/v1", "endpointslices", namespace="default").create(part)
     assert await doctor.finds("endpoints") == (
         "no endpoint of Service default/web is ready at the port's name\n"
-        "→ look why its pods are not ready: kubectl get pods -n default -l app=web"
+        "→ find out why its pods are not ready: kubectl get pods -n default -l app=web"
     )
 
 
@@ -170,8 +170,8 @@ async def test_a_server_that_takes_too_long(
         await _register(admin, running.port, caBundle=pki.ca_bundle)
         assert await doctor.finds("discovery") == (
             f"https://localhost:{running.port}/apis/example.com/v1: no answer within 0.5 s, "
-            "as long as the aggregator waits\n"
-            "→ look at the server's load and log, and whether its own calls to the cluster or its storage wait"
+            "the timeout of the aggregator\n"
+            "→ check the load and the log of the server, and the latency of its storage and of the cluster"
         )
 
 
@@ -184,7 +184,7 @@ async def test_a_server_that_is_slow_is_worth_a_note(
         _, lines = await doctor.examine("v1.example.com")
         seen = f"note    discovery       slow: https://localhost:{running.port}/apis/example.com/v1 answers 200 ("
     at = next(index for index, line in enumerate(lines) if line.startswith(seen))
-    assert lines[at + 1].strip().startswith("→ look at the server's load and log")
+    assert lines[at + 1].strip().startswith("→ check the load and the log of the server")
 
 
 async def test_a_service_account_without_the_roles_for_delegation(admin: Client, doctor: Doctor) -> None:
@@ -237,9 +237,9 @@ async def test_a_server_that_takes_the_aggregator_for_nobody(
                 continue  # until the aggregator has found out that it answers
         assert (await doctor.finds("aggregator")).splitlines() == [
             'GET /apis/example.com/v1: forbidden: User "system:anonymous" cannot get path "/apis/example.com/v1"',
-            "→ the server must believe the front proxies that ConfigMap kube-system/extension-apiserver-authentication "
-            "names: may it read that (Role extension-apiserver-authentication-reader), "
-            "and does it let system:masters do all?",
+            "→ let the server read ConfigMap kube-system/extension-apiserver-authentication (Role "
+            "extension-apiserver-authentication-reader), trust the front proxies in it, "
+            "and allow system:masters everything",
         ]
 
 
@@ -249,7 +249,7 @@ async def test_a_server_that_does_not_run(admin: Client, doctor: Doctor, pki: Pk
     await _register(admin, port, caBundle=pki.ca_bundle)
     assert await doctor.finds("tcp") == (
         f"dial tcp localhost:{port}: connect: connection refused\n"
-        f"→ start the server, have it listen at port {port}, and let this machine reach it"
+        f"→ start the server on port {port}, and open the network path from this machine"
     )
 
 

@@ -153,7 +153,7 @@ def test_cases_that_go_as_expected_are_well(of_policies: CheckReport) -> None:
     [
         ("expects a refusal", 34, "the answer is not as expected\n- denied\n+ allowed"),
         ("expects another object", 38, "object.spec.replicas is not as expected\n- 3\n+ 2"),
-        ("is refused for another reason", 42, "\n- denied by a policy\n+ denied by something else: Deployment.apps"),
+        ("is refused for another reason", 42, "\n- denied by a policy\n+ denied for another reason: Deployment.apps"),
     ],
 )
 def test_what_goes_otherwise_is_told_as_a_difference(
@@ -175,9 +175,9 @@ def test_rules_of_definitions_see_the_old_object(folder: Path, capsys: pytest.Ca
     ("text", "line", "message"),
     [
         ("cases: []\n", 1, "cases must be a list with at least one case"),
-        ("cases:\n- objekt: {}\n", 2, "cases[0].objekt is not known here"),
+        ("cases:\n- objekt: {}\n", 2, "cases[0].objekt is not a known field"),
         ("cases:\n- name: a\n  expect: {allowed: true}\n", 2, "a case of CREATE needs an object"),
-        ("cases:\n- name: a\n  object: {kind: A}\n", 3, "an object with apiVersion and kind is wanted"),
+        ("cases:\n- name: a\n  object: {kind: A}\n", 3, "expected an object with apiVersion and kind"),
         ("cases:\n- object: {apiVersion: v1, kind: A}\n  expect: {}\n", 3, "expect.allowed must be true or false"),
         ("cases:\n- operation: EAT\n  object: {apiVersion: v1, kind: A}\n", 2, "operation must be one of"),
         ("cases: [\n", 2, "yaml: "),

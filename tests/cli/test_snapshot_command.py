@@ -116,7 +116,7 @@ async def test_what_does_not_go_is_told_and_the_rest_goes_on(
         ),
         pytest.param(
             gzip.compress(b'{"format":"pilothouse.dev/snapshot","version":1,"objects":3}'),
-            "0 of 3 objects are there",
+            "the file is incomplete: 0 of 3 objects",
             id="cut short",
         ),
     ],

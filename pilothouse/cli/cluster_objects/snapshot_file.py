@@ -54,6 +54,8 @@ def _check(path: Path, head: Json, objects: Sequence[Json]) -> None:
     if not isinstance(head, dict) or head.get("format") != FORMAT:
         raise NotASnapshot(f"{path}: not a snapshot")
     if head["version"] > VERSION:
-        raise NotASnapshot(f"{path}: version {head['version']} is newer than this Pilothouse, which knows {VERSION}")
+        raise NotASnapshot(
+            f"{path}: version {head['version']} is newer than this Pilothouse, which reads version {VERSION}"
+        )
     if head["objects"] != len(objects):
-        raise NotASnapshot(f"{path}: {len(objects)} of {head['objects']} objects are there")
+        raise NotASnapshot(f"{path}: the file is incomplete: {len(objects)} of {head['objects']} objects")

@@ -66,5 +66,5 @@ def _objects(file: Path) -> Iterator[Json]:
         if value is None:
             continue
         if not isinstance(value, dict) or not {"apiVersion", "kind"} <= set(value):
-            raise UnreadableManifest(f"{file}: not an object of Kubernetes")
+            raise UnreadableManifest(f"{file}: not a Kubernetes object: apiVersion and kind must be set")
         yield from value["items"] if value["kind"] == "List" else [value]

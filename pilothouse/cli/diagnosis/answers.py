@@ -16,13 +16,13 @@ from pilothouse.machinery.objects import Json
 
 SLOW = 1.0
 """Seconds after which people notice: every client asks for discovery before it does anything."""
-_SPEED_UP = "look at the server's load and log, and whether its own calls to the cluster or its storage wait"
-_AS_AGGREGATOR = "give --proxy-client-cert-file and --proxy-client-key-file to ask as the aggregator"
+_SPEED_UP = "check the load and the log of the server, and the latency of its storage and of the cluster"
+_AS_AGGREGATOR = "use --proxy-client-cert-file and --proxy-client-key-file to send requests as the aggregator"
 NOT_BELIEVED = (
-    "the server must believe the front proxies that ConfigMap kube-system/extension-apiserver-authentication names: "
-    "may it read that (Role extension-apiserver-authentication-reader), and does it let system:masters do all?"
+    "let the server read ConfigMap kube-system/extension-apiserver-authentication (Role "
+    "extension-apiserver-authentication-reader), trust the front proxies in it, and allow system:masters everything"
 )
-"""For those whom a front proxy has named, and who are refused all the same."""
+"""Advice for a server that rejects the user whom a trusted front proxy names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def judge(answer: OutboundResponse, asked: Asked, others: Sequence[str] = ()) ->
         served = ", ".join(others) or "no API group"
         return failed("discovery", f"{text}: the server serves {served}", _right_group(asked.wanted))
     if answer.status not in (401, 403):
-        return failed("discovery", text, "look at the server's log: it must answer its aggregator")
+        return failed("discovery", text, "check the log of the server: it must answer the aggregator")
     if not asked.identified:
         return note("authentication", text, _AS_AGGREGATOR)
     return failed("authentication", text, NOT_BELIEVED)
@@ -58,12 +58,16 @@ def other_group(step: str, document: Json, asked: Asked) -> Finding | None:
     found = document.get("groupVersion")
     if found == str(asked.wanted):
         return None
-    said = f"is a document of {found}, not of {asked.wanted}" if found else "answers no discovery document"
+    said = (
+        f"is a document of {found}, not of {asked.wanted}"
+        if found
+        else "answers with something other than a discovery document"
+    )
     return failed(step, f"{asked.url} {said}", _right_group(asked.wanted))
 
 
 def too_slow(step: str, url: str, seconds: float) -> Finding:
-    return failed(step, f"{url}: no answer within {seconds:g} s, as long as the aggregator waits", _SPEED_UP)
+    return failed(step, f"{url}: no answer within {seconds:g} s, the timeout of the aggregator", _SPEED_UP)
 
 
 def timed(step: str, text: str, seconds: float) -> Finding:

@@ -52,11 +52,11 @@ class APIServiceDoctor:
         try:
             api_service = await self._api_services.get(name)
         except NotFound:
-            yield failed("apiservice", f"there is no APIService {name}", "its name is VERSION.GROUP")
+            yield failed("apiservice", f"there is no APIService {name}", "name the APIService as VERSION.GROUP")
             return
         yield _condition(api_service)
         if api_service["spec"].get("service") is None:
-            yield ok("service", "none: the API server itself serves this group version")
+            yield ok("service", "none: the API server serves this group version itself")
         else:
             async for finding in self._remote(api_service):
                 yield finding
@@ -68,7 +68,7 @@ class APIServiceDoctor:
         try:
             service = await self.client.resource("v1", "services", namespace=place.namespace).get(place.service)
         except NotFound:
-            advice = "create it, or make spec.service of the APIService name the one that stands for your server"
+            advice = "create the Service, or name another Service in spec.service of the APIService"
             yield failed("service", f"there is no Service {place.namespace}/{place.service}", advice)
             return
         found = await find_places(self.client, service, place)
@@ -81,7 +81,7 @@ class APIServiceDoctor:
         try:
             tls = await transport.tls()
         except TransportUnusable as error:
-            yield failed("tls", str(error), "spec.caBundle must be certificates in PEM")
+            yield failed("tls", str(error), "set spec.caBundle to certificates in PEM format")
             return
         for host, port in found.addresses:
             target = Target(host, port, f"/apis/{version}", tls=tls, server_name=place.server_name)
@@ -97,7 +97,7 @@ class APIServiceDoctor:
             return note("authentication", f"ConfigMap {NAMESPACE}/{NAME}: {error}")
         if "requestheader-client-ca-file" in data:
             return ok("authentication", f"ConfigMap {NAMESPACE}/{NAME} names the CA of front proxies")
-        advice = "extension servers that go by it will refuse the aggregator; see --requestheader-client-ca-file"
+        advice = "set --requestheader-client-ca-file: extension servers that read the ConfigMap reject the aggregator"
         return failed("authentication", f"ConfigMap {NAMESPACE}/{NAME} names no CA of front proxies", advice)
 
     async def _through_the_aggregator(self, api_service: Json) -> Finding:
@@ -121,7 +121,7 @@ class APIServiceDoctor:
 def _condition(api_service: Json) -> Finding:
     found = find_condition(api_service, AVAILABLE)
     if found is None:
-        return note("apiservice", "nobody has looked yet whether it is available")
+        return note("apiservice", "no condition Available yet: the aggregator has not checked the APIService")
     state = f"Available is {found['status']} since {found.get('lastTransitionTime')}: {found.get('reason')}"
     text = f"{state} ({found.get('message')})"
     return ok("apiservice", text) if found["status"] == "True" else failed("apiservice", text)

@@ -51,10 +51,10 @@ class BackendServer:
             async with asyncio.timeout(TIMEOUT):
                 _, writer = await asyncio.open_connection(self.target.host, self.target.port)
         except OSError as error:
-            advice = f"start the server, have it listen at port {self.target.port}, and let this machine reach it"
+            advice = f"start the server on port {self.target.port}, and open the network path from this machine"
             return failed("tcp", dial_problem(error, self.target), advice)
         writer.close()
-        return ok("tcp", f"{self.target.authority} takes connections ({_since(began)})")
+        return ok("tcp", f"{self.target.authority} accepts connections ({_since(began)})")
 
     async def _certificate(self) -> Finding | None:
         """Return a finding about the server's certificate, whoever signed it; None if there is no connection."""
@@ -78,12 +78,12 @@ class BackendServer:
             pool = await self.transport.pool()
             pool.give_back(target, await pool.take(replace(target, timeout=TIMEOUT)))
         except TransportUnusable as error:
-            return failed("tls", str(error), "spec.caBundle must be certificates in PEM")
+            return failed("tls", str(error), "set spec.caBundle to certificates in PEM format")
         except DialFailed as error:
             return untrusted(error, config.ca_bundle, TIMEOUT)
         if config.insecure:
-            return note("tls", "any certificate is taken: spec.insecureSkipTLSVerify is set", "use spec.caBundle")
-        return ok("tls", f"the certificate is good for {target.server_name}")
+            return note("tls", "every certificate is accepted: spec.insecureSkipTLSVerify is set", "use spec.caBundle")
+        return ok("tls", f"the certificate is valid for {target.server_name}")
 
     async def _discovery(self) -> Finding:
         began, url = time.monotonic(), self.target.url
@@ -95,7 +95,7 @@ class BackendServer:
         except TimeoutError:
             return too_slow("discovery", url, TIMEOUT)
         except (BackendFailed, AnswerTooLarge) as error:
-            return failed("discovery", f"{url}: {error}", "look at the server's log: it must answer its aggregator")
+            return failed("discovery", f"{url}: {error}", "check the log of the server: it must answer the aggregator")
         return judge(answer, Asked(url, self.wanted, seconds, self.identified), others)
 
     @property

@@ -13,9 +13,9 @@ from pilothouse.cli.diagnosis.findings import Finding, failed, note, ok
 if TYPE_CHECKING:
     from cryptography.x509 import Certificate
 
-_RENEW = "renew the server's certificate, and restart the server if it does not read it again by itself"
+_RENEW = "renew the certificate of the server, and restart the server if it does not reload certificates"
 _SOON = timedelta(days=14)
-_SPEAKS_TLS = "does the server speak TLS on this port, and does it still work?"
+_SPEAKS_TLS = "check that the server runs and serves TLS on this port"
 
 
 def described(der: bytes) -> Finding:
@@ -51,9 +51,9 @@ def _held(ca_bundle: str) -> str:
     from cryptography import x509
 
     if not ca_bundle:
-        return "there is none, and so the CAs of the aggregator's machine are believed"
+        return "it is empty, so the aggregator trusts the CAs of its machine"
     held = x509.load_pem_x509_certificates(base64.b64decode(ca_bundle))
-    return f"now it holds {', '.join(each.subject.rfc4514_string() for each in held)}"
+    return f"currently: {', '.join(each.subject.rfc4514_string() for each in held)}"
 
 
 def _names(certificate: Certificate) -> str:
@@ -62,5 +62,5 @@ def _names(certificate: Certificate) -> str:
     try:
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
-        return "nobody: it has no alternative names"
+        return "no name: the certificate has no subject alternative names"
     return ", ".join(str(name.value) for name in names) or "nobody"

@@ -42,7 +42,7 @@ async def examine_delegation(client: Client, service: Json) -> AsyncIterator[Fin
             for finding in await _examine(client, namespace_of(service), account):
                 yield finding
     except StatusError as error:
-        yield note(_STEP, f"what the server may do in the cluster is unknown: {error}")
+        yield note(_STEP, f"the permissions of the server are unknown: {error}")
 
 
 async def _examine(client: Client, namespace: str, account: str) -> list[Finding]:
@@ -55,7 +55,7 @@ async def _examine(client: Client, namespace: str, account: str) -> list[Finding
         found.append(failed(_STEP, f"{named} may not read ConfigMap {NAMESPACE}/{NAME}", bind_trust_reader(user)))
     if refused:
         found.append(failed(_STEP, f"{named} may not create {' and '.join(refused)}", bind_auth_delegator(user)))
-    return found or [ok(_STEP, f"{named} may read whom the cluster believes, and ask for reviews")]
+    return found or [ok(_STEP, f"{named} may read the authentication configuration and create reviews")]
 
 
 async def _may(client: Client, who: Json, attributes: Json) -> bool:

@@ -36,7 +36,7 @@ async def find_places(client: Client, service: Json, place: TransportConfig) -> 
 
 def _no_port(named: str, spec: Json, port: int) -> Finding:
     listed = ", ".join(str(each.get("port")) for each in spec.get("ports") or ()) or "none"
-    advice = "set spec.service.port of the APIService to the port at which the Service offers the server"
+    advice = "set spec.service.port of the APIService to a port of the Service"
     return failed("service", f"{named} has no port {port}; its ports: {listed}", advice)
 
 
@@ -46,11 +46,11 @@ def _endpoints(slices: list[Json], addresses: list[tuple[str, int]], named: str,
     if not any(each.get("endpoints") for each in slices):
         advice = f"start the server, with the labels that the Service selects: {pods}" if pods else _NO_SELECTOR
         return failed("endpoints", f"{named} has no endpoints", advice)
-    advice = f"look why its pods are not ready: {pods}" if pods else _NO_SELECTOR
+    advice = f"find out why its pods are not ready: {pods}" if pods else _NO_SELECTOR
     return failed("endpoints", f"no endpoint of {named} is ready at the port's name", advice)
 
 
-_NO_SELECTOR = "it has no selector: give it one, or write its EndpointSlice, with the port's name, yourself"
+_NO_SELECTOR = "the Service has no selector: add a selector, or create its EndpointSlice with the port's name"
 
 
 def _how_to_see_pods(namespace: str, spec: Json) -> str:

@@ -60,7 +60,7 @@ def _requests(by: str, rows: list[Row], most: int) -> Table:
 
 def _slowest(requests: list[dict[str, Any]] | None, most: int) -> RenderableType:
     if requests is None:
-        return Text("Slowest requests: this server keeps none (serve --recent-requests 1000)\n", "dim")
+        return Text("Slowest requests: not recorded; start the server with --recent-requests=1000\n", "dim")
     lines = [Text("Slowest of the last requests", "bold italic"), *map(_asked, requests[:most]), Text()]
     return Group(*lines)
 

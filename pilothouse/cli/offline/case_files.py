@@ -104,7 +104,7 @@ class _Reader:
             return self._inline(value, path)
         found = self._from_files(value, path)
         if len(found) != 1:
-            raise self._error(path, f"{value} has {len(found)} objects, and one is wanted")
+            raise self._error(path, f"{value} has {len(found)} objects, expected one")
         return found[0]
 
     def _from_files(self, name: str, path: str) -> list[Manifest]:
@@ -117,7 +117,7 @@ class _Reader:
 
     def _inline(self, value: Any, path: str) -> Manifest:
         if not isinstance(value, dict) or not all(isinstance(value.get(key), str) for key in ("apiVersion", "kind")):
-            raise self._error(path, "an object with apiVersion and kind is wanted, or the name of a file")
+            raise self._error(path, "expected an object with apiVersion and kind, or the name of a file")
         return Manifest(self._document, value, path)
 
     def _object(self, value: Any, path: str, keys: frozenset[str]) -> Json:
@@ -125,7 +125,7 @@ class _Reader:
             raise self._error(path, f"{path or 'the file'} must be an object with some of {', '.join(sorted(keys))}")
         if unknown := sorted(set(value) - keys):
             where = f"{path}.{unknown[0]}".lstrip(".")
-            raise self._error(where, f"{where} is not known here; there are {', '.join(sorted(keys))}")
+            raise self._error(where, f"{where} is not a known field; known fields: {', '.join(sorted(keys))}")
         return value
 
     def _error(self, path: str, message: str) -> CaseError:

@@ -20,7 +20,7 @@ def differences(expect: Expectation, answer: CallAnswer, about: str) -> Iterator
     if allowed is not expect.allowed or (expect.message and not says(expect.message, message)):
         yield _diff(_verdict(expect.allowed, expect.message), _verdict(allowed, message))
     elif not allowed and not expect.message and refused_by_other(answer, about):
-        yield _diff(f"denied by {_AUTHORS[about]}", f"denied by something else: {message}")
+        yield _diff(f"denied by {_AUTHORS[about]}", f"denied for another reason: {message}")
     for warning in expect.warnings:
         if not any(says(warning, said) for said in answer.warnings):
             yield _diff(f"warning: {warning}", f"warnings: {'; '.join(answer.warnings) or 'none'}")

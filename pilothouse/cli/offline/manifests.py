@@ -17,7 +17,7 @@ from pilothouse.machinery.objects import Json
 
 _TEMPLATE = re.compile(rb"\{\{-?\s*(\.Values|\.Release|\.Chart|include |toYaml |template )")
 _DUPLICATE = re.compile(r"line (\d+): (key .*)")
-_HELM = "it is a Helm template, it seems: helm template CHART | pilothouse validate -"
+_HELM = "this looks like a Helm template; render it first: helm template CHART | pilothouse validate -"
 _OF_THE_SERVER = frozenset({"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields"})
 _KUSTOMIZE = "kustomize.config.k8s.io/"
 

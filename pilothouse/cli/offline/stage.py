@@ -137,7 +137,7 @@ class Stage:
             conditions = (await self._call("GET", item)).body.get("status", {}).get("conditions") or ()
             refused = [c for c in conditions if c["type"] == "NamesAccepted" and c["status"] == "False"]
             if refused or asyncio.get_running_loop().time() > deadline:
-                why = refused[0]["message"] if refused else "it does not get Established"
+                why = refused[0]["message"] if refused else "the definition is not established"
                 return [manifest.finding(Severity.ERROR, why, path="spec.names")]
             await asyncio.sleep(_POLL)
         return []

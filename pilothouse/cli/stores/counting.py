@@ -23,8 +23,8 @@ class CountedSource:
             yield entry
         if (now := await self.newest()) != self.revision:
             raise BackupError(
-                f"somebody writes to the store, which went from revision {self.revision} to {now}: "
-                "stop its servers and try again; the new store is as empty as before"
+                f"the store changed during the copy, from revision {self.revision} to {now}: "
+                "stop its servers and try again; the new store is still empty"
             )
 
     async def newest(self) -> Revision:

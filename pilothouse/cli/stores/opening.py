@@ -42,9 +42,7 @@ async def opened_source(parsed: argparse.Namespace) -> AsyncIterator[Source]:
 def sqlite_source(data_dir: Path, prefix: str) -> SqliteSource:
     """Raises BackupError, StorageError."""
     if not (data_dir / STORE / DataDirectory.FILE).exists():
-        raise BackupError(
-            f"{data_dir} has no store: if its server keeps objects in etcd, name that by --etcd-servers as well"
-        )
+        raise BackupError(f"{data_dir} has no store: if its server uses etcd, add --etcd-servers")
     return SqliteSource.open(data_dir / STORE, prefix)
 
 
@@ -97,5 +95,5 @@ async def opened_etcd(parsed: argparse.Namespace, servers: Sequence[str], prefix
 
 def _tell_of_raising(now: Revision, wanted: Revision) -> None:
     print(
-        f"etcd is at revision {now}: bringing it to {wanted} by writes that leave nothing", file=sys.stderr, flush=True
+        f"etcd is at revision {now}: raising it to {wanted} by writes that leave no keys", file=sys.stderr, flush=True
     )

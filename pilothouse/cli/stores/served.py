@@ -33,8 +33,8 @@ class ServedSource:
             return cls(client, await client.get_json(PATH, {"prefix": "/nothing/"}))
         except NotFound:
             raise BackupError(
-                "this server does not hand out its store: name its etcd by --etcd-servers, "
-                "or keep its objects by `pilothouse snapshot save`"
+                "this server does not serve its store: name its etcd with --etcd-servers, "
+                "or save its objects with `pilothouse snapshot save`"
             ) from None
 
     async def entries(self) -> AsyncIterator[SavedEntry]:

@@ -59,28 +59,28 @@ class Agreement:
         yield from self._versions()
         for namespace, key in sorted(self._used.items()):
             if namespace not in self._namespaces:
-                advice = f"make the namespace and delete it: its controller takes away what is in it ({namespace})"
-                yield note("namespace", f"{key}: is in a namespace that is not there", advice)
-        repaired = "a server repairs it by itself within some minutes"
+                advice = f"create the namespace {namespace} and delete it: the namespace controller deletes its objects"
+                yield note("namespace", f"{key}: its namespace does not exist", advice)
+        repaired = "a running server repairs it within minutes"
         for address, key in sorted(self._given.items()):
             if address not in self._addresses:
-                yield failed("address", f"{key}: has {address}, for which there is no IPAddress", repaired)
+                yield failed("address", f"{key}: the cluster IP {address} has no IPAddress object", repaired)
         for port, key in sorted(self._ports.items()):
             if self._taken is not None and port not in self._taken:
-                yield failed("port", f"{key}: has node port {port}, which counts as free", repaired)
+                yield failed("port", f"{key}: the node port {port} is not marked as allocated", repaired)
 
     def _versions(self) -> Iterator[Finding]:
         for (group, version, kind), key in sorted(self._custom.items()):
             definition = self._definitions.get((group, kind))
             if definition is None:
                 advice = "install the definition again, or delete these objects"
-                yield failed("version", f"{key}: nothing here defines {kind}.{group}", advice)
+                yield failed("version", f"{key}: no definition of {kind}.{group} exists", advice)
             elif version not in definition.versions:
                 advice = f"add the version {version} to {definition.key} again, and migrate its objects"
-                yield failed("version", f"{key}: is stored in {version}, which its definition does not have", advice)
+                yield failed("version", f"{key}: stored version {version} is not in its definition", advice)
             elif version not in definition.stored:
                 advice = f"add it to status.storedVersions of {definition.key}, or migrate its objects"
-                yield failed("version", f"{key}: is stored in {version}, which is not in storedVersions", advice)
+                yield failed("version", f"{key}: stored version {version} is not in storedVersions", advice)
 
     def _add_definition(self, key: str, obj: Json) -> None:
         spec = obj.get("spec") or {}

@@ -11,7 +11,7 @@ from pilothouse.client.rest.options import ListOptions
 from pilothouse.machinery.objects import name_of, namespace_of
 from pilothouse.machinery.status_error import StatusError
 
-_RESTART = "restart this server: its watch caches are filled anew"
+_RESTART = "restart this server to rebuild its watch caches"
 
 
 async def cache_findings(source: ServedSource, places: Mapping[tuple[str, str], str]) -> AsyncIterator[Finding]:

@@ -12,7 +12,7 @@ from pilothouse.apiserver.storage.sqlite.history import newest_revision
 from pilothouse.apiserver.storage.sqlite.schema import open_to_read, read_meta
 from pilothouse.cli.diagnosis.findings import Finding, failed
 
-_RESTORE = "back up what can be read (`pilothouse backup`), and restore it into an empty data directory"
+_RESTORE = "back up the readable keys (`pilothouse backup`) and restore them into an empty data directory"
 _BROKEN_CHAIN = """
 SELECT h.revision, h.key FROM history h LEFT JOIN history p ON p.revision = h.previous
 WHERE h.previous IS NOT NULL AND h.revision > :swept
@@ -39,4 +39,4 @@ def _findings(connection: sqlite3.Connection, file: Path) -> Iterator[Finding]:
         text = f"swept to {swept}, compacted to {compacted}, at revision {newest_revision(connection)}"
         yield failed("revision", f"{file}: {text}", _RESTORE)
     for revision, key in connection.execute(_BROKEN_CHAIN, {"swept": swept}):
-        yield failed("revision", f"{key}: what revision {revision} replaced is not there", _RESTORE)
+        yield failed("revision", f"{key}: the value before revision {revision} is missing", _RESTORE)

@@ -19,7 +19,7 @@ _NO_OBJECTS = ("/ranges/", "/masterleases/", "/peerserverleases/")
 """Keys behind the prefix under which servers keep what is no object of the API."""
 _SEALED = "/pilothouse.dev/"
 """Where servers of ours keep what they alone can open."""
-_FROM_BACKUP = "bring it back from a backup (`pilothouse restore` into an empty store), or delete the key"
+_FROM_BACKUP = "restore a backup (`pilothouse restore` into an empty store), or delete the key"
 
 
 class EntryChecks:
@@ -52,7 +52,7 @@ class EntryChecks:
             self._encrypted[entry.key.split("/")[2]] += 1
             return found
         except TransformFailed as error:
-            advice = "is the key that it was encrypted with still in --encryption-provider-config?"
+            advice = "add the key that encrypted the value to --encryption-provider-config"
             return [*found, failed("encryption", f"{entry.key}: cannot be decrypted: {error}", advice)]
         except Undecodable as error:
             return [*found, failed("value", f"{entry.key}: cannot be decoded: {error}", _FROM_BACKUP)]
@@ -65,21 +65,23 @@ class EntryChecks:
         """What is wrong with all of them together."""
         yield from self._agreement.findings()
         for resource, count in self._encrypted.items():
-            text = f"{count} values of {resource} are encrypted and were not read"
-            yield note("encryption", text, "say how by --encryption-provider-config")
+            text = f"{count} values of {resource} are encrypted and were skipped"
+            yield note("encryption", text, "name the configuration with --encryption-provider-config")
 
     def _revisions(self, entry: SavedEntry) -> Iterator[Finding]:
         if not 0 < entry.created <= entry.modified <= self._revision:
             text = f"created at {entry.created}, modified at {entry.modified}, in a store at {self._revision}"
-            advice = "back the store up and restore it: each key gets a new revision"
+            advice = "back up the store and restore it: every key gets a new revision"
             yield failed("revision", f"{entry.key}: {text}", advice)
         if entry.key in self._keys:
-            yield failed("key", f"{entry.key}: is there twice", _FROM_BACKUP)
+            yield failed("key", f"{entry.key}: exists twice", _FROM_BACKUP)
 
     def _object(self, entry: SavedEntry, obj: Json) -> Iterator[Finding]:
         kind, api_version = obj.get("kind"), obj.get("apiVersion")
         if not isinstance(kind, str) or not isinstance(obj.get("metadata"), dict) or not _is_version(api_version):
-            yield failed("value", f"{entry.key}: is no object with kind, apiVersion and metadata", _FROM_BACKUP)
+            yield failed(
+                "value", f"{entry.key}: the value is not an object with kind, apiVersion and metadata", _FROM_BACKUP
+            )
             return
         version = GroupVersion.parse(obj["apiVersion"])
         self._agreement.add(entry.key, obj, built_in=message_of(version.kind(kind)) is not None)
@@ -87,14 +89,14 @@ class EntryChecks:
         if entry.key.endswith(f"/{path}"):
             self.places[version.group, kind] = entry.key.removesuffix(path).removeprefix(self._prefix)
         else:
-            yield failed("key", f"{entry.key}: holds the {kind} {path}, which belongs elsewhere", _FROM_BACKUP)
+            yield failed("key", f"{entry.key}: holds the {kind} {path}, which belongs under another key", _FROM_BACKUP)
         yield from self._uid(entry.key, str(metadata(obj).get("uid") or ""))
 
     def _uid(self, key: str, uid: str) -> Iterator[Finding]:
         if not uid:
             yield failed("uid", f"{key}: has no uid", _FROM_BACKUP)
         elif (other := self._uids.setdefault(uid, key)) != key:
-            yield failed("uid", f"{key}: has the uid of {other}", "delete one of the two and make it again")
+            yield failed("uid", f"{key}: has the uid of {other}", "delete one of the two objects and create it again")
 
 
 def _is_version(text: object) -> bool:

@@ -48,7 +48,7 @@ class ValueReader:
     async def _decrypted(self, entry: SavedEntry) -> bytes:
         if self._encryption is None:
             raise Encrypted
-        failure = TransformFailed("the configuration says nothing of this resource")
+        failure = TransformFailed("the configuration does not list this resource")
         for transformer in self._transformers(entry.key):
             try:
                 return (await transformer.from_storage(entry.value, entry.key.encode())).value
@@ -74,7 +74,7 @@ def decoded(key: str, value: bytes) -> Json:
     except ValueError as error:
         raise Undecodable(str(error)) from error
     if not isinstance(found, dict):
-        raise Undecodable("it is no object")
+        raise Undecodable("the value is not an object")
     return found
 
 
