@@ -14,6 +14,7 @@ from pilothouse.nodes.behavior.model import PROBES, ContainerBehavior, ExecAnswe
 PREFIX = "pilothouse.dev/"
 BEHAVIOR = f"{PREFIX}behavior"
 SIMULATED = f"{PREFIX}simulated"
+_GREATEST_EXIT_CODE = 255
 
 
 class InvalidBehavior(ValueError):
@@ -37,7 +38,8 @@ def annotated_container(annotations: Mapping[str, str], container: str) -> Conta
     `pilothouse.dev/exit-after: 3s` and the like say one thing about all of them. Raises InvalidBehavior.
     """
     whole = _json(annotations.get(BEHAVIOR))
-    own = (whole.pop("containers", None) or {}).get(container) or {}
+    own = _of_containers(whole).get(container) or {}
+    whole.pop("containers", None)
     single = {name: annotations[key] for key, name in _SINGLE.items() if key in annotations}
     behavior = over(container_behavior(single), container_behavior(whole))
     return over(container_behavior(own), behavior) if own else behavior
@@ -45,7 +47,14 @@ def annotated_container(annotations: Mapping[str, str], container: str) -> Conta
 
 def annotated_names(annotations: Mapping[str, str]) -> list[str]:
     """Return the containers that annotations of a pod say something of their own about. Raises InvalidBehavior."""
-    return [*(_json(annotations.get(BEHAVIOR)).get("containers") or ())]
+    return [*_of_containers(_json(annotations.get(BEHAVIOR)))]
+
+
+def _of_containers(whole: Json) -> Json:
+    found: Json = whole.get("containers") or {}
+    if not isinstance(found, dict) or not all(isinstance(each, dict) for each in found.values() if each is not None):
+        raise InvalidBehavior("containers: must be an object of objects")
+    return found
 
 
 def annotated_node(annotations: Mapping[str, str]) -> NodeBehavior:
@@ -78,7 +87,7 @@ def _read(given: Json, known: Mapping[str, tuple[str, Callable[[Any], Any]]]) ->
         field, convert = known[name]
         try:
             read[field] = convert(value)
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
             raise InvalidBehavior(f"{name}: {error}") from None
     return read
 
@@ -88,6 +97,13 @@ def _seconds(value: str) -> float:
         return parse_duration(value) / 1e9
     except DurationError as error:
         raise ValueError(str(error)) from None
+
+
+def _exit_code(value: int | str) -> int:
+    code = int(value)
+    if not 0 <= code <= _GREATEST_EXIT_CODE:
+        raise ValueError(f"must be between 0 and {_GREATEST_EXIT_CODE}")
+    return code
 
 
 def _text(value: str) -> str:
@@ -115,9 +131,9 @@ def _answers(value: list[Json]) -> tuple[ExecAnswer, ...]:
     return tuple(
         ExecAnswer(
             tuple(each.get("command") or ()),
-            each.get("stdout") or "",
-            each.get("stderr") or "",
-            int(each.get("exitCode") or 0),
+            _text(each.get("stdout") or ""),
+            _text(each.get("stderr") or ""),
+            _exit_code(each.get("exitCode") or 0),
         )
         for each in value
     )
@@ -127,7 +143,7 @@ _CONTAINER_FIELDS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "startAfter": ("start_after", _seconds),
     "imagePullError": ("image_pull_error", _text),
     "exitAfter": ("exit_after", _seconds),
-    "exitCode": ("exit_code", int),
+    "exitCode": ("exit_code", _exit_code),
     "oomKilled": ("oom_killed", _boolean),
     "exitTimes": ("exit_times", int),
     "failingProbes": ("failing_probes", _probes),

@@ -179,6 +179,9 @@ class Pods:
         except (StatusError, ConnectionFailed, InvalidResponse) as error:
             logger.warning("pod %s could not be written: %s", key, error)
             again = self._clock.wall() + _AGAIN
+        except Exception:  # a fault with one pod must not end the simulation of the others
+            logger.exception("pod %s is not simulated until it changes", key)
+            again = None
         finally:
             record.is_busy = False
         if self._records.get(key) is record:
