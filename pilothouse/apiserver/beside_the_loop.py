@@ -1,8 +1,9 @@
 """Long work leaves the event loop here, and only here.
 
 One event loop serves everybody, so nothing that a client sends may hold it for more than 50 ms. What may take longer
-runs in one of two threads. They are few because threads share the interpreter with the loop: each one that is busy
-takes as large a share of it as the loop has (docs/decisions/beside-the-loop.md has the figures).
+runs in one of three threads, by its size. Of these hardly more than one runs at a time, because threads share the
+interpreter with the loop: each one that is busy takes as large a share of it as the loop has
+(docs/decisions/beside-the-loop.md has the figures).
 
     obj = await request.weight.carry(decode, body)      of a request: here and now if it is light, else in a thread
     obj = await by_size(len(body), decode, body)        of nobody in particular
@@ -23,7 +24,7 @@ from typing import Any, ParamSpec, TypeVar
 from prometheus_client import Gauge
 
 from pilothouse.apiserver.collector_pause import CollectorPause
-from pilothouse.apiserver.fair_thread import FairThread, Job
+from pilothouse.apiserver.fair_thread import FairThread, FairThreads, Job
 from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.machinery.server_errors import TooManyRequests
 
@@ -33,8 +34,9 @@ WORTH_A_THREAD = 16 * 1024
 TURN_BYTES = 16 * 1024
 """Bytes from a peer that are handled in one turn of the loop. The dearest cost less than 1 µs a byte, so that a turn
 takes some 15 ms at most."""
+_SMALL = 32 * 1024
 _LARGE = 256 * 1024
-"""Such work may take seconds. It has a thread of its own, so that what is of ordinary size does not wait for it."""
+"""Such work may take seconds. Each size has a thread of its own, so that small work does not wait for large work."""
 _MOST_WAITING = 64 << 20
 """Bytes for which work of one flow may wait: what it holds while it waits is bounded."""
 _RETRY_AFTER = 1
@@ -42,14 +44,14 @@ _RETRY_AFTER = 1
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_threads = (FairThread("beside-the-loop"), FairThread("beside-the-loop-large"))
+_threads = FairThreads("beside-the-loop", (_SMALL, _LARGE))
 _pause = CollectorPause()
 _beside: ContextVar[bool] = ContextVar("beside the loop", default=False)
 
 _RUNNING = Gauge("pilothouse_beside_the_loop_running", "Long work that a thread is at.", registry=REGISTRY)
-_RUNNING.set_function(lambda: sum(thread.is_running for thread in _threads))
+_RUNNING.set_function(lambda: sum(thread.running is not None for thread in _threads.threads))
 _WAITING = Gauge("pilothouse_beside_the_loop_waiting", "Long work that waits for a thread.", registry=REGISTRY)
-_WAITING.set_function(lambda: sum(thread.waiting for thread in _threads))
+_WAITING.set_function(lambda: sum(thread.waiting for thread in _threads.threads))
 
 
 class TakesLong(Exception):
@@ -59,7 +61,7 @@ class TakesLong(Exception):
 class Weight:
     """How much a request is about, and whose it is: where its work is done, and in which turn, follows from that."""
 
-    __slots__ = ("bytes", "flow", "was_carried")
+    __slots__ = ("bytes", "flow", "is_carried", "was_carried")
 
     def __init__(self, flow: str = "", bytes: int = 0) -> None:
         self.flow = flow
@@ -67,6 +69,8 @@ class Weight:
         """The size of the largest thing that it has to do with: its body, or a stored object."""
         self.was_carried = False
         """Whether work of it was done beside the loop before."""
+        self.is_carried = False
+        """Whether work of it waits for a thread, or is in a thread."""
 
     @property
     def is_light(self) -> bool:
@@ -75,7 +79,7 @@ class Weight:
 
     @property
     def thread(self) -> FairThread:
-        return _threads[self.bytes > _LARGE]
+        return _threads.of(self.bytes)
 
     def at_least(self, size: int) -> None:
         if size > self.bytes:
@@ -111,7 +115,8 @@ async def by_size(size: int, work: Callable[P, T], *args: P.args, **kwargs: P.kw
 async def beside_the_loop(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Do the work in a thread, in a copy of the caller's context. Raises what it raises.
 
-    Work that has not begun when the caller is cancelled never begins; work that has is waited for.
+    Work that has not begun when the caller is cancelled never begins; work that has is ended at its next checkpoint,
+    and waited for until then.
     """
     return await _in_thread(Weight(), partial(work, *args, **kwargs))
 
@@ -132,7 +137,7 @@ async def _in_thread(weight: Weight, work: Callable[[], T]) -> T:
             loop.call_soon_threadsafe(_settle, future, result, error)
 
     job = Job(weight.flow, weight.bytes, partial(context.run, work), done, continues=weight.was_carried)
-    weight.was_carried = True
+    weight.was_carried = weight.is_carried = True
     with _without_collections(weight):
         thread.submit(job)
         try:
@@ -141,6 +146,8 @@ async def _in_thread(weight: Weight, work: Callable[[], T]) -> T:
             if not thread.withdraw(job):
                 await _until_done(future)
             raise
+        finally:
+            weight.is_carried = False
 
 
 @contextmanager

@@ -146,6 +146,11 @@ class Request:
         return self._weight
 
     @property
+    def is_offloaded(self) -> bool:
+        """Whether work of the request is done beside the loop at this moment, and nothing else."""
+        return self._weight is not None and self._weight.is_carried
+
+    @property
     def annotations(self) -> Annotations:
         """The request's annotations in the audit log."""
         if self._annotations is None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from pilothouse.machinery.checkpoints import checkpoint
+
 
 def deep_equal(a: Any, b: Any) -> bool:
     """Whether the values are equal as Go's reflect.DeepEqual has it: neither true nor 1.0 is 1."""
+    checkpoint()
     if type(a) is not type(b):
         return False
     if isinstance(a, dict):

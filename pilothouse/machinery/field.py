@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import orjson
 
+from pilothouse.machinery.checkpoints import checkpoint
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import escape_html, quote
 
@@ -26,9 +27,11 @@ class Path:
         return Path(".".join((self.text, *names) if self.text else names))
 
     def index(self, position: int) -> Path:
+        checkpoint()
         return Path(f"{self.text}[{position}]")
 
     def key(self, key: str) -> Path:
+        checkpoint()
         return Path(f"{self.text}[{key}]")
 
     def __str__(self) -> str:
@@ -46,9 +49,11 @@ class _Nowhere(Path):
         return self
 
     def index(self, position: int) -> Path:
+        checkpoint()
         return self
 
     def key(self, key: str) -> Path:
+        checkpoint()
         return self
 
 

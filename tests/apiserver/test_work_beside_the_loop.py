@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import threading
+from unittest.mock import MagicMock
 
 import pytest
 from patience import PATIENCE
@@ -18,7 +19,9 @@ from pilothouse.apiserver.beside_the_loop import (
     by_size,
     may_take_long,
 )
-from pilothouse.apiserver.fair_thread import FairThread, Job
+from pilothouse.apiserver.endpoints import apply, patch
+from pilothouse.apiserver.fair_thread import FairThreads, Job
+from pilothouse.machinery.checkpoints import checkpoint
 from pilothouse.machinery.server_errors import TooManyRequests
 
 HEAVY, LARGE = WORTH_A_THREAD + 1, 3 << 20
@@ -61,7 +64,7 @@ async def test_what_is_of_ordinary_size_does_not_wait_for_what_is_large() -> Non
 
 
 def test_flows_take_turns_and_what_continues_goes_first() -> None:
-    thread, done = FairThread("turns"), threading.Event()
+    thread, done = FairThreads("turns", ()).of(1), threading.Event()
     held, begun = threading.Event(), threading.Event()
     order: list[str] = []
 
@@ -81,7 +84,68 @@ def test_flows_take_turns_and_what_continues_goes_first() -> None:
     thread.submit(Job("c", 1, done.set, lambda *_: None))
     held.set()
     assert done.wait(PATIENCE)
-    assert order[:2] == ["a goes on", "b"]
+    assert order == ["b", "a goes on", "a0", "a1", "a2"][: len(order)]
+    assert order[0] == "b"
+
+
+def test_large_work_pauses_while_small_work_is_there() -> None:
+    threads, order = FairThreads("pauses", (10,)), list[str]()
+    begun, small_is_there, done = threading.Event(), threading.Event(), threading.Event()
+
+    def large() -> None:
+        begun.set()
+        small_is_there.wait(PATIENCE)
+        while len(order) < 20:  # each checkpoint waits for the small work, and its next piece comes meanwhile
+            checkpoint()
+        order.append("large")
+
+    def small() -> None:
+        order.append("small")
+        threads.of(1).submit(Job("b", 1, small, _ignored)) if len(order) < 20 else None
+
+    threads.of(11).submit(Job("a", 11, large, lambda *_: done.set()))
+    assert begun.wait(PATIENCE)
+    threads.of(1).submit(Job("b", 1, small, _ignored))
+    small_is_there.set()
+    assert done.wait(PATIENCE)
+    assert order == ["small"] * 20 + ["large"]
+
+
+def test_large_work_goes_on_however_much_small_work_there_is() -> None:
+    threads, done = FairThreads("goes-on", (10,)), threading.Event()
+
+    def small() -> None:
+        if not done.is_set():
+            threads.of(1).submit(Job("b", 1, small, _ignored))
+
+    def large() -> None:
+        for _ in range(3):
+            checkpoint()
+
+    threads.of(1).submit(Job("b", 1, small, _ignored))
+    threads.of(11).submit(Job("a", 11, large, lambda *_: done.set()))
+    assert done.wait(PATIENCE)
+
+
+async def test_work_of_a_cancelled_request_ends_at_its_next_checkpoint() -> None:
+    begun = threading.Event()
+
+    def work() -> None:
+        begun.set()
+        while True:
+            checkpoint()
+
+    task = asyncio.create_task(Weight("a", HEAVY).carry(work))
+    while not begun.is_set():  # noqa: ASYNC110
+        await asyncio.sleep(0.001)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await Weight("a", HEAVY).carry(lambda: "served") == "served"
+
+
+def _ignored(result: object, error: BaseException | None) -> None:
+    pass
 
 
 async def test_work_of_a_cancelled_request_that_has_begun_is_waited_for() -> None:
@@ -169,3 +233,30 @@ async def _until_collected() -> None:
     async with asyncio.timeout(PATIENCE):
         while not gc.isenabled():  # noqa: ASYNC110
             await asyncio.sleep(0.001)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "read", "kept"),
+    [(apply.ApplyMechanism, "_parse", "configuration"), (patch.PatchMechanism, "content_type_of", "patcher")],
+)
+async def test_the_body_of_one_patch_is_read_while_another_is(
+    mechanism: type, read: str, kept: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing that the event loop waits for is held meanwhile."""
+    begun, go = threading.Event(), threading.Event()
+
+    def slowly(*_: object) -> str:
+        if not begun.is_set():
+            begun.set()
+            go.wait(PATIENCE)
+        return "application/json-patch+json"
+
+    monkeypatch.setattr(f"{mechanism.__module__}.{read}", slowly)
+    first, second = (mechanism(MagicMock(), MagicMock(), b"[]", MagicMock()) for _ in range(2))
+    reading = asyncio.create_task(beside_the_loop(lambda: getattr(first, kept)))
+    while not begun.is_set():  # noqa: ASYNC110
+        await asyncio.sleep(0.001)
+    assert getattr(second, kept)
+    assert not reading.done()
+    go.set()
+    assert await reading

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 from pilothouse.apiserver.endpoints.negotiation import content_type_of
 from pilothouse.apiserver.endpoints.patch_types import APPLY_CBOR_PATCH
 from pilothouse.apiserver.endpoints.scope import RequestScope
@@ -24,12 +22,16 @@ class ApplyMechanism:
         self.scope = scope
         self.options = options
         self.body = body
+        self._configuration: ParsedYaml | None = None
 
-    @cached_property
+    @property
     def configuration(self) -> ParsedYaml:
         """Raises BadRequest."""
-        is_cbor = content_type_of(self.request) == APPLY_CBOR_PATCH
-        return _parse_cbor(self.body) if is_cbor else _parse(self.body)
+        # A cached_property of Python 3.11 holds one lock for all requests while the body of one of them is read.
+        if self._configuration is None:
+            is_cbor = content_type_of(self.request) == APPLY_CBOR_PATCH
+            self._configuration = _parse_cbor(self.body) if is_cbor else _parse(self.body)
+        return self._configuration
 
     def patched(self, existing: Json | None) -> Json:
         """Raises StatusError: Conflict with a cause for each field that somebody else owns, unless forced."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from pilothouse.apiserver.endpoints.apply import ApplyMechanism
@@ -66,15 +65,19 @@ class PatchMechanism:
         self.options = options
         self.not_found = NotFound.of(request.info.group_resource, request.info.name)
         self.manager = manager_or_user_agent(options.field_manager, request.header(b"user-agent"))
+        self._patcher: ObjectPatcher | None = None
 
-    @cached_property
+    @property
     def patcher(self) -> ObjectPatcher:
         """Reads the body. Raises StatusError."""
         from pilothouse.apiserver.endpoints.patchers import PATCHERS  # not needed before somebody patches
 
-        return PATCHERS[content_type_of(self.request)](
-            self.request, self.scope, self.body, self.options.field_validation
-        )
+        # A cached_property of Python 3.11 holds one lock for all requests while the body of one of them is read.
+        if self._patcher is None:
+            self._patcher = PATCHERS[content_type_of(self.request)](
+                self.request, self.scope, self.body, self.options.field_validation
+            )
+        return self._patcher
 
     def patched(self, existing: Json | None) -> Json:
         if existing is None:

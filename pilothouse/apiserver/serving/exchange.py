@@ -242,5 +242,6 @@ class Exchange(ABC):
         self._wake()
         if self._left is not None and not self._left.done():
             self._left.set_result(None)
-        if self.streaming:
+        request = getattr(self, "request", None)  # the request of an exchange that has ended is gone
+        if self.streaming or (request is not None and request.is_offloaded):
             self.task.cancel()

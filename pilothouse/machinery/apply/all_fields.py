@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 from pilothouse.machinery.apply.atoms import DEDUCED, INT_OR_STRING, Atom, ListAtom, MapAtom
 from pilothouse.machinery.apply.elements import order
 from pilothouse.machinery.apply.fieldset import MEMBER, FieldSet
+from pilothouse.machinery.checkpoints import checkpoint
 from pilothouse.machinery.dataclass import dataclass
 
 Walker: TypeAlias = Callable[[Any], FieldSet]
@@ -105,6 +106,7 @@ def _map_walker(atom: MapAtom) -> Walker:
             return MEMBER
         out: FieldSet = {".": MEMBER}
         for name in sorted(value):
+            checkpoint()
             out[f"f:{name}"] = all_fields_in(atom.child(name), value[name])
         return out
 

@@ -20,6 +20,7 @@ from pilothouse.machinery.apply.fieldset import (
     recursive_difference,
     union,
 )
+from pilothouse.machinery.checkpoints import checkpoint
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.equality import json_equal
 from pilothouse.machinery.objects import Json
@@ -76,6 +77,7 @@ def changed_node(atom: Atom, old: Any, new: Any) -> FieldSet | None:
 
 def _compare(atom: Atom, old: Any, new: Any) -> _Difference | None:
     """None for values that are the same."""
+    checkpoint()
     if old == new and is_exact(atom):
         return None
     if atom.map is not None and (atom.scalar is not None or atom.list is not None):

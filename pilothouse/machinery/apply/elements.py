@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import orjson
 
 from pilothouse.machinery.bounded_cache import bounded_cache
+from pilothouse.machinery.checkpoints import checkpoint
 from pilothouse.machinery.gofmt import escape_html, quote
 from pilothouse.machinery.govalue import go_value
 from pilothouse.machinery.objects import Json
@@ -41,6 +42,7 @@ _encode_text = bounded_cache(entries=_REMEMBERED, key_bytes=_SHORT)(encode)
 
 def encode_key(value: Any) -> str:
     """As `encode`, for the same few values again and again."""
+    checkpoint()
     if type(value) is str:
         return _encode_text(value)
     # Integers, such as ports, have nothing in them that would have to be escaped.
@@ -86,6 +88,7 @@ def shown(element: str) -> str:
 @bounded_cache(entries=_REMEMBERED, key_bytes=_SHORT)
 def order(element: str) -> Order:
     """Sorts siblings as upstream does: fields by name, then items by their keys, then by value, then by index."""
+    checkpoint()
     if element == ".":
         return (-1,)
     if element[:2] == "f:":

@@ -10,6 +10,7 @@ from collections import deque
 from typing import Any
 
 from pilothouse.machinery.apply.atoms import Atom, ListAtom, MapAtom
+from pilothouse.machinery.checkpoints import checkpoint
 
 
 class _Absent:
@@ -26,6 +27,7 @@ def merge(atom: Atom, live: Any, config: Any) -> Any:
 
 
 def _merge(atom: Atom, live: Any, config: Any) -> Any:
+    checkpoint()
     form = atom.for_value(live if config is _ABSENT else config)
     if form.map is not None:
         return _merge_maps(form.map, live, config)

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator
 from math import inf
 from typing import Any
 
+from pilothouse.machinery.checkpoints import checkpoint
+
 
 class Pairs(list[tuple[str, Any]]):
     """The members, in order, of an object in which a key stands more than once. All other objects are dicts."""
@@ -55,6 +57,7 @@ def numbered(value: Any) -> Iterator[tuple[str, Any, bool]]:
         return
     times: dict[str, int] = {}
     for key, member in value:
+        checkpoint()
         times[key] = times.get(key, 0) + 1
         yield key, member, times[key] == 2
 
@@ -81,6 +84,7 @@ def spelling(number: float) -> str:
 
 def plain(value: Any) -> Any:
     """Dicts, lists and plain numbers; of members with one key the last stays."""
+    checkpoint()
     if is_object(value):
         return {key: member if type(member) in _PLAIN else plain(member) for key, member in members(value)}
     if isinstance(value, list):
@@ -93,6 +97,7 @@ _PLAIN = frozenset({str, bool, type(None)})
 
 def as_go_copies(value: Any) -> Any:
     """Dicts and lists, with a Literal for each number that Go would print otherwise than it was written."""
+    checkpoint()
     if is_object(value):
         return {key: as_go_copies(member) for key, member in members(value)}
     if isinstance(value, list):

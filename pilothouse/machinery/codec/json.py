@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 import orjson
 
+from pilothouse.machinery.checkpoints import checkpoint
 from pilothouse.machinery.codec.document import (
     CONTAINERS,
     Literal,
@@ -127,12 +128,14 @@ def _refuse_syntax(data: bytes) -> None:
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any] | Pairs:
+    checkpoint()
     plain_members = dict(pairs)
     return plain_members if len(plain_members) == len(pairs) else Pairs(pairs)
 
 
 def _whole(text: str) -> int | float:
     """Python refuses to read integers of thousands of digits, and none of hundreds fits any field."""
+    checkpoint()
     return int(text) if len(text) < _HUGE else Literal.of(text)
 
 

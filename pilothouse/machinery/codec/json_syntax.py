@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from enum import Enum, auto
 
+from pilothouse.machinery.checkpoints import checkpoint
 from pilothouse.machinery.gofmt import quote
 
 MAX_DEPTH = 254
@@ -32,6 +33,7 @@ encoding, and the first letters of NaN and Infinity, which Python takes for numb
 
 def _number(text: str) -> None:
     """Ignore a number. A Python function, unlike the built-in, lets other threads have their turn in a long list."""
+    checkpoint()
 
 
 _LOCATOR = json.JSONDecoder(parse_int=_number, parse_float=_number)
@@ -110,10 +112,12 @@ class _Scanner:
     def pass_over(self, end: int) -> None:
         """Go on to the last value before `end`, up to which the text is right but for its depth."""
         while match := self._next_bracket(end):
+            checkpoint()
             self._at = match.start(1)
             byte = self._data[self._at]
             self._state = self._begin(byte) if byte in _CLOSE else self._end()
         while match := _COMMAS.match(self._data, self._at, end):
+            checkpoint()
             self._at = match.end()
             self._state = _State.KEY if self._open[-1] == ord("{") else _State.VALUE
         if match := _TO_FLAT_END.match(self._data, self._at, end):

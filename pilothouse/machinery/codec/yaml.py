@@ -14,6 +14,7 @@ from math import isfinite
 from operator import itemgetter
 from typing import Any
 
+from pilothouse.machinery.checkpoints import checkpoint
 from pilothouse.machinery.codec.strict_failures import UNMARSHAL_ERRORS
 from pilothouse.machinery.codec.yaml_gofmt import go_float, go_syntax
 from pilothouse.machinery.codec.yaml_nodes import YamlError, YamlNode, YamlNodeKind, compose
@@ -187,6 +188,7 @@ def _binary(text: str) -> str:
 
 
 def _jsonable(value: Any) -> Any:
+    checkpoint()
     if type(value) is dict:
         members = [
             (_key(key, member), member if type(member) in _JSONABLE else _jsonable(member))

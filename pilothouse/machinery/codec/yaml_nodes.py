@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from enum import Enum, auto
 from typing import Any
 
+from pilothouse.machinery.checkpoints import checkpoint
 from pilothouse.machinery.codec.yaml_resolve import resolve
 
 
@@ -156,6 +157,7 @@ class _Composer:
         now = _Collection()
         around: list[_Collection] = []
         while not now.children or around:
+            checkpoint()
             event = next_event()
             kind = type(event)
             if kind is scalar_event and event.tag is None and event.anchor is None and event.value != "<<":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from pilothouse.machinery.checkpoints import checkpoint
 from pilothouse.machinery.codec.json import dump_spelled
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.equality import deep_equal
@@ -43,6 +44,7 @@ class PatchRun:
         }
 
     def apply(self, operation: PatchOperation) -> None:
+        checkpoint()
         step = self._steps.get(operation.op)
         if step is None:
             raise PatchDoesNotApply(f"Unexpected kind: {operation.op}")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pilothouse.machinery.checkpoints import checkpoint
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.schema.lists_and_maps import OMIT, Decode, Zero, collection_decoder
 from pilothouse.machinery.schema.nodes import Field, NodeKind, Scalar, TypeNode
@@ -61,6 +62,7 @@ def _struct(node: TypeNode) -> Decode:
     always: list[tuple[str, Zero]] = []
 
     def decode(raw: Any) -> Json:
+        checkpoint()
         if type(raw) is not dict:
             raise Mismatch
         absent = []

@@ -11,6 +11,7 @@ from itertools import islice
 from math import isinf
 from typing import Any
 
+from pilothouse.machinery.checkpoints import checkpoint
 from pilothouse.machinery.codec.document import as_float, is_array, is_number, is_object, numbered, spelling
 from pilothouse.machinery.codec.strict_failures import MOST_FAILURES, DocumentPlace, StrictFailures
 from pilothouse.machinery.dataclass import dataclass
@@ -114,6 +115,7 @@ class _Examination:
 
     def _value(self, node: TypeNode, value: Any, place: TypedPlace) -> None:
         """Null fits everywhere."""
+        checkpoint()
         if value is None or node.kind is NodeKind.ANY:
             return
         if node.kind is NodeKind.SCALAR:

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 import orjson
 
+from pilothouse.machinery.checkpoints import checkpoint
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.schema.collapse import collapse
 from pilothouse.machinery.schema.compiler import decoder_of, has_empty_form
@@ -94,6 +95,7 @@ def _struct_writer(steps: dict[str, Write]) -> Write:
     step_of = steps.get
 
     def write(raw: Json | None) -> Json | None:
+        checkpoint()
         if raw is None:
             return None
         out = raw

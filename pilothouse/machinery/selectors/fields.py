@@ -14,6 +14,7 @@ from dataclasses import field
 from typing import TypeAlias
 
 from pilothouse.machinery.bounded_cache import bounded_cache
+from pilothouse.machinery.checkpoints import checkpoint
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.selectors.errors import InvalidSelector
 from pilothouse.machinery.selectors.merged import FEW, Constraint, merged
@@ -147,6 +148,7 @@ def _unescaped(match: re.Match[str]) -> str:
 
 def _requirements(text: str) -> Iterator[Requirement]:
     for term in sorted(_terms(text)):
+        checkpoint()
         operator = _OPERATOR.search(term)
         if operator is None:
             raise InvalidSelector(f"invalid selector: '{text}'; can't understand '{term}'")

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator
 
 from pilothouse.machinery import field
+from pilothouse.machinery.checkpoints import checkpoint
 from pilothouse.machinery.selectors.errors import InvalidSelector
 from pilothouse.machinery.selectors.requirement import Operator, Requirement, key_error, new_requirement
 from pilothouse.machinery.sorting import sorted_in_pieces
@@ -62,6 +63,7 @@ def parse_requirements(text: str) -> tuple[Requirement, ...]:
 
 def _requirement(match: re.Match[str]) -> Requirement | None:
     """None if something is wrong with it."""
+    checkpoint()
     absent, key, among, between, sign, value, _ = match.groups()
     try:
         if absent is not None:

@@ -11,6 +11,7 @@ from enum import Enum
 from typing import TypeAlias
 
 from pilothouse.machinery import field
+from pilothouse.machinery.checkpoints import checkpoint
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.selectors.errors import InvalidSelector
 from pilothouse.machinery.selectors.merged import Constraint, merged
@@ -48,6 +49,7 @@ class Requirement:
     values: tuple[str, ...] = ()
 
     def __str__(self) -> str:
+        checkpoint()
         if self.operator in _UNARY:
             return f"!{self.key}" if self.operator is Operator.DOES_NOT_EXIST else self.key
         values = ",".join(sorted(self.values))
@@ -146,6 +148,7 @@ def merged_matcher(requirements: Iterable[Requirement]) -> Matcher:
 
 
 def _constrain(constraint: Constraint, requirement: Requirement) -> None:
+    checkpoint()
     operator, values = requirement.operator, requirement.values
     if operator is Operator.EXISTS:
         constraint.present = True

@@ -11,6 +11,8 @@ import re
 from functools import cache
 from typing import Any
 
+from pilothouse.machinery.checkpoints import checkpoint
+
 EMPTY_ERROR = "must be non-empty"
 EMPTY_IF_SPECIFIED_ERROR = "must be non-empty if specified"
 LINE_BREAKS_ERROR = "must not contain line breaks"
@@ -45,6 +47,7 @@ class PatternFormat:
         return [max_len_error(self._limit, self._unit)] if too_long else []
 
     def __call__(self, value: str) -> list[str]:
+        checkpoint()
         # Every pattern admits ASCII only, so that a value that matches has as many bytes as characters.
         if len(value) <= self._short and self._matches(value):
             return []

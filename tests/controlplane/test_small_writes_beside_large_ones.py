@@ -1,0 +1,151 @@
+"""Fifty tenants send the dearest bodies that are legal, all the time. Another tenant's small writes hardly wait.
+
+The wait is counted in processor time of the server, not on a clock: the server has work all the time, so that both are
+the same on a machine that has nothing else to do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import cycle
+from pathlib import Path
+
+import pytest
+from attacks import Victim
+from hostile_bodies import (
+    CONFIG_MAPS,
+    JSON,
+    PODS,
+    REVIEWS,
+    YAML,
+    host_ports,
+    nested_duplicate_keys,
+    raw_selector,
+    resource_claims,
+    yaml_nested_lists,
+)
+from hostile_requests import HostileRequest
+from serving_process import ServeProcess
+
+TENANTS, WRITES = 50, 15
+LONGEST_WAIT = 0.5
+ADMIN_TOKEN, WRITER_TOKEN = "admin-token", "writer-token"
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeProcess]:
+    folder: Path = tmp_path_factory.mktemp("tenants")
+    tokens = folder / "tokens.csv"
+    lines = [f"tenant-{number},tenant-{number},t{number}" for number in range(TENANTS)]
+    tokens.write_text("\n".join([f"{WRITER_TOKEN},writer,w", *lines]) + "\n")
+    server = ServeProcess(folder / "data", f"--token-auth-file={tokens}", "--authorization-mode=AlwaysAllow")
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="module")
+def victim(server: ServeProcess) -> Victim:
+    return Victim("127.0.0.1", server.port, str(server.data_dir / "pki/ca.crt"), ADMIN_TOKEN, WRITER_TOKEN)
+
+
+def _hostile(number: int, resource: str, body: bytes, media_type: str = JSON) -> HostileRequest:
+    credentials = ("Authorization", f"Bearer tenant-{number}")
+    return HostileRequest("POST", f"{resource}?dryRun=All", (credentials, ("Content-Type", media_type)), body)
+
+
+def _requests() -> list[bytes]:
+    bodies = cycle(
+        [
+            (PODS, host_ports(3_000), JSON),
+            (REVIEWS, nested_duplicate_keys(), JSON),
+            (PODS, resource_claims(), JSON),
+            (REVIEWS, yaml_nested_lists(1_000_000), YAML),
+            (REVIEWS, raw_selector(), JSON),
+        ]
+    )
+    return [_hostile(number, *body).on_the_wire() for number, body in zip(range(TENANTS), bodies, strict=False)]
+
+
+class Tenants:
+    """Each sends its request again as soon as it is answered."""
+
+    def __init__(self, victim: Victim) -> None:
+        self._victim = victim
+        self._all_at_work, self._is_over = threading.Event(), threading.Event()
+        self._at_work = 0
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        thread = threading.Thread(target=asyncio.run, args=(self._play(),))
+        thread.start()
+        try:
+            assert self._all_at_work.wait(120)
+            yield
+        finally:
+            self._is_over.set()
+            thread.join()
+
+    async def _play(self) -> None:
+        tasks = [asyncio.create_task(self._send(request)) for request in _requests()]
+        await asyncio.to_thread(self._is_over.wait)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _send(self, request: bytes) -> None:
+        tls, sent_before = self._victim.tls("http/1.1"), False
+        while True:
+            reader, writer = await asyncio.open_connection(self._victim.host, self._victim.port, ssl=tls)
+            try:
+                writer.write(request)
+                await writer.drain()
+                if not sent_before:
+                    sent_before = True
+                    self._at_work += 1
+                    if self._at_work == TENANTS:
+                        self._all_at_work.set()
+                await reader.readuntil(b"\r\n\r\n")
+            except (OSError, asyncio.IncompleteReadError):
+                pass
+            finally:
+                writer.transport.abort()
+
+
+def _processor_time(server: ServeProcess) -> float:
+    fields = Path(f"/proc/{server.process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
+def test_small_writes_wait_for_no_large_ones(server: ServeProcess, victim: Victim) -> None:
+    waits = []
+    with Tenants(victim).at_work():
+        for number in range(WRITES):
+            body = b'{"metadata":{"name":"small-%d"},"data":{"a":"%b"}}' % (number, b"x" * 20_000)
+            before = _processor_time(server)
+            assert victim.call("POST", CONFIG_MAPS, body, token=WRITER_TOKEN) == 201
+            waits.append(_processor_time(server) - before)
+    assert max(waits) <= LONGEST_WAIT
+
+
+def test_work_for_clients_that_have_left_ends(server: ServeProcess, victim: Victim) -> None:
+    """The work that waits when the tenants leave would take minutes."""
+    with Tenants(victim).at_work():
+        pass
+    left = _processor_time(server)
+    while _offloaded(server):
+        assert _processor_time(server) - left < 10.0
+    assert _processor_time(server) - left < 10.0
+
+
+def _offloaded(server: ServeProcess) -> int:
+    """How much work is beside the loop, or waits to be."""
+    _, body = server.get("/metrics", token=WRITER_TOKEN)
+    found = re.findall(r"^pilothouse_beside_the_loop_(?:running|waiting) ([0-9.]+)$", body.decode(), re.MULTILINE)
+    assert len(found) == 2
+    return sum(int(float(number)) for number in found)
