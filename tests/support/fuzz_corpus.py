@@ -34,6 +34,12 @@ def yaml_bomb() -> bytes:
     return b"\n".join([b"apiVersion: v1", b"kind: ConfigMap", *rows, b""])
 
 
+def aliases_of_one_string(size: int = 20_000, aliases: int = 20_000) -> bytes:
+    """A hundred kilobytes that stand for hundreds of megabytes."""
+    data = b"".join(b"  k%d: *s\n" % at for at in range(aliases))
+    return b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata:\n  a: &s " + b"x" * size + b"\n" + data
+
+
 ATTACKS: dict[str, tuple[bytes, str]] = {
     "lists in lists": (config_map(deep(9_000)), JSON),
     "lists in lists without end": (b"[" * 1_000_000, JSON),
@@ -42,6 +48,7 @@ ATTACKS: dict[str, tuple[bytes, str]] = {
     "flows in flows": (deep(200_000), YAML),
     "flow maps in flow maps": (deep(100_000, b"{a: ", b"}"), YAML),
     "an exponential number of aliases": (yaml_bomb(), YAML),
+    "aliases of one long string": (aliases_of_one_string(), YAML),
     "an alias of itself": (b"a: &x\n  b: *x\n", YAML),
     "a map that merges itself": (b"&x a: {<<: *x}\n", YAML),
     "messages in messages": (nested_message(10_000), PROTOBUF),

@@ -25,6 +25,10 @@ from pilothouse.machinery.schema.scalars import base64_fault
 _RESOLVABLE = frozenset({"", "!!str", "!!bool", "!!int", "!!float", "!!null", "!!timestamp"})
 _SEPARATOR = re.compile(rb"^---(?=\s|$)", re.MULTILINE)
 _FEW, _MANY = 400_000, 4_000_000
+_MOST_ALIASED_TEXT = 12 << 20
+"""Characters that come through aliases: four times as many as the largest body has. Go counts values only, so that a
+hundred kilobytes can become a hundred megabytes: aliases of one long string."""
+_EXCESSIVE = "yaml: document contains excessive aliasing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,7 @@ class _Construction:
         self._may_have_aliases = may_have_aliases
         self._count = 0
         self._through_aliases = 0
+        self._aliased_text = 0
         self._alias_depth = 0
         self._open_aliases: set[YamlNode] = set()
 
@@ -88,8 +93,12 @@ class _Construction:
             if type(node) is list:
                 return self._values(node)
         if type(node) is not YamlNode:
+            if self._alias_depth:
+                self._count_text(node)
             return node
         if node.kind is YamlNodeKind.SCALAR:
+            if self._alias_depth:
+                self._count_text(node.text)
             return _scalar(node)
         if node.kind is YamlNodeKind.ALIAS:
             return self._alias(node)
@@ -102,14 +111,21 @@ class _Construction:
         values = [self.value(child) if type(child) in _NOT_SCALAR else child for child in children]
         if self._may_have_aliases:
             self._tally(sum(type(child) not in _NOT_SCALAR for child in children))
+        if self._alias_depth:
+            self._count_text(*children)
         return values
+
+    def _count_text(self, *scalars: Any) -> None:
+        self._aliased_text += sum(len(scalar) for scalar in scalars if type(scalar) is str)
+        if self._aliased_text > _MOST_ALIASED_TEXT:
+            raise YamlError(_EXCESSIVE)
 
     def _tally(self, count: int) -> None:
         self._count += count
         if self._alias_depth:
             self._through_aliases += count
         if self._through_aliases > 100 and self._count > 1000 and self._is_excessive():
-            raise YamlError("yaml: document contains excessive aliasing")
+            raise YamlError(_EXCESSIVE)
 
     def _is_excessive(self) -> bool:
         """Whether too much of the document comes from aliases: more than 99 % in small documents, down to 10 % in huge

@@ -269,3 +269,28 @@ def _processor_time(keys: list[str]) -> float:
         emit_yaml(value)
         spent.append(time.thread_time() - began)
     return min(spent)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"a: &s " + b"x" * 20_000 + b"\n" + b"".join(b"k%d: *s\n" % at for at in range(1_000)),
+        b"a: &s ["
+        + b"x" * 10_000
+        + b", "
+        + b"y" * 10_000
+        + b"]\n"
+        + b"".join(b"k%d: *s\n" % at for at in range(1_000)),
+        b"a: &s {x: " + b"y" * 20_000 + b"}\nk: [" + b"*s, " * 1_000 + b"]\n",
+        b"a: &s !!str " + b"x" * 20_000 + b"\n" + b"".join(b"k%d: *s\n" % at for at in range(1_000)),
+    ],
+    ids=["of a string", "of a list", "of a map", "of a tagged string"],
+)
+def test_aliases_may_not_multiply_a_long_string(text: bytes) -> None:
+    with pytest.raises(YamlError, match="document contains excessive aliasing"):
+        parse_yaml(text)
+
+
+def test_aliases_of_long_strings_are_read_as_long_as_they_are_few() -> None:
+    text = b"a: &s " + b"x" * 20_000 + b"\n" + b"".join(b"k%d: *s\n" % at for at in range(100))
+    assert len(parse_yaml(text).value) == 101
