@@ -55,7 +55,7 @@ _socketpair, _unix = socket.socketpair, socket.AF_UNIX
 socket.socketpair = lambda *_: _socketpair(_unix)  # Windows has none either, but Python makes one of two connections
 for module, names in {
     os: "fork forkpty geteuid getuid getegid getgid fchmod chown fchown pread pwrite O_DIRECTORY O_CLOEXEC O_NOFOLLOW "
-        "O_NONBLOCK sysconf getpgid setpgid killpg mkfifo statvfs getloadavg uname sched_getaffinity fdatasync",
+        "O_NONBLOCK sysconf getpgid setpgid killpg mkfifo statvfs getloadavg uname fdatasync",
     socket: "AF_UNIX SO_REUSEPORT send_fds recv_fds",
     signal: "SIGHUP SIGKILL SIGCHLD SIGUSR1 SIGUSR2 SIGALRM SIGPIPE pthread_sigmask sigwait setitimer",
     asyncio: "start_unix_server open_unix_connection",
@@ -63,6 +63,7 @@ for module, names in {
     for name in names.split():
         if hasattr(module, name):
             delattr(module, name)
+shutil._use_fd_functions = False  # as on Windows
 signal.SIGBREAK = signal.SIGQUIT
 loop = asyncio.unix_events._UnixSelectorEventLoop
 loop.add_signal_handler = loop.remove_signal_handler = _missing
