@@ -220,6 +220,14 @@ async def test_a_terminal_shows_what_is_typed(api: API) -> None:
     assert channels[1] == b"/ # echo hx\b \bi\r\nhi\r\n/ # exit\r\n"
 
 
+async def test_commands_are_run_by_post_only(api: API) -> None:
+    target = "/api/v1/nodes/node-1/proxy/run/default/web/app?cmd=echo+hello"
+    for method in ("GET", "HEAD", "PUT", "DELETE"):
+        assert (await api.request(method, target)).status == 405
+    answer = await api.request("POST", target)
+    assert (answer.status, answer.body) == (200, b"hello\n")
+
+
 async def test_who_does_not_show_the_right_certificate_is_refused(api: API) -> None:
     answer = await api.request("GET", "/api/v1/nodes/node-1/proxy/healthz")
     assert (answer.status, answer.body) == (200, b"ok")

@@ -51,6 +51,8 @@ class KubeletRoutes:
             case ["exec" | "attach" as action, *place] if len(place) in (3, 4):
                 return await exec_or_attach(self._host, request, action, place)
             case ["run", *place] if len(place) in (3, 4):
+                if request.method != "POST":
+                    return Response(405, b"405: Method Not Allowed", [(b"allow", b"POST"), *_TEXT])
                 return await run_once(self._host, request, place)
             case ["portForward", namespace, name, *_]:
                 return port_forward(self._host, request, namespace, name)
