@@ -27,6 +27,7 @@ class WorkerPeers:
         """Answer the questions of the others for as long as it runs."""
         self._member.own_socket.unlink(missing_ok=True)  # of a worker of this number that was killed
         server = await asyncio.start_unix_server(_answer, self._member.own_socket)
+        self._member.own_socket.chmod(0o600)  # whatever the umask
         async with server:
             await server.serve_forever()
 

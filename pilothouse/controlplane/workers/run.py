@@ -29,6 +29,7 @@ def run_workers(options: CompletedOptions, ready: Callable[[Announcement], None]
         settle_keys(options)
         Certificates.ensure(options)
         folder = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="pilothouse-")))
+        folder.chmod(0o700)
         listens = opened.enter_context(_reserved(options.secure_serving))
         gc.freeze()  # so that children do not copy all pages by looking for garbage in them
         Supervisor(options, workers=options.pilothouse.worker_count, listens=listens, folder=folder).run(ready)

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import stat
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
@@ -29,8 +30,15 @@ CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkersServer]:
+    """Has its temporary files beside its data, and a umask that lets everybody read and write."""
     folder: Path = tmp_path_factory.mktemp("workers")
-    server = WorkersServer(folder / "data", "--max-requests-inflight=20", "--v=1")
+    umask = os.umask(0)
+    try:
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setenv("TMPDIR", str(folder))
+            server = WorkersServer(folder / "data", "--max-requests-inflight=20", "--v=1")
+    finally:
+        os.umask(umask)
     yield server
     server.close()
 
@@ -52,6 +60,13 @@ def call(connection: HTTPSConnection, method: str, path: str, body: Any = None) 
 
 def test_there_are_a_store_and_the_workers(server: WorkersServer) -> None:
     assert sorted(server.processes()) == ["store", *(f"worker {number}" for number in range(1, WORKERS + 1))]
+
+
+def test_nobody_else_may_connect_to_the_sockets_of_workers(server: WorkersServer) -> None:
+    sockets = list(server.data_dir.parent.glob("pilothouse-*/*.sock"))
+    assert len(sockets) == WORKERS
+    assert {stat.S_IMODE(each.stat().st_mode) for each in sockets} == {0o600}
+    assert {stat.S_IMODE(each.parent.stat().st_mode) for each in sockets} == {0o700}
 
 
 def test_what_returned_from_one_worker_is_seen_by_all_others_at_once(connections: list[HTTPSConnection]) -> None:
