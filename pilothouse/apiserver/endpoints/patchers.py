@@ -16,7 +16,7 @@ from pilothouse.machinery.errors import BadRequest, Invalid, RequestEntityTooLar
 from pilothouse.machinery.field import invalid, root
 from pilothouse.machinery.gofmt import escape_html
 from pilothouse.machinery.govalue import go_value, not_an_object
-from pilothouse.machinery.names import GroupKind
+from pilothouse.machinery.names import GroupKind, GroupResource
 from pilothouse.machinery.objects import METADATA_ORDER, Json, metadata
 from pilothouse.machinery.patch import json_patch, merge_patch, strategic
 from pilothouse.machinery.patch.errors import (
@@ -31,6 +31,9 @@ from pilothouse.machinery.server_response import ERROR_IN_REQUEST
 from pilothouse.machinery.status_error import StatusError
 
 _NO_KIND = GroupKind("", "")
+_SECRETS = GroupResource("", "secrets")
+REDACTED = "<secret contents redacted>"
+"""Upstream's words, where a Secret's own validation has something to say of its data."""
 
 T = TypeVar("T")
 
@@ -46,6 +49,7 @@ class _Patcher:
     def __init__(self, request: Request, scope: RequestScope, body: bytes, field_validation: str) -> None:
         self.warn = request.warnings.append
         self.scope = scope
+        self.holds_secrets = request.info.group_resource == _SECRETS
         self.field_validation = field_validation
         self.strict = field_validation != "Ignore"
         try:
@@ -72,7 +76,10 @@ class _Patcher:
         return self.finish(patched, decode, lambda: escape_html(text.decode()))
 
     def finish(self, obj: Any, decode: Callable[[Any], DecodedObject], shown: Callable[[], str]) -> Json:
-        """Types, unknown fields, duplicates. `shown` makes the value that a refusal complains about."""
+        """Types, unknown fields, duplicates. `shown` makes the value that a refusal complains about; of a Secret
+        nothing is shown, because refusals are logged, and a patch need not be made by somebody who may read it."""
+        if self.holds_secrets:
+            shown = _redacted
         try:
             decoded = decode(obj)
         except DecodeError as error:
@@ -150,6 +157,10 @@ def _in_go_order(obj: Json) -> Json:
     """The object with its metadata in the order of Go's struct, since refusals show all of it."""
     meta = metadata(obj)
     return obj | {"metadata": {name: meta[name] for name in METADATA_ORDER if name in meta}}
+
+
+def _redacted() -> str:
+    return REDACTED
 
 
 def _refused(shown: str, problem: str) -> Invalid:
