@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -17,7 +18,7 @@ from pilothouse.apiserver.audit.annotations import METADATA, REQUEST, Annotation
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.always import AlwaysAllow
 from pilothouse.apiserver.storage.cacher.errors import CacheNotReady
-from pilothouse.apiserver.webhook.failures import WebhookCallFailed
+from pilothouse.apiserver.webhook.failures import WebhookCallFailed, refused
 from pilothouse.machinery.errors import BadRequest, Forbidden
 from pilothouse.machinery.names import GroupVersionKind, GroupVersionResource
 from pilothouse.machinery.objects import Json
@@ -92,6 +93,17 @@ async def test_a_request_without_time_left_is_late_even_if_failures_are_ignored(
     plugin = ValidatingAdmissionWebhook(*parts(failing, *hooks("a.b.c", failurePolicy="Ignore")))
     with pytest.raises(Timeout, match="Timeout: request did not complete within requested timeout"):
         await plugin.validate(write(deadline=time.monotonic()))
+
+
+@pytest.mark.parametrize("plugin", [ValidatingAdmissionWebhook, MutatingAdmissionWebhook])
+async def test_the_log_has_nothing_of_what_a_webhook_answered(plugin: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """A redirect or an answer of another server behind the webhook could else be read in the log: CVE-2020-8561."""
+    failing = Client(refused(500, "text/plain", b"private words"))
+    made = plugin(*parts(failing, *hooks("a.b.c", failurePolicy="Ignore")))
+    with caplog.at_level(logging.DEBUG):
+        await (made.validate if plugin is ValidatingAdmissionWebhook else made.admit)(write())
+    assert 'failing open: failed calling webhook "a.b.c": status code 500' in caplog.text
+    assert "private words" not in caplog.text
 
 
 async def test_nothing_is_admitted_while_nobody_knows_which_webhooks_there_are() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import gzip
+import logging
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -198,6 +199,30 @@ async def test_an_answer_that_is_no_success_is_told_in_the_words_for_its_code(
     assert failed.status is not None
     assert failed.status.code == code
     assert hook.calls == 1
+
+
+@pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
+async def test_no_redirect_is_followed(
+    clients: WebhookClients, hook: WebhookServer, code: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A webhook cannot make the server ask others in its network, and show their answers: CVE-2020-8561."""
+    asked: list[str] = []
+
+    async def private(request: web.Request) -> web.StreamResponse:
+        asked.append(request.path)
+        return web.json_response({"apiVersion": "v1", "kind": "Review", "response": {"private": "words"}})
+
+    async with webhook_server(private, "private.default.svc") as other:
+
+        async def answer(request: web.Request) -> web.StreamResponse:
+            return web.Response(status=code, text="moved words", headers={"location": other.by_url()["url"]})
+
+        hook.answer = answer
+        with caplog.at_level(logging.DEBUG, logger="pilothouse"):
+            failed = await problem(clients, hook.by_url())
+    assert (failed.status is not None and failed.status.code) == code
+    assert asked == []
+    assert "words" not in f"{failed}{caplog.text}"
 
 
 @pytest.mark.parametrize(

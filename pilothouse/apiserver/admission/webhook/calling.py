@@ -74,8 +74,9 @@ async def _ask(
     except NoClient as error:
         raise CallingWebhookFailed(hook.name, f"could not get REST client: {error}", code=500) from None
     except WebhookCallFailed as error:
-        code = error.status.code if error.status else 503
-        raise CallingWebhookFailed(hook.name, f"failed to call webhook: {error}", code=code) from None
+        answered = error.status.code if error.status else 0
+        reason = f"failed to call webhook: {error}"
+        raise CallingWebhookFailed(hook.name, reason, code=answered or 503, answered=answered) from None
     except UndecodableResponse as error:
         raise CallingWebhookFailed(hook.name, f"failed to call webhook: {error}") from None
     except InvalidWebhookResponse as error:

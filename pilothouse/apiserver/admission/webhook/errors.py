@@ -12,9 +12,12 @@ from pilothouse.machinery.status_error import StatusError
 class CallingWebhookFailed(Exception):
     """The webhook could not be asked, or its answer makes no sense. `code` is what the metrics count."""
 
-    def __init__(self, webhook: str, reason: str, *, code: int = 503) -> None:
+    def __init__(self, webhook: str, reason: str, *, code: int = 503, answered: int = 0) -> None:
+        """`answered` is the status of an answer whose own words are in `reason`."""
         super().__init__(f"failed calling webhook {quote(webhook)}: {reason}")
         self.code = code
+        self.logged = f"failed calling webhook {quote(webhook)}: status code {answered}" if answered else str(self)
+        """The words for logs, which have nothing of what a webhook answered: it may be anything's (CVE-2020-8561)."""
 
 
 class WebhookRejection(Exception):

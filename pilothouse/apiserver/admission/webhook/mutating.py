@@ -63,7 +63,7 @@ class MutatingAdmissionWebhook(WebhookPlugin):
         except CallingWebhookFailed as error:
             if not hook.fails_open:
                 raise InternalError.of(str(error)) from None
-            _log.warning("failing open: %s", error)
+            _log.warning("failing open: %s", error.logged)
             WEBHOOK_FAIL_OPEN.inc((hook.name, _TYPE))
             attributes.annotate(f"failed-open.{_ANNOTATION}{turn}", hook.name)
         except WebhookRejection as error:

@@ -47,7 +47,7 @@ class ValidatingAdmissionWebhook(WebhookPlugin):
         except CallingWebhookFailed as error:
             if not hook.fails_open:
                 return InternalError.of(str(error))
-            _log.warning("failing open: %s", error)
+            _log.warning("failing open: %s", error.logged)
             WEBHOOK_FAIL_OPEN.inc((hook.name, _TYPE))
             seen.attributes.annotate(_FAILED_OPEN.format(index), hook.name)
         except WebhookRejection as error:
