@@ -7,52 +7,11 @@ import io
 import tarfile
 
 import pytest
+from simulated_container import Box
 
-from pilothouse.client import Json
-from pilothouse.nodes.containers.budget import Budget, Limits, Machine
-from pilothouse.nodes.containers.container import Containers
 from pilothouse.nodes.containers.files import POD_SPACE
-from pilothouse.nodes.containers.process import Given, Kept, Process
-from pilothouse.nodes.containers.shell import CommandNotFound, run_command
+from pilothouse.nodes.containers.shell import CommandNotFound
 from pilothouse.nodes.containers.words import NotSupported
-
-SPEC: Json = {
-    "name": "app",
-    "env": [
-        {"name": "COLOR", "value": "blue"},
-        {"name": "SKY", "value": "is $(COLOR)"},
-        {"name": "ME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
-    ],
-}
-POD: Json = {"metadata": {"name": "web", "namespace": "default", "uid": "u"}, "spec": {"containers": [SPEC]}}
-
-
-class Box:
-    """A container, and what was written in it last."""
-
-    def __init__(self) -> None:
-        self.containers, self.machine = Containers(), Machine()
-        self.slept = 0.0
-        self.budget: Budget | None = None
-
-    async def run(self, *words: str, stdin: bytes = b"", limits: Limits | None = None) -> tuple[int, str, str]:
-        code, out, errors = await self.run_binary(*words, stdin=stdin, limits=limits)
-        return code, out.decode(), errors.decode()
-
-    async def run_binary(
-        self, *words: str, stdin: bytes = b"", limits: Limits | None = None
-    ) -> tuple[int, bytes, bytes]:
-        """Run a command. Raises Killed."""
-        async with self.machine.process(limits) as budget:
-            self.budget = budget
-            out, errors = Kept(budget), Kept(budget)
-            container = await self.containers.enter(POD, SPEC, {}, budget)
-            process = Process([*words], container, Given(stdin, budget), out, errors, self._sleep, budget)
-            return await run_command(process), out.taken(), errors.taken()
-
-    async def _sleep(self, seconds: float) -> None:
-        self.slept += seconds
-
 
 SCRIPTS = [
     ("echo hi $COLOR '$COLOR' \"$COLOR ${ME}\"", (0, "hi blue $COLOR blue web\n", "")),
@@ -70,6 +29,15 @@ SCRIPTS = [
     ("echo hidden > /dev/null # a comment", (0, "", "")),
     ("hostname; whoami; echo $SKY; cat /etc/hostname", (0, "web\nroot\nis blue\nweb\n", "")),
     ("cat", (0, "typed", "")),
+    ("printf '%s-%d %%s\\\\n\\n' a 1 b", (0, "a-1 %s\\n\n", "")),
+    ("echo -ne 'a\\\\n\\n'", (0, "a\\n\n", "")),
+    (
+        "printf 'a b\nc' | wc; printf 'a b\n c' | wc -w; printf 'a\nb' | tail -n 1; printf 'a\nb' | head -n 1",
+        (0, "1 3 5\n3\nba\n", ""),
+    ),
+    ("printf 'ab\nbc\ncd' | grep b; echo x | grep y || echo none", (0, "ab\nbc\nnone\n", "")),
+    ("[ ! ! -d /tmp ] && test ! -f /tmp && echo yes", (0, "yes\n", "")),
+    ("date +%Y%10d | wc -c; exit 4294967299", (3, "9\n", "")),
     ("echo 'open", (2, "", "sh: syntax error: unterminated quoted string\n")),
     ("echo a >", (2, "", "sh: syntax error: expected a file name\n")),
     ("echo x > /no/where", (1, "", "sh: can't create /no/where: No such file or directory\n")),

@@ -103,6 +103,11 @@ class ServeProcess:
     def forget_peak(self) -> None:
         Path(f"/proc/{self.process.pid}/clear_refs").write_text("5")
 
+    @property
+    def processor_seconds(self) -> float:
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def kubeconfig(self) -> dict[str, Any]:
         """The parts that matter, without a YAML library."""
         text = (self.data_dir / "admin.kubeconfig").read_text()

@@ -56,7 +56,7 @@ class SimulatedPods:
     async def wait(self, name: str, holds: Any) -> dict[str, Any]:
         """Return the status of the container once the condition holds."""
         async with asyncio.timeout(_WITHIN):
-            while (status := await self.status(name)) is None or not holds(status):
+            while (status := await self.status(name)) is None or not holds(status):  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
         return status
 

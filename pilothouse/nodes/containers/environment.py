@@ -66,14 +66,13 @@ async def environment_of(pod: Json, spec: Json, objects: Objects, budget: Budget
         prefix = source.get("prefix") or ""
         for given in (in_config_map(objects, config_map.get("name")), in_secret(objects, secret.get("name"))):
             for key, data in given.items():
-                await budget.spend(data=len(data))
+                await budget.spend(data=len(data), steps=0)
                 sizes.add(len(prefix) + len(key) + len(data))
                 found[prefix + key] = data.decode("utf-8", "replace")
     for variable in spec.get("env") or ():
-        await budget.spend()
         value = await _value(pod, variable, objects, budget)
+        await budget.spend(data=len(value or ""), steps=0)
         if value is not None:
-            await budget.spend(data=len(value))
             found[variable["name"]] = expanded = expand(value, found)
             sizes.add(len(variable["name"]) + len(expanded))
     return found

@@ -182,15 +182,16 @@ def _numbers(arguments: list[str]) -> Iterator[int]:
 
 async def _wc(process: Process) -> int:
     source, counts, in_word = _source(process), {"l": 0, "w": 0, "c": 0}, False
+    chosen = [letter for letter in counts if letter in _split(process)[0]] or [*counts]
     try:
         while piece := await source.read():
             counts["l"] += piece.count(b"\n")
-            counts["w"] += len(piece.split()) - (in_word and not piece[:1].isspace())
             counts["c"] += len(piece)
-            in_word = not piece[-1:].isspace()
+            if "w" in chosen:
+                counts["w"] += len(piece.split()) - (in_word and not piece[:1].isspace())
+                in_word = not piece[-1:].isspace()
     except FileProblem as problem:
         return await process.complain(problem)
-    chosen = [letter for letter in counts if letter in _split(process)[0]] or [*counts]
     await process.say(" ".join(str(counts[letter]) for letter in chosen) + "\n")
     return 0
 

@@ -83,7 +83,7 @@ async def _run(container: Container, words: list[str], recorder: _Recorder, budg
     stdout, stderr = (MeteredOutput(recorder.output(stream), budget) for stream in (STDOUT, STDERR))
     expanded = []
     for word in words:
-        await budget.spend(data=len(word))
+        await budget.spend(data=len(word), steps=0)
         expanded.append(expand(word, container.environment))
     await run_command(Process(expanded, container, NoInput(), stdout, stderr, recorder.sleep, budget))
 

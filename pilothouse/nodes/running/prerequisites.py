@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from pilothouse.client.clock import Clock
 from pilothouse.client.rest.client import Client
@@ -49,10 +50,12 @@ class Prerequisites:
 
     async def obstacle(self, pod: Json) -> Obstacle | None:
         """Return what keeps the pod, or one of its containers, from starting. Raises StatusError, ConnectionFailed."""
-        namespace = namespace_of(pod)
-        for need in needs_of(pod):
-            if (message := await self._missing(need, namespace)) is not None:
+        namespace, looked_at = namespace_of(pod), set[_Need]()
+        async for need in in_turns(needs_of(pod)):
+            alike = replace(need, container="", volume="")
+            if alike not in looked_at and (message := await self._missing(need, namespace)) is not None:
                 return Obstacle(need.container, message)
+            looked_at.add(alike)
         return None
 
     async def _missing(self, need: _Need, namespace: str) -> str | None:
