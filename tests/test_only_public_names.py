@@ -63,6 +63,7 @@ OF_LAYER = {
     "support/services.py": "kube",
     "support/serving_harness.py": "controlplane",
     "support/shelves.py": "builder",
+    "support/simulated_container.py": "nodes",
     "support/skipping_clock.py": "client",
     "support/storage_backends.py": "apiserver",
     "support/store_model.py": "apiserver",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
 import pytest
 
 from pilothouse.machinery.objects import Json
 from pilothouse.nodes.behavior.behaviors import Behaviors
 from pilothouse.nodes.behavior.model import ContainerBehavior, ExecAnswer, NodeBehavior
 from pilothouse.nodes.behavior.reading import InvalidBehavior, container_behavior
+from pilothouse.nodes.metrics.usage import pod_usage
 
 
 def behaviors(*objects: Json) -> Behaviors:
@@ -84,6 +86,36 @@ def test_what_is_wrong_is_named() -> None:
         container_behavior({"failingProbes": ["live"]})
     with pytest.raises(InvalidBehavior, match="exitafter: unknown"):
         container_behavior({"exitafter": "1s"})
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"exitCode": 256},
+        {"exitCode": -1},
+        {"exitCode": 1e300},
+        {"exitCode": "9" * 30},
+        {"exec": [{"command": 5}]},
+        {"exec": [{"stdout": 5}]},
+        {"exec": [{"exitCode": 10**18}]},
+        {"containers": ["app"]},
+        {"containers": {"app": 5}},
+    ],
+    ids=str,
+)
+def test_behavior_that_no_container_can_have_is_refused(given: Json) -> None:
+    annotated = pod(behavior=orjson.dumps(given).decode())
+    assert behaviors().problem_with(annotated)
+    assert behaviors().of_container(annotated, "app") == ContainerBehavior()
+
+
+@pytest.mark.parametrize("quantity", ["1e999999999", "9" * 400, "Infinity%", "NaN%", "1e999999%", "-5%"])
+def test_usage_that_no_container_can_have_is_ignored(quantity: str) -> None:
+    annotated = pod(memory=quantity)
+    spec = {"containers": [{"name": "app", "resources": {"requests": {"memory": "1Gi"}}}]}
+    running = {"name": "app", "state": {"running": {"startedAt": "2024-01-01T00:00:00Z"}}}
+    annotated |= {"spec": spec, "status": {"containerStatuses": [running]}}
+    assert pod_usage(annotated, behaviors().of_container)["app"].memory == 8 << 20
 
 
 def test_the_longest_beginning_of_a_command_gives_the_answer() -> None:
