@@ -10,13 +10,13 @@ from urllib.parse import urlencode
 
 import aiohttp
 import orjson
+from patience import PATIENCE
 
 PODS = "/api/v1/namespaces/default/pods"
 _PROTOCOL = "v5.channel.k8s.io"
 _STDIN, _ERROR = 0, 3
 _END_OF_INPUT = b"\xff\x00"
 _PIECE = 256 * 1024
-_WITHIN = 120.0
 
 
 class SimulatedPods:
@@ -27,7 +27,7 @@ class SimulatedPods:
         self._session: aiohttp.ClientSession
 
     async def __aenter__(self) -> SimulatedPods:
-        timeout = aiohttp.ClientTimeout(_WITHIN)
+        timeout = aiohttp.ClientTimeout(PATIENCE)
         connector = aiohttp.TCPConnector(ssl=self._tls, limit=0)
         self._session = aiohttp.ClientSession(self._url, connector=connector, timeout=timeout)
         return self
@@ -50,12 +50,12 @@ class SimulatedPods:
         """Return the status of the container; None before it has one."""
         async with self._session.get(f"{PODS}/{name}") as answer:
             pod = await answer.json()
-        statuses = pod.get("status", {}).get("containerStatuses") or [None]
-        return statuses[0]
+        found: dict[str, Any] | None = (pod.get("status", {}).get("containerStatuses") or [None])[0]
+        return found
 
     async def wait(self, name: str, holds: Any) -> dict[str, Any]:
         """Return the status of the container once the condition holds."""
-        async with asyncio.timeout(_WITHIN):
+        async with asyncio.timeout(PATIENCE):
             while (status := await self.status(name)) is None or not holds(status):  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
         return status
