@@ -15,6 +15,7 @@ from kube_apiserver import MISSING as NO_KUBE_APISERVER
 from kubectl import MISSING
 from network_namespaces import NO_NAMESPACES
 from node_packages import NO_NODE, NO_PAGE, NO_REGISTRY
+from traced_calls import NO_STRACE
 
 if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
     # Tests start hundreds of servers: to compile all modules for each of them takes longer than most tests do.
@@ -35,6 +36,7 @@ ALLOWED_SKIPS = {
     "this store may leave a request for progress unanswered": "the etcd that PyPI has is 3.5.1",
     "this user may not mount file systems": "a full disk is a small file system of its own",
     "this machine has no Chromium, or no Node.js to build the page": "browsers cannot be installed by pip",
+    NO_STRACE: "strace cannot be installed by pip, and some machines forbid it",
     NO_NAMESPACES: "a network that fails is made by root",
     "this machine has no IPv6": "a machine's network is its own",
     "this machine has no git": "git cannot be installed by pip",

@@ -20,7 +20,7 @@ from pilothouse.controlplane.certificates.names import ServingNames
 from pilothouse.machinery.errors import AlreadyExists, NotFound
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.status_error import StatusError
-from pilothouse.machinery.whole_files import PRIVATE, PUBLIC, write_atomically
+from pilothouse.machinery.whole_files import PRIVATE, PUBLIC, make_directory, write_atomically
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ class ServingCertificate:
 
     def keep(self) -> None:
         """Make what is missing or old. Raises CertificateError, OSError."""
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_directory(self._folder)
         ca = keep_authority(f"{self._place.name}-ca", self.ca_file, self._ca_key)
         keep_certificate(Profile(self._place.name, names=self._names), ca, self.pair.cert_file, self.pair.key_file)
 
@@ -70,7 +70,7 @@ class ServingCertificate:
                 secret = await secrets.create({"metadata": {"name": name}, "data": authority})
             except AlreadyExists:
                 secret = await secrets.get(name)
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_directory(self._folder)
         for file, mode in ((self.ca_file, PUBLIC), (self._ca_key, PRIVATE)):
             write_atomically(file, base64.b64decode(secret["data"][file.name]), mode=mode)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from pilothouse.cli.arguments import CommandParser
 from pilothouse.cli.stores.arguments import add_etcd_arguments, finished
+from pilothouse.machinery.whole_files import make_directory
 
 if TYPE_CHECKING:
     from pilothouse.apiserver.storage.backup.file import BackupFile
@@ -58,7 +59,7 @@ async def _restore(parsed: argparse.Namespace) -> int:
         wants_files = parsed.data_dir is not None and not parsed.without_files
         if wants_files:
             refuse_other_files(parsed.data_dir, backup.files())
-            parsed.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_directory(parsed.data_dir)
         files = put_files(parsed.data_dir, backup.files()) if wants_files else 0
         revision = await target.fill(backup, at_least=backup.revision + _bump(parsed))
     print(f"Restored {backup.written.entries} keys of revision {backup.revision} and {files} files.")

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from pilothouse.machinery.platform import effective_user
 from pilothouse.machinery.platform.held_file import HeldFile, LockHeld
+from pilothouse.machinery.whole_files import make_directory
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +48,7 @@ class DataDir:
     def open(cls, path: Path) -> DataDir:
         """Makes the directory if it is not there, and private if it is. Raises DataDirError."""
         with _usable(path):
-            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_directory(path)
             make_private(path)
             try:
                 return cls(path, HeldFile(path / "lock"))

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 
 from pilothouse.apiserver.storage.backup.model import BackupError, SavedFile
 from pilothouse.controlplane.data_dir import STORE
-from pilothouse.machinery.whole_files import write_atomically
+from pilothouse.machinery.whole_files import make_directory, write_atomically
 
 _NOT_KEPT = (STORE, "lock")
 
@@ -40,7 +40,7 @@ def put_files(data_dir: Path, files: Iterable[SavedFile]) -> int:
         written += 1
         path = _place(data_dir, each)
         for folder in reversed(path.relative_to(data_dir).parents[:-1]):
-            (data_dir / folder).mkdir(mode=0o700, exist_ok=True)
+            make_directory(data_dir / folder)
         write_atomically(path, each.content, mode=each.mode)
     return written
 

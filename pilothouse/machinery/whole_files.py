@@ -1,4 +1,4 @@
-"""Files that are whole or not there: written aside, synced, then renamed into place."""
+"""Files that are whole or not there: written aside, synced, then renamed into place; and directories that stay."""
 
 from __future__ import annotations
 
@@ -35,3 +35,13 @@ def written_aside(path: Path, *, mode: int) -> Iterator[IO[bytes]]:
         aside.unlink(missing_ok=True)
         raise
     sync_directory(path.parent)
+
+
+def make_directory(path: Path) -> None:
+    """Make a private directory and its parents where they do not exist. Their names survive a power cut."""
+    missing = [path, *path.parents]
+    while missing and missing[-1].is_dir():
+        missing.pop()
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for directory in reversed(missing):
+        sync_directory(directory.parent)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from pilothouse.controlplane.certificates.names import ServingNames, serving_names
 from pilothouse.controlplane.certificates.paths import CertificatePaths
-from pilothouse.machinery.whole_files import PUBLIC, write_atomically
+from pilothouse.machinery.whole_files import PUBLIC, make_directory, write_atomically
 
 FRONT_PROXY_CLIENT = "front-proxy-client"
 _RECORD = "issued.json"
@@ -29,7 +29,7 @@ def ensure_certificates(
     paths = CertificatePaths.under(data_dir)
     wanted = serving_names(bind_address=bind_address, hostnames=hostnames, service_ip=service_ip)
     if not _is_current(paths, wanted):
-        paths.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_directory(paths.directory)
         _make(paths, wanted)
     return paths
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pilothouse.apiserver.simulated_kubelet import CLIENT_NAME, HOST, SERVER_NAME, SimulatedKubelet
 from pilothouse.controlplane.certificates.names import ServingNames
+from pilothouse.machinery.whole_files import make_directory
 
 
 def simulated_kubelet(data_dir: Path) -> SimulatedKubelet:
@@ -22,7 +23,7 @@ def ensure_kubelet_certificates(data_dir: Path) -> SimulatedKubelet:
     from pilothouse.controlplane.certificates.keep import keep_authority, keep_certificate
 
     files = simulated_kubelet(data_dir)
-    files.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_directory(files.directory)
     authority = keep_authority("simulated-kubelets", files.ca_cert, files.ca_key)
     names = ServingNames(frozenset({SERVER_NAME}), frozenset({HOST}))
     keep_certificate(Profile("simulated-kubelet", names=names), authority, files.serving_cert, files.serving_key)

@@ -18,6 +18,7 @@ from pilothouse.controlplane.certificates.errors import CertificateError
 from pilothouse.controlplane.shared_keys.keys import NAMES, SharedKeys, are_complete, completed, read_keys, write_keys
 from pilothouse.machinery.platform import effective_user
 from pilothouse.machinery.platform.held_file import locked
+from pilothouse.machinery.whole_files import make_directory
 
 log = logging.getLogger(__name__)
 
@@ -89,7 +90,7 @@ class KeyDirectory:
     @contextmanager
     def _locked(self) -> Iterator[None]:
         """Hold the lock until the block ends, or the process does in whatever way."""
-        self._path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_directory(self._path)
         with locked(self._path / ".lock"):
             yield
 

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from pilothouse.machinery.whole_files import PRIVATE, PUBLIC, write_atomically
+from pilothouse.machinery.whole_files import PRIVATE, PUBLIC, make_directory, write_atomically
 
 SharedKeys: TypeAlias = Mapping[str, bytes]
 """The content of the files by their names."""
@@ -45,7 +45,7 @@ def read_keys(folder: Path) -> SharedKeys:
 def write_keys(keys: SharedKeys, folder: Path) -> None:
     """Make the files those of `keys`: what differs is written, keys for their owner only, and what is gone is deleted.
     Raises OSError."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_directory(folder)
     before = read_keys(folder)
     for name in NAMES:
         if name in keys and keys[name] != before.get(name):

@@ -19,6 +19,7 @@ from pilothouse.apiserver.storage.sqlite.schema import connect, prepare, refuse_
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.platform import sync_directory
 from pilothouse.machinery.platform.held_file import HeldFile, LockHeld
+from pilothouse.machinery.whole_files import make_directory
 
 
 class DataDirectory:
@@ -27,7 +28,7 @@ class DataDirectory:
     FILE = "store.db"
 
     def __init__(self, path: Path) -> None:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_directory(path)
         self.path = path
         self.database = path / self.FILE
         try:

@@ -54,7 +54,7 @@ def open_to_read(file: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
     try:
         _refuse_newer(connection, file)
-    except (sqlite3.DatabaseError, TypeError) as error:
+    except sqlite3.DatabaseError as error:
         connection.close()
         raise DamagedStore(file, str(error)) from error
     except UnsupportedFormat:
@@ -66,8 +66,13 @@ def open_to_read(file: Path) -> sqlite3.Connection:
 def refuse_newer(file: Path) -> None:
     """Raises UnsupportedFormat for a file from a newer version, and leaves that as it is, to the last byte."""
     with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as connection:
-        if _has_tables(connection):
-            _refuse_newer(connection, file)
+        try:
+            if _has_tables(connection):
+                _refuse_newer(connection, file)
+        except sqlite3.OperationalError as error:
+            # A power cut while the file was made: SQLite first has to undo what it had begun. `prepare` looks again.
+            if error.sqlite_errorcode != sqlite3.SQLITE_READONLY_ROLLBACK:
+                raise
 
 
 def prepare(connection: sqlite3.Connection, file: Path) -> None:
@@ -89,8 +94,11 @@ def _refuse_newer(connection: sqlite3.Connection, file: Path) -> None:
 
 
 def read_meta(connection: sqlite3.Connection, name: str) -> int:
-    (value,) = connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
-    return int(value)
+    """Raises sqlite3.DatabaseError for a file that is not a store, or no longer a whole one."""
+    row = connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+    if row is None or not isinstance(row[0], int):
+        raise sqlite3.DatabaseError(f"the table meta does not say {name}")
+    return row[0]
 
 
 def write_meta(connection: sqlite3.Connection, name: str, value: int) -> None:
