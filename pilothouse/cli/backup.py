@@ -24,6 +24,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("file", type=Path, metavar="FILE", help="file to write")
     help_ = "data directory of the server; the backup includes its certificates and keys"
     parser.add_argument("--data-dir", type=Path, metavar="DIR", help=help_)
+    help_ = "leave out keys of the embedded store whose values are damaged, and name them"
+    parser.add_argument("--skip-damaged", action="store_true", help=help_)
     add_etcd_arguments(parser)
     add_server_arguments(parser)
     return parser
@@ -33,6 +35,7 @@ async def _back_up(parsed: argparse.Namespace) -> int:
     from datetime import UTC, datetime
 
     from pilothouse.apiserver.storage.backup.file import write_backup
+    from pilothouse.apiserver.storage.backup.sqlite import SqliteSource
     from pilothouse.cli.stores.opening import opened_source
     from pilothouse.controlplane.data_dir_files import files_of
 
@@ -40,6 +43,8 @@ async def _back_up(parsed: argparse.Namespace) -> int:
     async with opened_source(parsed) as source:
         files = files_of(parsed.data_dir) if parsed.data_dir is not None else ()
         written = await write_backup(parsed.file, source, files, made=made)
+        for key in source.skipped if isinstance(source, SqliteSource) else ():
+            print(f"{key} is damaged: left out")
         print(f"{parsed.file}: {written.entries} keys at revision {source.revision} and {written.files} files")
     if parsed.data_dir is None:
         print("The backup has no certificates and keys of the server: add them with --data-dir.")

@@ -33,6 +33,7 @@ def _parser() -> argparse.ArgumentParser:
     add_server_arguments(parser)
     help_ = "EncryptionConfiguration of the server; needed to read encrypted values"
     parser.add_argument("--encryption-provider-config", type=Path, metavar="FILE", help=help_)
+    parser.set_defaults(skip_damaged=True)  # the look at the file names them
     return parser
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import field
 from typing import Protocol
 
@@ -17,6 +18,7 @@ from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.apiserver.registry.subresource import StatusStore
 from pilothouse.apiserver.server.features import FeatureGates
 from pilothouse.apiserver.server.resource_config import ResourceConfig
+from pilothouse.apiserver.storage.errors import Undecodable
 from pilothouse.apiserver.storage.interface import DEFAULT_ROOT, Store
 from pilothouse.kube.events.ttl import DEFAULT_TTL
 from pilothouse.machinery.dataclass import dataclass
@@ -62,8 +64,10 @@ class Registries:
             await registry.start()
 
     async def wait_ready(self) -> None:
+        """Return when the watch caches are filled, or known to hold objects that cannot be read: clients are told."""
         for registry in self.opened:
-            await registry.wait_ready()
+            with suppress(Undecodable):
+                await registry.wait_ready()
 
     async def stop(self) -> None:
         for registry in self.opened:

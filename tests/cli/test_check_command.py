@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import shutil
 import sqlite3
-from collections.abc import AsyncIterator
-from contextlib import closing
+from collections.abc import AsyncIterator, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ import pytest_asyncio
 from custom_resources import WIDGETS, definition, eventually, install, widget
 from whole_server import create_config_map, whole_server
 
+from pilothouse.apiserver.storage.sqlite.checksums import add_checksums
 from pilothouse.cli.main import main
 from pilothouse.testing import API
 
@@ -91,7 +92,7 @@ DAMAGES = {
     f"{B}: has the uid of {A}": f"UPDATE history SET value = {OF_A} WHERE key = '{B}'",
     f"{A}: created at 9999999": f"UPDATE history SET created = 9999999 WHERE key = '{A}'",
     f"{A}: exists twice": (
-        f"INSERT INTO history SELECT 99999, key, created, NULL, NULL, value FROM history WHERE key = '{A}'"
+        f"INSERT INTO history SELECT 99999, key, created, NULL, NULL, value, 0 FROM history WHERE key = '{A}'"
     ),
     f"{A}: the value before revision": f"UPDATE history SET previous = 99999 WHERE key = '{A}'",
     "swept to 7, compacted to 0": "UPDATE meta SET value = 7 WHERE name = 'swept'",
@@ -109,24 +110,51 @@ DAMAGES = {
 }
 
 
+@contextmanager
+def copied(running: API, data_dir: Path) -> Iterator[sqlite3.Connection]:
+    """The store's file once more, to be damaged."""
+    (data_dir / "store").mkdir(parents=True)
+    source = running.home.data_dir / "store" / "store.db"
+    with closing(sqlite3.connect(source)) as original, closing(sqlite3.connect(data_dir / "store/store.db")) as copy:
+        original.backup(copy)
+        yield copy
+
+
 @pytest.mark.parametrize("text", DAMAGES)
 async def test_what_is_wrong_is_told_with_its_key(
     running: API, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "data" / "store").mkdir(parents=True)
-    source = running.home.data_dir / "store" / "store.db"
-    with (
-        closing(sqlite3.connect(source)) as original,
-        closing(sqlite3.connect(tmp_path / "data/store/store.db")) as copy,
-    ):
-        original.backup(copy)
+    with copied(running, tmp_path / "data") as copy:
         assert copy.execute(DAMAGES[text]).rowcount > 0
+        add_checksums(copy)  # whoever wrote it did so on purpose
         copy.commit()
     config = encryption(tmp_path, FIRST)
     code = await check("--data-dir", tmp_path / "data", "--encryption-provider-config", config)
     assert text in (out := capsys.readouterr().out), out
     assert "→" in out
     assert code == (0 if "namespace" in text else 1)
+
+
+async def test_damaged_values_are_told_and_left_out_of_a_backup_that_is_asked_to(
+    running: API, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with copied(running, tmp_path / "data") as copy:
+        copy.execute(f"UPDATE history SET value = CAST(CAST(value AS TEXT) || ' ' AS BLOB) WHERE key = '{A}'")
+        copy.commit()
+    assert await check("--data-dir", tmp_path / "data") == 1
+    out = capsys.readouterr().out
+    assert f"the stored value of {A} is damaged: the checksum of revision" in out
+    assert "→ back up what can be read (`pilothouse backup --skip-damaged`)" in out
+    assert B not in out
+    backup = ["backup", str(tmp_path / "file"), "--data-dir", str(tmp_path / "data")]
+    assert await asyncio.to_thread(main, backup) == 2
+    assert f"the stored value of {A} is damaged" in capsys.readouterr().err
+    assert not (tmp_path / "file").exists()
+    assert await asyncio.to_thread(main, [*backup, "--skip-damaged"]) == 0
+    assert f"{A} is damaged: left out" in capsys.readouterr().out
+    restored = ["restore", str(tmp_path / "file"), "--data-dir", str(tmp_path / "restored")]
+    assert await asyncio.to_thread(main, restored) == 0
+    assert await check("--data-dir", tmp_path / "restored") == 0
 
 
 async def test_a_file_that_is_no_database_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -82,6 +82,7 @@ class Store(Protocol):
     Guarantees: a write is durable when it returns; reads see every write that returned before them;
     a watch delivers every change after its revision exactly once, in revision order, or fails with Compacted.
     A write that raises did not happen, unless it raises Unavailable with `uncertain`.
+    Reads, and watches of what is no longer in memory, raise Undecodable for a value that was damaged on disk.
 
     >>> from pilothouse.apiserver import Store
     >>> async def rename(store: Store, key: str, new: str) -> None:

@@ -30,7 +30,7 @@ async def opened_source(parsed: argparse.Namespace) -> AsyncIterator[Source]:
         async with etcd_source(parsed, parsed.etcd_servers.split(",")) as source:
             yield source
     elif parsed.data_dir is not None:
-        with sqlite_source(parsed.data_dir, parsed.etcd_prefix) as found:
+        with sqlite_source(parsed.data_dir, parsed.etcd_prefix, skip_damaged=parsed.skip_damaged) as found:
             yield found
     else:
         from pilothouse.cli.stores.served import served_source
@@ -39,11 +39,11 @@ async def opened_source(parsed: argparse.Namespace) -> AsyncIterator[Source]:
             yield served
 
 
-def sqlite_source(data_dir: Path, prefix: str) -> SqliteSource:
+def sqlite_source(data_dir: Path, prefix: str, *, skip_damaged: bool = False) -> SqliteSource:
     """Raises BackupError, StorageError."""
     if not (data_dir / STORE / DataDirectory.FILE).exists():
         raise BackupError(f"{data_dir} has no store: if its server uses etcd, add --etcd-servers")
-    return SqliteSource.open(data_dir / STORE, prefix)
+    return SqliteSource.open(data_dir / STORE, prefix, skip_damaged=skip_damaged)
 
 
 @asynccontextmanager

@@ -13,18 +13,18 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final, Self
 
-from pilothouse.apiserver.storage.backup.model import NotEmpty, SavedEntry, Source
+from pilothouse.apiserver.storage.backup.model import BackupError, NotEmpty, SavedEntry, Source
 from pilothouse.apiserver.storage.interface import DEFAULT_ROOT, Revision
+from pilothouse.apiserver.storage.sqlite.checksums import COLUMNS, checksum
 from pilothouse.apiserver.storage.sqlite.directory import DataDirectory
-from pilothouse.apiserver.storage.sqlite.errors import DamagedStore
-from pilothouse.apiserver.storage.sqlite.history import newest_revision
+from pilothouse.apiserver.storage.sqlite.errors import UNREADABLE, DamagedStore
+from pilothouse.apiserver.storage.sqlite.history import newest_revision, rows
 from pilothouse.apiserver.storage.sqlite.schema import connect, open_to_read, prepare, transaction, write_meta
 from pilothouse.machinery.platform import sync_directory
 
 _ROWS_BETWEEN_TURNS: Final = 200
-_ENTRIES = "SELECT revision, key, created, expires, value FROM history WHERE value IS NOT NULL ORDER BY revision"
 _REPLACED = "SELECT previous FROM history WHERE previous IS NOT NULL"
-_ROW = "INSERT INTO history (revision, key, created, previous, expires, value) VALUES (?, ?, ?, NULL, ?, ?)"
+_ROW = f"INSERT INTO history ({COLUMNS}, checksum) VALUES (?, ?, ?, ?, ?, ?, ?)"
 
 
 class SqliteSource:
@@ -33,35 +33,48 @@ class SqliteSource:
     One read transaction holds the moment; no more than one row is in memory.
     """
 
-    def __init__(self, connection: sqlite3.Connection, file: Path, prefix: str) -> None:
+    def __init__(self, connection: sqlite3.Connection, file: Path, prefix: str, *, skip_damaged: bool) -> None:
         self._connection = connection
         self.prefix = prefix
         self._file = file
+        self._skip_damaged = skip_damaged
+        self.skipped: list[str] = []
+        """Keys that were left out because they are damaged."""
         self.revision: Revision = newest_revision(connection)
 
     @classmethod
-    def open(cls, directory: Path, prefix: str = DEFAULT_ROOT) -> Self:
+    def open(cls, directory: Path, prefix: str = DEFAULT_ROOT, *, skip_damaged: bool = False) -> Self:
         """Whatever begins with another prefix is given, too. Raises DamagedStore, UnsupportedFormat."""
         connection = open_to_read(directory / DataDirectory.FILE)
         try:
             connection.execute("BEGIN DEFERRED")
-            return cls(connection, directory / DataDirectory.FILE, prefix)
+            return cls(connection, directory / DataDirectory.FILE, prefix, skip_damaged=skip_damaged)
         except BaseException:
             connection.close()
             raise
 
     async def entries(self) -> AsyncIterator[SavedEntry]:
-        replaced = {revision for (revision,) in self._connection.execute(_REPLACED)}
+        """Raises BackupError for a damaged value, unless damaged ones are to be skipped; DamagedStore."""
         now = time.time()
         try:
-            for number, (revision, key, created, expires, value) in enumerate(self._connection.execute(_ENTRIES)):
-                if revision not in replaced and (expires is None or expires > now):
-                    ttl = 0 if expires is None else math.ceil(expires - now)
-                    yield SavedEntry(key, value, created, revision, ttl)
+            replaced = {revision for (revision,) in self._connection.execute(_REPLACED)}
+            for number, row in enumerate(rows(self._connection, "value IS NOT NULL")):
+                revision, key, created, _, expires, value = row.columns
+                if revision in replaced or (expires is not None and expires <= now):
+                    continue
+                if row.damage is None:
+                    yield SavedEntry(key, value, created, revision, 0 if expires is None else math.ceil(expires - now))
+                else:
+                    self._skip(key, row.damage)
                 if number % _ROWS_BETWEEN_TURNS == 0:
                     await asyncio.sleep(0)
-        except sqlite3.DatabaseError as error:
+        except UNREADABLE as error:
             raise DamagedStore(self._file, str(error)) from error
+
+    def _skip(self, key: str, damage: str) -> None:
+        if not self._skip_damaged:
+            raise BackupError(f"{damage}: --skip-damaged leaves such keys out; `pilothouse check` lists them")
+        self.skipped.append(key)
 
     async def newest(self) -> Revision:
         with closing(open_to_read(self._file)) as connection:
@@ -120,7 +133,8 @@ async def _fill(connection: sqlite3.Connection, source: Source, at_least: Revisi
         async for entry in source.entries():
             revision += 1
             expires = time.time() + entry.ttl if entry.ttl else None
-            connection.execute(_ROW, (revision, entry.key, revision, expires, entry.value))
+            columns = (revision, entry.key, revision, None, expires, entry.value)
+            connection.execute(_ROW, (*columns, checksum(*columns)))
         write_meta(connection, "compacted", revision)
         write_meta(connection, "swept", revision)
     return revision

@@ -24,6 +24,7 @@ from pilothouse.apiserver.storage.errors import (
     StorageError,
     TooLarge,
     Unavailable,
+    Undecodable,
 )
 from pilothouse.apiserver.storage.interface import Entry, Event, Page
 
@@ -40,7 +41,16 @@ _MARSHAL_VERSION = 2
 
 _ERRORS: dict[str, type[StorageError]] = {
     error.__name__: error
-    for error in (Compacted, FutureRevision, KeyExists, KeyNotFound, RevisionConflict, TooLarge, Unavailable)
+    for error in (
+        Compacted,
+        FutureRevision,
+        KeyExists,
+        KeyNotFound,
+        RevisionConflict,
+        TooLarge,
+        Unavailable,
+        Undecodable,
+    )
 }
 
 

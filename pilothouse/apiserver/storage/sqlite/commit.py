@@ -12,6 +12,7 @@ from prometheus_client import Histogram
 
 from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.storage.interface import Event
+from pilothouse.apiserver.storage.sqlite.checksums import COLUMNS, checksum
 from pilothouse.apiserver.storage.sqlite.schema import transaction
 from pilothouse.machinery.dataclass import dataclass
 
@@ -32,7 +33,7 @@ COMMIT_WRITES = Histogram(
 # One statement writes up to this many rows. Each statement gives up the interpreter lock and must win it back from
 # a busy event loop, so a batch is few statements rather than one for each row.
 _ROWS = 32
-_COLUMNS = 6
+_COLUMNS = 7
 
 # What a probe writes: enough to need new pages, as a real write does.
 _PROBE_BYTES = 16 * 1024
@@ -45,12 +46,12 @@ class ChangeRow:
     event: Event
     expires: float | None
 
-    def columns(self) -> tuple[int, str, int, int | None, float | None, bytes | None]:
-        event, entry, previous = self.event, self.event.entry, self.event.previous
-        replaced = previous.modified if previous else None
-        if entry is None:
-            return event.revision, event.key, 0, replaced, None, None
-        return event.revision, event.key, entry.created, replaced, self.expires, entry.value
+    def columns(self) -> tuple[int, str, int, int | None, float | None, bytes | None, int]:
+        event, entry = self.event, self.event.entry
+        replaced = event.previous.modified if event.previous else None
+        created, expires, value = (0, None, None) if entry is None else (entry.created, self.expires, entry.value)
+        found = checksum(event.revision, event.key, created, replaced, expires, value)
+        return event.revision, event.key, created, replaced, expires, value, found
 
 
 def commit(connection: sqlite3.Connection, rows: Sequence[ChangeRow]) -> None:
@@ -88,7 +89,7 @@ def _insert_rows(connection: sqlite3.Connection, rows: Sequence[ChangeRow]) -> N
 @cache
 def _statement(rows: int) -> str:
     row = f"({', '.join('?' * _COLUMNS)})"
-    return f"INSERT INTO history (revision, key, created, previous, expires, value) VALUES {', '.join([row] * rows)}"
+    return f"INSERT INTO history ({COLUMNS}, checksum) VALUES {', '.join([row] * rows)}"
 
 
 def _has_revision(connection: sqlite3.Connection, revision: int) -> bool:

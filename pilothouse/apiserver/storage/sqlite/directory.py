@@ -8,18 +8,24 @@ the holder's process id, is only for the message that refuses a second process.
 
 from __future__ import annotations
 
+import logging
 import os
 import sqlite3
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
-from pilothouse.apiserver.storage.sqlite.errors import DamagedStore, DirectoryInUse
+from pilothouse.apiserver.storage.errors import Unavailable
+from pilothouse.apiserver.storage.sqlite.errors import UNREADABLE, DamagedStore, DirectoryInUse
 from pilothouse.apiserver.storage.sqlite.history import StoreSnapshot, load
-from pilothouse.apiserver.storage.sqlite.schema import connect, prepare, refuse_newer
+from pilothouse.apiserver.storage.sqlite.schema import check_structure, connect, prepare, refuse_newer
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.platform import sync_directory
 from pilothouse.machinery.platform.held_file import HeldFile, LockHeld
 from pilothouse.machinery.whole_files import make_directory
+
+_KEYS_TO_NAME = 10
+
+_log = logging.getLogger(__name__)
 
 
 class DataDirectory:
@@ -37,13 +43,32 @@ class DataDirectory:
             raise DirectoryInUse(path, held.holder) from None
         # The database holds secrets: it must never be readable by others, not even between creation and a chmod.
         os.close(os.open(self.database, os.O_RDWR | os.O_CREAT, 0o600))
+        self._opened: list[tuple[Path, int]] = []  # files that SQLite holds open, with their inodes
 
     def size(self) -> int:
         """Bytes on disk, the write-ahead log included."""
         total = self.database.stat().st_size
         with suppress(FileNotFoundError):
-            total += (self.path / "store.db-wal").stat().st_size
+            total += self._log.stat().st_size
         return total
+
+    @property
+    def _log(self) -> Path:
+        return self.path / f"{self.FILE}-wal"
+
+    def note_open_files(self) -> None:
+        """Remember the files that SQLite has open from now on."""
+        self._opened = [(file, file.stat().st_ino) for file in (self.database, self._log)]
+
+    def ensure_in_place(self) -> None:
+        """Raises Unavailable when a file was deleted or replaced: SQLite would go on writing to one without a name."""
+        for file, inode in self._opened:
+            try:
+                found = os.stat(file).st_ino
+            except OSError:
+                found = -1
+            if found != inode:
+                raise Unavailable(f"{file} was deleted or replaced while it is in use: restart the server")
 
     def sync(self) -> None:
         """Makes the names of newly created files durable."""
@@ -72,14 +97,23 @@ def open_directory(path: Path, *, fsync: bool = True) -> Opened:
             refuse_newer(directory.database)
             writer = undo.enter_context(closing(connect(directory.database, fsync=fsync)))
             prepare(writer, directory.database)
+            check_structure(writer)
             directory.sync()
             reader = undo.enter_context(closing(connect(directory.database)))
             reader.execute("PRAGMA query_only = ON")
             opened = Opened(directory, writer, reader, load(writer))
-        except sqlite3.DatabaseError as error:
+            _report_damage(opened.snapshot)
+            directory.note_open_files()
+        except UNREADABLE as error:
             raise DamagedStore(directory.database, str(error)) from error
         undo.pop_all()
         return opened
+
+
+def _report_damage(snapshot: StoreSnapshot) -> None:
+    if count := len(snapshot.damaged):
+        some = ", ".join(sorted(snapshot.damaged)[:_KEYS_TO_NAME])
+        _log.error("%d stored values are damaged and are not served; `pilothouse check` lists them: %s", count, some)
 
 
 def copy_directory(source: Path, target: Path) -> None:
@@ -91,7 +125,7 @@ def copy_directory(source: Path, target: Path) -> None:
     try:
         with closing(sqlite3.connect(source / directory.database.name)) as original, _new(directory) as copy:
             original.backup(copy)
-    except sqlite3.DatabaseError as error:
+    except UNREADABLE as error:
         raise DamagedStore(source / DataDirectory.FILE, str(error)) from error
     finally:
         directory.release()

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import shlex
+import sqlite3
 from pathlib import Path
+from typing import Final
 
 from pilothouse.apiserver.storage.errors import StorageError
+
+UNREADABLE: Final = (sqlite3.DatabaseError, UnicodeDecodeError)
+"""What reading a damaged file raises: SQLite's messages may quote text of it that is no text any more."""
 
 
 class DirectoryInUse(StorageError):

@@ -7,12 +7,14 @@ the asked revision is not compacted has every row that it needs.
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 from pilothouse.apiserver.storage.errors import Compacted
 from pilothouse.apiserver.storage.interface import Batch, Entry, Event, Revision
+from pilothouse.apiserver.storage.sqlite.checksums import COLUMNS, checksum, damaged, is_intact
 from pilothouse.apiserver.storage.sqlite.keys import SqliteKeyRange
-from pilothouse.apiserver.storage.sqlite.schema import read_meta, transaction
+from pilothouse.apiserver.storage.sqlite.schema import has_checksums, read_meta, transaction
 from pilothouse.machinery.dataclass import dataclass
 
 # Like etcd's, an empty store is at revision 1: clients take resource version 0 to mean "any".
@@ -23,12 +25,13 @@ Undo: TypeAlias = dict[str, Entry | None]
 
 _IN_RANGE = "h.revision > :after AND h.revision <= :upto AND h.key >= :start AND (:end IS NULL OR h.key < :end)"
 _PREVIOUS = "LEFT JOIN history p ON p.revision = h.previous"
+_OF_PREVIOUS = "p.revision, p.key, p.created, p.previous, p.expires, p.value, p.checksum"
 _EVENTS = f"""
-SELECT h.revision, h.key, h.created, h.value, p.revision, p.created, p.value
+SELECT {_OF_PREVIOUS}, h.revision, h.key, h.created, h.previous, h.expires, h.value, h.checksum
 FROM history h {_PREVIOUS} WHERE {_IN_RANGE} ORDER BY h.revision LIMIT :limit
 """
 _FIRST_CHANGES = f"""
-SELECT h.key, p.revision, p.created, p.value
+SELECT h.key, {_OF_PREVIOUS}
 FROM (SELECT h.key, min(h.revision), h.previous FROM history h WHERE {_IN_RANGE} GROUP BY h.key) h {_PREVIOUS}
 """
 
@@ -54,6 +57,8 @@ class StoreSnapshot:
     swept: Revision
     entries: dict[str, Entry]
     deadlines: list[Deadline]
+    damaged: dict[str, Revision]
+    """Keys of entries whose value is not as it was written, which have an empty one instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +71,19 @@ class Span:
 
 
 def load(connection: sqlite3.Connection) -> StoreSnapshot:
-    """Replays the whole history, in its own order on disk."""
+    """Replays the whole history, in its own order on disk. Raises sqlite3.DatabaseError for a damaged row, but not for
+    one of which only the value is damaged."""
     revision = compacted = read_meta(connection, "compacted")
     entries: dict[str, Entry] = {}
     deadlines: list[Deadline] = []
-    rows = connection.execute("SELECT revision, key, created, expires, value FROM history ORDER BY revision")
-    for revision, key, created, expires, value in rows:
+    broken: dict[str, Revision] = {}
+    columns = connection.execute(f"SELECT {COLUMNS}, checksum FROM history ORDER BY revision")
+    for revision, key, created, previous, expires, value, found in columns:
+        if broken:
+            broken.pop(key, None)
+        expected = checksum(revision, key, created, previous, expires, value)
+        if found != expected and not is_intact(found, expected):
+            broken[key], value = revision, b""
         if value is None:
             entries.pop(key, None)
         else:
@@ -80,7 +92,28 @@ def load(connection: sqlite3.Connection) -> StoreSnapshot:
             deadlines.append(Deadline(expires, revision, key))
     # Compaction may have deleted the newest row, if that was a delete.
     newest = max(FIRST_REVISION, compacted, revision)
-    return StoreSnapshot(newest, compacted, read_meta(connection, "swept"), entries, deadlines)
+    return StoreSnapshot(newest, compacted, read_meta(connection, "swept"), entries, deadlines, broken)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedRow:
+    """The columns of a checksum, and the damage that it shows, if any."""
+
+    columns: tuple[Any, ...]
+    damage: str | None
+
+
+def rows(connection: sqlite3.Connection, condition: str = "TRUE") -> Iterator[CheckedRow]:
+    """Yield all rows that meet the condition, in the order of revisions. A file of format 1 shows no damage."""
+    column = "checksum" if has_checksums(connection) else "NULL"
+    for *columns, found in connection.execute(f"SELECT {COLUMNS}, {column} FROM history WHERE {condition} ORDER BY 1"):
+        damage = None
+        try:
+            if column != "NULL" and not is_intact(found, checksum(*columns)):
+                damage = str(damaged(columns[1], columns[0]))
+        except sqlite3.DatabaseError as error:
+            damage = f"{columns[1]}, revision {columns[0]}: {error}"
+        yield CheckedRow(tuple(columns), damage)
 
 
 def newest_revision(connection: sqlite3.Connection) -> Revision:
@@ -90,7 +123,7 @@ def newest_revision(connection: sqlite3.Connection) -> Revision:
 
 
 def read_events(connection: sqlite3.Connection, span: Span, limit: int) -> Batch:
-    """At most `limit` events of the span, the oldest. Raises Compacted."""
+    """At most `limit` events of the span, the oldest. Raises Compacted, Undecodable."""
     with transaction(connection, "DEFERRED"):
         _refuse_compacted(connection, span.after)
         rows = connection.execute(_EVENTS, {**_parameters(span), "limit": limit}).fetchall()
@@ -99,11 +132,11 @@ def read_events(connection: sqlite3.Connection, span: Span, limit: int) -> Batch
 
 
 def read_undo(connection: sqlite3.Connection, span: Span) -> Undo:
-    """Return the entry before the span of each key that the span changes. Raises Compacted."""
+    """Return the entry before the span of each key that the span changes. Raises Compacted, Undecodable."""
     with transaction(connection, "DEFERRED"):
         _refuse_compacted(connection, span.after)
         rows = connection.execute(_FIRST_CHANGES, _parameters(span)).fetchall()
-    return {key: _entry(key, *previous) for key, *previous in rows}
+    return {key: _entry(*previous) for key, *previous in rows}
 
 
 def _refuse_compacted(connection: sqlite3.Connection, after: Revision) -> None:
@@ -116,10 +149,18 @@ def _parameters(span: Span) -> dict[str, str | int | None]:
     return {"after": span.after, "upto": span.upto, "start": span.keys.start, "end": span.keys.end}
 
 
-def _event(revision: int, key: str, created: int, value: bytes | None, *previous: Any) -> Event:
-    entry = None if value is None else Entry(key, value, created, revision)
-    return Event(revision, key, entry, _entry(key, *previous))
+def _event(*columns: Any) -> Event:
+    """Columns of the row that was replaced, if any, then those of the row."""
+    previous, row = columns[: len(columns) // 2], columns[len(columns) // 2 :]
+    revision, key = row[:2]
+    return Event(revision, key, _entry(*row), _entry(*previous))
 
 
-def _entry(key: str, revision: int | None, created: int, value: bytes) -> Entry | None:
-    return None if revision is None else Entry(key, value, created, revision)
+def _entry(revision: int | None, *columns: Any) -> Entry | None:
+    """None for a delete, and where there is no row. Raises Undecodable, sqlite3.DatabaseError."""
+    if revision is None:
+        return None
+    key, created, _, _, value, found = columns
+    if not is_intact(found, checksum(revision, *columns[:-1])):
+        raise damaged(key, revision)
+    return None if value is None else Entry(key, value, created, revision)

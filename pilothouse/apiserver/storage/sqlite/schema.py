@@ -6,6 +6,8 @@ which would cost each write a second page. A delete is a row without a value.
 
 `meta` holds `format`; `compacted`, before which history is gone for readers; and `swept`, up to which the rows
 that compaction made useless have really been deleted (swept <= compacted).
+
+Format 1 had no checksums. A file of that format gets them, and the next format, when it is opened to be written.
 """
 
 from __future__ import annotations
@@ -15,9 +17,10 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from pilothouse.apiserver.storage.sqlite.errors import DamagedStore, UnsupportedFormat
+from pilothouse.apiserver.storage.sqlite.checksums import add_checksums
+from pilothouse.apiserver.storage.sqlite.errors import UNREADABLE, DamagedStore, UnsupportedFormat
 
-FORMAT = 1
+FORMAT = 2
 
 _TABLES = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
@@ -27,7 +30,8 @@ CREATE TABLE history (
     created INTEGER NOT NULL,
     previous INTEGER,
     expires REAL,
-    value BLOB
+    value BLOB,
+    checksum INTEGER
 );
 CREATE TABLE probe (value BLOB);
 """
@@ -54,7 +58,7 @@ def open_to_read(file: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
     try:
         _refuse_newer(connection, file)
-    except sqlite3.DatabaseError as error:
+    except UNREADABLE as error:
         connection.close()
         raise DamagedStore(file, str(error)) from error
     except UnsupportedFormat:
@@ -76,11 +80,28 @@ def refuse_newer(file: Path) -> None:
 
 
 def prepare(connection: sqlite3.Connection, file: Path) -> None:
-    """Creates the tables in an empty file. Raises UnsupportedFormat for a file from a newer version."""
+    """Creates the tables in an empty file, and brings an older format up to date. Raises UnsupportedFormat for a file
+    from a newer version."""
     if not _has_tables(connection):
         rows = f"INSERT INTO meta VALUES ('format', {FORMAT}), ('compacted', 0), ('swept', 0);"
         connection.executescript(f"BEGIN; {_TABLES} {rows} COMMIT;")
     _refuse_newer(connection, file)
+    if not has_checksums(connection):
+        with transaction(connection):
+            connection.execute("ALTER TABLE history ADD COLUMN checksum INTEGER")
+            add_checksums(connection)
+            write_meta(connection, "format", FORMAT)
+
+
+def check_structure(connection: sqlite3.Connection) -> None:
+    """Raises sqlite3.DatabaseError for pages that contradict each other: a scan would pass over rows without a word."""
+    (line,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    if line != "ok":
+        raise sqlite3.DatabaseError(line)
+
+
+def has_checksums(connection: sqlite3.Connection) -> bool:
+    return read_meta(connection, "format") > 1
 
 
 def _has_tables(connection: sqlite3.Connection) -> bool:

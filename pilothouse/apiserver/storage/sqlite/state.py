@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from sortedcontainers import SortedDict
 
 from pilothouse.apiserver.storage.interface import Entry, Event, Page, Revision
+from pilothouse.apiserver.storage.sqlite.checksums import damaged
 from pilothouse.apiserver.storage.sqlite.history import StoreSnapshot, Undo
 from pilothouse.apiserver.storage.sqlite.keys import SqliteKeyRange
 
@@ -22,16 +23,25 @@ class StoreState:
     def __init__(self, snapshot: StoreSnapshot) -> None:
         self.revision: Revision = snapshot.revision
         self._entries: SortedDict = SortedDict(snapshot.entries)
+        self._damaged = snapshot.damaged
 
     def get(self, key: str) -> Entry | None:
+        """Return the entry as writers see it: the value of a damaged one is empty."""
         entry: Entry | None = self._entries.get(key)
         return entry
+
+    def read(self, key: str) -> Entry | None:
+        """Raises Undecodable for a damaged entry."""
+        entry = self.get(key)
+        return entry if entry is None else self._readable([entry])[0]
 
     def apply(self, event: Event) -> None:
         if event.entry is None:
             del self._entries[event.key]
         else:
             self._entries[event.key] = event.entry
+        if self._damaged:
+            self._damaged.pop(event.key, None)
         self.revision = event.revision
 
     def count(self, keys: SqliteKeyRange) -> int:
@@ -39,10 +49,10 @@ class StoreState:
         return len(positions)
 
     def page(self, keys: SqliteKeyRange, limit: int) -> Page:
-        """The first `limit` entries of the range; all of them unless it is greater than 0."""
+        """The first `limit` entries of the range; all of them unless it is greater than 0. Raises Undecodable."""
         positions = self._positions(keys)
         taken = positions[:limit] if limit > 0 else positions
-        return Page(self._slice(taken), self.revision, len(positions) - len(taken))
+        return Page(self._readable(self._slice(taken)), self.revision, len(positions) - len(taken))
 
     def page_before(self, undo: Undo, *, keys: SqliteKeyRange, limit: int, revision: Revision) -> Page:
         """The same as of `revision`, given all that changed in the range since then."""
@@ -54,7 +64,14 @@ class StoreState:
         unchanged = (entry for entry in candidates if entry.key not in undo)
         entries = sorted([*unchanged, *restored], key=lambda entry: entry.key)
         entries = entries[:limit] if limit > 0 else entries
-        return Page(entries, revision, total - len(entries))
+        return Page(self._readable(entries), revision, total - len(entries))
+
+    def _readable(self, entries: list[Entry]) -> list[Entry]:
+        if self._damaged:
+            for entry in entries:
+                if self._damaged.get(entry.key) == entry.modified:
+                    raise damaged(entry.key, entry.modified)
+        return entries
 
     def _positions(self, keys: SqliteKeyRange) -> range:
         """Return the positions of the keys in the range; a slice made with them never reaches beyond it."""

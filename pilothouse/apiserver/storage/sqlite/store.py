@@ -94,7 +94,9 @@ class SqliteStore:
         snapshot = opened.snapshot
         self._directory = opened.directory
         self._clock = clock
-        self._writer = ConnectionThread(opened.writer, name="store-writer")
+        self._writer = ConnectionThread(
+            opened.writer, name="store-writer", precondition=self._directory.ensure_in_place
+        )
         self._reader = ConnectionThread(opened.reader, name="store-reader")
         self._state = StoreState(snapshot)
         self._compactor = SqliteCompactor(self._writer, self._state, compacted=snapshot.compacted, swept=snapshot.swept)
@@ -133,7 +135,7 @@ class SqliteStore:
 
     async def get(self, key: str) -> Entry | None:
         self._chronicle.ensure_open()
-        return self._state.get(key)
+        return self._state.read(key)
 
     async def create(self, key: str, value: bytes, *, ttl: int = 0) -> Entry:
         key.encode()  # a key that the file cannot hold must fail alone, not the batch that it would be in

@@ -44,8 +44,12 @@ Done: TypeAlias = Callable[[JobOutcome[T]], None]
 class ConnectionThread:
     """Must be created on the event loop that is to receive the outcomes."""
 
-    def __init__(self, connection: sqlite3.Connection, *, name: str) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, *, name: str, precondition: Callable[[], None] = lambda: None
+    ) -> None:
+        """`precondition` is called before each job, on the thread; an error that it raises is the job's."""
         self._connection = connection
+        self._precondition = precondition
         self._loop = asyncio.get_running_loop()
         self._work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self.is_open = True
@@ -73,7 +77,7 @@ class ConnectionThread:
     async def close(self) -> None:
         """Finishes the jobs that were sent, then closes the connection."""
         if self.is_open:
-            closed = self.call(sqlite3.Connection.close)
+            closed = self.call(self._end)
             self.is_open = False
             self._work.put(None)
             await closed
@@ -83,18 +87,23 @@ class ConnectionThread:
             work()
 
     def _perform(self, job: Job[T], done: Done[T]) -> None:
-        outcome = _attempt(job, self._connection)
+        outcome = self._attempt(job)
         with suppress(RuntimeError):  # the event loop is closed, so nobody waits
             self._loop.call_soon_threadsafe(done, outcome)
 
+    def _attempt(self, job: Job[T]) -> JobOutcome[T]:
+        try:
+            if job != self._end:
+                self._precondition()
+            return JobOutcome(job(self._connection), None)
+        except sqlite3.Error as error:
+            return JobOutcome(None, _unavailable(error))
+        except Exception as error:
+            return JobOutcome(None, error)
 
-def _attempt(job: Job[T], connection: sqlite3.Connection) -> JobOutcome[T]:
-    try:
-        return JobOutcome(job(connection), None)
-    except sqlite3.Error as error:
-        return JobOutcome(None, _unavailable(error))
-    except Exception as error:
-        return JobOutcome(None, error)
+    @staticmethod
+    def _end(connection: sqlite3.Connection) -> None:
+        connection.close()
 
 
 def _unavailable(error: sqlite3.Error) -> Unavailable:

@@ -73,12 +73,12 @@ async def test_nobody_else_may_read_what_is_stored(tmp_path: Path) -> None:
 async def test_a_file_of_a_newer_format_is_refused_and_left_alone(tmp_path: Path) -> None:
     await (await SqliteStore.open(tmp_path)).close()
     with sqlite3.connect(tmp_path / "store.db") as connection:
-        connection.execute("UPDATE meta SET value = 2 WHERE name = 'format'")
+        connection.execute("UPDATE meta SET value = 3 WHERE name = 'format'")
         connection.execute("PRAGMA journal_mode = DELETE")
     connection.close()
     newer = (tmp_path / "store.db").read_bytes()
     for _ in range(2):  # the refusal leaves the directory unlocked
-        with pytest.raises(UnsupportedFormat, match="has format 2, this version reads formats up to 1"):
+        with pytest.raises(UnsupportedFormat, match="has format 3, this version reads formats up to 2"):
             await SqliteStore.open(tmp_path)
     assert (tmp_path / "store.db").read_bytes() == newer
 
