@@ -12,6 +12,7 @@ import itertools
 import time
 from collections.abc import Awaitable, Callable
 from contextvars import Context, copy_context
+from datetime import UTC, datetime
 from typing import Final, TypeAlias
 
 LetWork: TypeAlias = Callable[[], Awaitable[None]]
@@ -23,6 +24,8 @@ _MOST_STOPS: Final = 1000
 _LEAST_STRIDE: Final = 0.25
 _LONGEST_WALK: Final = 20.0
 """Seconds of the machine's; the rest of a long way is jumped."""
+_FIRST: Final = datetime(1000, 1, 1, tzinfo=UTC).timestamp()
+_LAST: Final = datetime(9700, 1, 1, tzinfo=UTC).timestamp()
 _LEASE_STRIDE: Final = 20.0
 """Who renews a lease in time is to be seen to do so."""
 
@@ -53,7 +56,8 @@ class AdjustableTime:
         return self._base + (time.monotonic() - self._since) * self.speed
 
     def wall(self) -> float:
-        return self.monotonic() + self._offset
+        """Seconds since 1970, within years to which any Go duration can be added."""
+        return min(max(self.monotonic() + self._offset, _FIRST), _LAST)
 
     def run_at(self, speed: float) -> None:
         """Go on from this moment at another speed; 0 stops."""

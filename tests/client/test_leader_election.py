@@ -148,6 +148,25 @@ async def test_a_candidate_waits_for_as_long_as_it_sees_the_holder_renew(
     await cancelled(two.task)
 
 
+@pytest.mark.parametrize("seconds", [3600.0, -3600.0, 10 * 365 * 86400.0, -10 * 365 * 86400.0])
+async def test_a_wall_clock_that_jumps_takes_no_lease_from_its_holder_and_leaves_none_to_the_dead(
+    leases: ApiServer, lease_client: Client, seconds: float
+) -> None:
+    clock = FakeClock()
+    one = Candidate(lease_client, "one", clock, release_on_cancel=False)
+    await one.leads.wait()
+    two = Candidate(lease_client, "two", clock)
+    await wait_past(leases, clock, 5, timers=2)
+    clock.set_wall(clock.wall() + seconds)
+    await wait_past(leases, clock, 40, timers=2)
+    assert one.elector.is_leader
+    assert not two.leads.is_set()
+    await cancelled(one.task)
+    await wait_past(leases, clock, 20)
+    await two.leads.wait()
+    await cancelled(two.task)
+
+
 async def test_a_leader_that_renews_is_healthy_for_longer_than_a_lease_lasts(
     leases: ApiServer, lease_client: Client
 ) -> None:

@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry
 from pilothouse.client.rest.resource import ResourceClient
 from pilothouse.controllers.choice import enabled
 from pilothouse.controllers.manager import ControllerManager
-from pilothouse.controllers.ttlafterfinished.controller import JobFinishTimeUnknown, expires_at
+from pilothouse.controllers.ttlafterfinished.controller import JobFinishTimeUnknown, seconds_left
 from pilothouse.machinery.objects import Json, metadata, name_of
 from pilothouse.machinery.times import format_time
 
@@ -68,4 +68,4 @@ async def test_jobs_go_when_their_time_is_over(server: ControlledServer) -> None
 def test_a_job_that_does_not_say_when_it_finished_is_an_error() -> None:
     ended: Json = {"conditions": [{"type": "Complete", "status": "True"}]}
     with pytest.raises(JobFinishTimeUnknown, match="unable to find the time when the Job ns/j finished"):
-        expires_at({"metadata": {"namespace": "ns", "name": "j"}, "spec": {}, "status": ended})
+        seconds_left({"metadata": {"namespace": "ns", "name": "j"}, "spec": {}, "status": ended}, datetime.now(UTC))

@@ -149,6 +149,9 @@ async def test_when_no_node_is_ready_none_is_emptied(server: ControlledServer) -
     assert (find_condition(unknown, "Ready") or {})["reason"] == "NodeStatusNeverUpdated"
 
 
+JUMPS = [3600.0, -3600.0, 10 * 365 * 86400.0, -10 * 365 * 86400.0]
+
+
 def condition(beat: str) -> Json:
     return {"type": "Ready", "status": "True", "lastHeartbeatTime": beat}
 
@@ -160,22 +163,35 @@ def node(ready: Json | None) -> Json:
 
 
 def test_a_node_is_heard_by_its_status_or_its_lease() -> None:
-    early, renewed = NOW - timedelta(minutes=5), NOW - timedelta(minutes=4)
-    known = NodeHealth(early, condition("a"), renewed)
+    clock, renewed = FakeClock(NOW.timestamp()), NOW - timedelta(minutes=4)
+    known, now = NodeHealth(-300.0, condition("a"), renewed), clock.now()
     lease = {"spec": {"renewTime": format_micro_time(renewed)}}
     newer = {"spec": {"renewTime": format_micro_time(NOW - timedelta(minutes=3))}}
-    assert observe(known, node(condition("a")), lease, NOW).heard == early
-    assert observe(known, node(condition("b")), lease, NOW).heard == NOW
-    assert observe(known, node(None), lease, NOW).heard == NOW
-    assert observe(known, node(condition("a")), newer, NOW).heard == NOW
-    assert observe(None, node(condition("a")), None, NOW).heard == NOW
-    assert observe(None, node(None), None, NOW).heard == NOW - timedelta(hours=1)
+    older = {"spec": {"renewTime": format_micro_time(NOW - timedelta(hours=3))}}
+    assert observe(known, node(condition("a")), lease, clock).heard == -300.0
+    assert observe(known, node(condition("b")), lease, clock).heard == now
+    assert observe(known, node(None), lease, clock).heard == now
+    assert observe(known, node(condition("a")), newer, clock).heard == now
+    assert observe(known, node(condition("a")), older, clock).heard == now, "its clock was set back"
+    assert observe(None, node(condition("a")), None, clock).heard == now
+    assert observe(None, node(None), None, clock).heard == now - 3600
+
+
+@pytest.mark.parametrize("seconds", JUMPS)
+def test_a_wall_clock_that_jumps_makes_no_node_silent_nor_keeps_one_alive(seconds: float) -> None:
+    clock = FakeClock(NOW.timestamp())
+    health = observe(None, node(condition("a")), None, clock)
+    clock.set_wall(clock.wall() + seconds)
+    clock.advance(CONFIG.node_monitor_grace_period)
+    health = observe(health, node(condition("a")), None, clock)
+    assert not is_silent(health, CONFIG, clock.now())
+    clock.advance(1)
+    assert is_silent(observe(health, node(condition("a")), None, clock), CONFIG, clock.now())
 
 
 @pytest.mark.parametrize(("ready", "seconds", "silent"), [(None, 59, False), (None, 61, True), ("a", 51, True)])
 def test_a_node_that_starts_may_be_silent_for_longer(ready: str | None, seconds: int, silent: bool) -> None:
-    health = NodeHealth(NOW - timedelta(seconds=seconds), condition(ready) if ready else None)
-    assert is_silent(health, CONFIG, NOW) is silent
+    assert is_silent(NodeHealth(-seconds, condition(ready) if ready else None), CONFIG, 0.0) is silent
 
 
 @pytest.mark.parametrize(

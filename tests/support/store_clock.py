@@ -8,11 +8,19 @@ import asyncio
 class ManualClock:
     def __init__(self, now: float = 1_000_000.0) -> None:
         self._now = now
+        self._jumped = 0.0
         self._sleepers: list[tuple[float, asyncio.Future[None]]] = []
         self._fell_asleep = asyncio.Event()
 
     def now(self) -> float:
+        return self._now + self._jumped
+
+    def monotonic(self) -> float:
         return self._now
+
+    def jump(self, seconds: float) -> None:
+        """Set the wall clock to another time. Nothing else notices."""
+        self._jumped += seconds
 
     async def sleep(self, seconds: float) -> None:
         woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -102,12 +102,12 @@ def _flagz(flags: Mapping[str, str], serializers: Serializers) -> Handler:
 
 
 def _statusz(listed_paths: Callable[[], list[str]], serializers: Serializers) -> Handler:
-    started = time.time()
+    started, began = time.time(), time.monotonic()
 
     def fields() -> Json:
         return {
             "startTime": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(started)),
-            "uptimeSeconds": max(0, int(time.time() - started)),
+            "uptimeSeconds": int(time.monotonic() - began),
             "goVersion": version_info()["goVersion"],
             "binaryVersion": GIT_VERSION.removeprefix("v"),
             "emulationVersion": f"{MAJOR}.{MINOR}",

@@ -107,7 +107,7 @@ class _DisruptionController:
             logger.error("Failed to sync PDB %s: %s", key, error)
             await self._write(budget, failed_status(budget, str(error), self._now))
             return None
-        return Requeue((evicted.recheck - self._now).total_seconds()) if evicted.recheck else None
+        return None if evicted.recheck is None else Requeue(evicted.recheck.total_seconds())
 
     async def _update(self, budget: Json) -> Disrupted:
         """Raises ScaleUnknown, StatusError."""

@@ -32,7 +32,7 @@ class Disrupted:
     """When each was evicted, by name."""
     overdue: list[Json] = field(default_factory=list)
     """Those whose deletion never came."""
-    recheck: datetime | None = None
+    recheck: timedelta | None = None
 
 
 def scaled(value: int | str, total: int) -> int:
@@ -47,12 +47,12 @@ def disrupted(pods: Iterable[Json], budget: Json, now: datetime) -> Disrupted:
         since = said.get(name_of(pod))
         if since is None or metadata(pod).get("deletionTimestamp"):
             continue
-        due = _moment(since, now) + DELETION_TIMEOUT
-        if due < now:
+        left = DELETION_TIMEOUT - (now - _moment(since, now))
+        if left < timedelta():
             overdue.append(pod)
         else:
             kept[name_of(pod)] = since
-            recheck = due if recheck is None else min(recheck, due)
+            recheck = left if recheck is None else min(recheck, left)
     return Disrupted(kept, overdue, recheck)
 
 

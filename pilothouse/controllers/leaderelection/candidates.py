@@ -60,7 +60,7 @@ class Candidate:
 def candidate_of(obj: Json, now: datetime) -> Candidate | None:
     """None for one that has not renewed itself in time."""
     renewed, pinged = moment_of(obj, "renewTime"), moment_of(obj, "pingTime")
-    return None if renewed is None or renewed + VALID_FOR < now else Candidate(obj, renewed, pinged)
+    return None if renewed is None or now - renewed > VALID_FOR else Candidate(obj, renewed, pinged)
 
 
 def moment_of(obj: Json, field: str) -> datetime | None:

@@ -93,7 +93,7 @@ class ElectionController:
         lease = self._leases.indexer.get_by_key(str(name))
         if lease is None or is_expired(lease, now) or not holder_of(lease):
             return True
-        if any(each.renewed + VALID_FOR / 2 < now for each in candidates):
+        if any(now - each.renewed > VALID_FOR / 2 for each in candidates):
             return True  # so that they are heard of before they are garbage
         if best_strategy(candidates) != OLDEST_EMULATION_VERSION:
             return False
@@ -106,9 +106,9 @@ class ElectionController:
         for each in candidates:
             if _is_awaited(each, now):
                 waiting = True
-            elif each.renewed + ELECTION > now:
+            elif now - each.renewed < ELECTION:
                 continue
-            elif each.pinged is None or (each.pinged + ELECTION < now and each.has_answered):
+            elif each.pinged is None or (now - each.pinged > ELECTION and each.has_answered):
                 await self._ping(each.obj, now)
                 waiting = True
         return waiting
@@ -118,7 +118,7 @@ class ElectionController:
         await candidates.update({**candidate, "spec": {**candidate["spec"], "pingTime": format_micro_time(now)}})
 
     async def _elect(self, name: ObjectName, candidates: Sequence[Candidate], now: datetime) -> Requeue | None:
-        answered = [each for each in candidates if each.renewed + ELECTION > now]
+        answered = [each for each in candidates if now - each.renewed < ELECTION]
         if not answered:
             logger.error("no available candidates for %s", name)
             return None
@@ -149,4 +149,4 @@ def _whatever_happens(enqueue: Callable[[Json], None]) -> ResourceEventHandlerFu
 
 
 def _is_awaited(candidate: Candidate, now: datetime) -> bool:
-    return candidate.pinged is not None and not candidate.has_answered and candidate.pinged + ELECTION > now
+    return candidate.pinged is not None and not candidate.has_answered and now - candidate.pinged < ELECTION

@@ -8,7 +8,7 @@ from datetime import datetime
 from pilothouse.controllers.leaderelection.candidates import moment_of
 from pilothouse.machinery.nested_fields import part, text
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.times import format_micro_time, shifted
+from pilothouse.machinery.times import format_micro_time
 
 DURATION = 5
 """Seconds for which whoever was elected has the lease before it must have renewed it."""
@@ -20,7 +20,7 @@ def holder_of(lease: Json) -> str:
 
 def is_expired(lease: Json, now: datetime) -> bool:
     renewed, duration = moment_of(lease, "renewTime"), part(lease, "spec").get("leaseDurationSeconds")
-    return renewed is None or duration is None or shifted(renewed, duration) < now
+    return renewed is None or duration is None or (now - renewed).total_seconds() > duration
 
 
 def new_lease(namespace: str, name: str, strategy: str, holder: str, now: datetime) -> Json:

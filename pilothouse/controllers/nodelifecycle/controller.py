@@ -163,7 +163,7 @@ class _NodeLifecycle:
         for attempt in range(_TRIES):
             health = self._healths[name_of(node)] = self._observed(node)
             known = health.ready is not None and health.ready.get("status") == "Unknown"
-            if known or not is_silent(health, self._config, self._now):
+            if known or not is_silent(health, self._config, self._clock.now()):
                 return node
             try:
                 node = await nodes.update_status(with_unknown_conditions(node, self._now))
@@ -178,7 +178,7 @@ class _NodeLifecycle:
 
     def _observed(self, node: Json) -> NodeHealth:
         lease = self._leases.indexer.get_by_key(f"kube-node-lease/{name_of(node)}")
-        return observe(self._healths.get(name_of(node)), node, lease, self._now)
+        return observe(self._healths.get(name_of(node)), node, lease, self._clock)
 
     async def _handle_disruption(self, nodes: list[Json], ready: dict[str, list[bool]]) -> None:
         healths = {zone: zone_health(states, self._config) for zone, states in ready.items()}
@@ -194,7 +194,7 @@ class _NodeLifecycle:
         elif change is Change.SOME_UP:
             logger.info("some nodes are ready again")
             for known in self._healths.values():
-                known.heard = self._now
+                known.heard = self._clock.now()
 
     def _node_event(self, node: Json, reason: str, told: str) -> None:
         self._recorder.event(_reference(node), NORMAL, reason, f"Node {name_of(node)} event: {told}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from pilothouse.client.clock import Clock
 from pilothouse.controllers.nodelifecycle.config import NodeLifecycleConfig
 from pilothouse.machinery.conditions import find_condition
 from pilothouse.machinery.dataclass import dataclass
@@ -16,26 +17,29 @@ _KUBELET_CONDITIONS = (READY, "MemoryPressure", "DiskPressure", "PIDPressure")
 
 @dataclass(slots=True)
 class NodeHealth:
-    """What was last seen of a node, and when by this process's clock: those of nodes may be wrong."""
+    """What was last seen of a node, and when by this process's monotonic clock: those of nodes may be wrong, and any
+    wall clock may jump."""
 
-    heard: datetime
+    heard: float
     ready: Json | None
     """The condition."""
     renewed: datetime | None = None
     """By the lease."""
 
 
-def observe(known: NodeHealth | None, node: Json, lease: Json | None, now: datetime) -> NodeHealth:
-    """Return what is known of the node after a look at it and its lease. Each change of them is a heartbeat."""
+def observe(known: NodeHealth | None, node: Json, lease: Json | None, clock: Clock) -> NodeHealth:
+    """Return what is known of the node after a look at it and its lease. Each change of them is a heartbeat, also one
+    to an earlier time: the node's clock may have been set back."""
+    now = clock.now()
     ready = find_condition(node, READY)
     if known is None:
-        health = NodeHealth(now if ready is not None else _created(node) or now, ready)
+        health = NodeHealth(now if ready is not None else now - _age(node, clock.wall()), ready)
     elif _beats(known.ready, ready):
         health = NodeHealth(now, ready, known.renewed)
     else:
         health = NodeHealth(known.heard, ready, known.renewed)
     renewed = _renewed(lease)
-    if renewed is not None and (health.renewed is None or health.renewed < renewed):
+    if renewed is not None and health.renewed != renewed:
         health.renewed, health.heard = renewed, now
     return health
 
@@ -51,10 +55,10 @@ def _beats(saved: Json | None, current: Json | None) -> bool:
     return saved.get("lastHeartbeatTime") != current.get("lastHeartbeatTime")
 
 
-def is_silent(health: NodeHealth, config: NodeLifecycleConfig, now: datetime) -> bool:
+def is_silent(health: NodeHealth, config: NodeLifecycleConfig, now: float) -> bool:
     """Return whether the node was not heard for longer than it may be; one that was never heard may start first."""
     grace = config.node_startup_grace_period if health.ready is None else config.node_monitor_grace_period
-    return (now - health.heard).total_seconds() > grace
+    return now - health.heard > grace
 
 
 def with_unknown_conditions(node: Json, now: datetime) -> Json:
@@ -86,6 +90,7 @@ def _never_updated(node: Json, kind: str, since: str) -> Json:
     }
 
 
-def _created(node: Json) -> datetime | None:
+def _age(node: Json, wall: float) -> float:
     said = metadata(node).get("creationTimestamp")
-    return parse_time(said) if said else None
+    created = parse_time(said) if said else None
+    return 0.0 if created is None else max(0.0, wall - created.timestamp())

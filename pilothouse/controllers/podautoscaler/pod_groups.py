@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import field
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from pilothouse.controllers.podautoscaler.config import AutoscalerConfig
 from pilothouse.controllers.podautoscaler.pod_metrics import MetricsUnavailable, PodMetric
@@ -50,9 +50,9 @@ def _is_starting(pod: Json, metric: PodMetric, config: AutoscalerConfig, now: da
     if not condition or began is None:
         return True
     unready, since = condition.get("status") == "False", _moment(condition.get("lastTransitionTime"))
-    if began + timedelta(seconds=config.cpu_initialization_period) > now:
+    if (now - began).total_seconds() < config.cpu_initialization_period:
         return unready or _began_before(metric, since)
-    was_never_ready = since is None or began + timedelta(seconds=config.initial_readiness_delay) > since
+    was_never_ready = since is None or (since - began).total_seconds() < config.initial_readiness_delay
     return unready and was_never_ready
 
 
@@ -60,7 +60,7 @@ def _began_before(metric: PodMetric, since: datetime | None) -> bool:
     """Whether some of the time that was measured lies before the pod was as it is."""
     if since is None:
         return False
-    return metric.timestamp is None or metric.timestamp < since + timedelta(seconds=metric.window)
+    return metric.timestamp is None or (metric.timestamp - since).total_seconds() < metric.window
 
 
 def requests_of(pods: Iterable[Json], resource: str, container: str = "") -> dict[str, int]:

@@ -15,7 +15,7 @@ from pilothouse.controllers.metrics import metrics_in
 from pilothouse.controllers.resources import JOBS
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of, uid_of
-from pilothouse.machinery.times import parse_time, shifted
+from pilothouse.machinery.times import parse_time
 
 
 class JobFinishTimeUnknown(Exception):
@@ -36,14 +36,14 @@ async def run(context: ControllerContext) -> None:
         cached = informer.indexer.get_by_key(key)
         if cached is None or not needs_cleanup(cached):
             return None
-        if (left := _seconds_left(cached, context)) > 0:
+        if (left := seconds_left(cached, datetime.fromtimestamp(context.clock.wall(), UTC))) > 0:
             return Requeue(left)
         jobs = context.client.for_resource(JOBS, namespace=namespace_of(cached))
         try:
             job = await jobs.get(name_of(cached))  # its time may have been made longer
             if not needs_cleanup(job):
                 return None
-            if (left := _seconds_left(job, context)) > 0:
+            if (left := seconds_left(job, datetime.fromtimestamp(context.clock.wall(), UTC))) > 0:
                 return Requeue(left)
             await jobs.delete(name_of(job), DeleteOptions(propagation_policy="Foreground", uid=uid_of(job)))
         except NotFound:
@@ -72,18 +72,14 @@ def needs_cleanup(job: Json) -> bool:
     return limited and _finished(job) is not None and not metadata(job).get("deletionTimestamp")
 
 
-def expires_at(job: Json) -> datetime:
+def seconds_left(job: Json, now: datetime) -> float:
     """Raises JobFinishTimeUnknown."""
     finished = _finished(job) or {}
     moment = parse_time(finished["lastTransitionTime"]) if finished.get("lastTransitionTime") else None
     if moment is None:
         where = f"{namespace_of(job)}/{name_of(job)}"
         raise JobFinishTimeUnknown(f"unable to find the time when the Job {where} finished")
-    return shifted(moment, job["spec"]["ttlSecondsAfterFinished"])
-
-
-def _seconds_left(job: Json, context: ControllerContext) -> float:
-    return (expires_at(job) - datetime.fromtimestamp(context.clock.wall(), UTC)).total_seconds()
+    return float(job["spec"]["ttlSecondsAfterFinished"] - (now - moment).total_seconds())
 
 
 def _finished(job: Json) -> Json | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.times import parse_time, shifted
+from pilothouse.machinery.times import parse_time
 
 _ENDED = ("Succeeded", "Failed")
 
@@ -57,7 +57,7 @@ def is_available(pod: Json, min_ready_seconds: int, now: datetime) -> bool:
     if not min_ready_seconds:
         return True
     since = ready_since(pod)
-    return since is not None and shifted(since, min_ready_seconds) <= now
+    return since is not None and (now - since).total_seconds() >= min_ready_seconds
 
 
 def next_availability(pods: Iterable[Json], min_ready_seconds: int, now: datetime) -> float | None:
@@ -65,7 +65,7 @@ def next_availability(pods: Iterable[Json], min_ready_seconds: int, now: datetim
     if min_ready_seconds <= 0:
         return None
     since = (each for pod in pods if (each := ready_since(pod)) is not None)
-    waits = ((shifted(each, min_ready_seconds) - now).total_seconds() for each in since)
+    waits = (min_ready_seconds - (now - each).total_seconds() for each in since)
     return min((wait for wait in waits if wait > 0), default=None)
 
 

@@ -19,7 +19,7 @@ from pilothouse.kube.bootstrap.address import PublicAddress
 from pilothouse.kube.bootstrap.periodic import repeat, try_once
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, namespace_of
-from pilothouse.machinery.times import Clock, now_micro, parse_micro_time, shifted, system_clock
+from pilothouse.machinery.times import Clock, now_micro, parse_micro_time, system_clock
 
 NAMESPACE = "kube-system"
 IDENTITY_LABEL = {"apiserver.kubernetes.io/identity": "kube-apiserver"}
@@ -122,4 +122,4 @@ class IdentityLeaseGarbageCollector:
         spec = lease.get("spec") or {}
         renewed, duration = spec.get("renewTime"), spec.get("leaseDurationSeconds")
         moment = parse_micro_time(renewed) if renewed else None
-        return moment is None or duration is None or shifted(moment, duration) < self._clock()
+        return moment is None or duration is None or (self._clock() - moment).total_seconds() > duration

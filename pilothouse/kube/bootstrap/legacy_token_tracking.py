@@ -39,7 +39,7 @@ class LegacyTokenTracking:
             await self._config_maps.update(found, self._set_since)
 
     async def _create(self) -> None:
-        if self._created is not None and self._clock() - self._created < _CREATE_AT_MOST_EVERY:
+        if self._created is not None and abs(self._clock() - self._created) < _CREATE_AT_MOST_EVERY:
             return
         obj: Json = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": NAME, "namespace": NAMESPACE}}
         self._set_since(obj)

@@ -1,4 +1,5 @@
-"""Time as the store sees it: wall-clock seconds, because deadlines outlive the process that set them."""
+"""Time as the store sees it: the wall clock for deadlines in the file, which outlive the process that set them; a clock
+that never jumps for everything else."""
 
 from __future__ import annotations
 
@@ -11,6 +12,9 @@ class WallClock(Protocol):
     def now(self) -> float:
         """Seconds since 1970."""
 
+    def monotonic(self) -> float:
+        """Seconds on a clock that never goes back; only differences mean anything."""
+
     async def sleep(self, seconds: float) -> None: ...
 
 
@@ -19,6 +23,9 @@ class SystemClock:
 
     def now(self) -> float:
         return server_time.wall()
+
+    def monotonic(self) -> float:
+        return server_time.monotonic()
 
     async def sleep(self, seconds: float) -> None:
         await server_time.sleep(seconds)

@@ -25,10 +25,16 @@ Delete: TypeAlias = Callable[[str, Revision], Awaitable[Entry]]
 
 
 class Expiry:
-    """Knows the deadlines of durable entries. A deadline whose entry was replaced or deleted is void."""
+    """Knows the deadlines of durable entries. A deadline whose entry was replaced or deleted is void.
 
-    def __init__(self, deadlines: Iterable[Deadline]) -> None:
-        self._deadlines = list(deadlines)
+    While the store is open, keys live by the monotonic clock, as with etcd: a wall clock that is set neither ends nor
+    prolongs the life of a key.
+    """
+
+    def __init__(self, stored: Iterable[Deadline], clock: WallClock) -> None:
+        """`stored` are the deadlines in the file."""
+        ahead = clock.monotonic() - clock.now()
+        self._deadlines = [Deadline(each.at + ahead, each.revision, each.key) for each in stored]
         heapq.heapify(self._deadlines)
 
     def add(self, deadline: Deadline) -> None:
@@ -36,7 +42,7 @@ class Expiry:
 
     async def run(self, clock: WallClock, delete: Delete) -> None:
         while True:
-            await self._delete_due(clock.now(), delete)
+            await self._delete_due(clock.monotonic(), delete)
             await clock.sleep(_PERIOD)
 
     async def _delete_due(self, now: float, delete: Delete) -> None:

@@ -22,11 +22,11 @@ class StoreHealth:
         self._clock = clock
         self._probe = probe
         self._reason: str | None = None
-        self._probed = 0.0
+        self._probed = clock.monotonic()
         self._started: float | None = None  # when the commit that is running began
 
     def commit_started(self) -> None:
-        self._started = self._clock.now()
+        self._started = self._clock.monotonic()
 
     def commit_succeeded(self) -> None:
         self._started = None
@@ -35,11 +35,11 @@ class StoreHealth:
     def commit_failed(self, error: Exception) -> None:
         self._started = None
         self._reason = str(error)
-        self._probed = self._clock.now()
+        self._probed = self._clock.monotonic()
 
     async def check(self) -> None:
         """Raises Unavailable while writes do not work."""
-        now = self._clock.now()
+        now = self._clock.monotonic()
         if self._started is not None and now - self._started > _COMMIT_LIMIT:
             raise Unavailable(f"a commit has been running for {now - self._started:.0f} s")
         if self._reason is None:

@@ -38,7 +38,8 @@ FROM (SELECT h.key, min(h.revision), h.previous FROM history h WHERE {_IN_RANGE}
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """The key is to be deleted at `at` if `revision` is still its last. Sorts by time."""
+    """The key is to be deleted at `at` if `revision` is still its last. Sorts by time, which is the wall clock's in the
+    file and the monotonic clock's in memory."""
 
     at: float
     revision: Revision

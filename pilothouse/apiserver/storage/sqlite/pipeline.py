@@ -37,6 +37,7 @@ Check: TypeAlias = Callable[[Entry | None], StorageError | None]
 class Write(ChangeRow):
     """An accepted write: what it changes, what it answers, and who waits for it."""
 
+    ttl: int
     answer: Entry
     done: asyncio.Future[Entry]
 
@@ -68,8 +69,11 @@ class Pipeline:
         self._settling = []
         self._closed = False
 
-    async def write(self, key: str, value: bytes | None, *, check: Check, expires: float | None = None) -> Entry:
-        """Sets the value, or deletes the key for None. Raises what `check` answers.
+    async def write(
+        self, key: str, value: bytes | None, *, check: Check, ttl: int = 0, expires: float | None = None
+    ) -> Entry:
+        """Sets the value, or deletes the key for None. Raises what `check` answers. `expires` is what the file is to
+        say of a ttl.
 
         A refusal must rest on durable grounds: what refuses a write may itself still fail, and whoever is told
         that a key exists must be able to read it. Otherwise the write waits and is checked again.
@@ -79,7 +83,7 @@ class Pipeline:
             if refusal is not None:
                 raise refusal
             await self._settled()
-        return await self._accept(key, value, expires)
+        return await self._accept(key, value, ttl, expires)
 
     async def close(self) -> None:
         """Refuses new writes and returns when the accepted ones are settled."""
@@ -91,11 +95,11 @@ class Pipeline:
         pending = self._pending.get(key)
         return pending.event.entry if pending else self._state.get(key)
 
-    def _accept(self, key: str, value: bytes | None, expires: float | None) -> asyncio.Future[Entry]:
+    def _accept(self, key: str, value: bytes | None, ttl: int, expires: float | None) -> asyncio.Future[Entry]:
         if self._closed:
             raise Unavailable("the store is closed")
         event = _change(self._revision + 1, key, value, self._newest(key))
-        write = Write(event, expires, event.entry or _deleted(event), self._loop.create_future())
+        write = Write(event, expires, ttl, event.entry or _deleted(event), self._loop.create_future())
         self._revision = event.revision
         self._pending[key] = write
         if not self._queue and not self._running:

@@ -105,7 +105,7 @@ class SqliteStore:
         self._watchers = StoreWatchers()
         self._health = StoreHealth(clock, lambda: self._writer.call(probe))
         self._pipeline = Pipeline(self._writer, self._state, publish=self._publish, health=self._health)
-        self._expiry = Expiry(snapshot.deadlines)
+        self._expiry = Expiry(snapshot.deadlines, clock)
         self._background = [asyncio.create_task(self._expiry.run(clock, self._expire))]
         if compaction_interval:
             self._background.append(asyncio.create_task(self._compactor.run(clock, compaction_interval)))
@@ -140,12 +140,13 @@ class SqliteStore:
     async def create(self, key: str, value: bytes, *, ttl: int = 0) -> Entry:
         key.encode()  # a key that the file cannot hold must fail alone, not the batch that it would be in
         check_request_size(key, value)
-        return await self._pipeline.write(key, value, check=partial(_check_absent, key), expires=self._deadline(ttl))
+        check = partial(_check_absent, key)
+        return await self._pipeline.write(key, value, check=check, ttl=ttl, expires=self._deadline(ttl))
 
     async def update(self, key: str, value: bytes, *, expected: Revision, ttl: int = 0) -> Entry:
         check_request_size(key, value)
         check = partial(_at_revision, key, expected)
-        return await self._pipeline.write(key, value, check=check, expires=self._deadline(ttl))
+        return await self._pipeline.write(key, value, check=check, ttl=ttl, expires=self._deadline(ttl))
 
     async def delete(self, key: str, *, expected: Revision) -> Entry:
         return await self._pipeline.write(key, None, check=partial(_at_revision, key, expected))
@@ -198,8 +199,9 @@ class SqliteStore:
         self._chronicle.publish(events)
         self._announce()
         for write in batch:
-            if write.expires is not None:
-                self._expiry.add(Deadline(write.expires, write.event.revision, write.event.key))
+            if write.ttl:
+                due = self._clock.monotonic() + write.ttl
+                self._expiry.add(Deadline(due, write.event.revision, write.event.key))
         self._watchers.publish(events)
 
     def _deadline(self, ttl: int) -> float | None:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from patience import PATIENCE
 from store_clock import ManualClock
+from store_reading import next_events
 
 from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.storage.errors import Unavailable
@@ -19,6 +20,8 @@ from pilothouse.apiserver.storage.sqlite.health import StoreHealth
 from pilothouse.apiserver.storage.sqlite.keys import SqliteKeyRange
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
 from pilothouse.apiserver.storage.watching.window import EventWindow
+
+JUMPS = [3600.0, -3600.0, 10 * 365 * 86400.0, -10 * 365 * 86400.0]
 
 _text = st.text(alphabet=st.sampled_from("a/\0\ud7ff\ue000\uffff\U0010ffff"), max_size=4)
 
@@ -74,6 +77,43 @@ async def test_a_commit_that_hangs_makes_the_store_unhealthy() -> None:
         await health.check()
     health.commit_succeeded()
     await health.check()
+
+
+@pytest.mark.parametrize("seconds", JUMPS)
+async def test_a_wall_clock_that_jumps_changes_nothing_in_the_health_of_the_store(seconds: float) -> None:
+    clock, probes = ManualClock(), []
+
+    async def probe() -> None:
+        probes.append(clock.now())
+
+    health = StoreHealth(clock, probe)
+    health.commit_started()
+    clock.jump(seconds)
+    await health.check()
+    health.commit_failed(OSError("no room"))
+    clock.jump(-seconds)
+    clock.advance(1)
+    await health.check()
+    assert len(probes) == 1
+
+
+@pytest.mark.parametrize("seconds", JUMPS)
+async def test_a_wall_clock_that_jumps_neither_ends_nor_prolongs_the_life_of_a_key(
+    tmp_path: Path, seconds: float
+) -> None:
+    clock = ManualClock()
+    store = await SqliteStore.open(tmp_path, clock=clock, compaction_interval=0)
+    await clock.until_asleep(1)
+    early = await store.create("/registry/early", b"", ttl=100)
+    clock.jump(seconds)
+    late = await store.create("/registry/late", b"", ttl=100)
+    clock.advance(99)
+    await clock.until_asleep(1)
+    assert (await store.list("/registry/")).entries == [early, late]
+    watch = store.watch("/registry/", after=late.modified)
+    clock.advance(2)
+    assert {event.key for event in await next_events(watch, 2)} == {early.key, late.key}
+    await store.close()
 
 
 async def test_a_commit_that_failed_makes_the_store_unhealthy_until_a_probe_succeeds() -> None:
