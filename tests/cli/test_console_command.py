@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from pilothouse.cli.main import main
+
+_WITHOUT_THE_PAGE = """
+import sys
+from pathlib import Path
+from pilothouse.cli.main import main
 from pilothouse.console import page
-
-
-@pytest.fixture
-def no_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page, "BUILT", tmp_path / "missing")
+page.BUILT = Path("missing")
+sys.exit(main(sys.argv[1:]))
+"""
 
 
 def test_without_a_cluster_it_says_so_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -20,13 +25,13 @@ def test_without_a_cluster_it_says_so_in_one_line(tmp_path: Path, capsys: pytest
     assert capsys.readouterr().err.startswith("Error: ")
 
 
-@pytest.mark.usefixtures("no_page")
 @pytest.mark.parametrize("command", [["console", "--no-open"], ["serve", "--console", "--data-dir=data"]])
 def test_an_installation_without_the_page_says_before_anything_starts_how_to_get_it(
-    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    command: list[str], tmp_path: Path
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert main(command) == 1
-    [line] = [line for line in capsys.readouterr().err.splitlines() if line.startswith("Error: ")]
+    words = [sys.executable, "-c", _WITHOUT_THE_PAGE, *command]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    [line] = [line for line in done.stderr.splitlines() if line.startswith("Error: ")]
     assert line.startswith("Error: this Pilothouse was installed without the page of its console: install ")
     assert list(tmp_path.iterdir()) == []
