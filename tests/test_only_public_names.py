@@ -34,8 +34,10 @@ OF_LAYER = {
     "support/cacher_memory_store.py": "apiserver",
     "support/chaos_run.py": "client",
     "support/controllers_on_a_server.py": "controllers",
+    "support/crash_account.py": "apiserver",
     "support/crash_writer.py": "apiserver",
     "support/delegating_server.py": "builder",
+    "support/documented_commands.py": "console",
     "support/etcd_backend.py": "apiserver",
     "support/faulty_proxy.py": "machinery",
     "support/filter_requests.py": "apiserver",
@@ -53,6 +55,7 @@ OF_LAYER = {
     "support/played_pods.py": "machinery",
     "support/pod_lives.py": "nodes",
     "support/pods_that_run.py": "client",
+    "support/power_cuts.py": "apiserver",
     "support/rbac_store.py": "kube",
     "support/retrying_client.py": "apiserver",
     "support/rules.py": "machinery",
@@ -86,6 +89,7 @@ EXCEPTIONS = {
     "controllers/test_resource_quota_controller.py": "sums what admission's evaluators count",
     "controllers/test_token_secrets.py": "hands out real tokens",
     "scaffold": "the commands of projects are those of the command line",
+    "machinery/codec/test_yaml_is_read_in_one_place.py": "reads YAML as the commands and the client do",
     "kube/core/pods": "the kubelet has the certificates that the server makes for itself",
 }
 """Unit tests of a layer that need a part of a layer above it, and why."""

@@ -41,18 +41,6 @@ def test_the_changelog_has_only_headings_of_keep_a_changelog() -> None:
     assert headings <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
 
 
-def test_the_oldest_python_is_classified_and_is_what_ci_runs() -> None:
-    oldest = PROJECT["requires-python"].removeprefix(">=")
-    assert f"Programming Language :: Python :: {oldest}" in PROJECT["classifiers"]
-    versions = {
-        step["with"]["python-version"]
-        for job in workflow("ci.yaml")["jobs"].values()
-        for step in job["steps"]
-        if step.get("uses", "").startswith("actions/setup-python")
-    }
-    assert versions == {oldest}
-
-
 def test_every_classified_python_and_system_is_run_by_ci_and_nothing_else_may_hold_up_a_change() -> None:
     jobs = workflow("ci.yaml")["jobs"]
     oldest = PROJECT["requires-python"].removeprefix(">=")
