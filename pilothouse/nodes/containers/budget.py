@@ -181,12 +181,13 @@ class Budget:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        assert self._task is not None
+        task, self._task = self._task, None
+        assert task is not None
         assert self._timer is not None
         self._end_turn()
         self._timer.cancel()
         self._machine.leave(self)
-        is_ours = self._cause is not None and self._task.uncancel() <= self._cancelling
+        is_ours = self._cause is not None and task.uncancel() <= self._cancelling
         if self._cause is not None and is_ours and kind is asyncio.CancelledError:
             raise Killed(self._cause) from None
 
