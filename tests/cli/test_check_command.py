@@ -144,7 +144,7 @@ async def test_damaged_values_are_told_and_left_out_of_a_backup_that_is_asked_to
     assert await check("--data-dir", tmp_path / "data") == 1
     out = capsys.readouterr().out
     assert f"the stored value of {A} is damaged: the checksum of revision" in out
-    assert "→ back up what can be read (`pilothouse backup --skip-damaged`)" in out
+    assert "→ back up the readable keys (`pilothouse backup --skip-damaged`)" in out
     assert B not in out
     backup = ["backup", str(tmp_path / "file"), "--data-dir", str(tmp_path / "data")]
     assert await asyncio.to_thread(main, backup) == 2
