@@ -26,7 +26,7 @@ TRAILERS = b"Transfer-Encoding: chunked\r\n\r\n4\r\n\r\n\r\n\r\n3;x=y\r\nabc\r\n
 
 async def echo(request: Request) -> Response:
     body = await request.read_body(200_000)
-    return Response(200, f"{request.method} {request.path} {request.header(b'x')} ".encode() + body)
+    return Response(200, f"{request.method} {request.path} {request.whole_header(b'x')} ".encode() + body)
 
 
 @pytest.fixture
