@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import sys
+from collections.abc import Generator
 from pathlib import Path
 
 import fast_lane
@@ -57,6 +59,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path in fast_lane.files() and item.get_closest_marker("slow") is None:
             item.add_marker("fast")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol() -> Generator[None, object, object]:
+    """Restore the root logger after each test. A command that runs in the process of a test logs to the stderr of that
+    test; later, with the stream closed, no server in the process would become ready."""
+    root = logging.getLogger()
+    handlers, level = [*root.handlers], root.level
+    result = yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    return result
 
 
 def pytest_collection_finish() -> None:
