@@ -61,7 +61,6 @@ READERS = {
     ),
     "only with --testing": ("bench/faults/filter",),
     "its request is another's": (
-        "apiserver/serving/http1_framing",
         "client/rest/asgi_transport",
         "client/rest/http_transport",
         "controlplane/handler_transport",

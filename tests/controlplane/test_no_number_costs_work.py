@@ -17,6 +17,8 @@ from huge_numbers import HUGE_NUMBERS, LASTING, ORDINARY_NUMBERS
 from livez_client import LivezClient, livez_client
 from serving_process import ServeProcess
 
+pytestmark = pytest.mark.slow
+
 LONGEST_WAIT = 0.25
 GROWTH = 50 << 20
 TRIES = 6

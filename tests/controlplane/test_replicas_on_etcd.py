@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import ssl
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 from etcd_process import EtcdProcess
+from patience import PATIENCE
 from serving_process import ServeProcess, parsed
 
 from pilothouse.cli.main import main
@@ -59,11 +61,10 @@ def status(server: ServeProcess, token: str = "", tls: ssl.SSLContext | None = N
 
 
 def until(server: ServeProcess, holds: Callable[[], bool]) -> None:
-    for _ in range(25):
-        if holds():
-            return
+    deadline = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < deadline, "it never came to be"
         server.get(_QUIET)
-    raise AssertionError("it never came to be")
 
 
 def published(server: ServeProcess) -> list[int]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from etcd_process import EtcdProcess, free_port
+from patience import PATIENCE
 from serving_process import ServeProcess, parsed, refused
 
 from pilothouse.controlplane.errors import StartFailed
@@ -73,7 +75,8 @@ def test_of_two_servers_on_one_etcd_one_runs_the_controllers_and_the_other_takes
 
 def _leader(server: ServeProcess, *, but: str) -> str:
     """Who leads, as soon as it is somebody else."""
-    for _ in range(5000):
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
         status, body = server.get("/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-controller-manager")
         holder = parsed(body)["spec"].get("holderIdentity") if status == 200 else ""
         if holder not in ("", but):

@@ -32,6 +32,8 @@ from hostile_bodies import (
 from hostile_requests import HostileRequest
 from serving_process import ServeProcess
 
+pytestmark = pytest.mark.slow
+
 TENANTS, WRITES = 50, 15
 LONGEST_WAIT = 0.5
 ADMIN_TOKEN, WRITER_TOKEN = "admin-token", "writer-token"

@@ -15,7 +15,7 @@ from simulated_sessions import SimulatedPods
 
 from pilothouse.client import Json
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
 LONGEST_WAIT = 0.25
 TRIES = 6

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
+
+from patience import PATIENCE
 
 from pilothouse.client import Json
 from pilothouse.testing import API, Answer
@@ -46,9 +49,8 @@ async def apply(server: API, *objects: Json) -> None:
 
 async def until(request: Callable[[], Awaitable[Answer]], holds: Callable[[Answer], bool]) -> Answer:
     """Policies hold a moment after they are written."""
-    for _ in range(500):
-        answer = await request()
-        if holds(answer):
-            return answer
+    deadline = time.monotonic() + PATIENCE
+    while not holds(answer := await request()):
+        assert time.monotonic() < deadline, f"the policy does not hold: {answer.body!r}"
         await asyncio.sleep(0.01)
-    raise AssertionError(f"the policy does not hold: {answer.body!r}")
+    return answer

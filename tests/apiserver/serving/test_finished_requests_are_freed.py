@@ -10,11 +10,13 @@ import gc
 import json
 import logging
 import ssl
+import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import PATIENCE
 from serving_harness import Http1Client, Http2Client, client_context, port_and_context, secure_options, serving
 from whole_server import CONFIG_MAPS, create_config_map, whole_server
 
@@ -57,11 +59,11 @@ def requests() -> list[Request]:
 
 async def all_are_freed() -> None:
     """A few turns of the loop may be left of a request when its client has the answer."""
-    for _ in range(200):
-        if not requests():
-            return
+    deadline = time.monotonic() + PATIENCE
+    while left := requests():
+        assert time.monotonic() < deadline, f"{len(left)} requests are left"
+        del left
         await asyncio.sleep(0.001)
-    raise AssertionError(f"{len(requests())} requests are left")
 
 
 class Client:

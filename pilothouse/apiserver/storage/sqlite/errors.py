@@ -38,8 +38,8 @@ class DamagedStore(StorageError):
 
     def __init__(self, file: Path, reason: str) -> None:
         folder = file.parent
-        paths = [shlex.quote(str(path)) for path in (folder, f"{folder}.damaged", folder.parent)]
+        here, aside, above = (shlex.quote(str(path)) for path in (folder, f"{folder}.damaged", folder.parent))
         super().__init__(
             f"{file} cannot be read: {reason}; to restore a backup, run: "
-            "mv {} {} && pilothouse restore BACKUP_FILE --data-dir {}".format(*paths)
+            f"mv {here} {aside} && pilothouse restore BACKUP_FILE --data-dir {above}"
         )

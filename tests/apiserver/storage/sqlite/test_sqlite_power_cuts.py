@@ -6,6 +6,7 @@ what the disk may hold at each moment, and the store is opened on that.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -25,6 +26,8 @@ pytestmark = pytest.mark.skipif(not can_trace(), reason=NO_STRACE)
 
 _WRITER = Path(__file__).parents[3] / "support" / "crash_writer.py"
 _STORE = "data/store"
+SEEDS = int(os.environ.get("POWER_CUT_SEEDS", "1"))
+"""Runs of thousands of cuts; each takes minutes."""
 
 
 @pytest.fixture(scope="module", name="scratch")
@@ -83,7 +86,7 @@ async def test_a_power_cut_during_compaction_loses_nothing(compacting: RecordedP
 
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(SEEDS))
 async def test_no_power_cut_of_thousands_loses_anything(scratch: Path, seed: int) -> None:
     for name, check, options in (("w", _history_is_there, ()), ("c", _last_values_are_there, ("compact",))):
         process = _recorded(scratch / f"{name}{seed}", *options)
