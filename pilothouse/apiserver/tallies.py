@@ -66,6 +66,10 @@ class CounterTally(Collector):
             labels = _told_apart(self._rows, labels)
         return self._rows.setdefault(labels, Count())
 
+    def forget(self, labels: Labels) -> None:
+        """Show the row no longer."""
+        self._rows.pop(labels, None)
+
     def describe(self) -> Iterator[Metric]:
         yield self._empty()
 

@@ -150,8 +150,6 @@ MEMOS = {
     "bounded where it stands, in entries and in what each may take": (
         "apiserver/http2/hpack/encoder:_Names",
         "apiserver/storage/encryption/kms/envelope:EnvelopeTransformer._keys",
-        "apiserver/tallies:CounterTally._rows",
-        "apiserver/tallies:HistogramTally._rows",
         "machinery/apply/all_fields:shapes",
     ),
 }

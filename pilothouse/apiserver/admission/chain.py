@@ -65,6 +65,9 @@ class _Phase:
 _Phases: TypeAlias = dict[tuple[Operation, str, str], _Phase]
 """By operation, group and resource; made when they are first asked for."""
 
+_MOST_PHASES = 4096
+"""Resources come and go with their definitions; beyond so many, all phases are made anew."""
+
 
 class AdmissionChain:
     """The plugins that every write passes. An empty chain admits everything.
@@ -98,6 +101,8 @@ class AdmissionChain:
         key = (operation, resource.group, resource.resource)
         phase = phases.get(key)
         if phase is None:
+            if len(phases) >= _MOST_PHASES:
+                phases.clear()
             phase = phases[key] = _phase(self._plugins, type, operation, resource.group_resource)
         return phase
 

@@ -44,8 +44,8 @@ class Refuses:
         raise BadRequest("no")
 
 
-def write(operation: Operation = Operation.CREATE) -> Attributes:
-    kind, resource = GroupVersionKind("", "v1", "Any"), GroupVersionResource("", "v1", "anys")
+def write(operation: Operation = Operation.CREATE, plural: str = "anys") -> Attributes:
+    kind, resource = GroupVersionKind("", "v1", "Any"), GroupVersionResource("", "v1", plural)
     return Attributes(operation, kind, resource, "", "n", "x", User("u"), obj={})
 
 
@@ -94,3 +94,12 @@ async def test_a_plugin_that_names_its_resources_is_asked_about_no_others() -> N
 
     await AdmissionChain([ForOthers("a"), ForThese("b")]).admit(write())
     assert CALLS == ["b 0"]
+
+
+async def test_resources_that_came_and_went_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pilothouse.apiserver.admission.chain._MOST_PHASES", 10)
+    chain = AdmissionChain([Admits("a")])
+    for number in range(25):
+        await chain.admit(write(plural=f"things{number}"))
+    assert CALLS == ["a 0"] * 25
+    assert len(chain._admitting) <= 10

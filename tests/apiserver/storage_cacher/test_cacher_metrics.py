@@ -1,16 +1,28 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from dataclasses import replace
 
+import pytest
 from cacher_harness import CODEC, CONFIG_MAPS, PREFIX, ManualClock, labelled, put, remove, running, settle
 from cacher_memory_store import MemoryStore
 
 from pilothouse.apiserver.metrics import REGISTRY
+from pilothouse.apiserver.storage.cacher.cacher import Cacher
 from pilothouse.apiserver.storage.cacher.direct_reader import DirectReader
 from pilothouse.apiserver.storage.cacher.metrics import CacheMetrics
 from pilothouse.apiserver.storage.cacher.pages import ListSelection
 
 LABELS = {"group": "", "resource": "configmaps"}
+
+
+@pytest.fixture(autouse=True)
+def _another_cache() -> Iterator[CacheMetrics]:
+    """The series of a resource end with its last cache: they are looked at when the cache of a test has stopped."""
+    metrics = CacheMetrics(CONFIG_MAPS)
+    yield metrics
+    metrics.release()
 
 
 def sample(name: str, **more: str) -> float:
@@ -103,3 +115,26 @@ async def test_the_size_of_all_objects_is_that_of_what_is_stored_of_them(store: 
         await remove(store, "a")
         await cacher.list(PREFIX)
         assert sample("apiserver_resource_size_estimate_bytes") == one
+
+
+async def test_a_resource_that_is_gone_leaves_no_series_behind(store: MemoryStore) -> None:
+    gone = replace(CONFIG_MAPS, resource="widgets")
+    first, second = (Cacher(store, PREFIX, CODEC, resource=gone) for _ in range(2))
+    for cacher in (first, second):
+        await cacher.start()
+        await cacher.wait_ready()
+        await cacher.list(PREFIX)
+    await put(store, "a")
+    await settle()
+    await first.stop()
+    assert _series_of("widgets")
+    await second.stop()
+    assert _series_of("widgets") == set()
+
+
+def _series_of(resource: str) -> set[str]:
+    samples = (sample for family in REGISTRY.collect() for sample in family.samples)
+    about_caches = (
+        each for each in samples if "cache" in each.name or "resource_" in each.name or "events" in each.name
+    )
+    return {each.name for each in about_caches if each.labels.get("resource") == resource}

@@ -109,6 +109,7 @@ class Cacher:
         self._readiness.stop()
         self._state.indexes.stop()
         self._bookmarks.stop()
+        self._metrics.release()
 
     async def expire(self, revision: Revision) -> None:
         """Forget the past as after a compaction: the watches that expire end with Compacted, once they have seen every

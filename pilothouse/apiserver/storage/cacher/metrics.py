@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter as Multiset
 from collections.abc import Sized
+from contextlib import suppress
 from functools import cached_property
-from typing import Protocol
+from typing import Protocol, TypeAlias
 from weakref import ref
 
 from prometheus_client import Counter, Gauge, Histogram
@@ -13,6 +15,8 @@ from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.storage.metrics import count_list
 from pilothouse.apiserver.tallies import Count, CounterTally
 from pilothouse.machinery.names import GroupResource
+
+_Series: TypeAlias = Counter | Gauge | Histogram
 
 _LABELS = ("group", "resource")
 _WAITS = (0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2, 3)
@@ -115,8 +119,28 @@ READ_WAIT = Histogram(
 )
 
 
+_BY_RESOURCE: dict[_Series, tuple[tuple[str, ...], ...]] = {
+    LISTS: (("",),),
+    LIST_FETCHED: (("",),),
+    CONSISTENT_READS: (("true", "false"), ("true", "true")),
+    **dict.fromkeys((LIST_RETURNED, INIT_EVENTS, TERMINATED, INITIALIZATIONS, CAPACITY_INCREASES), ((),)),
+    **dict.fromkeys(
+        (CAPACITY_DECREASES, CAPACITY, RESOURCE_OBJECTS, SIZE_ESTIMATE, RESOURCE_VERSION, READ_WAIT), ((),)
+    ),
+}
+"""Metrics whose series begin with group and resource, and the labels that may follow."""
+
+_CACHES: Multiset[GroupResource] = Multiset()
+"""How many caches a resource has now: a new one may begin before the old one has ended."""
+
+
 class _Objects(Sized, Protocol):
     size: int
+
+
+def _remove(metric: _Series, labels: tuple[str, ...]) -> None:
+    with suppress(KeyError):  # nothing was counted
+        metric.remove(*labels)
 
 
 class CacheMetrics:
@@ -126,6 +150,20 @@ class CacheMetrics:
     def __init__(self, resource: GroupResource) -> None:
         self._resource = resource
         self._labels = (resource.group, resource.resource)
+        _CACHES[resource] += 1
+
+    def release(self) -> None:
+        """Forget the series of the resource with its last cache: resources come and go with their definitions."""
+        _CACHES[self._resource] -= 1
+        if _CACHES[self._resource] > 0:
+            return
+        del _CACHES[self._resource]
+        for metric, more in _BY_RESOURCE.items():
+            for labels in more:
+                _remove(metric, (*self._labels, *labels))
+        _remove(OBJECTS, (str(self._resource),))
+        for tally in (RECEIVED, DISPATCHED, STORAGE_EVENTS):
+            tally.forget(self._labels)
 
     @cached_property
     def init_events(self) -> Counter:
@@ -195,7 +233,8 @@ class CacheMetrics:
         count_list(self._resource, fetched=fetched, evaluated=evaluated, returned=returned)
 
     def consistent_list(self, *, fallback: bool) -> None:
-        (CONSISTENT_READS.labels(*self._labels, "true", "true") if fallback else self._from_cache).inc()
+        if self._resource in _CACHES:  # a list may outlive its cache
+            (CONSISTENT_READS.labels(*self._labels, "true", "true") if fallback else self._from_cache).inc()
 
     def resized(self, before: int, after: int) -> None:
         (CAPACITY_INCREASES if after > before else CAPACITY_DECREASES).labels(*self._labels).inc()
