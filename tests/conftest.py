@@ -11,7 +11,7 @@ from pathlib import Path
 
 import fast_lane
 import pytest
-from etcd_process import NO_ETCD_THAT_ANSWERS
+from etcd_process import NO_ETCD_THAT_ANSWERS, NO_ETCD_THAT_KEEPS_WRITES
 from hypothesis import HealthCheck, settings
 from kube_apiserver import MISSING as NO_KUBE_APISERVER
 from kubectl import MISSING
@@ -35,6 +35,7 @@ ALLOWED_SKIPS = {
     NO_PAGE: "node cannot be installed by pip",
     NO_REGISTRY: "a machine's network is its own",
     NO_ETCD_THAT_ANSWERS: "the etcd that PyPI has is 3.5.1",
+    NO_ETCD_THAT_KEEPS_WRITES: "the etcd that PyPI has is 3.5.1",
     "this store may leave a request for progress unanswered": "the etcd that PyPI has is 3.5.1",
     "this user may not mount file systems": "a full disk is a small file system of its own",
     "this machine has no Chromium, or no Node.js to build the page": "browsers cannot be installed by pip",

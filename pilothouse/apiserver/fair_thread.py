@@ -31,8 +31,7 @@ _SECONDS_PER_BYTE = 1e-6
 _AGING = 0.1
 """A job that has waited this many times longer goes before one that is so much smaller."""
 _MOST_FLOWS = 1024
-_FORGOTTEN = 0.001
-"""Seconds of use that are not remembered where there are many flows."""
+"""Flows whose use is remembered; beyond, the lighter half is forgotten."""
 
 
 class JobEnded(BaseException):
@@ -76,7 +75,8 @@ class FairThreads:
         now = time.monotonic()
         self._used[flow] = (self.used(flow, now) + seconds, now)
         if len(self._used) > _MOST_FLOWS:
-            self._used = {flow: use for flow, use in self._used.items() if self.used(flow, now) > _FORGOTTEN}
+            heaviest = sorted(self._used, key=lambda flow: self.used(flow, now), reverse=True)[: _MOST_FLOWS // 2]
+            self._used = {flow: self._used[flow] for flow in heaviest}
 
     def update_attention(self) -> None:
         """Ask jobs to look up only where there is something to see. The caller holds `changed`."""

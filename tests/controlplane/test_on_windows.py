@@ -104,7 +104,7 @@ def test_a_ctrl_c_stops_the_server_in_good_order_and_the_data_is_there_again(ser
     server.signal(signal.SIGINT)
     assert server.wait() == 0, server.errors()
     said = server.errors()
-    assert "Received SIGINT: shutting down" in said
+    assert "Received SIGINT: stopping" in said
     assert "Traceback" not in said
     assert "EncodingWarning" not in said
     again = _ServeProcess(server.folder)

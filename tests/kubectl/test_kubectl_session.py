@@ -168,8 +168,9 @@ def test_labels_are_set_refused_changed_and_removed(k: In) -> None:
 
 def test_wait_returns_when_the_condition_is_met(k: In) -> None:
     k("apply -f -", stdin=WEB)
-    condition = '{"status":{"conditions":[{"type":"Available","status":"True"}]}}'
-    waiting = k.kubectl.start("wait", "deploy/web", "--for=condition=Available", KUBECTL_TIMEOUT, "-n", k.namespace)
+    # The deployment controller would take a condition of its own back before kubectl begins to wait.
+    condition = '{"status":{"conditions":[{"type":"Reviewed","status":"True"}]}}'
+    waiting = k.kubectl.start("wait", "deploy/web", "--for=condition=Reviewed", KUBECTL_TIMEOUT, "-n", k.namespace)
     k("patch deploy web --subresource=status --type=merge -p", condition)
     assert waiting.communicate()[0] == "deployment.apps/web condition met\n"
     k("delete deploy web --wait=false")

@@ -63,6 +63,10 @@ MEMOS = {
         "apiserver/storage/cacher/events:WatchEvent._encoded",
         "client/rest/asgi_transport:AsgiResponse.headers",
         "extensions/schema/correlation:Link._children",
+        "kube/core/pods/warnings/containers:_SamePort._by_side",
+        "kube/core/pods/warnings/containers:_SamePort._with_address",
+        "kube/core/pods/warnings/volumes:_Paths._at",
+        "kube/core/pods/warnings/volumes:_Paths._below",
         "kube/rbac/missing_rights:_Verbs._outside",
         "machinery/cel/cost/estimate:_Estimation._entries",
         "machinery/cel/cost/estimate:_Estimation._locals",
@@ -73,6 +77,7 @@ MEMOS = {
         "scheduler/diagnosis:Diagnosis.nodes",
         "scheduler/plugins/workload_selectors:WorkloadSelectors._made",
         "bench/connections:Connections._users",
+        "nodes/containers/volumes:_Sources.texts",
         "nodes/kubelet/spdy_sessions:_SpdySession._streams",
     ),
     "ends with a stored object, or with a test": (
@@ -148,6 +153,7 @@ MEMOS = {
         "apiserver/serving/http1_exchange:_StatusLines",
     ),
     "bounded where it stands, in entries and in what each may take": (
+        "apiserver/fair_thread:FairThreads._used",
         "apiserver/http2/hpack/encoder:_Names",
         "apiserver/storage/encryption/kms/envelope:EnvelopeTransformer._keys",
         "machinery/apply/all_fields:shapes",

@@ -14,6 +14,7 @@ from pathlib import Path
 import grpc
 from aetcd import rpc
 
+NO_ETCD_THAT_KEEPS_WRITES = "etcd 3.5.0 to 3.5.2 may lose writes when it is killed under load (etcd issue 13766)"
 NO_ETCD_THAT_ANSWERS = "PILOTHOUSE_TEST_ETCD names no etcd that can be asked for progress (3.5.13 or later)"
 
 
@@ -25,6 +26,11 @@ def version() -> str:
     """Such as 3.6.8."""
     said = subprocess.run([binary(), "--version"], capture_output=True, text=True, check=True).stdout
     return said.split()[2]
+
+
+def keeps_writes() -> bool:
+    """Return whether the etcd under test is free of etcd issue 13766."""
+    return version() not in ("3.5.0", "3.5.1", "3.5.2")
 
 
 def _packaged() -> str:

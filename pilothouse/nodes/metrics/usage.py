@@ -9,16 +9,15 @@ from typing import Final, TypeAlias
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.quantity import parse_quantity
-from pilothouse.machinery.quantity_notation import MAX_INT64, NANO
 from pilothouse.machinery.times import parse_time
 from pilothouse.nodes.behavior.model import ContainerBehavior
 
 BehaviorOf: TypeAlias = Callable[[Json, str], ContainerBehavior]
 
 _SHARE: Final = "50%"
+_GREATEST_SHARE: Final = 1_000_000
+_GREATEST_POWER, _MOST_BITS = 18, 64
 _CPU_WITHOUT_REQUEST, _MEMORY_WITHOUT_REQUEST = Decimal("0.001"), Decimal(8 * 1024 * 1024)
-_MOST: Final = Decimal(MAX_INT64)
-_PRECISE: Final = 10**9
 _NODE_OVERHEAD_CPU, _NODE_OVERHEAD_MEMORY = Decimal("0.05"), Decimal(512 * 1024 * 1024)
 
 
@@ -72,16 +71,16 @@ def _amount(said: str | None, requested: str | None, otherwise: Decimal) -> Deci
         return _decimal(text, otherwise)
     try:
         share = Decimal(text[:-1]) / 100
-        used = otherwise if requested is None else _decimal(requested, otherwise) * share
     except ArithmeticError:
         return otherwise
-    return min(max(used, -_MOST), _MOST) if used.is_finite() else otherwise
+    is_usable = requested is not None and share.is_finite() and 0 <= share <= _GREATEST_SHARE
+    return _decimal(requested or "", otherwise) * share if is_usable else otherwise
 
 
 def _decimal(text: str, otherwise: Decimal) -> Decimal:
-    """Return the quantity, at most as much as an int64 holds: the digits of 1e900000 are never computed."""
     try:
         found = parse_quantity(text)
     except ValueError:
         return otherwise
-    return Decimal(found.scaled_value(NANO)).scaleb(NANO) if abs(found.value()) < _PRECISE else Decimal(found.value())
+    is_usable = abs(found.power) <= _GREATEST_POWER and found.digits.bit_length() <= _MOST_BITS
+    return Decimal(found.digits).scaleb(found.power) if is_usable else otherwise

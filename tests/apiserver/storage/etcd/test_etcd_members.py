@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from aetcd import rpc
-from etcd_process import EtcdProcess, cluster_of, free_port
+from etcd_process import NO_ETCD_THAT_KEEPS_WRITES, EtcdProcess, cluster_of, free_port, keeps_writes
 from patience import PATIENCE
 from store_reading import next_events
 
@@ -73,6 +73,7 @@ async def _write_until_it_fails(store: EtcdStore, writer: int, acknowledged: lis
     raise AssertionError
 
 
+@pytest.mark.skipif(not keeps_writes(), reason=NO_ETCD_THAT_KEEPS_WRITES)
 async def test_every_acknowledged_write_is_there_after_all_members_are_killed_in_the_middle_of_writes(
     members: list[EtcdProcess],
 ) -> None:
