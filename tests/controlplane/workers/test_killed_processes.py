@@ -1,7 +1,7 @@
-"""A worker or the store's process that is killed takes nothing with it that a client was told.
+"""A server, a worker or the store's process that is killed takes nothing with it that a client was told.
 
 Writers change objects of their own, watchers follow all of them, each over connections of its own, while processes are
-killed one after the other. `KILLS=50` kills more of them, and `-s` shows what was counted.
+killed one after the other. `KILLS=1000` kills more of them under 32 writers, and `-s` shows what was counted.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import signal
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -19,6 +20,7 @@ from typing import Any
 import pytest
 from patience import PATIENCE
 from restarts import server_client
+from serving_process import ServeProcess
 from worker_processes import WORKERS, WorkersServer
 
 from pilothouse.client import ListOptions
@@ -33,7 +35,7 @@ from pilothouse.machinery.status_error import StatusError
 pytestmark = pytest.mark.slow
 
 KILLS = int(os.environ.get("KILLS", "4"))
-WRITERS, WATCHERS = 8, 3
+WRITERS, WATCHERS = 8 if KILLS < 10 else 32, 3
 LAST = "the-last-one"
 
 
@@ -44,7 +46,7 @@ def config_maps(own: Client) -> ResourceClient:
 class Writer:
     """Counts its object up. `acknowledged` has the number of each revision that the server told it."""
 
-    def __init__(self, server: WorkersServer, number: int) -> None:
+    def __init__(self, server: ServeProcess, number: int) -> None:
         self._server = server
         self._name = f"writer-{number}"
         self.acknowledged: dict[int, int] = {}
@@ -76,15 +78,17 @@ class Watcher:
     """Follows all objects, as a reflector does: it resumes behind the last event where it is cut off, and lists again
     where a worker that has just started does not know what was before."""
 
-    def __init__(self, server: WorkersServer) -> None:
+    def __init__(self, server: ServeProcess) -> None:
         self._server = server
         self._since = 0
         self.events: list[tuple[int, str, str]] = []
         self.listed: list[tuple[int, int]] = []
         """From which revision to which a list stands for the events."""
+        self._at_the_end = False
 
     async def watch_to_the_end(self) -> None:
-        while not self.events or self.events[-1][1] != LAST:
+        """Until the last object was told by an event or a list."""
+        while not self._at_the_end:
             with suppress(ConnectionFailed, StatusError):
                 async with server_client(self._server) as own:
                     await self._follow(config_maps(own))
@@ -92,8 +96,10 @@ class Watcher:
 
     async def _follow(self, objects: ResourceClient) -> None:
         if self._since == 0 or not await self._watch(objects):
-            reached = int(resource_version_of(await objects.list()))
+            listing = await objects.list()
+            reached = int(resource_version_of(listing))
             assert reached >= self._since, "a list went back in time"
+            self._at_the_end = any(name_of(item) == LAST for item in listing["items"])
             self.listed.append((self._since, reached))
             self._since = reached
 
@@ -107,7 +113,8 @@ class Watcher:
                 self._since = int(resource_version_of(event.object))
                 number = (event.object.get("data") or {}).get("n", "")
                 self.events.append((self._since, name_of(event.object), number))
-                if name_of(event.object) == LAST:
+                self._at_the_end = name_of(event.object) == LAST
+                if self._at_the_end:
                     break
         return True
 
@@ -145,28 +152,47 @@ async def all_are_ready(server: WorkersServer, *, without: set[int]) -> None:
     await poll(are_ready, interval=0.05, timeout=PATIENCE)
 
 
-async def under_load(server: WorkersServer, kill: Callable[[], Awaitable[None]]) -> None:
+async def under_load(server: ServeProcess, kill: Callable[[], Awaitable[None]]) -> None:
     writers = [Writer(server, number) for number in range(WRITERS)]
     watchers = [Watcher(server) for _ in range(WATCHERS)]
     writing = [asyncio.ensure_future(writer.write_for_ever()) for writer in writers]
     watching = [asyncio.ensure_future(watcher.watch_to_the_end()) for watcher in watchers]
     longest = 0.0
     for _ in range(KILLS):
-        await asyncio.sleep(0.3)
+        await until_all_go_on(writers, watchers)
         start = time.monotonic()
         await kill()
         longest = max(longest, time.monotonic() - start)
+    await until_all_go_on(writers, watchers)
+    await poll(lambda: all(writer.acknowledged for writer in writers), interval=0.02, timeout=60)
     await stopped(writing)
     await poll(partial(wrote_the_last_one, server), interval=0.05, timeout=PATIENCE)
     await asyncio.wait_for(asyncio.gather(*watching), PATIENCE)
     for watcher in watchers:
         checked(watcher, writers)
-    assert all(writer.acknowledged for writer in writers)
-    acknowledged = sum(len(writer.acknowledged) for writer in writers)
-    print(f"{KILLS} kills, {acknowledged} writes acknowledged, ready again after {longest:.1f} s at the latest")
+    written, told = acknowledged_by(writers), min(len(watcher.events) for watcher in watchers)
+    told_of = f"each watcher told of at least {told} changes by events"
+    print(f"{KILLS} kills, {written} writes acknowledged, {told_of}, ready again after {longest:.1f} s at the latest")
 
 
-async def wrote_the_last_one(server: WorkersServer) -> bool:
+async def until_all_go_on(writers: Sequence[Writer], watchers: Sequence[Watcher]) -> None:
+    """As many more writes as there are writers, and as many more events for each watcher: a watcher that only lists
+    shows nothing about events."""
+    written, told = acknowledged_by(writers), [len(watcher.events) for watcher in watchers]
+
+    def go_on() -> bool:
+        events = (len(watcher.events) for watcher in watchers)
+        watched = all(now >= before + WRITERS for now, before in zip(events, told, strict=True))
+        return watched and acknowledged_by(writers) >= written + WRITERS
+
+    await poll(go_on, interval=0.02, timeout=60)
+
+
+def acknowledged_by(writers: Sequence[Writer]) -> int:
+    return sum(len(writer.acknowledged) for writer in writers)
+
+
+async def wrote_the_last_one(server: ServeProcess) -> bool:
     try:
         async with server_client(server) as own:
             await config_maps(own).create({"metadata": {"name": LAST}})
@@ -184,6 +210,23 @@ async def stopped(writing: Sequence[asyncio.Future[Any]]) -> None:
     for outcome in await asyncio.gather(*writing, return_exceptions=True):
         if not isinstance(outcome, asyncio.CancelledError):
             raise outcome
+
+
+async def test_a_server_that_is_killed_loses_nothing(tmp_path: Path) -> None:
+    """Clients find the new process by the kubeconfig, which it writes into the data directory."""
+    running = first = ServeProcess(tmp_path / "data", "--workers=1")
+
+    async def kill() -> None:
+        nonlocal running
+        running.signal(signal.SIGKILL)
+        running.wait()
+        running.close()
+        running = await asyncio.to_thread(ServeProcess, tmp_path / "data", "--workers=1")
+
+    try:
+        await under_load(first, kill)
+    finally:
+        running.close()
 
 
 async def test_workers_that_are_killed_lose_nothing(server: WorkersServer) -> None:

@@ -32,8 +32,10 @@ class StoreState:
 
     def read(self, key: str) -> Entry | None:
         """Raises Undecodable for a damaged entry."""
-        entry = self.get(key)
-        return entry if entry is None else self._readable([entry])[0]
+        entry: Entry | None = self._entries.get(key)
+        if self._damaged and entry is not None:
+            self._readable([entry])
+        return entry
 
     def apply(self, event: Event) -> None:
         if event.entry is None:
