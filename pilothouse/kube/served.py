@@ -148,6 +148,7 @@ def served(
         reset_fields=_reset_fields(registry, storage, subresource),
         field_annotations=resource.field_annotations,
         returns_deleted_object=resource.returns_deleted_object,
+        is_confidential=resource.is_confidential,
         warning=deprecation.warning(shown) if deprecation else "",
         removed_release=deprecation.removed if deprecation else "",
     )

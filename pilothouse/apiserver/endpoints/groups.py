@@ -81,6 +81,8 @@ class ServedResource:
     """Annotations that stand for fields which the kind has no longer: its metadata alone is shown without them."""
     returns_deleted_object: bool = False
     """DELETE answers the object that was deleted instead of a Status."""
+    is_confidential: bool = False
+    """Refusals of patches, which are logged, show nothing of the object."""
 
     @cached_property
     def view(self) -> View:

@@ -16,7 +16,7 @@ from pilothouse.machinery.errors import BadRequest, Invalid, RequestEntityTooLar
 from pilothouse.machinery.field import invalid, root
 from pilothouse.machinery.gofmt import escape_html
 from pilothouse.machinery.govalue import go_value, not_an_object
-from pilothouse.machinery.names import GroupKind, GroupResource
+from pilothouse.machinery.names import GroupKind
 from pilothouse.machinery.objects import METADATA_ORDER, Json, metadata
 from pilothouse.machinery.patch import json_patch, merge_patch, strategic
 from pilothouse.machinery.patch.errors import (
@@ -31,7 +31,6 @@ from pilothouse.machinery.server_response import ERROR_IN_REQUEST
 from pilothouse.machinery.status_error import StatusError
 
 _NO_KIND = GroupKind("", "")
-_SECRETS = GroupResource("", "secrets")
 REDACTED = "<secret contents redacted>"
 """Upstream's words, where a Secret's own validation has something to say of its data."""
 
@@ -49,7 +48,6 @@ class _Patcher:
     def __init__(self, request: Request, scope: RequestScope, body: bytes, field_validation: str) -> None:
         self.warn = request.warnings.append
         self.scope = scope
-        self.holds_secrets = request.info.group_resource == _SECRETS
         self.field_validation = field_validation
         self.strict = field_validation != "Ignore"
         try:
@@ -78,7 +76,7 @@ class _Patcher:
     def finish(self, obj: Any, decode: Callable[[Any], DecodedObject], shown: Callable[[], str]) -> Json:
         """Types, unknown fields, duplicates. `shown` makes the value that a refusal complains about; of a Secret
         nothing is shown, because refusals are logged, and a patch need not be made by somebody who may read it."""
-        if self.holds_secrets:
+        if self.scope.served.is_confidential:
             shown = _redacted
         try:
             decoded = decode(obj)

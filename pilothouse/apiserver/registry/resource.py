@@ -75,6 +75,8 @@ class Resource:
     """Annotations that stand for fields which the kind has no longer: its metadata alone is shown without them."""
     returns_deleted_object: bool = False
     """DELETE answers the object that was deleted instead of a Status."""
+    is_confidential: bool = False
+    """Refusals of patches, which are logged, show nothing of the object."""
     indexed_fields: Sequence[str] = ("metadata.name",)
     """Selectable fields by which lists are narrowed without a look at every object, the most telling first."""
     from_older: Callable[[Json], None] | None = None

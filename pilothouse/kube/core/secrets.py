@@ -116,6 +116,7 @@ _SECRET = "io.k8s.api.core.v1.Secret"
 SECRETS = Resource(
     names=Names("secrets", kind="Secret"),
     strategy=SecretStrategy(),
+    is_confidential=True,
     fields=_fields,
     indexed_fields=("metadata.name", "type"),
     columns=[
