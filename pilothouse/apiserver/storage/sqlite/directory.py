@@ -49,16 +49,16 @@ class DataDirectory:
         """Bytes on disk, the write-ahead log included."""
         total = self.database.stat().st_size
         with suppress(FileNotFoundError):
-            total += self._log.stat().st_size
+            total += self._wal.stat().st_size
         return total
 
     @property
-    def _log(self) -> Path:
+    def _wal(self) -> Path:
         return self.path / f"{self.FILE}-wal"
 
     def note_open_files(self) -> None:
         """Remember the files that SQLite has open from now on."""
-        self._opened = [(file, file.stat().st_ino) for file in (self.database, self._log)]
+        self._opened = [(file, file.stat().st_ino) for file in (self.database, self._wal)]
 
     def ensure_in_place(self) -> None:
         """Raises Unavailable when a file was deleted or replaced: SQLite would go on writing to one without a name."""
