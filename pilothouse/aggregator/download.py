@@ -37,7 +37,11 @@ class Download:
         """Raises DownloadFailed when there is no answer; one with an error's status is an answer."""
         try:
             async with asyncio.timeout(self.timeout):
-                return await _answer(handler, self._request())
+                request = self._request()
+                response = await handler(request)
+                headers = {name: value.decode("latin-1") for name, value in reversed(response.headers)}
+                body = response.body if isinstance(response.body, bytes) else await _read(response.body)
+                return DownloadAnswer(response.status, body, headers.get(b"content-type", ""), headers.get(b"etag", ""))
         except TimeoutError:
             raise DownloadFailed(f"{self.path}: no answer within {self.timeout:g} s") from None
         except StatusError as refusal:
@@ -63,13 +67,6 @@ class DownloadAnswer:
     body: bytes
     content_type: str
     etag: str
-
-
-async def _answer(handler: Handler, request: Request) -> DownloadAnswer:
-    response = await handler(request)
-    headers = {name: value.decode("latin-1") for name, value in reversed(response.headers)}
-    body = response.body if isinstance(response.body, bytes) else await _read(response.body)
-    return DownloadAnswer(response.status, body, headers.get(b"content-type", ""), headers.get(b"etag", ""))
 
 
 async def _read(stream: Stream) -> bytes:

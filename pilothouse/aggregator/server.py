@@ -64,7 +64,12 @@ class Aggregator:
         self.registration = APIServiceRegistrationController(self.api_services, self.handlers)
         self.aggregation = Aggregation(self.generic, config.priorities)
         self.aggregation.follow(self.handlers)
-        self._install_api()
+        group = self._store.api_group()
+        install_api_group(self.generic, group, self.config.generic.installer(self.config.admission))
+        self.generic.discovery.put(GroupDocuments.of(group))
+        plain = apis_handler(self.api_services)
+        self.generic.mux.handle("/apis", with_aggregated(plain, self.aggregation.discovery.document))
+        self.generic.mux.handle("/apis/", plain, listed=False)
         if config.proxy_client_is_given:
             self.generic.add_post_start_hook("aggregator-reload-proxy-client-cert", nothing_to_start)
         self.generic.add_post_start_hook("start-kube-aggregator-informers", self._start_informers)
@@ -83,14 +88,6 @@ class Aggregator:
             profiling=options.profiling,
             features=config.features,
         )
-
-    def _install_api(self) -> None:
-        group = self._store.api_group()
-        install_api_group(self.generic, group, self.config.generic.installer(self.config.admission))
-        self.generic.discovery.put(GroupDocuments.of(group))
-        plain = apis_handler(self.api_services)
-        self.generic.mux.handle("/apis", with_aggregated(plain, self.aggregation.discovery.document))
-        self.generic.mux.handle("/apis/", plain, listed=False)
 
     def _add_availability(self) -> None:
         """Add the controllers of availability. Before one has looked at an APIService, its status is what the last

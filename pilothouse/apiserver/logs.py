@@ -58,7 +58,8 @@ class KlogFormatter(logging.Formatter):
         micros = int(record.created % 1 * 1_000_000)
         head = f"{letter(record.levelno)}{moment}.{micros:06d} {os.getpid():7d} {record.filename}:{record.lineno}]"
         process = f"[{_process}] " if _process else ""
-        return _with_traceback(self, record, f"{head} {process}{_text(record)}")
+        text = f"{head} {process}{_text(record)}"
+        return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
 
 
 class JsonFormatter(logging.Formatter):
@@ -95,7 +96,3 @@ def letter(level: int) -> str:
         if level >= least:
             return name
     return "I"
-
-
-def _with_traceback(formatter: logging.Formatter, record: logging.LogRecord, text: str) -> str:
-    return f"{text}\n{formatter.formatException(record.exc_info)}" if record.exc_info else text

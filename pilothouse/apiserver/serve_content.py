@@ -40,7 +40,10 @@ def serve_content(request: Request, content: Content) -> Response:
     try:
         ranges = parse_range(_range_of(request, content), len(content.body))
     except InvalidRange as error:
-        return _invalid_range(content, error)
+        headers = [*content.headers, (b"content-type", b"text/plain; charset=utf-8"), NO_SNIFFING]
+        if error.overlaps_nothing:
+            headers.append((b"content-range", f"bytes */{len(content.body)}".encode()))
+        return Response(416, f"{error}\n".encode(), headers)
     if not ranges:
         return Response(200, content.body, [*_headers(content, 200), (b"accept-ranges", b"bytes")])
     return _one(content, ranges[0]) if len(ranges) == 1 else _parts(content, ranges)
@@ -102,13 +105,6 @@ def _headers(content: Content, status: int) -> Headers:
     if status == 200 or (content.etag and status == 412):
         out.append((b"content-type", content.media_type.encode()))
     return out
-
-
-def _invalid_range(content: Content, error: InvalidRange) -> Response:
-    headers = [*content.headers, (b"content-type", b"text/plain; charset=utf-8"), NO_SNIFFING]
-    if error.overlaps_nothing:
-        headers.append((b"content-range", f"bytes */{len(content.body)}".encode()))
-    return Response(416, f"{error}\n".encode(), headers)
 
 
 def _one(content: Content, wanted: ByteRange) -> Response:

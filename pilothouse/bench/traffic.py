@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Final
 
 from pilothouse.apiserver.http import Handler, Request, Response
-from pilothouse.apiserver.request_info import RequestInfo
 from pilothouse.bench.definitions import GROUP
 
 _READING: Final = frozenset({"get", "list", "watch", "head", "options"})
@@ -28,8 +27,4 @@ class Traffic:
             return await handler(request)
         finally:
             self.in_flight -= 1
-            self.changes += _changes(info)
-
-
-def _changes(info: RequestInfo) -> bool:
-    return info.is_resource and info.verb not in _READING
+            self.changes += info.is_resource and info.verb not in _READING

@@ -18,7 +18,6 @@ from pilothouse.controlplane.certificates.issue import Profile
 from pilothouse.controlplane.certificates.keep import keep_authority, keep_certificate
 from pilothouse.controlplane.certificates.names import ServingNames
 from pilothouse.machinery.errors import AlreadyExists, NotFound
-from pilothouse.machinery.objects import Json
 from pilothouse.machinery.status_error import StatusError
 from pilothouse.machinery.whole_files import PRIVATE, PUBLIC, make_directory, write_atomically
 
@@ -89,14 +88,12 @@ async def keep_ca_bundle(client: Client, place: Place, bundle: str) -> None:
         name = f"{version}.{place.group}"
         try:
             found = await services.get(name)
-            if _leads_to(found, place) and found["spec"].get("caBundle") != bundle:
+            service = found["spec"].get("service") or {}
+            if ((service.get("namespace"), service.get("name")) == (place.namespace, place.name)) and found["spec"].get(
+                "caBundle"
+            ) != bundle:
                 await services.patch(name, {"spec": {"caBundle": bundle, "insecureSkipTLSVerify": False}})
         except NotFound:
             continue
         except StatusError as error:
             log.warning("cannot keep the caBundle of APIService %s right: %s", name, error)
-
-
-def _leads_to(api_service: Json, place: Place) -> bool:
-    service = api_service["spec"].get("service") or {}
-    return (service.get("namespace"), service.get("name")) == (place.namespace, place.name)

@@ -125,12 +125,13 @@ class Kind:
     def _version(self, name: str) -> Json:
         cls, options = self.versions[name]
         schema = whole_schema(cls)
+        status: Json = {"status": {}} if "status" in schema["properties"] else {}
         out: Json = {
             "name": name,
             "served": options.served,
             "storage": name == self.stored,
             "schema": {"openAPIV3Schema": schema},
-            "subresources": _subresources(cls, schema),
+            "subresources": (status | ({"scale": cls.scale.declared()} if cls.scale else {})),
             "additionalPrinterColumns": [column.declared(schema) for column in cls.columns],
             "selectableFields": [{"jsonPath": path} for path in cls.selectable_fields],
         }
@@ -176,11 +177,6 @@ def whole_schema(cls: type[Resource]) -> Json:
     schema = schema_of(cls, names=vars(cls))
     properties = {name: child for name, child in schema["properties"].items() if name != "metadata"}
     return schema | {"properties": STRUCTURE | properties}
-
-
-def _subresources(cls: type[Resource], schema: Json) -> Json:
-    status: Json = {"status": {}} if "status" in schema["properties"] else {}
-    return status | ({"scale": cls.scale.declared()} if cls.scale else {})
 
 
 def _problems(definition: Json) -> Iterator[str]:

@@ -26,7 +26,12 @@ class CommandParser(argparse.ArgumentParser):
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> tuple[argparse.Namespace, list[str]]:
         words = list(sys.argv[1:] if args is None else args)
-        commands = self._commands()
+        commands = [
+            name
+            for action in self._actions
+            if isinstance(action, argparse._SubParsersAction)
+            for name in action.choices
+        ]
         own = _until_command(words) if commands else words
         if commands and not words:
             self.print_help(sys.stderr)
@@ -37,14 +42,6 @@ class CommandParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
         self.exit(2, f"Error: {message}\n")
-
-    def _commands(self) -> list[str]:
-        return [
-            name
-            for action in self._actions
-            if isinstance(action, argparse._SubParsersAction)
-            for name in action.choices
-        ]
 
     def _refuse_unknown_flags(self, words: Iterable[str]) -> None:
         """argparse names unknown flags only if nothing else is wrong; a misspelt required flag hides behind that."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -15,7 +14,12 @@ if TYPE_CHECKING:
 
 def main(arguments: Sequence[str]) -> int:
     """Return 0 after a signal, 1 if there is no page, the kubeconfig names no cluster, or the port is in use."""
-    parsed = _parser().parse_args(arguments)
+    description = "Open the web console of a cluster as the user of the kubeconfig. The printed URL is valid once."
+    parser = CommandParser(prog="pilothouse console", description=description)
+    add_kubeconfig_arguments(parser)
+    parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1; default: a free port")
+    parser.add_argument("--no-open", dest="open", action="store_false", help="print the URL, do not open a browser")
+    parsed = parser.parse_args(arguments)
     import asyncio
 
     from pilothouse.client.config.kubeconfig import load_kubeconfig
@@ -48,12 +52,3 @@ async def _show(config: ClientConfig, port: int, opens: bool) -> None:
         await asyncio.to_thread(webbrowser.open, address)
     await stop.wait()
     await console.close()
-
-
-def _parser() -> argparse.ArgumentParser:
-    description = "Open the web console of a cluster as the user of the kubeconfig. The printed URL is valid once."
-    parser = CommandParser(prog="pilothouse console", description=description)
-    add_kubeconfig_arguments(parser)
-    parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1; default: a free port")
-    parser.add_argument("--no-open", dest="open", action="store_false", help="print the URL, do not open a browser")
-    return parser

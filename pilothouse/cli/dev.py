@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +10,11 @@ from pilothouse.cli.arguments import CommandParser
 
 
 def main(arguments: Sequence[str]) -> int:
-    parsed = _parser().parse_args(arguments)
+    description = "Run the server of this project, restart it when a file changes, and clean up at the end."
+    parser = CommandParser(prog="pilothouse dev", description=description)
+    help_ = "kubeconfig of a cluster to register in; default: start a temporary control plane"
+    parser.add_argument("--kubeconfig", type=Path, metavar="FILE", help=help_)
+    parsed = parser.parse_args(arguments)
     import asyncio
 
     from pilothouse.scaffold.errors import ScaffoldError
@@ -36,11 +39,3 @@ async def _develop(kubeconfig: Path | None) -> None:
     on_signals((*STOP_SIGNALS, *HANGUP_SIGNALS), lambda _: stop.set())
     project = find_project(Path.cwd())
     await develop(project, kubeconfig, stop, lambda line: print(line, flush=True))
-
-
-def _parser() -> argparse.ArgumentParser:
-    description = "Run the server of this project, restart it when a file changes, and clean up at the end."
-    parser = CommandParser(prog="pilothouse dev", description=description)
-    help_ = "kubeconfig of a cluster to register in; default: start a temporary control plane"
-    parser.add_argument("--kubeconfig", type=Path, metavar="FILE", help=help_)
-    return parser

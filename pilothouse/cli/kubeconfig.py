@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pilothouse.cli.arguments import CommandParser
 from pilothouse.cli.keys_place import add_data_dir, data_dir_of
@@ -32,7 +32,15 @@ def main(arguments: Sequence[str]) -> int:
     except (ConfigError, ConnectionFailed, OSError, StatusError) as error:
         print(f"Error: {error}", file=sys.stderr)
         return 1
-    _write(merged, parsed.output)
+    output = parsed.output
+    from pilothouse.machinery.codec.yaml_emit import emit_yaml
+    from pilothouse.machinery.whole_files import PRIVATE, write_atomically
+
+    text = emit_yaml(merged)
+    if output is None:
+        print(text.decode(), end="")
+    else:
+        write_atomically(output.absolute(), text, mode=PRIVATE)
     return 0
 
 
@@ -65,17 +73,6 @@ def _with_servers(kubeconfig: Path, urls: Sequence[str], load_balancer: str) -> 
         "contexts": [{"name": f"{user}@{name}", "context": {"cluster": name, "user": user}} for name in servers],
         "current-context": f"{user}@{next(iter(servers))}",
     }
-
-
-def _write(config: Any, output: Path | None) -> None:
-    from pilothouse.machinery.codec.yaml_emit import emit_yaml
-    from pilothouse.machinery.whole_files import PRIVATE, write_atomically
-
-    text = emit_yaml(config)
-    if output is None:
-        print(text.decode(), end="")
-    else:
-        write_atomically(output.absolute(), text, mode=PRIVATE)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -64,7 +64,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")  # the code pages of Windows lack most letters
     words = list(sys.argv[1:] if arguments is None else arguments)
     if not words or words[0] in ("-h", "--help", "help"):
-        print(_USAGE.format(groups="\n\n".join(_group(title) for title in GROUPS)), end="")
+        print(
+            _USAGE.format(
+                groups="\n\n".join(
+                    "\n".join([f"{title}:", *(f"  {name:<12}{text}" for name, text in GROUPS[title].items())])
+                    for title in GROUPS
+                )
+            ),
+            end="",
+        )
         return 0
     command = "version" if words[0] == "--version" else words[0]
     if command not in COMMANDS:
@@ -76,10 +84,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("Interrupted", file=sys.stderr)
         return _INTERRUPTED
-
-
-def _group(title: str) -> str:
-    return "\n".join([f"{title}:", *(f"  {name:<12}{text}" for name, text in GROUPS[title].items())])
 
 
 def _unknown(word: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +10,15 @@ from pilothouse.cli.arguments import CommandParser
 
 
 def main(arguments: Sequence[str]) -> int:
-    parsed = _parser().parse_args(arguments)
+    parser = CommandParser(
+        prog="pilothouse manifests",
+        description="Print the manifests that deploy the server of this project.",
+        example="pilothouse manifests --image registry.example.com/wardle:1.0 | kubectl apply -f -",
+    )
+    parser.add_argument("--image", default="", help="container image; default: the server's name with the tag latest")
+    parser.add_argument("--namespace", default="", help="namespace of the server; default: the namespace in its code")
+    parser.add_argument("--write", action="store_true", help="write the files in manifests/ instead of printing them")
+    parsed = parser.parse_args(arguments)
     from pilothouse.scaffold.errors import ScaffoldError
     from pilothouse.scaffold.generate import write_manifests
     from pilothouse.scaffold.manifests import Manifests, as_yaml
@@ -26,15 +33,3 @@ def main(arguments: Sequence[str]) -> int:
         print(f"Error: {error}", file=sys.stderr)
         return 1
     return 0
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = CommandParser(
-        prog="pilothouse manifests",
-        description="Print the manifests that deploy the server of this project.",
-        example="pilothouse manifests --image registry.example.com/wardle:1.0 | kubectl apply -f -",
-    )
-    parser.add_argument("--image", default="", help="container image; default: the server's name with the tag latest")
-    parser.add_argument("--namespace", default="", help="namespace of the server; default: the namespace in its code")
-    parser.add_argument("--write", action="store_true", help="write the files in manifests/ instead of printing them")
-    return parser

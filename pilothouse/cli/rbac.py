@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import sys
 from collections.abc import Sequence
@@ -13,7 +12,15 @@ from pilothouse.cli.arguments import CommandParser, add_kubeconfig
 
 
 def main(arguments: Sequence[str]) -> int:
-    parsed = _parser().parse_args(arguments)
+    parser = CommandParser(
+        prog="pilothouse rbac",
+        description="Print the minimal roles and bindings that allow the requests of a Recording.",
+        example="pilothouse rbac --from-recording my-test | kubectl apply -f -",
+    )
+    help_ = "name of a Recording on a server that runs with --testing"
+    parser.add_argument("--from-recording", required=True, metavar="NAME", help=help_)
+    add_kubeconfig(parser)
+    parsed = parser.parse_args(arguments)
     from pilothouse.client.config.model import ConfigError
     from pilothouse.client.rest.errors import ConnectionFailed
     from pilothouse.machinery.status_error import StatusError
@@ -47,15 +54,3 @@ async def _recording(name: str, kubeconfig: Path | None) -> dict[str, Any]:
             raise NotFound(
                 f"the server at {config.host} serves no recordings: start it with `pilothouse serve --testing`"
             ) from None
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = CommandParser(
-        prog="pilothouse rbac",
-        description="Print the minimal roles and bindings that allow the requests of a Recording.",
-        example="pilothouse rbac --from-recording my-test | kubectl apply -f -",
-    )
-    help_ = "name of a Recording on a server that runs with --testing"
-    parser.add_argument("--from-recording", required=True, metavar="NAME", help=help_)
-    add_kubeconfig(parser)
-    return parser

@@ -30,9 +30,15 @@ Usage:
 def main(arguments: Sequence[str], adjust: Callable[[Options], Options] = lambda options: options) -> int:
     """Serve until a signal comes. `adjust` gets the options before what the command line left open is filled in."""
     if any(word in ("-h", "--help") for word in arguments):
-        return _help()
+        from pilothouse.controlplane.options.usage import usage_sections
+
+        print("\n".join([_USAGE, *usage_sections()]), end="")
+        return 0
     if "--version" in arguments:
-        return _version()
+        from pilothouse.cli.version import version_line
+
+        print(version_line())
+        return 0
     try:
         options = _options(arguments, adjust)
     except (FlagError, InvalidOptions) as error:
@@ -120,17 +126,3 @@ def _announce_with_console(ready: Announcement) -> None:
 def _refuse(error: Exception) -> int:
     print(f"Error: {error}", file=sys.stderr)
     return 1
-
-
-def _help() -> int:
-    from pilothouse.controlplane.options.usage import usage_sections
-
-    print("\n".join([_USAGE, *usage_sections()]), end="")
-    return 0
-
-
-def _version() -> int:
-    from pilothouse.cli.version import version_line
-
-    print(version_line())
-    return 0

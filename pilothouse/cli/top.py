@@ -22,7 +22,13 @@ if TYPE_CHECKING:
 
 def main(arguments: Sequence[str]) -> int:
     """Return 0 after Ctrl-C or `--once`; 1 if the server is unreachable or denies this user its metrics."""
-    parsed = _parser().parse_args(arguments)
+    description = "Show requests, watches, queues, store and workers of a server. Press Ctrl-C to quit."
+    parser = CommandParser(prog="pilothouse top", description=description)
+    add_kubeconfig_arguments(parser)
+    help_ = "seconds between updates (default: 2)"
+    parser.add_argument("--interval", type=_interval, default=2.0, metavar="SECONDS", help=help_)
+    parser.add_argument("--once", action="store_true", help="print the figures of one interval and exit")
+    parsed = parser.parse_args(arguments)
     from pilothouse.client.config.kubeconfig import load_kubeconfig
     from pilothouse.client.config.model import ConfigError
     from pilothouse.client.rest.errors import ConnectionFailed
@@ -86,16 +92,6 @@ def _screen(before: Scrape, after: Scrape, config: ClientConfig) -> RenderableTy
     from pilothouse.cli.monitor.screen import screen
 
     return screen(Between(before, after, time.time()).figures(), config.host)
-
-
-def _parser() -> argparse.ArgumentParser:
-    description = "Show requests, watches, queues, store and workers of a server. Press Ctrl-C to quit."
-    parser = CommandParser(prog="pilothouse top", description=description)
-    add_kubeconfig_arguments(parser)
-    help_ = "seconds between updates (default: 2)"
-    parser.add_argument("--interval", type=_interval, default=2.0, metavar="SECONDS", help=help_)
-    parser.add_argument("--once", action="store_true", help="print the figures of one interval and exit")
-    return parser
 
 
 def _interval(text: str) -> float:

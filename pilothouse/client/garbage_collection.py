@@ -33,15 +33,11 @@ def paused(size: int) -> Iterator[None]:
     try:
         yield
     finally:
-        _make_old(size)
+        _Tally.parsed += size
+        if _Tally.parsed > FULL_COLLECTION_EVERY:
+            _Tally.parsed = 0
+            gc.collect()
+        else:
+            gc.freeze()
+            gc.unfreeze()  # moves everything to the oldest generation, without a look at any of it
         gc.enable()
-
-
-def _make_old(size: int) -> None:
-    _Tally.parsed += size
-    if _Tally.parsed > FULL_COLLECTION_EVERY:
-        _Tally.parsed = 0
-        gc.collect()
-    else:
-        gc.freeze()
-        gc.unfreeze()  # moves everything to the oldest generation, without a look at any of it

@@ -59,7 +59,18 @@ class Page:
         if body is None:
             return html(404, "Not found.")
         kept = b"public, max-age=31536000, immutable" if path.startswith("/assets/") else b"no-cache"
-        return Response(200, body, [*_headers(_type_of(path)), (b"cache-control", kept)])
+        return Response(
+            200,
+            body,
+            [
+                *_headers(
+                    next(
+                        (kind for suffix, kind in _TYPES.items() if path.endswith(suffix)), b"application/octet-stream"
+                    )
+                ),
+                (b"cache-control", kept),
+            ],
+        )
 
 
 def html(status: int, body: str) -> Response:
@@ -68,10 +79,6 @@ def html(status: int, body: str) -> Response:
 
 def _headers(content_type: bytes) -> Headers:
     return [(b"content-type", content_type), (b"content-security-policy", _POLICY), *SHELL]
-
-
-def _type_of(path: str) -> bytes:
-    return next((kind for suffix, kind in _TYPES.items() if path.endswith(suffix)), b"application/octet-stream")
 
 
 def _found(folder: Traversable, prefix: str) -> list[tuple[str, bytes]]:

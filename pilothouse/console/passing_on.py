@@ -58,9 +58,23 @@ class PassingOn:
 
     async def _exchange(self, request: Request) -> Response:
         body = await request.read_body(_LARGEST_BODY)
-        sent = HttpRequest(request.method, _resource(request), _chosen(request), body)
+        sent = HttpRequest(
+            request.method,
+            _resource(request),
+            {name.decode(): value.decode("latin-1") for name, value in request.headers if name in _TO_THE_CLUSTER},
+            body,
+        )
         response = await _unless_gone(request, self._transport.send(sent))
-        return Response(response.status, _body(response), [*_kept(response), _SHOWN_ALONE, *SHELL, _NOT_STORED])
+        return Response(
+            response.status,
+            _body(response),
+            [
+                *[(name.encode(), value.encode()) for name, value in response.headers.items() if name in _TO_THE_PAGE],
+                _SHOWN_ALONE,
+                *SHELL,
+                _NOT_STORED,
+            ],
+        )
 
     async def _upgrade(self, request: Request) -> Response:
         credentials = await self._credentials.get()
@@ -68,28 +82,20 @@ class PassingOn:
         context = ssl_context(self._config.tls, credentials) if secure else None
         target = target_of(self._config.host.rstrip("/") + _resource(request), tls=context)
         headers: Headers = [(b"host", target.authority.encode("latin-1"))]
-        headers += [(name, value) for name, value in request.headers if _is_of_an_upgrade(name)]
+        headers += [
+            (name, value)
+            for name, value in request.headers
+            if (name in (b"connection", b"upgrade") or name.startswith(b"sec-websocket-"))
+        ]
         headers += [(name.encode(), value.encode("latin-1")) for name, value in fixed_headers(self._config)]
         if credentials.token:
             headers.append((b"authorization", f"Bearer {credentials.token}".encode("latin-1")))
         return await forward_upgrade(request, target, headers)
 
 
-def _is_of_an_upgrade(name: bytes) -> bool:
-    return name in (b"connection", b"upgrade") or name.startswith(b"sec-websocket-")
-
-
 def _resource(request: Request) -> str:
     path = escaped_path(request.path)
     return f"{path}?{request.query_string}" if request.query_string else path
-
-
-def _chosen(request: Request) -> dict[str, str]:
-    return {name.decode(): value.decode("latin-1") for name, value in request.headers if name in _TO_THE_CLUSTER}
-
-
-def _kept(response: HttpResponse) -> Headers:
-    return [(name.encode(), value.encode()) for name, value in response.headers.items() if name in _TO_THE_PAGE]
 
 
 async def _unless_gone(request: Request, answering: Coroutine[Any, Any, HttpResponse]) -> HttpResponse:

@@ -45,13 +45,10 @@ class Console:
         if refusal is not None:
             return refusal
         if request.path == "/" and request.param("token"):
-            return self._open(request)
+            cookie = self._guard.exchange(request.param("token"))
+            if cookie is not None:
+                return html(200, _OPENED).with_header(b"set-cookie", cookie.encode())
+            return html(200, _OPENED) if self._guard.has_session(request) else html(401, _NO_SESSION)
         if not self._guard.has_session(request):
             return html(401, _NO_SESSION)
         return await self._cluster.answer(request) if is_passed(request.path) else self._page.answer(request)
-
-    def _open(self, request: Request) -> Response:
-        cookie = self._guard.exchange(request.param("token"))
-        if cookie is not None:
-            return html(200, _OPENED).with_header(b"set-cookie", cookie.encode())
-        return html(200, _OPENED) if self._guard.has_session(request) else html(401, _NO_SESSION)

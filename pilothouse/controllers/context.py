@@ -116,7 +116,13 @@ class ControllerContext:
         Its objects are shared by all controllers and must never be changed. They have no managedFields.
         """
         if selection not in self._informers:
-            self._informers[selection] = self._factory(selection)
+            self._informers[selection] = SharedInformerFactory(
+                self._reader or self.client,
+                namespace=selection.namespace,
+                field_selector=selection.field_selector,
+                transform=_without_managed_fields,
+                clock=self.clock,
+            )
         factory = self._informers[selection]
         informer = factory.for_resource(resource)
         asyncio.get_running_loop().call_soon(factory.start)
@@ -141,15 +147,6 @@ class ControllerContext:
 
     async def close(self) -> None:
         await asyncio.gather(*(factory.shutdown() for factory in self._informers.values()))
-
-    def _factory(self, selection: ObjectSelection) -> SharedInformerFactory:
-        return SharedInformerFactory(
-            self._reader or self.client,
-            namespace=selection.namespace,
-            field_selector=selection.field_selector,
-            transform=_without_managed_fields,
-            clock=self.clock,
-        )
 
 
 def _without_managed_fields(obj: Json) -> Json:

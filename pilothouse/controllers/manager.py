@@ -95,11 +95,9 @@ class ControllerManager:
         if self._election is None:
             await self._run_controllers()
         else:
-            await self._elector(self._election).run(self._run_controllers)
-
-    def _elector(self, election: Election) -> LeaderElector:
-        lock = LeaseLock(self._client, namespace=election.namespace, name=election.name, identity=election.identity)
-        return LeaderElector(lock, times=election.times, clock=self._clock)
+            election = self._election
+            lock = LeaseLock(self._client, namespace=election.namespace, name=election.name, identity=election.identity)
+            await LeaderElector(lock, times=election.times, clock=self._clock).run(self._run_controllers)
 
     async def _run_controllers(self) -> None:
         context = ControllerContext(self._client, self._registry, self._config, self._clock)

@@ -25,7 +25,11 @@ def admission_configurations(file: str) -> Mapping[str, Json]:
     for field, plugin in _UNVERSIONED.items():
         if field in configuration and "kind" not in configuration:
             return {plugin: configuration}
-    _check_kind(configuration, file)
+    api_version, kind = configuration.get("apiVersion"), configuration.get("kind")
+    if (api_version, kind) not in _KINDS:
+        why = f"no kind {quote(str(kind or ''))} is registered for version {quote(str(api_version or ''))}"
+        raise ValueError(f"{file}: {why}; expected {_KIND[1]} of {_KIND[0]}")
+    _check_fields(configuration, _FIELDS, file)
     found: dict[str, Json] = {}
     for index, plugin in enumerate(configuration.get("plugins") or ()):
         where = f"{file}: plugins[{index}]"
@@ -48,14 +52,6 @@ def _plugin(plugin: Json, folder: Path, where: str) -> Json:
             raise ValueError(f"{where}.configuration is no object")
         return dict(plugin["configuration"])
     return _read(folder / plugin["path"]) if plugin.get("path") else {}
-
-
-def _check_kind(configuration: Json, file: str) -> None:
-    api_version, kind = configuration.get("apiVersion"), configuration.get("kind")
-    if (api_version, kind) not in _KINDS:
-        why = f"no kind {quote(str(kind or ''))} is registered for version {quote(str(api_version or ''))}"
-        raise ValueError(f"{file}: {why}; expected {_KIND[1]} of {_KIND[0]}")
-    _check_fields(configuration, _FIELDS, file)
 
 
 def _check_fields(value: Any, fields: frozenset[str], where: str) -> None:

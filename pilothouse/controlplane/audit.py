@@ -47,7 +47,8 @@ def build_audit(options: AuditOptions) -> Audit | None:
     if options.log_path:
         backends.append(_log_backend(options))
     if options.webhook_config_file:
-        webhook = _webhook(options)
+        file, backoff = Path(options.webhook_config_file), options.backoff
+        webhook = GenericWebhook.load(file, initial_backoff=backoff, may_help=lambda error: True)
         backends.append(_webhook_backend(webhook, options))
     if not backends:
         return None
@@ -87,11 +88,6 @@ def _log_backend(options: AuditOptions) -> Backend:
         await asyncio.to_thread(backend.send, events)
 
     return BatchBackend("log", send, _batching(options.log_batching), truncation)
-
-
-def _webhook(options: AuditOptions) -> GenericWebhook:
-    file, backoff = Path(options.webhook_config_file), options.backoff
-    return GenericWebhook.load(file, initial_backoff=backoff, may_help=lambda error: True)
 
 
 def _webhook_backend(webhook: GenericWebhook, options: AuditOptions) -> Backend:

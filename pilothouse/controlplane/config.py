@@ -89,7 +89,8 @@ def new_config(
     authentication = set_up_authentication(options, accounts, registries, proxy)
     parts = _Parts(options, registries, authentication, authorization, accounts, address, proxy, place)
     generic, audit = _generic(parts), _audit(options)
-    snapshots = _snapshots(registries)
+    lifetimes = {"/events/": registries.event_ttl, "/masterleases/": endpoint_leases.TTL}
+    snapshots = Snapshots(registries.store, root=registries.root, lifetimes=lifetimes)
     bench = new_bench(scope, generic, snapshots)
     tracer = _tracer(options)
     chain = replace(_chain(parts, generic), auditing=audit.auditing if audit else None, bench=bench, tracer=tracer)
@@ -102,11 +103,6 @@ def new_config(
     if generic.flow_control is not None:
         background["metrics of flow control"] = FlowControlCollector(generic.flow_control).run
     return Config(options, generic, kube, chain, proxy.client, snapshots, place, bench, background)
-
-
-def _snapshots(registries: Registries) -> Snapshots:
-    lifetimes = {"/events/": registries.event_ttl, "/masterleases/": endpoint_leases.TTL}
-    return Snapshots(registries.store, root=registries.root, lifetimes=lifetimes)
 
 
 def _audit(options: CompletedOptions) -> Audit | None:

@@ -85,7 +85,9 @@ def make_private(directory: Path) -> None:
                 f"--data-dir {directory}: {path} belongs to user {found.st_uid}, who could change it: "
                 "use a directory of your own"
             )
-        wrong = found.st_mode & (_OPEN_TO_OTHERS if _is_private(path, found) else _WRITTEN_BY_OTHERS)
+        wrong = found.st_mode & (
+            _OPEN_TO_OTHERS if (stat.S_ISREG(found.st_mode) and path.name.endswith(_PRIVATE)) else _WRITTEN_BY_OTHERS
+        )
         if wrong and not stat.S_ISLNK(found.st_mode):  # the mode of a link means nothing
             _tighten(directory, path, found, wrong)
 
@@ -98,10 +100,6 @@ def _everything(directory: Path) -> Iterator[tuple[Path, os.stat_result]]:
             path = Path(folder, name)
             with suppress(FileNotFoundError):  # a process that has the directory may be at work
                 yield path, path.lstat()
-
-
-def _is_private(path: Path, found: os.stat_result) -> bool:
-    return stat.S_ISREG(found.st_mode) and path.name.endswith(_PRIVATE)
 
 
 def _tighten(directory: Path, path: Path, found: os.stat_result, wrong: int) -> None:

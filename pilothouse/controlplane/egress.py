@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pilothouse.controlplane.strict_decoding import Shape, decode
-from pilothouse.machinery.field import Errors, Path, duplicate, invalid, not_supported, required, root
+from pilothouse.machinery.field import Errors, duplicate, invalid, not_supported, required, root
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.status_error import aggregate
 
@@ -53,7 +53,14 @@ def _proxies(selections: list[Json]) -> Iterator[str]:
 def _errors(selections: list[Json]) -> Errors:
     path, seen = root("service", "connection"), set[str]()
     for each in selections:
-        yield from _connection_errors(each.get("connection") or {}, path)
+        connection = each.get("connection") or {}
+        protocol, transport = connection.get("proxyProtocol") or "", connection.get("transport")
+        if protocol not in PROTOCOLS:
+            yield not_supported(path.child("protocol"), protocol, PROTOCOLS)
+        elif protocol == DIRECT and transport is not None:
+            yield invalid(path.child("transport"), "direct", "config must be absent for direct connect")
+        elif protocol != DIRECT and transport is None:
+            yield required(path.child("transport"), f"transport must be set for {protocol}")
     for index, each in enumerate(selections):
         name = _name(each)
         if name in seen:
@@ -61,13 +68,3 @@ def _errors(selections: list[Json]) -> Errors:
         elif name not in NAMES:
             yield not_supported(path, name, NAMES)
         seen.add(name)
-
-
-def _connection_errors(connection: Json, path: Path) -> Errors:
-    protocol, transport = connection.get("proxyProtocol") or "", connection.get("transport")
-    if protocol not in PROTOCOLS:
-        yield not_supported(path.child("protocol"), protocol, PROTOCOLS)
-    elif protocol == DIRECT and transport is not None:
-        yield invalid(path.child("transport"), "direct", "config must be absent for direct connect")
-    elif protocol != DIRECT and transport is None:
-        yield required(path.child("transport"), f"transport must be set for {protocol}")

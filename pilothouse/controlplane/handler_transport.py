@@ -30,17 +30,15 @@ class HandlerTransport:
             raise _timed_out(request) from None
         except Exception as error:
             raise ConnectionFailed("the server gave no answer") from error
-        if _is_over(limit):  # the handler has a limit of its own, and answers when that is over
+        ends = limit.when()
+        if limit.expired() or (
+            ends is not None and asyncio.get_running_loop().time() >= ends
+        ):  # the handler has a limit of its own, and answers when that is over
             raise _timed_out(request)
         return HandlerResponse(response)
 
     async def close(self) -> None:
         return
-
-
-def _is_over(limit: asyncio.Timeout) -> bool:
-    ends = limit.when()
-    return limit.expired() or (ends is not None and asyncio.get_running_loop().time() >= ends)
 
 
 def _timed_out(request: HttpRequest) -> RequestTimedOut:
@@ -67,7 +65,11 @@ def _headers(request: HttpRequest) -> Headers:
 class HandlerResponse:
     def __init__(self, response: Response) -> None:
         self.status = response.status
-        self.headers = _joined(response.headers)
+        joined: dict[str, str] = {}
+        for raw_name, raw_value in response.headers:
+            name, value = raw_name.decode(), raw_value.decode("latin-1")
+            joined[name] = f"{joined[name]}, {value}" if name in joined else value
+        self.headers = joined
         self._body = response.body
 
     async def read(self) -> bytes:
@@ -88,11 +90,3 @@ class HandlerResponse:
     async def close(self) -> None:
         if not isinstance(self._body, bytes):
             await close_stream(self._body)
-
-
-def _joined(headers: Headers) -> dict[str, str]:
-    joined: dict[str, str] = {}
-    for raw_name, raw_value in headers:
-        name, value = raw_name.decode(), raw_value.decode("latin-1")
-        joined[name] = f"{joined[name]}, {value}" if name in joined else value
-    return joined

@@ -14,7 +14,6 @@ from pilothouse.apiserver.serving.secure import SecureServing
 from pilothouse.apiserver.serving.server import ListenEndpoint, Server
 from pilothouse.controlplane.config import Config
 from pilothouse.controlplane.errors import StartFailed
-from pilothouse.controlplane.options.serving import SecureServingOptions
 from pilothouse.machinery.dataclass import dataclass
 
 
@@ -70,7 +69,8 @@ class Ports:
 
 def open_ports(api: Handler, guarded: Handler, config: Config, secure: SecureServing) -> Ports:
     """The secure port leads to the `guarded` API. Raises ValueError for an insecure port that others could reach."""
-    limits, listening = _limits(config.options.secure_serving), config.kube.address.listens_on
+    streams = config.options.secure_serving.http2_max_streams_per_connection
+    limits, listening = (Limits(http2_streams=streams) if streams else Limits()), config.kube.address.listens_on
     shared = replace(secure.endpoint, listener=config.place.listener)
     opened = Port(guarded, shared, limits=limits, listening=listening)
     insecure = config.options.insecure_serving
@@ -78,11 +78,6 @@ def open_ports(api: Handler, guarded: Handler, config: Config, secure: SecureSer
         return Ports(opened)
     endpoint = insecure_endpoint(insecure.bind_address, insecure.port)
     return Ports(opened, Port(insecure_handler_chain(api, config.chain), endpoint))
-
-
-def _limits(options: SecureServingOptions) -> Limits:
-    streams = options.http2_max_streams_per_connection
-    return Limits(http2_streams=streams) if streams else Limits()
 
 
 def host_port(host: str, port: int) -> str:

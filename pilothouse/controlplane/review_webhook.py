@@ -30,7 +30,10 @@ class PostedReviews:
             async with asyncio.timeout(self._patience):
                 return await self._webhook.post(review)
         except (StatusError, ConnectionFailed, InvalidResponse) as error:
-            raise _failed(error) from None
+            code = error.code if isinstance(error, StatusError) else 0
+            raise ReviewFailed(
+                str(error), code=code, timed_out=isinstance(error, RequestTimedOut) or code == 504
+            ) from None
         except TimeoutError:
             raise ReviewFailed(f"no answer within {self._patience:g} s", timed_out=True) from None
 
@@ -63,8 +66,3 @@ def may_help(error: Exception) -> bool:
     if isinstance(error, StatusError):
         return isinstance(error, _AGAIN) or error.retry_after_seconds > 0
     return not isinstance(error, ConnectionRefused | RequestTimedOut)
-
-
-def _failed(error: Exception) -> ReviewFailed:
-    code = error.code if isinstance(error, StatusError) else 0
-    return ReviewFailed(str(error), code=code, timed_out=isinstance(error, RequestTimedOut) or code == 504)

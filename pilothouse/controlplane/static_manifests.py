@@ -30,19 +30,15 @@ def static_admission(
     directories: dict[str, str] = {}
     for plugin, configuration in configurations.items():
         if plugin in enabled and plugin in {*LOAD_POLICIES, *LOAD_WEBHOOKS} and configuration:
-            directories[plugin] = _directory(plugin, configuration, features)
+            if plugin in LOAD_POLICIES:
+                check_plugin_configuration(plugin, configuration, f"{plugin}Configuration", (_FIELD,))
+            directory: str = configuration.get(_FIELD) or ""
+            if directory and (problem := _problem(directory, features)):
+                raise ValueError(f"couldn't init admission plugin {quote(plugin)}: {problem}")
+            directories[plugin] = directory
     return StaticAdmission(
         _loaded("webhook", LOAD_WEBHOOKS, directories), _loaded("policy", LOAD_POLICIES, directories)
     )
-
-
-def _directory(plugin: str, configuration: Json, features: FeatureGates) -> str:
-    if plugin in LOAD_POLICIES:
-        check_plugin_configuration(plugin, configuration, f"{plugin}Configuration", (_FIELD,))
-    directory: str = configuration.get(_FIELD) or ""
-    if directory and (problem := _problem(directory, features)):
-        raise ValueError(f"couldn't init admission plugin {quote(plugin)}: {problem}")
-    return directory
 
 
 def _problem(directory: str, features: FeatureGates) -> FieldError | None:

@@ -31,7 +31,12 @@ def webhook_credentials(configurations: Mapping[str, Json]) -> dict[str, FindCre
     for plugin in _PLUGINS:
         file = _kubeconfig(plugin, configurations.get(plugin) or {})
         if file:
-            found[plugin] = _finder(plugin, file)
+            try:
+                users = load_users(file)
+                credentials = {name: UserCredentials(config) for name, config in users.by_name.items()}
+            except (ConfigError, OSError) as error:
+                raise ValueError(f"{plugin}: {error}") from None
+            found[plugin] = partial(_find, users, credentials)
     return found
 
 
@@ -43,15 +48,6 @@ def _kubeconfig(plugin: str, configuration: Json) -> str:
     if file and not file.startswith("/"):
         raise ValueError(f"{plugin}: kubeConfigFile: Invalid value: {quote(file)}: must be an absolute file path")
     return file
-
-
-def _finder(plugin: str, file: str) -> FindCredentials:
-    try:
-        users = load_users(file)
-        credentials = {name: UserCredentials(config) for name, config in users.by_name.items()}
-    except (ConfigError, OSError) as error:
-        raise ValueError(f"{plugin}: {error}") from None
-    return partial(_find, users, credentials)
 
 
 def _find(

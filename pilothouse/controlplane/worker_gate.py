@@ -42,7 +42,14 @@ class WorkerGate:
                 return await handler(request)
             if await self._comes_too_late(request):
                 raise Conflict.of(request.info.group_resource, request.info.name, _REPLACED)
-            return await self._counted(handler, request)
+            self._running += 1
+            self._idle.clear()
+            try:
+                return await handler(request)
+            finally:
+                self._running -= 1
+                if not self._running:
+                    self._idle.set()
 
         return pass_through
 
@@ -72,13 +79,3 @@ class WorkerGate:
         if request.info.verb != "create" or not self._gone:
             return False
         return not self._gone.isdisjoint(_UID.findall(await request.read_body(_MOST_BODY)))
-
-    async def _counted(self, handler: Handler, request: Request) -> Response:
-        self._running += 1
-        self._idle.clear()
-        try:
-            return await handler(request)
-        finally:
-            self._running -= 1
-            if not self._running:
-                self._idle.set()

@@ -62,7 +62,11 @@ class CustomResourceDiscovery:
         entry = _entry(group, versions)
         self._documents[(group,)] = _handler({"kind": "APIGroup", "apiVersion": "v1", **entry})
         for version in versions:
-            self._documents[group, version] = _handler(_resource_list(group, version, resources))
+            shown = [
+                each for resource in resources for each in _api_resources(resource, resource.versions.get(version))
+            ]
+            head = {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": f"{group}/{version}"}
+            self._documents[group, version] = _handler(head | {"resources": shown})
         discovered = [_version_discovery(version, resources) for version in versions]
         self._groups[group] = GroupDocuments(group, entry, {"metadata": {"name": group}, "versions": discovered})
 
@@ -74,12 +78,6 @@ def _handler(document: Json) -> Handler:
 def _entry(group: str, versions: list[str]) -> Json:
     shown = [{"groupVersion": f"{group}/{version}", "version": version} for version in versions]
     return {"name": group, "versions": shown, "preferredVersion": shown[0]}
-
-
-def _resource_list(group: str, version: str, resources: list[CustomResource]) -> Json:
-    shown = [each for resource in resources for each in _api_resources(resource, resource.versions.get(version))]
-    head = {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": f"{group}/{version}"}
-    return head | {"resources": shown}
 
 
 def _api_resources(resource: CustomResource, version: Version | None) -> Iterator[Json]:

@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable
 from pilothouse.apiserver.admission.chain import AdmissionChain
 from pilothouse.apiserver.endpoints.api_groups import install_api_group, install_group_list
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion
-from pilothouse.apiserver.endpoints.install import Installer
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.server.config import GenericConfig
@@ -46,21 +45,18 @@ class ExtensionsServer:
         self.crd_api_enabled = config.resources.resource_enabled(GROUP_VERSION.resource("customresourcedefinitions"))
         """When it is not, this server serves nothing, and nobody hears of definitions."""
         if self.crd_api_enabled:
-            self._install(config.installer(self.admission))
-
-    def _install(self, installer: Installer) -> None:
-        self.definitions.listen(self._changed)
-        self.generic.add_post_start_hook("start-apiextensions-informers", self._start_informers)
-        self.generic.add_post_start_hook("start-apiextensions-controllers", self._start_controllers)
-        self.generic.add_post_start_hook("crd-informer-synced", self._wait_synced)
-        self.generic.add_drained(self._stop)
-        self._install_api(installer)
-
-    def _install_api(self, installer: Installer) -> None:
-        group = APIGroup(GROUP_VERSION.group, [APIVersion(GROUP_VERSION, served_definitions(self.definition_store))])
-        install_api_group(self.generic, group, installer)
-        install_group_list(self.generic, [group])
-        self.generic.mux.handle_prefix("/apis/", self._serve, listed=False)
+            installer = config.installer(self.admission)
+            self.definitions.listen(self._changed)
+            self.generic.add_post_start_hook("start-apiextensions-informers", self._start_informers)
+            self.generic.add_post_start_hook("start-apiextensions-controllers", self._start_controllers)
+            self.generic.add_post_start_hook("crd-informer-synced", self._wait_synced)
+            self.generic.add_drained(self._stop)
+            group = APIGroup(
+                GROUP_VERSION.group, [APIVersion(GROUP_VERSION, served_definitions(self.definition_store))]
+            )
+            install_api_group(self.generic, group, installer)
+            install_group_list(self.generic, [group])
+            self.generic.mux.handle_prefix("/apis/", self._serve, listed=False)
 
     async def _serve(self, request: Request) -> Response:
         if request.info.is_resource:

@@ -120,7 +120,11 @@ class KubeServer:
         CAPABILITIES.allow_privileged = config.allow_privileged
         self.admission = AdmissionChain(self._plugins(legacy, client))
         installer = config.generic.installer(self.admission)
-        self._install_legacy_api(legacy, installer)
+        group = _only_enabled(legacy.group, self.config.generic.resources)
+        if group.versions:
+            install_legacy_api_group(self.generic, group, installer, self.config.server_addresses)
+        for name, hook in group.post_start_hooks.items():
+            self.generic.add_post_start_hook(name, hook)
         self._install_apis(installer)
         if config.generic.flow_control is not None:
             install_flowcontrol_debug(self.generic.mux, config.generic.flow_control)
@@ -130,7 +134,15 @@ class KubeServer:
             install_log_files(self.generic)
         install_openid(self.generic, config.service_accounts, lambda: config.external_address)
         self._keep_caches()
-        self._bootstrap(legacy).install(self.generic)
+        Bootstrap(
+            self.registries,
+            legacy.services,
+            address=self.config.address,
+            cluster_ip=kubernetes_service_ip(self.config.service_network.cluster_ip_ranges[0]),
+            trust=self.config.trust,
+            endpoints=self.config.endpoints,
+            leads=self.config.leads,
+        ).install(self.generic)
 
     def _plugins(self, legacy: LegacyRESTStorage, client: Client | None) -> list[Plugin]:
         generic = self.config.generic
@@ -151,24 +163,6 @@ class KubeServer:
             self.config.admission,
         )
         return admission_plugins(parts, generic.admission_plugins)
-
-    def _bootstrap(self, legacy: LegacyRESTStorage) -> Bootstrap:
-        return Bootstrap(
-            self.registries,
-            legacy.services,
-            address=self.config.address,
-            cluster_ip=kubernetes_service_ip(self.config.service_network.cluster_ip_ranges[0]),
-            trust=self.config.trust,
-            endpoints=self.config.endpoints,
-            leads=self.config.leads,
-        )
-
-    def _install_legacy_api(self, legacy: LegacyRESTStorage, installer: Installer) -> None:
-        group = _only_enabled(legacy.group, self.config.generic.resources)
-        if group.versions:
-            install_legacy_api_group(self.generic, group, installer, self.config.server_addresses)
-        for name, hook in group.post_start_hooks.items():
-            self.generic.add_post_start_hook(name, hook)
 
     def _install_apis(self, installer: Installer) -> None:
         generic = self.config.generic
@@ -202,14 +196,11 @@ class KubeServer:
         with suppress(TimeoutError):
             async with asyncio.timeout(_CACHES_FILL_WITHIN):
                 await self.registries.wait_ready()
-                await self._follow_nodes(context)
+                if self.config.node_graph is not None:
+                    from pilothouse.kube.node_authorizer.feed import NodeGraphFeed  # few servers have nodes
+
+                    await NodeGraphFeed(self.config.node_graph, self.registries).start(context)
         self._caches_are_filled = True
-
-    async def _follow_nodes(self, context: HookContext) -> None:
-        if self.config.node_graph is not None:
-            from pilothouse.kube.node_authorizer.feed import NodeGraphFeed  # few servers have nodes
-
-            await NodeGraphFeed(self.config.node_graph, self.registries).start(context)
 
 
 def _only_enabled(group: APIGroup, config: ResourceConfig) -> APIGroup:

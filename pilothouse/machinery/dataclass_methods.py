@@ -68,18 +68,29 @@ def _frozen_init(cls: _Class) -> FunctionType:
 def _init(cls: _Class, assign: Callable[[str, str], str], names: dict[str, Any]) -> FunctionType:
     """Names that are no field's start with `_dc_`: those of the fields are the parameters."""
     every = fields(cls)
-    body = [assign(each.name, _value(each)) for each in every if each.init or _has_default(each)]
+    body = [
+        assign(each.name, _value(each))
+        for each in every
+        if each.init or (each.default is not MISSING or each.default_factory is not MISSING)
+    ]
     if hasattr(cls, "__post_init__"):
         body.append("self.__post_init__()")
-    names = names | {"_dc_factory": _FACTORY} | {f"_dc_default_{each.name}": _default(each) for each in every}
-    return _compile(f"__init__({', '.join(_parameters(every))})", body or ["pass"], names)
-
-
-def _parameters(every: Iterable[Field[Any]]) -> list[str]:
+    names = (
+        names
+        | {"_dc_factory": _FACTORY}
+        | {
+            f"_dc_default_{each.name}": (each.default if each.default_factory is MISSING else each.default_factory)
+            for each in every
+        }
+    )
     given = [each for each in every if each.init]
     keywords = [_parameter(each) for each in given if each.kw_only]
     positional = [_parameter(each) for each in given if not each.kw_only]
-    return ["self", *positional, *(["*", *keywords] if keywords else [])]
+    return _compile(
+        f"__init__({', '.join(['self', *positional, *(['*', *keywords] if keywords else [])])})",
+        body or ["pass"],
+        names,
+    )
 
 
 def _parameter(each: Field[Any]) -> str:
@@ -93,14 +104,6 @@ def _value(each: Field[Any]) -> str:
     if not each.init:
         return made
     return each.name if each.default_factory is MISSING else f"{made} if {each.name} is _dc_factory else {each.name}"
-
-
-def _has_default(each: Field[Any]) -> bool:
-    return each.default is not MISSING or each.default_factory is not MISSING
-
-
-def _default(each: Field[Any]) -> object:
-    return each.default if each.default_factory is MISSING else each.default_factory
 
 
 def _comparison(name: str, symbol: str, cls: _Class) -> FunctionType:

@@ -78,7 +78,9 @@ def write(digits: int, power: int, form: Format) -> str:
     """The canonical text of an amount."""
     if not digits:
         return "0"
-    if form is Format.BINARY_SI and (_is_small(digits, power) or power < 0):
+    if form is Format.BINARY_SI and (
+        (abs(digits) < 1024 * 10**-power if power < 0 else power < 4 and abs(digits) * 10**power < 1024) or power < 0
+    ):
         form = Format.DECIMAL_SI
     if form is Format.BINARY_SI and power > -NANO and power + digit_count(abs(digits)) > _MAX_DIGITS:
         form = Format.DECIMAL_EXPONENT  # the zeros would not fit into memory
@@ -174,7 +176,3 @@ def _bounded(digits: int, power: int, form: Format, *, sign: int, text: str) -> 
         elif 0 < digits < 10**-power:
             form = Format.DECIMAL_SI
     return Notation(sign * digits, power, form, text)
-
-
-def _is_small(digits: int, power: int) -> bool:
-    return abs(digits) < 1024 * 10**-power if power < 0 else power < 4 and abs(digits) * 10**power < 1024

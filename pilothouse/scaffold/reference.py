@@ -28,16 +28,15 @@ def _page(kind: Kind, level: int) -> Iterator[str]:
     definition = kind.definition()
     spec, mark = definition["spec"], "#" * level
     yield f"{mark} {spec['names']['kind']}\n"
-    yield from _table(("Group", "Resource", "Scope", "Short names", "Categories"), [_names(spec)])
+    names = spec["names"]
+    lists = (", ".join(map(_code, names.get(key, ()))) for key in ("shortNames", "categories"))
+    yield from _table(
+        ("Group", "Resource", "Scope", "Short names", "Categories"),
+        [[_code(spec["group"]), _code(names["plural"]), spec["scope"], *lists]],
+    )
     for version in spec["versions"]:
         yield f"{mark}# {kind.group}/{version['name']}\n"
         yield from _version(kind.of(version["name"]), version, f"{mark}##")
-
-
-def _names(spec: Json) -> list[str]:
-    names = spec["names"]
-    lists = (", ".join(map(_code, names.get(key, ()))) for key in ("shortNames", "categories"))
-    return [_code(spec["group"]), _code(names["plural"]), spec["scope"], *lists]
 
 
 def _version(cls: type[Resource], version: Json, mark: str) -> Iterator[str]:

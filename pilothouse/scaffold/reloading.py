@@ -30,17 +30,13 @@ class Reloading:
         """Keep the program running until `stop` is set; return when it has ended."""
         while not stop.is_set():
             seen = snapshot(self._folder)
-            child = await self._start()
+            child = await asyncio.create_subprocess_exec(*self._command, cwd=self._folder, **NEW_PROCESS_GROUP)
             try:
                 await self._until_changed(seen, child, stop)
                 if not stop.is_set() and child.returncode is None:
                     child.kill()  # the next one goes on where it was; only the last may clear away
             finally:
                 await _end(child)
-
-    async def _start(self) -> Process:
-        # In a group of its own: a Ctrl-C must reach it only when this program says so, or it would be told twice.
-        return await asyncio.create_subprocess_exec(*self._command, cwd=self._folder, **NEW_PROCESS_GROUP)
 
     async def _until_changed(self, seen: Snapshot, child: Process, stop: asyncio.Event) -> None:
         is_told = False

@@ -25,7 +25,9 @@ def replace(folder: Path, path: str, body: str) -> list[str]:
     if there == sealed:
         return []
     if not _is_untouched(path, there):
-        return _lacking(path, there, body)
+        lines = [line[2:] for line in ndiff(there.splitlines(), body.splitlines()) if line.startswith("+ ")]
+        kept = f"kept  {path}, which was edited"
+        return [f"{kept}. Add what it lacks:", "", *lines, ""] if lines else [kept]
     try:
         (folder / path).write_text(sealed, encoding="utf-8")
     except OSError as error:
@@ -44,9 +46,3 @@ def _is_untouched(path: str, text: str) -> bool:
 
 def _sum(body: str) -> str:
     return sha256(body.encode()).hexdigest()[:16]
-
-
-def _lacking(path: str, there: str, body: str) -> list[str]:
-    lines = [line[2:] for line in ndiff(there.splitlines(), body.splitlines()) if line.startswith("+ ")]
-    kept = f"kept  {path}, which was edited"
-    return [f"{kept}. Add what it lacks:", "", *lines, ""] if lines else [kept]

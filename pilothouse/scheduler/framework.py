@@ -83,7 +83,16 @@ class Framework:
                 narrowed_by.append(plugin.name)
                 found = found.filter
                 if not names:
-                    return _no_node_for_all(narrowed_by)
+                    one, many = (
+                        "node(s) didn't satisfy plugin {} ",
+                        "node(s) didn't satisfy plugins [{}] simultaneously",
+                    )
+                    text = (
+                        one.format(narrowed_by[0]).strip()
+                        if len(narrowed_by) == 1
+                        else many.format(" ".join(narrowed_by))
+                    )
+                    return Rejection(narrowed_by[-1], (text,), is_final=True)
             if found is not None:
                 checks.append(found)
         return PodFilters(tuple(checks), names, tuple(narrowed_by))
@@ -121,9 +130,3 @@ class Framework:
         if kind not in self._made:
             self._made[kind] = kind(self.handle)
         return self._made[kind]
-
-
-def _no_node_for_all(plugins: Sequence[str]) -> Rejection:
-    one, many = "node(s) didn't satisfy plugin {} ", "node(s) didn't satisfy plugins [{}] simultaneously"
-    text = one.format(plugins[0]).strip() if len(plugins) == 1 else many.format(" ".join(plugins))
-    return Rejection(plugins[-1], (text,), is_final=True)

@@ -13,7 +13,6 @@ from typing import Any
 
 from pilothouse.controllers.workloads.pod_state import has_ended
 from pilothouse.machinery.status_error import PilothouseError
-from pilothouse.scheduler.cache.node_info import NodeInfo
 from pilothouse.scheduler.cache.pod_info import PodInfo
 from pilothouse.scheduler.cluster_events import POD_DELETED
 from pilothouse.scheduler.cycle import SchedulingCycle
@@ -83,7 +82,15 @@ class Scheduler:
             return
         try:
             node = self._cycle.find_node(pod)
-            self._assume(queued, node)
+            placed = queued.pod.on_node(node.name)
+            self._handle.cache.assume(placed)
+            self._handle.nominator.delete(placed.uid)
+            try:
+                self._framework.reserve(placed, node)
+            except Exception:
+                self._handle.cache.forget(placed.uid)
+                raise
+            self._spawn(self._bind(queued, placed, node.name))
         except NoNodesAvailable as error:
             self._fail(queued, UNSCHEDULABLE, str(error), nominated="")
         except FitError as error:
@@ -91,17 +98,6 @@ class Scheduler:
         except Exception as error:
             logger.exception("can not schedule pod %s", pod.key)
             self._fail(queued, SCHEDULER_ERROR, str(error), nominated="")
-
-    def _assume(self, queued: QueuedPod, node: NodeInfo) -> None:
-        placed = queued.pod.on_node(node.name)
-        self._handle.cache.assume(placed)
-        self._handle.nominator.delete(placed.uid)
-        try:
-            self._framework.reserve(placed, node)
-        except Exception:
-            self._handle.cache.forget(placed.uid)
-            raise
-        self._spawn(self._bind(queued, placed, node.name))
 
     async def _bind(self, queued: QueuedPod, pod: PodInfo, node_name: str) -> None:
         try:
@@ -111,7 +107,10 @@ class Scheduler:
                 await self._writer.bind(pod, node_name)
         except Exception as error:
             logger.debug("can not bind pod %s to %s: %s", pod.key, node_name, error)
-            self._give_up(queued, pod, node_name, error)
+            self._framework.unreserve(pod, node_name)
+            self._handle.cache.forget(pod.uid)
+            self._queue.move_all(POD_DELETED, pod.pod)
+            self._fail(queued, SCHEDULER_ERROR, str(error), nominated="")
         else:
             self._events.scheduled(pod, node_name)
 
@@ -119,12 +118,6 @@ class Scheduler:
         """What must come first may take long, so others are told which node the pod is to get."""
         await self._writer.set_nominated(pod, node_name)
         await self._framework.pre_bind(pod, node_name)
-
-    def _give_up(self, queued: QueuedPod, pod: PodInfo, node_name: str, error: Exception) -> None:
-        self._framework.unreserve(pod, node_name)
-        self._handle.cache.forget(pod.uid)
-        self._queue.move_all(POD_DELETED, pod.pod)
-        self._fail(queued, SCHEDULER_ERROR, str(error), nominated="")
 
     def _preempt(self, queued: QueuedPod, error: FitError) -> None:
         found = error.diagnosis

@@ -96,7 +96,8 @@ async def child_process(home: Home) -> AsyncIterator[ReadyServer]:
         ready = await _announced(child)
         if ready is None:
             await child.wait()
-            raise StartError(_reason(log))
+            last = log.read_text(encoding="utf-8").strip().rpartition("\n")[2]
+            raise StartError(last.removeprefix("Error: ") or "the server ended before it was ready")
         yield ready
         child.terminate()
         await asyncio.wait_for(child.wait(), _ENDS_WITHIN)
@@ -116,8 +117,3 @@ async def _announced(child: Process) -> ReadyServer | None:
         if "kubeconfig" in found:
             return ReadyServer(found["server"], Path(found["kubeconfig"]))
     return None
-
-
-def _reason(log: Path) -> str:
-    last = log.read_text(encoding="utf-8").strip().rpartition("\n")[2]
-    return last.removeprefix("Error: ") or "the server ended before it was ready"

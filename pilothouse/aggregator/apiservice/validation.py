@@ -23,12 +23,33 @@ _CONDITION_STATUSES = ("True", "False", "Unknown")
 def validate_api_service(api_service: Json) -> Errors:
     spec = api_service["spec"]
     yield from validate_object_meta(metadata(api_service), namespaced=False, name_rule=_name_rule(spec))
-    yield from _validate_group_version(spec)
-    yield from _validate_priorities(spec)
+    group, version = spec.get("group") or "", spec.get("version") or ""
+    if not group and version != "v1":
+        yield required(_SPEC.child("group"), "only v1 may have an empty group and it better be legacy kube")
+    if group:
+        for problem in is_dns1123_subdomain(group):
+            yield invalid(_SPEC.child("group"), group, problem)
+    for problem in is_dns1035_label(version):
+        yield invalid(_SPEC.child("version"), version, problem)
+    yield from _in_range(spec["groupPriorityMinimum"], 20000, _SPEC.child("groupPriorityMinimum"))
+    yield from _in_range(spec["versionPriority"], 1000, _SPEC.child("versionPriority"))
     if spec.get("service") is None:
-        yield from _validate_local(spec)
+        if bundle := spec.get("caBundle"):
+            size = f"{len(base64.b64decode(bundle))} bytes"
+            yield invalid(_SPEC.child("caBundle"), size, "local APIServices may not have a caBundle")
+        if spec.get("insecureSkipTLSVerify"):
+            why = "local APIServices may not have insecureSkipTLSVerify"
+            yield invalid(_SPEC.child("insecureSkipTLSVerify"), True, why)
     else:
-        yield from _validate_remote(spec)
+        service, path = spec["service"], _SPEC.child("service")
+        for name in ("namespace", "name"):
+            if not service.get(name):
+                yield required(path.child(name))
+        port = service.get("port") or 0
+        if problems := is_valid_port_num(port):
+            yield invalid(path.child("port"), port, f"port is not valid: {', '.join(problems)}")
+        if spec.get("insecureSkipTLSVerify") and spec.get("caBundle"):
+            yield invalid(_SPEC.child("insecureSkipTLSVerify"), True, "may not be true if caBundle is present")
 
 
 def validate_api_service_update(api_service: Json, old: Json) -> Errors:
@@ -55,44 +76,7 @@ def _name_rule(spec: Json) -> Callable[[str, bool], list[str]]:
     return rule
 
 
-def _validate_group_version(spec: Json) -> Errors:
-    group, version = spec.get("group") or "", spec.get("version") or ""
-    if not group and version != "v1":
-        yield required(_SPEC.child("group"), "only v1 may have an empty group and it better be legacy kube")
-    if group:
-        for problem in is_dns1123_subdomain(group):
-            yield invalid(_SPEC.child("group"), group, problem)
-    for problem in is_dns1035_label(version):
-        yield invalid(_SPEC.child("version"), version, problem)
-
-
-def _validate_priorities(spec: Json) -> Errors:
-    yield from _in_range(spec["groupPriorityMinimum"], 20000, _SPEC.child("groupPriorityMinimum"))
-    yield from _in_range(spec["versionPriority"], 1000, _SPEC.child("versionPriority"))
-
-
 def _in_range(value: int, limit: int, path: Path) -> Errors:
     """The limit itself is allowed, whatever the message says."""
     if not 0 < value <= limit:
         yield invalid(path, value, f"must be positive and less than {limit}")
-
-
-def _validate_local(spec: Json) -> Errors:
-    if bundle := spec.get("caBundle"):
-        size = f"{len(base64.b64decode(bundle))} bytes"
-        yield invalid(_SPEC.child("caBundle"), size, "local APIServices may not have a caBundle")
-    if spec.get("insecureSkipTLSVerify"):
-        why = "local APIServices may not have insecureSkipTLSVerify"
-        yield invalid(_SPEC.child("insecureSkipTLSVerify"), True, why)
-
-
-def _validate_remote(spec: Json) -> Errors:
-    service, path = spec["service"], _SPEC.child("service")
-    for name in ("namespace", "name"):
-        if not service.get(name):
-            yield required(path.child(name))
-    port = service.get("port") or 0
-    if problems := is_valid_port_num(port):
-        yield invalid(path.child("port"), port, f"port is not valid: {', '.join(problems)}")
-    if spec.get("insecureSkipTLSVerify") and spec.get("caBundle"):
-        yield invalid(_SPEC.child("insecureSkipTLSVerify"), True, "may not be true if caBundle is present")

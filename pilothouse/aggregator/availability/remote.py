@@ -81,13 +81,13 @@ class RemoteAvailableController(AvailableController):
         if problem is not None:
             return problem
         transport = self._proxy.transports.get(place)
-        failure = await DiscoveryCheck(transport, self._proxy.services, _discovery_path(api_service)).problem()
+        version = group_version_of(api_service)
+        failure = await DiscoveryCheck(
+            transport,
+            self._proxy.services,
+            f"/api/{version.version}" if name_of(api_service) == _LEGACY else f"/apis/{version}",
+        ).problem()
         return unavailable("FailedDiscoveryCheck", failure) if failure else _PASSED
-
-
-def _discovery_path(api_service: Json) -> str:
-    version = group_version_of(api_service)
-    return f"/api/{version.version}" if name_of(api_service) == _LEGACY else f"/apis/{version}"
 
 
 def _by_service(api_services: list[Json]) -> dict[ServiceName, set[str]]:

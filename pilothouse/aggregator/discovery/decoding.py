@@ -27,7 +27,8 @@ def decode_group_list(body: bytes) -> Versions:
     for group in _objects(_loads(body), "items"):
         name = _string(_object(group, "metadata"), "name")
         for version in _objects(group, "versions"):
-            decoded = _version(version)
+            resources = [_resource(resource) for resource in _objects(version, "resources")]
+            decoded = {"version": _string(version, "version"), **_list("resources", resources)}
             versions[GroupVersion(name, decoded["version"])] = decoded
     return versions
 
@@ -35,7 +36,18 @@ def decode_group_list(body: bytes) -> Versions:
 def decode_resource_list(body: bytes, group_version: GroupVersion) -> Versions:
     """An APIResourceList, as servers that know no aggregated discovery have it."""
     parents: dict[str, Json] = {}
-    resources = [_legacy_resource(entry) for entry in _objects(_loads(body), "resources")]
+    resources = [
+        {
+            "resource": _string(entry, "name"),
+            "responseKind": _kind(entry),
+            "scope": _SCOPES[0] if _checked(entry, "namespaced", bool, False) else _SCOPES[1],
+            "singularResource": _string(entry, "singularName"),
+            "verbs": _strings(entry, "verbs"),
+            **_list("shortNames", _strings(entry, "shortNames")),
+            **_list("categories", _strings(entry, "categories")),
+        }
+        for entry in _objects(_loads(body), "resources")
+    ]
     for resource in resources:
         if "/" not in resource["resource"]:
             parents[resource["resource"]] = resource
@@ -45,11 +57,6 @@ def decode_resource_list(body: bytes, group_version: GroupVersion) -> Versions:
             _add_subresource(parents, name, {**resource, "resource": subresource})
     shown = {"version": group_version.version, **_list("resources", list(parents.values()))}
     return {group_version: shown}
-
-
-def _version(version: Json) -> Json:
-    resources = [_resource(resource) for resource in _objects(version, "resources")]
-    return {"version": _string(version, "version"), **_list("resources", resources)}
 
 
 def _resource(resource: Json) -> Json:
@@ -84,30 +91,18 @@ def _kind(kind: Json) -> Json:
     return {key: _string(kind, key) for key in ("group", "version", "kind")}
 
 
-def _legacy_resource(entry: Json) -> Json:
-    return {
-        "resource": _string(entry, "name"),
-        "responseKind": _kind(entry),
-        "scope": _SCOPES[0] if _checked(entry, "namespaced", bool, False) else _SCOPES[1],
-        "singularResource": _string(entry, "singularName"),
-        "verbs": _strings(entry, "verbs"),
-        **_list("shortNames", _strings(entry, "shortNames")),
-        **_list("categories", _strings(entry, "categories")),
-    }
-
-
 def _add_subresource(parents: dict[str, Json], name: str, child: Json) -> None:
     orphaned = {"resource": name, "responseKind": _kind({}), "scope": child["scope"]}
     parent = parents.setdefault(name, orphaned | {"singularResource": "", "verbs": []})
     if parent["scope"] != child["scope"]:
         raise MalformedDiscovery(f"{name} and its subresource {child['resource']} are not of the same scope")
-    shown = {"subresource": child["resource"], "responseKind": _response_kind(child), "verbs": child["verbs"]}
-    parent.setdefault("subresources", []).append(shown)
-
-
-def _response_kind(child: Json) -> Json:
     kind: Json = child["responseKind"]
-    return kind if kind["kind"] else _kind({})
+    shown = {
+        "subresource": child["resource"],
+        "responseKind": (kind if kind["kind"] else _kind({})),
+        "verbs": child["verbs"],
+    }
+    parent.setdefault("subresources", []).append(shown)
 
 
 def _loads(body: bytes) -> Json:

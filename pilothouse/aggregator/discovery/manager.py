@@ -108,7 +108,13 @@ class DiscoveryManager:
         known = self._backends.get(name)
         before = known.shown.discovery if known else {"version": spec["version"], "freshness": _STALE}
         shown = _same_or(known, _ranked(api_service, before))
-        self._backends[name] = DiscoveryBackend(handler, self._service(spec["service"]), shown)
+        reference = spec["service"]
+        key = (reference.get("namespace") or "", reference.get("name") or "", reference.get("port") or _DEFAULT_PORT)
+        self._backends[name] = DiscoveryBackend(
+            handler,
+            self._services.get(key) or self._services.setdefault(key, ServiceDiscovery(timeout=self._timeout)),
+            shown,
+        )
         self._forget_unused()
         self._controller.queue.add(name)
 
@@ -130,10 +136,6 @@ class DiscoveryManager:
         """Until every server that is known now has been asked once, with whatever success."""
         for backend in list(self._backends.values()):
             await backend.tried.wait()
-
-    def _service(self, reference: Json) -> ServiceDiscovery:
-        key = _service_key(reference)
-        return self._services.get(key) or self._services.setdefault(key, ServiceDiscovery(timeout=self._timeout))
 
     def _forget_unused(self) -> None:
         used = {id(backend.service) for backend in self._backends.values()}
@@ -182,7 +184,3 @@ def _ranked(api_service: Json, discovery: Json) -> RankedVersion:
     spec = api_service["spec"]
     priority = APIServicePriority(spec.get("groupPriorityMinimum") or 0, spec.get("versionPriority") or 0)
     return RankedVersion(group_version_of(api_service), priority, discovery)
-
-
-def _service_key(reference: Json) -> tuple[str, str, int]:
-    return reference.get("namespace") or "", reference.get("name") or "", reference.get("port") or _DEFAULT_PORT

@@ -14,7 +14,7 @@ from pilothouse.aggregator.discovery.decoding import (
     decode_group_list,
     decode_resource_list,
 )
-from pilothouse.aggregator.download import TIMEOUT, Download, DownloadAnswer, DownloadFailed
+from pilothouse.aggregator.download import TIMEOUT, Download, DownloadFailed
 from pilothouse.apiserver.authn.user import SYSTEM_PRIVILEGED_GROUP, User
 from pilothouse.apiserver.endpoints.negotiation import parse_accept
 from pilothouse.apiserver.http import Handler
@@ -52,38 +52,33 @@ class ServiceDiscovery:
         if isinstance(self._outcome, DownloadFailed):
             raise DownloadFailed(str(self._outcome))
         if self._outcome is None:
-            return await self._legacy(handler, group_version)
+            path = f"/apis/{group_version}"
+            answer = await Download(path, _LEGACY_USER, timeout=self._timeout).get(handler)
+            if answer.status != 200:
+                raise DownloadFailed(f"{path}: status {answer.status}")
+            try:
+                return await asyncio.to_thread(decode_resource_list, answer.body, group_version)
+            except MalformedDiscovery as error:
+                raise DownloadFailed(f"{path}: {error}") from None
         return self._outcome
 
     async def _ask(self, handler: Handler) -> Versions | DownloadFailed | None:
         wanted = Download("/apis", _USER, accept=_ACCEPT, etag=self._etag, timeout=self._timeout)
         try:
-            return await self._read(await wanted.get(handler))
+            answer = await wanted.get(handler)
+            if answer.status == 304 and self._etag:
+                return self._known
+            if answer.status == 503:
+                raise DownloadFailed("/apis: the service is unavailable")
+            if answer.status != 200 or not _is_aggregated(answer.content_type):
+                return None
+            self._known = await asyncio.to_thread(decode_group_list, answer.body)
+            self._etag = answer.etag
+            return self._known
         except DownloadFailed as failure:
             return failure
         except MalformedDiscovery as error:
             return DownloadFailed(f"/apis: {error}")
-
-    async def _read(self, answer: DownloadAnswer) -> Versions | None:
-        if answer.status == 304 and self._etag:
-            return self._known
-        if answer.status == 503:
-            raise DownloadFailed("/apis: the service is unavailable")
-        if answer.status != 200 or not _is_aggregated(answer.content_type):
-            return None
-        self._known = await asyncio.to_thread(decode_group_list, answer.body)
-        self._etag = answer.etag
-        return self._known
-
-    async def _legacy(self, handler: Handler, group_version: GroupVersion) -> Versions:
-        path = f"/apis/{group_version}"
-        answer = await Download(path, _LEGACY_USER, timeout=self._timeout).get(handler)
-        if answer.status != 200:
-            raise DownloadFailed(f"{path}: status {answer.status}")
-        try:
-            return await asyncio.to_thread(decode_resource_list, answer.body, group_version)
-        except MalformedDiscovery as error:
-            raise DownloadFailed(f"{path}: {error}") from None
 
 
 def _is_aggregated(content_type: str) -> bool:

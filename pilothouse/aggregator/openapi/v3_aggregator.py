@@ -87,7 +87,10 @@ class SpecProxier:
         """Return the documents of the APIService's group version and group, as far as the index has them."""
         found: dict[str, DownloadedDocument] = {}
         for path in (_own_path(known.service), _group_path(known.service)):
-            url = _url(index, path)
+            paths = index.get("paths")
+            entry = paths.get(path) if isinstance(paths, dict) else None
+            url = entry.get("serverRelativeURL") if isinstance(entry, dict) else None
+            url = url if isinstance(url, str) else None
             if url is None:
                 continue
             there = known.by_path.get(path)
@@ -138,13 +141,6 @@ async def _parsed(answer: DownloadAnswer) -> Json:
     if not isinstance(document, dict):
         raise DownloadFailed(f"{_ROOT}: not a JSON object")
     return document
-
-
-def _url(index: Json, path: str) -> str | None:
-    paths = index.get("paths")
-    entry = paths.get(path) if isinstance(paths, dict) else None
-    url = entry.get("serverRelativeURL") if isinstance(entry, dict) else None
-    return url if isinstance(url, str) else None
 
 
 def _converted(document: Document) -> Document:

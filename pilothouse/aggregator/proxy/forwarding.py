@@ -56,19 +56,16 @@ class Forwarding:
         except BaseException:
             connection.close()
             raise
-        return await self._again(body, trace)
-
-    def _repeatable(self, connection: BackendExchange, error: BackendFailed, body: bytes) -> bool:
-        """The server may have begun to work on it."""
-        return error.unanswered and connection.reused and body == b"" and self.request.method in _REPEATABLE
-
-    async def _again(self, body: bytes, trace: Headers) -> Response:
         connection = await self.pool.take(self.target, fresh=True)
         try:
             return await self._exchange(connection, body, trace)
         except BaseException:
             connection.close()
             raise
+
+    def _repeatable(self, connection: BackendExchange, error: BackendFailed, body: bytes) -> bool:
+        """The server may have begun to work on it."""
+        return error.unanswered and connection.reused and body == b"" and self.request.method in _REPEATABLE
 
     async def _whole_body(self) -> bytes | None:
         """None for a body that is better streamed."""

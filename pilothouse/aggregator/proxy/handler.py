@@ -88,8 +88,19 @@ class _Remote:
         request.delegated()
         try:
             if is_upgrade(request):
-                return await self._upgrade(request, target)
-            return await self._forward(request, target)
+                try:
+                    return await forward_upgrade(request, target, forwarded_upgrade(request, target))
+                except StatusError as error:
+                    return _error(503, str(error))
+            pool = await self.transport.pool()
+            deadline = None
+            if not request.info.is_long_running:
+                deadline = asyncio.get_running_loop().time() + self.config.run_options.request_timeout
+            forwarding = Forwarding(request, target, pool, deadline)
+            if not _is_discovery(request):
+                return self._checked(await forwarding.run())
+            async with asyncio.timeout(_DISCOVERY_TIMEOUT):
+                return self._checked(await forwarding.run())
         except (BackendFailed, TimeoutError) as error:
             why = str(error) or DEADLINE_EXCEEDED
             return _error(503, UNREACHABLE_SERVICE + why)
@@ -109,23 +120,6 @@ class _Remote:
             tls=await self.transport.tls(),
             server_name=place.server_name,
         )
-
-    async def _forward(self, request: Request, target: Target) -> Response:
-        pool = await self.transport.pool()
-        deadline = None
-        if not request.info.is_long_running:
-            deadline = asyncio.get_running_loop().time() + self.config.run_options.request_timeout
-        forwarding = Forwarding(request, target, pool, deadline)
-        if not _is_discovery(request):
-            return self._checked(await forwarding.run())
-        async with asyncio.timeout(_DISCOVERY_TIMEOUT):
-            return self._checked(await forwarding.run())
-
-    async def _upgrade(self, request: Request, target: Target) -> Response:
-        try:
-            return await forward_upgrade(request, target, forwarded_upgrade(request, target))
-        except StatusError as error:
-            return _error(503, str(error))
 
     def _checked(self, response: Response) -> Response:
         redirected = 300 <= response.status <= 399 and any(name == b"location" for name, _ in response.headers)

@@ -119,13 +119,11 @@ def _phase(plugins: Sequence[Plugin], type: str, operation: Operation, resource:
     steps = [
         _Step((plugin.name, type, operation.value), run)
         for plugin in plugins
-        if plugin.handles(operation) and _concerns(plugin, resource) and (run := _method_of(plugin, type))
+        if plugin.handles(operation)
+        and (not isinstance(plugin, SelectivePlugin) or resource in plugin.resources)
+        and (run := _method_of(plugin, type))
     ]
     return _Phase((type, operation.value), tuple(steps))
-
-
-def _concerns(plugin: Plugin, resource: GroupResource) -> bool:
-    return not isinstance(plugin, SelectivePlugin) or resource in plugin.resources
 
 
 def _method_of(plugin: Plugin, type: str) -> Callable[[Attributes], Awaitable[None]] | None:

@@ -105,7 +105,15 @@ class BatchBackend:
 
     async def _empty(self, gathered: list[_Waiting]) -> None:
         try:
-            await self._send_all([event for event, _ in gathered])
+            events = [event for event, _ in gathered]
+            for batch in self.truncation.batches(events) if self.truncation else [events]:
+                if self.config.throttle is not None:
+                    await self.config.throttle()
+                try:
+                    await self.send(batch)
+                except Exception as error:
+                    ERRORS.labels(self.name).inc(len(batch))
+                    _log.error("audit plugin %s: %d events are lost: %s", self.name, len(batch), error)
         finally:
             self._bytes -= sum(size for _, size in gathered)
 
@@ -123,16 +131,6 @@ class BatchBackend:
                 self._waiting.put_nowait(event)
             raise
         return events
-
-    async def _send_all(self, events: list[Json]) -> None:
-        for batch in self.truncation.batches(events) if self.truncation else [events]:
-            if self.config.throttle is not None:
-                await self.config.throttle()
-            try:
-                await self.send(batch)
-            except Exception as error:
-                ERRORS.labels(self.name).inc(len(batch))
-                _log.error("audit plugin %s: %d events are lost: %s", self.name, len(batch), error)
 
 
 class UnionBackend:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pilothouse.apiserver.audit.policy import LEVELS, Level
 from pilothouse.apiserver.authn.user_info import user_info
 from pilothouse.apiserver.http import Request
-from pilothouse.apiserver.request_info import RequestInfo
 from pilothouse.apiserver.source_ips import source_ips
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.times import now_micro
@@ -29,20 +28,17 @@ def event_of(request: Request, level: Level) -> Json:
         "requestReceivedTimestamp": now_micro(),
     }
     if request.info.is_resource:
-        event["objectRef"] = _object_reference(request.info)
+        info = request.info
+        fields = {
+            "resource": info.resource,
+            "namespace": info.namespace,
+            "name": info.name,
+            "apiGroup": info.group,
+            "apiVersion": info.version,
+            "subresource": info.subresource,
+        }
+        event["objectRef"] = {name: value for name, value in fields.items() if value}
     return event
-
-
-def _object_reference(info: RequestInfo) -> Json:
-    fields = {
-        "resource": info.resource,
-        "namespace": info.namespace,
-        "name": info.name,
-        "apiGroup": info.group,
-        "apiVersion": info.version,
-        "subresource": info.subresource,
-    }
-    return {name: value for name, value in fields.items() if value}
 
 
 def _user_agent(request: Request) -> str:

@@ -44,13 +44,15 @@ class LogBackend:
 
     def send(self, events: list[Json]) -> None:
         """Raises OSError."""
-        self._lines.write(b"".join(self._line(event) for event in events))
+        self._lines.write(
+            b"".join(
+                (legacy_line(event).encode() + b"\n" if self._legacy else orjson.dumps(event) + b"\n")
+                for event in events
+            )
+        )
 
     def close(self) -> None:
         self._lines.close()
-
-    def _line(self, event: Json) -> bytes:
-        return legacy_line(event).encode() + b"\n" if self._legacy else orjson.dumps(event) + b"\n"
 
 
 def legacy_line(event: Json) -> str:

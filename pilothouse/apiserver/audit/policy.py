@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from enum import IntEnum
 from pathlib import Path
-from typing import Any
 
 from pilothouse.apiserver.authz.interface import Attributes
 from pilothouse.machinery.codec.yaml import parse_yaml
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.field import Errors, FieldError, invalid, not_supported, required, root
+from pilothouse.machinery.field import Errors, invalid, not_supported, required, root
 from pilothouse.machinery.field import Path as FieldPath
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.status_error import aggregate
@@ -168,11 +167,9 @@ def _resource_problems(entry: Json, path: FieldPath) -> Errors:
     if group not in ("", "*") and (wrong := name_is_dns_subdomain(group)):
         yield invalid(path.child("group"), group, ",".join(wrong))
     if entry.get("resourceNames") and not entry.get("resources"):
-        yield _needs_resource(path, entry["resourceNames"])
-
-
-def _needs_resource(path: FieldPath, names: Any) -> FieldError:
-    return invalid(path.child("resourceNames"), names, "using resourceNames requires at least one resource")
+        yield invalid(
+            path.child("resourceNames"), entry["resourceNames"], "using resourceNames requires at least one resource"
+        )
 
 
 def _stage_problems(stages: list[str], path: FieldPath) -> Errors:

@@ -59,7 +59,11 @@ class CachedTokens:
         self._asking: dict[bytes, asyncio.Task[_CachedResult]] = {}
 
     async def authenticate_token(self, token: str, audiences: Sequence[str] | None = None) -> TokenIdentity | None:
-        key = self._digest(token, audiences)
+        parts = [token, *(("-",) if audiences is None else ("+", *audiences))]
+        framed = b"".join(
+            len(raw).to_bytes(4) + raw for raw in (each.encode("utf-8", "surrogateescape") for each in parts)
+        )
+        key = hmac.digest(self._key, framed, "sha256")
         outcome = self._outcomes.get(key)
         REQUESTS.inc(_MISS if outcome is None else _HIT)
         outcome = outcome or await self._shared(key, token, audiences)
@@ -90,10 +94,3 @@ class CachedTokens:
             ttl = self._success_ttl if outcome.identity else self._failure_ttl
             self._outcomes.put(key, outcome, size=outcome.size, ttl=ttl)
         return outcome
-
-    def _digest(self, token: str, audiences: Sequence[str] | None) -> bytes:
-        parts = [token, *(("-",) if audiences is None else ("+", *audiences))]
-        framed = b"".join(
-            len(raw).to_bytes(4) + raw for raw in (each.encode("utf-8", "surrogateescape") for each in parts)
-        )
-        return hmac.digest(self._key, framed, "sha256")

@@ -32,18 +32,16 @@ class WebSocketTokenAuthenticator:
             return None
         if len(tokens) > 1 or not others:
             raise Unauthorized  # of others, one is needed to be echoed back
-        user = await self._user(_decoded(tokens[0]), request)
-        # What is echoed back to the client, or logged, has no token in it.
-        shown = [(name, value) for name, value in request.headers if name != _HEADER]
-        request.set_headers([*shown, (_HEADER, ",".join(others).encode("latin-1"))])
-        return user
-
-    async def _user(self, token: str, request: Request) -> User:
+        token = _decoded(tokens[0])
         try:
             found = await self._tokens.authenticate_token(token)
         except InvalidToken:
             raise Unauthorized from None
-        return user_of(found, request)
+        user = user_of(found, request)
+        # What is echoed back to the client, or logged, has no token in it.
+        shown = [(name, value) for name, value in request.headers if name != _HEADER]
+        request.set_headers([*shown, (_HEADER, ",".join(others).encode("latin-1"))])
+        return user
 
 
 def _protocols(request: Request) -> list[str]:

@@ -94,7 +94,10 @@ class Impersonator:
             except Forbidden as refusal:
                 first_refusal = first_refusal or refusal
             else:
-                self._remember(attributes.user, mode)
+                requestor = attributes.user
+                self._last_mode.put(
+                    requestor.name, mode, size=_ENTRY_BYTES + len(requestor.name) * _BYTES_PER_CHARACTER
+                )
                 return allowed, mode.verb if mode.name else ""
         assert first_refusal is not None, "the last mode is for everybody"
         raise first_refusal
@@ -104,9 +107,6 @@ class Impersonator:
             return MODES[-1:]
         last = self._last_mode.get(requestor.name)
         return MODES if last is None else (last, *(mode for mode in MODES if mode is not last))
-
-    def _remember(self, requestor: User, mode: Mode) -> None:
-        self._last_mode.put(requestor.name, mode, size=_ENTRY_BYTES + len(requestor.name) * _BYTES_PER_CHARACTER)
 
 
 @dataclass(frozen=True, slots=True)

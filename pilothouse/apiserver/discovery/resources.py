@@ -53,7 +53,13 @@ def version_discovery(version: APIVersion, *, freshness: str = "Current") -> Jso
     children: dict[str, list[Json]] = {}
     for served in by_path:
         if served.subresource:
-            children.setdefault(served.names.plural, []).append(_subresource(version, served))
+            children.setdefault(served.names.plural, []).append(
+                {
+                    "subresource": served.subresource,
+                    "responseKind": _response_kind(version, served),
+                    "verbs": verbs_of(served.storage, subresource=True),
+                }
+            )
     resources = [_resource(version, r, children.pop(r.names.plural, [])) for r in by_path if not r.subresource]
     return {"version": version.group_version.version, "resources": resources, "freshness": freshness}
 
@@ -68,14 +74,6 @@ def _resource(version: APIVersion, served: ServedResource, subresources: list[Js
         **_names(served),
     }
     return out | {"subresources": subresources} if subresources else out
-
-
-def _subresource(version: APIVersion, served: ServedResource) -> Json:
-    return {
-        "subresource": served.subresource,
-        "responseKind": _response_kind(version, served),
-        "verbs": verbs_of(served.storage, subresource=True),
-    }
 
 
 def _response_kind(version: APIVersion, served: ServedResource) -> Json:

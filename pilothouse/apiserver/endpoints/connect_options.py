@@ -35,17 +35,16 @@ def put_options(request: Request, kind: GroupVersionKind, options: Json) -> None
     for name in _fields(kind):
         value = options.get(name)
         if name != _PATH and value:
-            query[name] = [str(each).lower() if each is True else str(each) for each in _listed(value)]
+            query[name] = [
+                str(each).lower() if each is True else str(each)
+                for each in (value if isinstance(value, list) else [value])
+            ]
     request.set_query(urlencode(query, doseq=True))
 
 
 def _fields(kind: GroupVersionKind) -> Mapping[str, FieldFacts]:
     message = message_of(kind)
     return {} if message is None else facts_of(message.package, message.message)
-
-
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
 
 
 def _value(request: Request, fact: FieldFacts) -> Any:

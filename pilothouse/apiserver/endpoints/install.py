@@ -100,7 +100,15 @@ class Installer:
 
     def routes(self, version: APIVersion, served: ServedResource, versions: Sequence[APIVersion]) -> ResourceRoutes:
         """Return the routes of one resource of the version."""
-        scope = self._scope(version, served, field_manager(served, versions))
+        scope = RequestScope(
+            served=served,
+            resource=version.group_version.resource(served.names.plural),
+            field_manager=field_manager(served, versions),
+            admission=self.admission,
+            authorizer=self.authorizer,
+            equivalents=self.equivalents,
+            run_options=self.run_options,
+        )
         storage: Any = served.storage
         collection = with_warning(_collection_methods(storage, scope), served.warning, served.removed_release)
         can = abilities_of(storage)
@@ -115,17 +123,6 @@ class Installer:
             patch_types=served.patch_types if Patcher in can else (),
             subpaths=Connecter in can,
             errors_in=served.options_serializers,
-        )
-
-    def _scope(self, version: APIVersion, served: ServedResource, manager: FieldManager) -> RequestScope:
-        return RequestScope(
-            served=served,
-            resource=version.group_version.resource(served.names.plural),
-            field_manager=manager,
-            admission=self.admission,
-            authorizer=self.authorizer,
-            equivalents=self.equivalents,
-            run_options=self.run_options,
         )
 
 

@@ -89,12 +89,8 @@ class VersionRoutes:
         if handler is None:
             raise method_not_allowed()
         request.is_routed = True
-        _check_media_types(request, routes)
+        if request.method == "PATCH" and routes.patch_types:
+            check_content_type(request, routes.patch_types)
+        check_accept(request, routes.produces_lists if request.info.verb in _OF_LISTS else routes.produces)
         request.spoken = routes.errors_in
         return handler(request)
-
-
-def _check_media_types(request: Request, routes: ResourceRoutes) -> None:
-    if request.method == "PATCH" and routes.patch_types:
-        check_content_type(request, routes.patch_types)
-    check_accept(request, routes.produces_lists if request.info.verb in _OF_LISTS else routes.produces)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
-
 from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.http import Request
 from pilothouse.apiserver.registry.interface import Result
@@ -60,14 +58,10 @@ def partial_metadata(scope: RequestScope, target: GroupVersionKind, obj: Json) -
     """An object's metadata alone, without the annotations that stand for fields."""
     meta, hidden = obj.get("metadata") or {}, scope.served.field_annotations
     if not hidden.isdisjoint(meta.get("annotations") or ()):
-        meta = _without_annotations(meta, hidden)
+        kept = {key: value for key, value in meta["annotations"].items() if key not in hidden}
+        others = {name: value for name, value in meta.items() if name != "annotations"}
+        meta = {**others, "annotations": kept} if kept else others
     return {"kind": "PartialObjectMetadata", "apiVersion": target.api_version, "metadata": meta}
-
-
-def _without_annotations(meta: Json, hidden: Set[str]) -> Json:
-    kept = {key: value for key, value in meta["annotations"].items() if key not in hidden}
-    others = {name: value for name, value in meta.items() if name != "annotations"}
-    return {**others, "annotations": kept} if kept else others
 
 
 def include_object(request: Request) -> str:

@@ -167,16 +167,14 @@ def _read_cbor(data: bytes, default: GroupVersionKind) -> Any:
     from pilothouse.machinery.cbor.diagnostic import diagnose
 
     value = read_cbor(data, default, typed=False)
-    named = interpret_cbor(_only_text(value) if isinstance(value, dict) else value)
+    named = interpret_cbor(
+        {key: member for key, member in value.items() if isinstance(member, str)} if isinstance(value, dict) else value
+    )
     if not named.kind or (not named.version and value.get("apiVersion")):
         raise BodyError(f"Object 'Kind' is missing in '{diagnose(data)}'")
     if not named.version:
         raise BodyError(f"Object 'apiVersion' is missing in '{diagnose(data)}'", named)
     return value
-
-
-def _only_text(value: Json) -> Json:
-    return {key: member for key, member in value.items() if isinstance(member, str)}
 
 
 def _coerce_metadata(obj: Json) -> list[str]:

@@ -68,7 +68,12 @@ async def watch_response(
             scope.context(request), options, deadline=asyncio.get_running_loop().time() + timeout
         )
     except Expired as error:
-        return _answer(request, serializer, _single(serializer.event("ERROR", serializer.encode(error.status))))
+        frame = serializer.event("ERROR", serializer.encode(error.status))
+
+        async def stream(together: Callable[[list[bytes]], T]) -> AsyncIterator[T]:
+            yield together([frame])
+
+        return _answer(request, serializer, stream)
     if request.watched is not None:
         watcher = request.watched(watcher)
     labels = (scope.resource.group, scope.resource.version, scope.resource.resource)
@@ -87,13 +92,6 @@ def _timeout(scope: RequestScope, options: ListOptions) -> float:
     """Without one, somewhere between once and twice the least: clients should not all come back at once."""
     asked = seconds(options.timeout_seconds or 0).total_seconds()
     return asked or scope.run_options.min_request_timeout * (1 + random.random())
-
-
-def _single(frame: bytes) -> _Streaming:
-    async def stream(together: Callable[[list[bytes]], T]) -> AsyncIterator[T]:
-        yield together([frame])
-
-    return stream
 
 
 async def _stream(

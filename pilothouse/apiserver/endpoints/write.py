@@ -37,7 +37,8 @@ class UpdateAdmission:
 
         async def admitted(existing: Json | None) -> Json:
             obj = await self.request.weight.carry(make, existing)
-            await self._admit(obj, existing)
+            operation = Operation.CREATE if existing is None else Operation.UPDATE
+            await admit(self.scope.admission, self._attributes(operation, obj, existing))
             return obj
 
         async def admitted_without_owners(existing: Json | None) -> Json:
@@ -60,10 +61,6 @@ class UpdateAdmission:
             if force_allow_create:
                 raise
         return await storage.update(ctx, name, replace(update, make=admitted_without_owners))
-
-    async def _admit(self, obj: Json, existing: Json | None) -> None:
-        operation = Operation.CREATE if existing is None else Operation.UPDATE
-        await admit(self.scope.admission, self._attributes(operation, obj, existing))
 
     async def _validate_create(self, obj: Json) -> None:
         await _authorize_create(self.request, self.scope)

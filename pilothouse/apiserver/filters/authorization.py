@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from time import perf_counter
 
-from pilothouse.apiserver.authz.interface import Answer, Authorizer, Decision, attributes_of, forbidden
+from pilothouse.apiserver.authz.interface import Authorizer, Decision, attributes_of, forbidden
 from pilothouse.apiserver.filters.internal_error import internal_error
 from pilothouse.apiserver.filters.metrics import AUTHORIZATION_ATTEMPTS, AUTHORIZATION_DURATION, FILTER_DURATION
 from pilothouse.apiserver.http import NO_SNIFFING, Filter, Handler, Request, Response
@@ -27,7 +27,12 @@ def with_authorization(authorizer: Authorizer) -> Filter:
             _FILTER.observe(taken)
             if answer.error and not allowed:
                 _ERRED.observe(taken)
-                return _failed(request, answer)
+                AUTHORIZATION_ATTEMPTS.inc(_ERROR)
+                if request.audit is not None:
+                    request.annotate("authorization.k8s.io/reason", "internal error")
+                asked = (request.method, request.path, request.audit_id)
+                _log.error("authorization of %s %s (audit-ID %s): %s", *asked, answer.error)
+                return internal_error(request, answer.error)
             (_ALLOWING if allowed else _DENYING).observe(taken)
             if request.audit is not None:
                 request.annotate("authorization.k8s.io/decision", _DECISIONS[answer.decision])
@@ -42,12 +47,3 @@ def with_authorization(authorizer: Authorizer) -> Filter:
         return authorize
 
     return wrap
-
-
-def _failed(request: Request, answer: Answer) -> Response:
-    AUTHORIZATION_ATTEMPTS.inc(_ERROR)
-    if request.audit is not None:
-        request.annotate("authorization.k8s.io/reason", "internal error")
-    asked = (request.method, request.path, request.audit_id)
-    _log.error("authorization of %s %s (audit-ID %s): %s", *asked, answer.error)
-    return internal_error(request, answer.error)

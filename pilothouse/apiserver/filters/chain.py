@@ -110,7 +110,10 @@ def handler_chain(api: Handler, config: ChainConfig) -> Handler:
         with_tracing(config.tracer),
         *with_filter_span(config.tracer, "audit"),
         with_audit(config.auditing),
-        *with_filter_span(config.tracer, _impersonation(config.features)),
+        *with_filter_span(
+            config.tracer,
+            "constrainedimpersonation" if config.features.enabled("ConstrainedImpersonation") else "impersonation",
+        ),
         with_impersonation(config.authorizer),
         *_bench(config),
         *_limited(config),
@@ -118,10 +121,6 @@ def handler_chain(api: Handler, config: ChainConfig) -> Handler:
         with_authorization(config.authorizer),
     ]
     return fold(filters, api)
-
-
-def _impersonation(features: FeatureGates) -> str:
-    return "constrainedimpersonation" if features.enabled("ConstrainedImpersonation") else "impersonation"
 
 
 def _bench(config: ChainConfig, *, own: bool = False) -> list[Filter]:

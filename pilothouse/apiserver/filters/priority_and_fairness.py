@@ -53,7 +53,10 @@ def with_priority_and_fairness(control: FlowControl) -> Filter:
                 if not flow.level.queues.start(ticket):
                     await _wait(flow, ticket, control.wait_limit, use)
             except Rejected as why:
-                raise _rejected(flow, ticket, why) from None
+                labels = flow.series.labels
+                REJECTED.inc((*labels, str(why)))
+                WAIT.observe((*labels, "false"), asyncio.get_running_loop().time() - ticket.arrived)
+                raise TooManyRequests.of(TRY_AGAIN_LATER, _RETRY_AFTER) from None
             DISPATCHED.inc(flow.series.labels)
             use.change(1)
             if is_watch:
@@ -128,13 +131,6 @@ async def _wait(flow: Flow, ticket: Ticket, limit: float, use: KindUse) -> None:
         use.change(0, waiting=-1)
     waited_in_queue(ticket.started - ticket.arrived)
     WAIT.observe((*flow.series.labels, "true"), ticket.started - ticket.arrived)
-
-
-def _rejected(flow: Flow, ticket: Ticket, why: Rejected) -> TooManyRequests:
-    labels = flow.series.labels
-    REJECTED.inc((*labels, str(why)))
-    WAIT.observe((*labels, "false"), asyncio.get_running_loop().time() - ticket.arrived)
-    return TooManyRequests.of(TRY_AGAIN_LATER, _RETRY_AFTER)
 
 
 def _give_back(flow: Flow, ticket: Ticket, work: WorkEstimate, *, is_watch: bool = False) -> None:

@@ -76,22 +76,23 @@ def protocol_version(request: Request) -> str:
 def log_request(request: Request, code: int, seconds: float) -> None:
     """Write what is to be known of a request that was answered, if anything is."""
     if log.isEnabledFor(EACH):
-        log_pairs(log, EACH, "HTTP", _pairs(request, code, seconds))
+        log_pairs(
+            log,
+            EACH,
+            "HTTP",
+            {
+                "verb": shown_verb(request.info.verb) if request.info.is_resource else request.method,
+                "URI": asked_url(request),
+                "latency": _duration(seconds),
+                "userAgent": request.header(b"user-agent"),
+                "audit-ID": request.audit_id,
+                "srcIP": "{}:{}".format(*request.client) if request.client else "",
+                "resp": code,
+            },
+        )
     if seconds > SLOW and request.info.is_resource and not request.info.is_long_running:
         # The server's own calls may wait for its start.
         log.log(_OWN if request.is_own else logging.INFO, "%s", _slow(request, seconds))
-
-
-def _pairs(request: Request, code: int, seconds: float) -> dict[str, object]:
-    return {
-        "verb": shown_verb(request.info.verb) if request.info.is_resource else request.method,
-        "URI": asked_url(request),
-        "latency": _duration(seconds),
-        "userAgent": request.header(b"user-agent"),
-        "audit-ID": request.audit_id,
-        "srcIP": "{}:{}".format(*request.client) if request.client else "",
-        "resp": code,
-    }
 
 
 def _slow(request: Request, seconds: float) -> str:

@@ -79,11 +79,10 @@ def _table(rows: list[_Row]) -> str:
     """Columns as wide as what is in them, as Go's tabwriter has it."""
     cells = [[f"{cell}," for cell in row[:-1]] + row[-1:] for row in rows]
     widths = [max(8, *(len(row[column]) + 1 for row in cells)) for column in range(len(cells[0]))]
-    return "".join(f"{_line(row, widths)}\n" for row in cells)
-
-
-def _line(row: _Row, widths: list[int]) -> str:
-    return "".join(cell.ljust(width) for cell, width in zip(row[:-1], widths, strict=False)) + row[-1]
+    return "".join(
+        f"{(''.join(cell.ljust(width) for cell, width in zip(row[:-1], widths, strict=False)) + row[-1])}\n"
+        for row in cells
+    )
 
 
 def _levels(levels: list[PriorityLevel], request: Request) -> Iterator[_Row]:

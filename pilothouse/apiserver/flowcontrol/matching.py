@@ -33,7 +33,16 @@ def _matches_rule(rule: Json, user: User, info: RequestInfo) -> bool:
         return False
     if info.is_resource:
         return any(_matches_resource(each, info) for each in rule.get("resourceRules") or ())
-    return any(_matches_path(each, info) for each in rule.get("nonResourceRules") or ())
+    return any(
+        (
+            _includes(each.get("verbs"), info.verb)
+            and any(
+                url in ("*", info.path) or info.path.startswith(url.removesuffix("*").rstrip("/") + "/")
+                for url in each.get("nonResourceURLs") or ()
+            )
+        )
+        for each in rule.get("nonResourceRules") or ()
+    )
 
 
 def _matches_subject(subject: Json, user: User) -> bool:
@@ -59,13 +68,6 @@ def _matches_resource(rule: Json, info: RequestInfo) -> bool:
     ):
         return False
     return _includes(rule.get("namespaces"), info.namespace) if info.namespace else bool(rule.get("clusterScope"))
-
-
-def _matches_path(rule: Json, info: RequestInfo) -> bool:
-    return _includes(rule.get("verbs"), info.verb) and any(
-        url in ("*", info.path) or info.path.startswith(url.removesuffix("*").rstrip("/") + "/")
-        for url in rule.get("nonResourceURLs") or ()
-    )
 
 
 def _includes(names: list[str] | None, name: str) -> bool:

@@ -146,17 +146,15 @@ class QueueSet:
         self.seats_in_use -= ticket.seats
         self._note_use()
         if ticket.queue is not None:
-            self._finish_in_queue(ticket, ticket.queue)
+            queue = ticket.queue
+            queue.executing -= 1
+            queue.seats_in_use -= ticket.seats
+            self._rest(queue)
+            # It was charged an estimate when it began.
+            queue.next_r -= ticket.seats * (_ESTIMATED_SECONDS - (self.now() - ticket.started))
+            self._bound(queue)
         if self.waiting:
             self._dispatch_all()
-
-    def _finish_in_queue(self, ticket: Ticket, queue: Queue) -> None:
-        queue.executing -= 1
-        queue.seats_in_use -= ticket.seats
-        self._rest(queue)
-        # It was charged an estimate when it began.
-        queue.next_r -= ticket.seats * (_ESTIMATED_SECONDS - (self.now() - ticket.started))
-        self._bound(queue)
 
     def _time_out(self, ticket: Ticket, turn: asyncio.Future[None]) -> None:
         if not turn.done():

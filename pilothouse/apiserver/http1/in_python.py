@@ -103,18 +103,15 @@ class _ChunkedBody:
             end = data.find(b"\n", at) + 1 or size
             self._line += data[at:end]
             at = end
-            self._check_line()
+            is_wrong = self._expected is _Expected.DATA_END and not b"\r\n".startswith(self._line)
+            if is_wrong or len(self._line) >= _LONGEST_LINE:
+                raise BadMessage("malformed chunked encoding")
             if self._line.endswith(b"\n"):
                 line = bytes(self._line)
                 self._line.clear()
                 if self._is_end(line):
                     yield END
                     return
-
-    def _check_line(self) -> None:
-        is_wrong = self._expected is _Expected.DATA_END and not b"\r\n".startswith(self._line)
-        if is_wrong or len(self._line) >= _LONGEST_LINE:
-            raise BadMessage("malformed chunked encoding")
 
     def _is_end(self, line: bytes) -> bool:
         """Take a line with its end. Return whether it was the last one."""

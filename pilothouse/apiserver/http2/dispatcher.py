@@ -101,24 +101,26 @@ class FrameDispatcher(Control[S]):
             else:
                 self.on_head(stream_id, fields, end_stream=end_stream)
         elif stream.headed:
-            self._on_trailers(stream, fields, end_stream=end_stream)
+            if stream.ended:
+                raise StreamFailure(ErrorCode.STREAM_CLOSED, "a frame after the end of the stream")
+            if not end_stream:
+                raise StreamFailure(ErrorCode.PROTOCOL_ERROR, "a second HEADERS frame does not end the stream")
+            check_trailers(fields or [])
+            self.end(stream)
         else:
             self.on_head(stream_id, fields, end_stream=end_stream)
-
-    def _on_trailers(self, stream: S, fields: list[Field] | None, *, end_stream: bool) -> None:
-        if stream.ended:
-            raise StreamFailure(ErrorCode.STREAM_CLOSED, "a frame after the end of the stream")
-        if not end_stream:
-            raise StreamFailure(ErrorCode.PROTOCOL_ERROR, "a second HEADERS frame does not end the stream")
-        check_trailers(fields or [])
-        self.end(stream)
 
     # Bodies
 
     def _on_data(self, frame: Frame) -> None:
         self.check_opened(frame.stream)
         size = len(frame.payload)
-        self._take_credit(size)
+        self._receive_window -= size
+        if self._receive_window < 0:
+            raise connection_error("more DATA than was granted", ErrorCode.FLOW_CONTROL_ERROR)
+        if self._receive_window < self._full_window // 2:
+            self.write(frames.window_update(0, self._full_window - self._receive_window))
+            self._receive_window = self._full_window
         if (stream := self.streams.get(frame.stream)) is not None:
             self._on_stream_data(stream, frame, size)
         elif size < WORTH_A_FRAME:
@@ -143,14 +145,6 @@ class FrameDispatcher(Control[S]):
         """The peer ends its message. Raises StreamFailure if it is not as long as was declared."""
         check_complete(stream.expected)
         stream.receive_end()
-
-    def _take_credit(self, size: int) -> None:
-        self._receive_window -= size
-        if self._receive_window < 0:
-            raise connection_error("more DATA than was granted", ErrorCode.FLOW_CONTROL_ERROR)
-        if self._receive_window < self._full_window // 2:
-            self.write(frames.window_update(0, self._full_window - self._receive_window))
-            self._receive_window = self._full_window
 
 
 _HANDLERS: Final[dict[int, Callable[[FrameDispatcher[Any], Frame], None]]] = {

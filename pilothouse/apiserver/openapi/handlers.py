@@ -52,7 +52,14 @@ class OpenAPIDocuments(Protocol):
 
 def install_openapi(mux: PathRecorderMux, service: OpenAPIDocuments) -> None:
     mux.handle("/openapi/v2", _v2(service))
-    mux.handle("/openapi/v3", _v3_index(service))
+
+    async def answer(request: Request) -> Response:
+        """As upstream's: said anew each time, by a handler that knows of no media types."""
+        document = await service.merged().v3_index.get()
+        body = await asyncio.to_thread(document.plain)
+        return serve_content(request, Content(body, "text/plain; charset=utf-8", "", time.time(), []))
+
+    mux.handle("/openapi/v3", answer)
     mux.handle_prefix(_V3_PREFIX, _v3(service))
 
 
@@ -68,16 +75,6 @@ def _v2(service: OpenAPIDocuments) -> Handler:
         if response.status == 200 and request.method != "HEAD" and accepts_gzip(request.header(b"accept-encoding")):
             return Response(200, document.compressed, [*response.headers, (b"content-encoding", b"gzip")])
         return response
-
-    return answer
-
-
-def _v3_index(service: OpenAPIDocuments) -> Handler:
-    async def answer(request: Request) -> Response:
-        """As upstream's: said anew each time, by a handler that knows of no media types."""
-        document = await service.merged().v3_index.get()
-        body = await asyncio.to_thread(document.plain)
-        return serve_content(request, Content(body, "text/plain; charset=utf-8", "", time.time(), []))
 
     return answer
 

@@ -17,7 +17,8 @@ def operation_id(path: str, operation: str) -> str:
     if verb is None:
         raise ValueError(f"operation names start with a verb: {operation}")
     scope = "".join(identifier(part, capital=True) for part in _group_version(path))
-    return verb + scope + _capitalized(operation.removeprefix(verb))
+    word = operation.removeprefix(verb)
+    return verb + scope + (word[:1].upper() + word[1:])
 
 
 def tags(path: str) -> list[str]:
@@ -47,7 +48,3 @@ def identifier(text: str, *, capital: bool = False) -> str:
         else:
             capital = True
     return "".join(out)
-
-
-def _capitalized(word: str) -> str:
-    return word[:1].upper() + word[1:]

@@ -10,7 +10,7 @@ from functools import cache
 from pilothouse.apiserver.openapi.route import Parameter
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind
 from pilothouse.machinery.schema import option_documentation
-from pilothouse.machinery.wire_facts.facts import FieldFacts, facts_of
+from pilothouse.machinery.wire_facts.facts import facts_of
 from pilothouse.machinery.wire_facts.kinds import message_of
 
 _META = GroupVersion("meta.k8s.io", "v1")
@@ -41,12 +41,12 @@ def parameters_of(options: GroupVersionKind) -> tuple[Parameter, ...]:
     if message is None:
         return ()
     facts = facts_of(message.package, message.message).values()
-    return tuple(_parameter(fact, options.kind) for fact in facts if fact.type in _JSON_TYPES)
+    return tuple(
+        Parameter(fact.name, "query", _JSON_TYPES[fact.type], option_documentation.of(fact.name, options.kind))
+        for fact in facts
+        if fact.type in _JSON_TYPES
+    )
 
 
 def without(parameters: tuple[Parameter, ...], *names: str) -> tuple[Parameter, ...]:
     return tuple(parameter for parameter in parameters if parameter.name not in names)
-
-
-def _parameter(fact: FieldFacts, kind: str) -> Parameter:
-    return Parameter(fact.name, "query", _JSON_TYPES[fact.type], option_documentation.of(fact.name, kind))

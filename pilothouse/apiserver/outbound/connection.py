@@ -13,7 +13,7 @@ from typing import Final, cast
 from pilothouse.apiserver.head_fields import InvalidHead, check_request
 from pilothouse.apiserver.http import Headers
 from pilothouse.apiserver.http1.framing import BadMessage
-from pilothouse.apiserver.http1.parser import END, ResponseEvent, UnsendableRequest, chosen_parsers
+from pilothouse.apiserver.http1.parser import END, UnsendableRequest, chosen_parsers
 from pilothouse.apiserver.outbound.exchange import BackendExchange, Head
 from pilothouse.apiserver.outbound.failures import BackendFailed, broken_connection
 
@@ -92,19 +92,16 @@ class BackendConnection(BackendExchange, asyncio.BufferedProtocol):
         """An empty `data` is the end of what comes."""
         try:
             for event in self._parser.receive(data):
-                self._on_event(event)
+                if isinstance(event, bytes):
+                    self._put(event)
+                elif event is END:
+                    self._ended = True
+                    if self._parser.should_close():
+                        self.transport.close()
+                elif not 100 <= event.status < 200:
+                    self._head = Head(event.status, event.headers)
         except BadMessage as error:
             self._fail(f"net/http: HTTP/1.x transport connection broken: {error}")
-
-    def _on_event(self, event: ResponseEvent) -> None:
-        if isinstance(event, bytes):
-            self._put(event)
-        elif event is END:
-            self._ended = True
-            if self._parser.should_close():
-                self.transport.close()
-        elif not 100 <= event.status < 200:
-            self._head = Head(event.status, event.headers)
 
     def _body_read(self, size: int) -> None:
         if not self._reading and self._waiting_bytes < _LOW_WATER and not self.transport.is_closing():

@@ -65,7 +65,8 @@ def dial_problem(error: OSError, target: Target, certificate: bytes = b"") -> st
     if isinstance(error, TimeoutError) and error.errno is None:
         return f"{place}: i/o timeout"
     if error.errno is not None:
-        return f"{place}: connect: {_errno_text(error)}"
+        assert error.errno is not None
+        return f"{place}: connect: {os.strerror(error.errno).lower()}"
     return "EOF" if isinstance(error, ConnectionError) else f"{place}: {error}"
 
 
@@ -104,8 +105,3 @@ def broken_connection(error: Exception | None) -> str:
 def get_problem(error: BackendFailed, target: Target) -> str:
     """Return the failure of a GET in the words of net/http's client."""
     return f"Get {quote(target.url)}: {error}"
-
-
-def _errno_text(error: OSError) -> str:
-    assert error.errno is not None
-    return os.strerror(error.errno).lower()

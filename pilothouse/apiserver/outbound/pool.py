@@ -61,9 +61,6 @@ class ConnectionPool:
             found = idle.pop().connection
             if found.reusable:
                 return found
-        return await self._dial(target)
-
-    async def _dial(self, target: Target) -> BackendExchange:
         connection = await self._dialer.dial(target)
         if isinstance(connection, BackendConnection):
             return connection

@@ -25,20 +25,17 @@ async def reach(target: Target, connect: Callable[[Target], Awaitable[T]]) -> T:
     """
     try:
         async with asyncio.timeout(target.timeout):
-            return await _first(await _addresses(target), connect)
+            places = await _addresses(target)
+            failed: DialFailed | None = None
+            for place in places:
+                try:
+                    return await connect(place)
+                except OSError as error:
+                    failed = failed or await _dial_failed(error, place)
+            assert failed is not None
+            raise failed
     except OSError as error:
         raise DialFailed(error, target) from None
-
-
-async def _first(places: list[Target], connect: Callable[[Target], Awaitable[T]]) -> T:
-    failed: DialFailed | None = None
-    for place in places:
-        try:
-            return await connect(place)
-        except OSError as error:
-            failed = failed or await _dial_failed(error, place)
-    assert failed is not None
-    raise failed
 
 
 async def _dial_failed(error: OSError, place: Target) -> DialFailed:

@@ -46,7 +46,12 @@ class ProfilingEndpoints:
         if take is None:
             return _error(404, "Unknown profile")
         try:
-            return await self._snapshot(request, name, take)
+            debug = _number(request.param("debug"))
+            if request.param("seconds"):
+                return await _download(await self._delta(request.param("seconds"), debug, take), f"{name}-delta")
+            if not debug:
+                return await _download(await take(), name)
+            return _text(await _written(name, debug, take))
         except _Refused as refused:
             return _error(refused.status, str(refused))
 
@@ -62,14 +67,6 @@ class ProfilingEndpoints:
         except _Refused as refused:
             return _error(refused.status, str(refused))
         return await _download(profile, "profile")
-
-    async def _snapshot(self, request: Request, name: str, take: Take) -> Response:
-        debug = _number(request.param("debug"))
-        if request.param("seconds"):
-            return await _download(await self._delta(request.param("seconds"), debug, take), f"{name}-delta")
-        if not debug:
-            return await _download(await take(), name)
-        return _text(await _written(name, debug, take))
 
     async def _delta(self, asked: str, debug: int, take: Take) -> Profile:
         seconds = _number(asked)

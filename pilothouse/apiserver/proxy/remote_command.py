@@ -9,7 +9,6 @@ from typing import Final
 
 import orjson
 
-from pilothouse.apiserver.http import Headers
 from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.apiserver.proxy.stream_tunnel import SPDY
 from pilothouse.apiserver.proxy.upgrades import Upgraded, ask_for_upgrade
@@ -55,7 +54,18 @@ class RemoteCommand:
         self._connection: SpdyConnection
 
     async def __aenter__(self) -> RemoteCommand:
-        answer = await ask_for_upgrade("POST", self._target, _asking(self._target))
+        protocols = [(b"x-stream-protocol-version", each.encode()) for each in _PROTOCOLS]
+        answer = await ask_for_upgrade(
+            "POST",
+            self._target,
+            [
+                (b"host", self._target.authority.encode()),
+                (b"connection", b"Upgrade"),
+                (b"upgrade", SPDY.encode()),
+                *protocols,
+                (b"content-length", b"0"),
+            ],
+        )
         if not answer.is_switched or SPDY.lower() not in answer.header(b"upgrade").lower():
             raise InternalError.of(f"unable to upgrade connection: {await _problem(answer)}")
         self._protocol = answer.header(b"x-stream-protocol-version")
@@ -63,7 +73,12 @@ class RemoteCommand:
         work = (self._connection.run(), self._connection.ping_every(_PING_SECONDS))
         self._tasks = [asyncio.create_task(each) for each in work]
         try:
-            await self._create_streams()
+            wanted, create = self._wanted, self._create_stream
+            self._error = await create("error")
+            self.stdin = await create("stdin") if wanted.stdin else None
+            self.stdout = await create("stdout") if wanted.stdout else None
+            self.stderr = await create("stderr") if wanted.stderr and not wanted.tty else None
+            self.resize = await create("resize") if wanted.tty and self._protocol in _RESIZABLE else None
         except (OSError, TimeoutError) as error:
             await self._close()
             raise InternalError.of(str(error) or "Timeout occurred") from None
@@ -71,14 +86,6 @@ class RemoteCommand:
             await self._close()
             raise
         return self
-
-    async def _create_streams(self) -> None:
-        wanted, create = self._wanted, self._create_stream
-        self._error = await create("error")
-        self.stdin = await create("stdin") if wanted.stdin else None
-        self.stdout = await create("stdout") if wanted.stdout else None
-        self.stderr = await create("stderr") if wanted.stderr and not wanted.tty else None
-        self.resize = await create("resize") if wanted.tty and self._protocol in _RESIZABLE else None
 
     async def _create_stream(self, kind: str) -> SpdyStream:
         return await self._connection.create_stream({"streamtype": (kind,)})
@@ -138,33 +145,18 @@ def _as_status(message: bytes) -> Json:
         case {"status": "Success"}:
             return SUCCESS
         case {"status": "Failure", "reason": "NonZeroExitCode"}:
-            return _exit_code(status)
+            if not isinstance(details := status.get("details"), dict):
+                return _internal("error stream protocol error: details must be set")
+            for cause in details.get("causes") or ():
+                if cause.get("reason") == EXIT_CODE_CAUSE:
+                    text = str(cause.get("message"))
+                    if text.isascii() and text.isdigit() and len(text) < 4 and int(text) < 256:
+                        return exit_status(int(text))
+                    return _internal(f'error stream protocol error: invalid exit code value "{text}"')
+            return _internal(f"error stream protocol error: no {EXIT_CODE_CAUSE} cause given")
         case {"status": "Failure"}:
             return _internal(str(status.get("message") or ""))
     return _internal("error stream protocol error: unknown error")
-
-
-def _exit_code(status: Json) -> Json:
-    if not isinstance(details := status.get("details"), dict):
-        return _internal("error stream protocol error: details must be set")
-    for cause in details.get("causes") or ():
-        if cause.get("reason") == EXIT_CODE_CAUSE:
-            text = str(cause.get("message"))
-            if text.isascii() and text.isdigit() and len(text) < 4 and int(text) < 256:
-                return exit_status(int(text))
-            return _internal(f'error stream protocol error: invalid exit code value "{text}"')
-    return _internal(f"error stream protocol error: no {EXIT_CODE_CAUSE} cause given")
-
-
-def _asking(target: Target) -> Headers:
-    protocols = [(b"x-stream-protocol-version", each.encode()) for each in _PROTOCOLS]
-    return [
-        (b"host", target.authority.encode()),
-        (b"connection", b"Upgrade"),
-        (b"upgrade", SPDY.encode()),
-        *protocols,
-        (b"content-length", b"0"),
-    ]
 
 
 async def _problem(answer: Upgraded) -> str:

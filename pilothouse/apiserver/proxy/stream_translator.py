@@ -50,9 +50,18 @@ class _Translation:
         channels = Channels(DuplexWebSocket(raw_connection(transport, received)), V5)
         try:
             await channels.send(self._first_channel(), b"")  # tells the client that the connection stands
-            await self._translate(channels)
+            try:
+                async with RemoteCommand(self.target, self.wanted) as session:
+                    await until_one_ends(_take(channels, session), self._give(channels, session))
+            except InternalError as error:
+                self.status = error_status(error)
+            except StatusError as error:
+                self.status = error_status(InternalError.of(error.message))
             async with asyncio.timeout(_STATUS_SECONDS):
-                await self._tell_status(channels)
+                if self.status is not None:
+                    code = 200 if self.status["status"] == "Success" else self.status.get("code") or 200
+                    TRANSLATED.inc((str(code),))
+                    await channels.send(ERROR, orjson.dumps(self.status))
         except (OSError, TimeoutError):
             pass
         finally:
@@ -63,27 +72,12 @@ class _Translation:
             return STDOUT
         return STDERR if self.wanted.stderr else ERROR
 
-    async def _translate(self, channels: Channels) -> None:
-        try:
-            async with RemoteCommand(self.target, self.wanted) as session:
-                await until_one_ends(_take(channels, session), self._give(channels, session))
-        except InternalError as error:
-            self.status = error_status(error)
-        except StatusError as error:
-            self.status = error_status(InternalError.of(error.message))
-
     async def _give(self, channels: Channels, session: RemoteCommand) -> None:
         """Ends with the session, when all that it wrote is sent."""
         outputs = ((session.stdout, STDOUT), (session.stderr, STDERR))
         with suppress(ConnectionError):
             await asyncio.gather(*(_copy(stream, channels, number) for stream, number in outputs if stream))
             self.status = await session.status()
-
-    async def _tell_status(self, channels: Channels) -> None:
-        if self.status is not None:
-            code = 200 if self.status["status"] == "Success" else self.status.get("code") or 200
-            TRANSLATED.inc((str(code),))
-            await channels.send(ERROR, orjson.dumps(self.status))
 
 
 async def _copy(stream: SpdyStream, channels: Channels, number: int) -> None:

@@ -6,7 +6,7 @@ import asyncio
 from contextlib import suppress
 from typing import Final
 
-from pilothouse.apiserver.http import Headers, Request, Response
+from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.apiserver.proxy.metrics import TUNNELED
 from pilothouse.apiserver.proxy.upgrades import Upgraded, ask_for_upgrade, forwarded_headers, refusal_of
@@ -39,7 +39,15 @@ async def tunneled(request: Request, target: Target) -> Response:
 
 
 async def _asked(request: Request, target: Target) -> Response:
-    answer = await ask_for_upgrade("POST", target, _spdy_headers(request))
+    kept = [
+        (name, value)
+        for name, value in forwarded_headers(request)
+        if name not in _OWN and not name.startswith(b"sec-websocket-")
+    ]
+    protocols = [(b"x-stream-protocol-version", each.encode()) for each in tunneled_protocols(request)]
+    answer = await ask_for_upgrade(
+        "POST", target, [*kept, (b"upgrade", SPDY.encode()), *protocols, (b"content-length", b"0")]
+    )
     if not answer.is_switched:
         return await refusal_of(answer)
     if SPDY.lower() not in answer.header(b"upgrade").lower():
@@ -47,16 +55,6 @@ async def _asked(request: Request, target: Target) -> Response:
         return Response(500, b"unable to upgrade: missing upgrade headers in response\n")
     chosen = answer.header(b"x-stream-protocol-version")
     return switched(request, f"{PREFIX}{chosen}" if chosen else "", _Tunnel(answer).run)
-
-
-def _spdy_headers(request: Request) -> Headers:
-    kept = [
-        (name, value)
-        for name, value in forwarded_headers(request)
-        if name not in _OWN and not name.startswith(b"sec-websocket-")
-    ]
-    protocols = [(b"x-stream-protocol-version", each.encode()) for each in tunneled_protocols(request)]
-    return [*kept, (b"upgrade", SPDY.encode()), *protocols, (b"content-length", b"0")]
 
 
 @dataclass(frozen=True, slots=True)

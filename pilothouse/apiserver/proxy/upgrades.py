@@ -68,7 +68,14 @@ async def ask_for_upgrade(method: str, target: Target, headers: Headers) -> Upgr
         writer.write(head)
         async with asyncio.timeout(target.timeout):
             await writer.drain()
-            return await _read_answer(reader, writer)
+            head = await reader.readuntil(b"\r\n\r\n")
+            status_line, *lines = head[:-4].split(b"\r\n")
+            pairs = (line.partition(b":") for line in lines)
+            headers = [(name.strip().lower(), value.strip()) for name, _, value in pairs]
+            words = status_line.split(b" ", 2)
+            if len(words) < 2 or not words[1].isdigit():
+                raise OSError(f"malformed HTTP response {status_line.decode('latin-1')!r}")
+            return Upgraded(int(words[1]), headers, reader, writer)
     except TimeoutError:
         writer.close()
         raise StatusError("error sending request: timeout awaiting response headers") from None
@@ -111,17 +118,6 @@ def _head(method: str, target: Target, headers: Headers) -> bytes:
     except InvalidHead as error:
         raise StatusError(f"error sending request: {error}") from None
     return b"\r\n".join([b"%b %b HTTP/1.1" % (verb, resource), *(b"%b: %b" % pair for pair in headers), b"", b""])
-
-
-async def _read_answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Upgraded:
-    head = await reader.readuntil(b"\r\n\r\n")
-    status_line, *lines = head[:-4].split(b"\r\n")
-    pairs = (line.partition(b":") for line in lines)
-    headers = [(name.strip().lower(), value.strip()) for name, _, value in pairs]
-    words = status_line.split(b" ", 2)
-    if len(words) < 2 or not words[1].isdigit():
-        raise OSError(f"malformed HTTP response {status_line.decode('latin-1')!r}")
-    return Upgraded(int(words[1]), headers, reader, writer)
 
 
 async def refusal_of(answer: Upgraded) -> Response:

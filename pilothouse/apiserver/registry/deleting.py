@@ -89,7 +89,10 @@ async def _delete(
         finalizers = deletion_finalizers(registry.strategy, obj, options)
     if not (grace.graceful or finalizers or metadata(obj).get("finalizers")):
         return await _remove(registry, ctx, current, obj, dry_run=options.dry_run)
-    _set_finalizers(obj, finalizers)
+    if finalizers:
+        metadata(obj)["finalizers"] = finalizers
+    else:
+        metadata(obj).pop("finalizers", None)
     if not grace.graceful:
         if not finalizers:
             return await _remove(registry, ctx, current, obj, dry_run=options.dry_run)
@@ -124,13 +127,6 @@ async def _remove_marked(registry: RegistryStore, ctx: RequestContext, marked: S
         return await _remove(registry, ctx, marked, obj, dry_run=False)
     except KeyNotFound:
         return Deleted(_answer(registry, ctx, marked, obj))
-
-
-def _set_finalizers(obj: Json, finalizers: list[str]) -> None:
-    if finalizers:
-        metadata(obj)["finalizers"] = finalizers
-    else:
-        metadata(obj).pop("finalizers", None)
 
 
 def _answer(registry: RegistryStore, ctx: RequestContext, deleted: StoredObject, obj: Json) -> Result:

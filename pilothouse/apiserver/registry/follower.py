@@ -72,20 +72,17 @@ class RegistryFollower:
         """Tell of changes for ever, from where `fill` ended."""
         while True:
             try:
-                await self._watch()
+                assert self._watcher is not None, "filled before it is followed"
+                try:
+                    async for event in self._watcher:
+                        self._apply(event)
+                finally:
+                    self._watcher.abandon()
             except StorageError:
                 pass  # why the cache broke off does not matter: it is listed again
             except Exception:
                 _log.exception("a change of %s was not understood", self.registry.resource.names.plural)
             await self.fill_in_the_end()
-
-    async def _watch(self) -> None:
-        assert self._watcher is not None, "filled before it is followed"
-        try:
-            async for event in self._watcher:
-                self._apply(event)
-        finally:
-            self._watcher.abandon()
 
     async def catch_up(self) -> None:
         """A list that need not be complete waits for the cache all the same, and the cache has told the watcher."""

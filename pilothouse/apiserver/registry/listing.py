@@ -45,7 +45,15 @@ async def list_objects(registry: RegistryStore, ctx: RequestContext, options: Li
     prefix, wanted = await ctx.weight.carry(_selected, registry, ctx, options)
     with translated(ctx.resource):
         if options.continue_token:
-            return await _next_page(registry, prefix, wanted, options)
+            position = continue_token.decode(options.continue_token, prefix)
+            if options.resource_version not in ("", "0"):
+                raise BadRequest("specifying resource version is not allowed when using continue")
+            try:
+                return await _page(registry, prefix, wanted, options, at=position.revision, after=position.after)
+            except Compacted:
+                error = Expired(_TOO_OLD_TO_CONTINUE)
+                error.list_metadata = {"continue": continue_token.encode(Position(position.after, None), prefix)}
+                raise error from None
         version = _list_version(options.resource_version)
         if version and _is_exact(options):
             return await _page(registry, prefix, wanted, options, at=version)
@@ -103,18 +111,6 @@ def _list_version(text: str) -> int | None:
         raise BadRequest(f"invalid resource version: {error.message}") from None
 
 
-async def _next_page(
-    registry: RegistryStore, prefix: str, wanted: SelectionPredicate | None, options: ListOptions
-) -> ListResult:
-    position = continue_token.decode(options.continue_token, prefix)
-    if options.resource_version not in ("", "0"):
-        raise BadRequest("specifying resource version is not allowed when using continue")
-    try:
-        return await _page(registry, prefix, wanted, options, at=position.revision, after=position.after)
-    except Compacted:
-        raise _too_old_to_continue(position, prefix) from None
-
-
 async def _page(
     registry: RegistryStore,
     prefix: str,
@@ -138,9 +134,3 @@ async def _page(
         return ListResult(page.objects, page.revision)
     token = continue_token.encode(Position(page.objects[-1].key, page.revision), prefix)
     return ListResult(page.objects, page.revision, token, page.remaining if options.selects_everything else None)
-
-
-def _too_old_to_continue(position: Position, prefix: str) -> Expired:
-    error = Expired(_TOO_OLD_TO_CONTINUE)
-    error.list_metadata = {"continue": continue_token.encode(Position(position.after, None), prefix)}
-    return error

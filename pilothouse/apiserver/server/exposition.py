@@ -17,12 +17,14 @@ _TYPES = {"unknown": "counter"}
 
 
 def exposed(registry: CollectorRegistry) -> bytes:
-    families = sorted(((_shown_name(family), family) for family in registry.collect()), key=lambda named: named[0])
+    families = sorted(
+        (
+            ((f"{family.name}_total" if family.type == "counter" else family.name), family)
+            for family in registry.collect()
+        ),
+        key=lambda named: named[0],
+    )
     return "".join(part for name, family in families for part in _family(name, family)).encode()
-
-
-def _shown_name(family: Metric) -> str:
-    return f"{family.name}_total" if family.type == "counter" else family.name
 
 
 def _family(name: str, family: Metric) -> Iterator[str]:
@@ -45,14 +47,12 @@ def _in_order(samples: Iterable[Sample], counts: str) -> list[Sample]:
 
 def _line(sample: Sample) -> str:
     labels = sorted(sample.labels.items(), key=lambda item: (item[0] == "le", item[0]))
-    written = ",".join(f'{name}="{_label(name, value)}"' for name, value in labels)
+    written = ",".join(
+        f'{name}="{(number(float(value)) if name == "le" else value.translate(_ESCAPES))}"' for name, value in labels
+    )
     return (
         f"{sample.name}{{{written}}} {number(sample.value)}\n" if written else f"{sample.name} {number(sample.value)}\n"
     )
-
-
-def _label(name: str, value: str) -> str:
-    return number(float(value)) if name == "le" else value.translate(_ESCAPES)
 
 
 def number(value: float) -> str:

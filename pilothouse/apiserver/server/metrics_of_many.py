@@ -42,11 +42,15 @@ class Peers(Protocol):
 
 
 def families_of(registry: CollectorRegistry) -> Families:
-    return [(family.name, family.documentation, family.type, _samples(family)) for family in registry.collect()]
-
-
-def _samples(family: Metric) -> list[tuple[str, dict[str, str], float]]:
-    return [(sample.name, sample.labels, sample.value) for sample in family.samples]
+    return [
+        (
+            family.name,
+            family.documentation,
+            family.type,
+            [(sample.name, sample.labels, sample.value) for sample in family.samples],
+        )
+        for family in registry.collect()
+    ]
 
 
 class Sum(Collector):

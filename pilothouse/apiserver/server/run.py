@@ -97,21 +97,25 @@ class Runner:
     async def run(self, stop: asyncio.Event, *, ready: Callable[[], None]) -> None:
         """Returns after an orderly shutdown. Raises OSError when it can not listen, HookFailed when a hook fails."""
         try:
-            await self._listen()
+            for serving in self._config.serving:
+                await serving.start()
+            for name, work in self._config.background.items():
+                self._context.spawn(work(), name=name)
             await self._until_stopped(stop, ready)
-            await self._shut_down()
+            self._lifecycle.shutdown_initiated.signal()
+            await asyncio.gather(self._delay(), self._pre_shutdown())
+            self._lifecycle.not_accepting_new_request.signal()
+            if self._options.shutdown_send_retry_after:
+                await self._drain()
+                await self._close(_SHUTDOWN_AFTER_DRAIN)
+            else:
+                await asyncio.gather(self._drain_after_last_call(), self._close(self._options.request_timeout))
         except BaseException:
             await self._close(0)
             raise
         finally:
             await self._context.stop()
             await self._server.destroy()
-
-    async def _listen(self) -> None:
-        for serving in self._config.serving:
-            await serving.start()
-        for name, work in self._config.background.items():
-            self._context.spawn(work(), name=name)
 
     async def _until_stopped(self, stop: asyncio.Event, ready: Callable[[], None]) -> None:
         """A hook may still run when the stop comes; one that fails ends the wait."""
@@ -136,16 +140,6 @@ class Runner:
         await _until_ready(of_peers)
         self._lifecycle.has_been_ready.signal()
         ready()
-
-    async def _shut_down(self) -> None:
-        self._lifecycle.shutdown_initiated.signal()
-        await asyncio.gather(self._delay(), self._pre_shutdown())
-        self._lifecycle.not_accepting_new_request.signal()
-        if self._options.shutdown_send_retry_after:
-            await self._drain()
-            await self._close(_SHUTDOWN_AFTER_DRAIN)
-        else:
-            await asyncio.gather(self._drain_after_last_call(), self._close(self._options.request_timeout))
 
     async def _delay(self) -> None:
         await asyncio.sleep(self._options.shutdown_delay_duration)

@@ -111,7 +111,10 @@ class ServerRunOptions:
         if self.goaway_chance < 0 or self.goaway_chance > 0.02:
             yield "--goaway-chance can not be less than 0 or greater than 0.02"
         for directive in self.strict_transport_security_directives:
-            yield from _validate_hsts_directive(directive)
+            if not directive.strip():
+                yield "empty value in strict-transport-security-directives"
+            elif directive not in ("includeSubDomains", "preload") and not re.fullmatch("max-age=[^=]*", directive):
+                yield f"--strict-transport-security-directives invalid, {_HSTS_VALUES}"
         for origin in self.cors_allowed_origins:
             yield from _validate_origin(origin)
 
@@ -128,13 +131,6 @@ class ServerRunOptions:
         for name, value in numbers.items():
             if value < 0:
                 yield f"{name} can not be negative value"
-
-
-def _validate_hsts_directive(directive: str) -> Iterator[str]:
-    if not directive.strip():
-        yield "empty value in strict-transport-security-directives"
-    elif directive not in ("includeSubDomains", "preload") and not re.fullmatch("max-age=[^=]*", directive):
-        yield f"--strict-transport-security-directives invalid, {_HSTS_VALUES}"
 
 
 def _validate_origin(origin: str) -> Iterator[str]:

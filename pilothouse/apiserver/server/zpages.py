@@ -89,16 +89,13 @@ def install_zpages(
     """/flagz is there for a server that was started with flags."""
     serializers = with_cbor(_SERIALIZERS) if features.enabled(CBOR_SERVING_AND_STORAGE) else _SERIALIZERS
     if flags and features.enabled("ComponentFlagz"):
-        mux.handle("/flagz", _flagz(flags, serializers))
+
+        def lines(fields: Json, delimiter: str) -> Iterable[str]:
+            return (f"{name}{delimiter}{value}" for name, value in sorted(fields["flags"].items()))
+
+        mux.handle("/flagz", ZPage("Flagz", lambda: {"flags": dict(sorted(flags.items()))}, lines, serializers))
     if features.enabled("ComponentStatusz"):
         mux.handle("/statusz", _statusz(listed_paths, serializers))
-
-
-def _flagz(flags: Mapping[str, str], serializers: Serializers) -> Handler:
-    def lines(fields: Json, delimiter: str) -> Iterable[str]:
-        return (f"{name}{delimiter}{value}" for name, value in sorted(fields["flags"].items()))
-
-    return ZPage("Flagz", lambda: {"flags": dict(sorted(flags.items()))}, lines, serializers)
 
 
 def _statusz(listed_paths: Callable[[], list[str]], serializers: Serializers) -> Handler:

@@ -62,11 +62,12 @@ def _is_domain(name: str) -> bool:
     labels = name.removeprefix("*.").split(".")
     if labels[-1].isdigit():
         return False
-    return name == "*" or all(label and label.strip("-") == label and _is_label(label) for label in labels)
-
-
-def _is_label(label: str) -> bool:
-    return label.isascii() and label.replace("-", "").isalnum() and label == label.lower()
+    return name == "*" or all(
+        label
+        and label.strip("-") == label
+        and (label.isascii() and label.replace("-", "").isalnum() and label == label.lower())
+        for label in labels
+    )
 
 
 class FileWatch:

@@ -164,7 +164,9 @@ class Exchange(ABC):
 
     async def read_body(self, limit: int) -> bytes:
         """The whole body. Raises RequestEntityTooLarge without reading on when it is longer than the limit."""
-        self._check_length(limit)
+        declared = self.request.header(b"content-length")
+        if declared.isdecimal() and int(declared) > limit:
+            raise RequestEntityTooLarge.of(f"limit is {limit}")
         if not self.ended:
             self.want_body(limit)
         while not self.ended:
@@ -196,11 +198,6 @@ class Exchange(ABC):
     async def _more_body(self) -> None:
         self._body_waiter = asyncio.get_running_loop().create_future()
         await self._body_waiter
-
-    def _check_length(self, limit: int) -> None:
-        declared = self.request.header(b"content-length")
-        if declared.isdecimal() and int(declared) > limit:
-            raise RequestEntityTooLarge.of(f"limit is {limit}")
 
     def receive(self, data: bytes) -> None:
         body = self._body

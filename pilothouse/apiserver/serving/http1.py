@@ -73,9 +73,14 @@ class Http1Connection(ClientConnection):
         try:
             for event in self._parser.receive(data):
                 if isinstance(event, bytes):
-                    self._receive(event)
+                    if self._exchange is not None:
+                        self._exchange.receive(event)
+                        if self._exchange.body_size > self._exchange.allowance:
+                            self.pause()
                 elif event is END:
-                    self._receive_end()
+                    if self._exchange is not None:
+                        self.deadline = NEVER
+                        self._exchange.receive_end()
                 else:
                     self._begin(event)
                 if self._deaf:
@@ -126,17 +131,6 @@ class Http1Connection(ClientConnection):
         )
         return exchange
 
-    def _receive(self, data: bytes) -> None:
-        if self._exchange is not None:
-            self._exchange.receive(data)
-            if self._exchange.body_size > self._exchange.allowance:
-                self.pause()
-
-    def _receive_end(self) -> None:
-        if self._exchange is not None:
-            self.deadline = NEVER
-            self._exchange.receive_end()
-
     def answered(self, exchange: Http1Exchange) -> None:
         """The next request's turn, if there may be one."""
         self._exchange = None
@@ -150,16 +144,13 @@ class Http1Connection(ClientConnection):
         elif not exchange.keep_alive or self.state.draining:
             self.close()
         else:
-            self._next_request()
-
-    def _next_request(self) -> None:
-        self.deadline = self.state.now + self.state.limits.idle_timeout
-        self._framing = self._head_framing
-        self._parser.next_request()
-        self.read_on()
-        if self._ahead:
-            ahead, self._ahead = bytes(self._ahead), bytearray()
-            self._read(ahead)
+            self.deadline = self.state.now + self.state.limits.idle_timeout
+            self._framing = self._head_framing
+            self._parser.next_request()
+            self.read_on()
+            if self._ahead:
+                ahead, self._ahead = bytes(self._ahead), bytearray()
+                self._read(ahead)
 
     def hand_over(self) -> bytes:
         """Gives the transport away, reading paused; returns what came after the request."""

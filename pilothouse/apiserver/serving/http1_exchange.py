@@ -87,18 +87,15 @@ class Http1Exchange(ConnectionExchange):
         if self._left_to_send is not None:
             self._left_to_send -= len(chunk)
         if len(chunk) > _ONE_WRITE:
-            await self._write_large(chunk)
+            if self._chunked:
+                self._connection.transport.write(b"%x\r\n" % len(chunk))
+            await self.send_rest(memoryview(chunk))
+            if self._chunked:
+                self._connection.transport.write(b"\r\n")
         else:
             connection.transport.write(b"%x\r\n%b\r\n" % (len(chunk), chunk) if self._chunked else chunk)
         if connection.write_paused:
             await connection.drained()
-
-    async def _write_large(self, chunk: bytes) -> None:
-        if self._chunked:
-            self._connection.transport.write(b"%x\r\n" % len(chunk))
-        await self.send_rest(memoryview(chunk))
-        if self._chunked:
-            self._connection.transport.write(b"\r\n")
 
     async def finish(self) -> None:
         if self._chunked and self.request.method != "HEAD":

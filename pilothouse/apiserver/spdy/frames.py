@@ -176,7 +176,11 @@ def _decoded(kind: int, flags: int, payload: bytes, decompressor: HeaderDecompre
             stream, status = _TWO_LONGS.unpack(payload)
             return RstStream(_stream(stream), status)
         case 4:
-            return _settings(payload, fin)
+            count = _LONG.unpack_from(payload)[0] if len(payload) >= _LONG.size else -1
+            if len(payload) != _LONG.size + count * _TWO_LONGS.size:
+                raise SpdyError("invalid settings")
+            pairs = _TWO_LONGS.iter_unpack(payload[_LONG.size :])
+            return Settings(tuple((key >> 24, key & _SETTING_ID, value) for key, value in pairs), fin)
         case 6 if len(payload) == _LONG.size:
             return Ping(_LONG.unpack(payload)[0])
         case 7 if len(payload) == _TWO_LONGS.size:
@@ -192,11 +196,3 @@ def _stream(stream: int) -> int:
     if not stream & _ID:
         raise SpdyError("stream id zero is disallowed")
     return stream & _ID
-
-
-def _settings(payload: bytes, clear: bool) -> Settings:
-    count = _LONG.unpack_from(payload)[0] if len(payload) >= _LONG.size else -1
-    if len(payload) != _LONG.size + count * _TWO_LONGS.size:
-        raise SpdyError("invalid settings")
-    pairs = _TWO_LONGS.iter_unpack(payload[_LONG.size :])
-    return Settings(tuple((key >> 24, key & _SETTING_ID, value) for key, value in pairs), clear)

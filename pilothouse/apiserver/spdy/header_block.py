@@ -34,7 +34,12 @@ class HeaderCompressor:
         self._zlib = zlib.compressobj(9, zlib.DEFLATED, _WINDOW_BITS, 1, zlib.Z_DEFAULT_STRATEGY, DICTIONARY)
 
     def compress(self, headers: StreamHeaders) -> bytes:
-        return self._zlib.compress(_written(headers)) + self._zlib.flush(zlib.Z_SYNC_FLUSH)
+        parts = [_LONG.pack(len(headers))]
+        for name, values in headers.items():
+            for text in (name.lower(), _SEPARATOR.join(values)):
+                encoded = text.encode()
+                parts += (_LONG.pack(len(encoded)), encoded)
+        return self._zlib.compress(b"".join(parts)) + self._zlib.flush(zlib.Z_SYNC_FLUSH)
 
 
 class HeaderDecompressor:
@@ -50,15 +55,6 @@ class HeaderDecompressor:
         if len(plain) > MAX_BLOCK or self._zlib.unconsumed_tail:
             raise BadHeaderBlock("too long")
         return _read(plain)
-
-
-def _written(headers: StreamHeaders) -> bytes:
-    parts = [_LONG.pack(len(headers))]
-    for name, values in headers.items():
-        for text in (name.lower(), _SEPARATOR.join(values)):
-            encoded = text.encode()
-            parts += (_LONG.pack(len(encoded)), encoded)
-    return b"".join(parts)
 
 
 def _read(plain: bytes) -> StreamHeaders:

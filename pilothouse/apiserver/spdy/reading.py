@@ -40,18 +40,15 @@ class FrameReader:
             word, rest = FRAME_HEADER.unpack(await self._reader.readexactly(FRAME_HEADER.size))
             flags, length = rest >> 24, rest & MAX_DATA
             if word & CONTROL:
-                return await self._control(word, flags, length)
+                if length > MAX_CONTROL_PAYLOAD:
+                    raise SpdyError(f"control frame of {length} bytes")
+                return decode_control(word, flags, await self._reader.readexactly(length), self._decompressor)
         except asyncio.IncompleteReadError:
             return None
         if not word:
             raise SpdyError("stream id zero is disallowed")
         self._stream, self._left, self._fin = word, length, bool(flags & FIN)
         return await self._piece() if length else Data(word, b"", self._fin)
-
-    async def _control(self, word: int, flags: int, length: int) -> Frame:
-        if length > MAX_CONTROL_PAYLOAD:
-            raise SpdyError(f"control frame of {length} bytes")
-        return decode_control(word, flags, await self._reader.readexactly(length), self._decompressor)
 
     async def _piece(self) -> Data | None:
         data = await self._reader.read(min(self._left, _PIECE))

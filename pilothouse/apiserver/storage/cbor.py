@@ -40,7 +40,10 @@ class CborStore(ShownAsJson):
         return await by_size(to_decode, self._shown, entries)
 
     def _shown(self, entries: Sequence[Entry]) -> Sequence[Entry]:
-        return [_in_json(entry) if _is_cbor(entry.value) is self._writes_cbor else _stale(entry) for entry in entries]
+        return [
+            _in_json(entry) if _is_cbor(entry.value) is self._writes_cbor else replace(_in_json(entry), stale=True)
+            for entry in entries
+        ]
 
     async def _stored(self, value: bytes) -> bytes:
         return await by_size(len(value), _as_cbor, value) if self._writes_cbor else value
@@ -55,10 +58,6 @@ def _as_cbor(value: bytes) -> bytes:
     from pilothouse.machinery.cbor.encoding import encode_object
 
     return encode_object(orjson.loads(value))
-
-
-def _stale(entry: Entry) -> Entry:
-    return replace(_in_json(entry), stale=True)
 
 
 def _in_json(entry: Entry) -> Entry:

@@ -116,7 +116,12 @@ class Snapshots:
             if not writes:
                 return taken_away
             taken_away += [entry for entry in page.entries if entry.key not in snapshot.entries]
-            _raise_but_conflicts(await asyncio.gather(*writes, return_exceptions=True))
+            outcomes = await asyncio.gather(*writes, return_exceptions=True)
+            for outcome in outcomes:
+                if isinstance(outcome, BaseException) and not isinstance(
+                    outcome, (KeyExists, KeyNotFound, RevisionConflict)
+                ):
+                    raise outcome
         raise Unavailable("others write faster than the snapshot can be restored")
 
     def _writes(self, snapshot: StoredSnapshot, current: Sequence[Entry]) -> Iterator[_Write]:
@@ -148,9 +153,3 @@ async def _all_told(cachers: Sequence[Cacher]) -> None:
         behind = sum(cacher.followers_behind for cacher in cachers)
         left, turns = behind, turns - 1 if behind == left else _TURNS_TO_ACT
         await asyncio.sleep(0)
-
-
-def _raise_but_conflicts(outcomes: Sequence[Entry | BaseException]) -> None:
-    for outcome in outcomes:
-        if isinstance(outcome, BaseException) and not isinstance(outcome, (KeyExists, KeyNotFound, RevisionConflict)):
-            raise outcome

@@ -7,7 +7,7 @@ from typing import Any
 
 from pilothouse.apiserver.filters.request_log import protocol_version, trace_fields
 from pilothouse.apiserver.http import Handler, Request, Response
-from pilothouse.apiserver.tracing.spans import CURRENT, Attributes, Span, within
+from pilothouse.apiserver.tracing.spans import CURRENT, Span, within
 
 
 def traced(name: str, handler: Handler) -> Handler:
@@ -31,7 +31,16 @@ async def serialized(request: Request, media_type: str, work: Coroutine[Any, Any
     around = CURRENT.get()
     assert around is not None
     around.event("About to write a response", {})
-    span = around.child("SerializeObject", _of_answer(request, media_type))
+    span = around.child(
+        "SerializeObject",
+        {
+            "audit-id": request.audit_id,
+            "method": request.method,
+            "url": request.path,
+            "protocol": f"HTTP/{protocol_version(request)}",
+            "mediaType": media_type,
+        },
+    )
     response = await within(span, _sized(span, work))
     around.event("Writing http response done", {})
     return response
@@ -42,13 +51,3 @@ async def _sized(span: Span, work: Coroutine[Any, Any, Response]) -> Response:
     if isinstance(response.body, bytes):
         span.event("Write call succeeded", {"size": len(response.body)})
     return response
-
-
-def _of_answer(request: Request, media_type: str) -> Attributes:
-    return {
-        "audit-id": request.audit_id,
-        "method": request.method,
-        "url": request.path,
-        "protocol": f"HTTP/{protocol_version(request)}",
-        "mediaType": media_type,
-    }

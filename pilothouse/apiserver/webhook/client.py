@@ -84,7 +84,16 @@ class WebhookClients:
 
         endpoint = endpoint_of(config)
         query = f"timeout={quote_plus(format_duration(ceil(timeout) * _SECOND))}"
-        pool = self._pool(endpoint)
+        if endpoint not in self._pools:
+            from pilothouse.apiserver.webhook.connections import EndpointConnections
+
+            credentials = self._credentials(endpoint.target)
+            certificate = credentials.client_certificate if credentials else b""
+            self._pools[endpoint] = _Pool(
+                EndpointConnections(endpoint, self._resolver, certificate, max_answer=self._max_answer), credentials
+            )
+        self._pools.move_to_end(endpoint)
+        pool = self._pools[endpoint]
         pool.in_use += 1
         try:
             self._drop_oldest_idle()
@@ -100,21 +109,6 @@ class WebhookClients:
         for pool in self._pools.values():
             pool.connections.close()
         self._pools.clear()
-
-    def _pool(self, endpoint: WebhookEndpoint) -> _Pool:
-        if endpoint not in self._pools:
-            self._pools[endpoint] = self._new_pool(endpoint)
-        self._pools.move_to_end(endpoint)
-        return self._pools[endpoint]
-
-    def _new_pool(self, endpoint: WebhookEndpoint) -> _Pool:
-        from pilothouse.apiserver.webhook.connections import EndpointConnections
-
-        credentials = self._credentials(endpoint.target)
-        certificate = credentials.client_certificate if credentials else b""
-        return _Pool(
-            EndpointConnections(endpoint, self._resolver, certificate, max_answer=self._max_answer), credentials
-        )
 
     def _drop_oldest_idle(self) -> None:
         """One at most, since each call adds one at most. What is in use stays, however many that are."""

@@ -63,19 +63,16 @@ def endpoint_of(config: Json) -> WebhookEndpoint:
     """Raises WebhookCallFailed for a configuration that points nowhere."""
     authorities = base64.b64decode(config.get("caBundle") or "").strip()
     if config.get("service"):
-        return _service_endpoint(config["service"], authorities)
+        service = config["service"]
+        reference = ServiceReference(service["namespace"], service["name"], service.get("port") or _PORT)
+        base = f"https://{reference.name}.{reference.namespace}.svc:{reference.port}"
+        return WebhookEndpoint(base, _path(service.get("path") or ""), authorities, reference)
     if not config.get("url"):
         raise WebhookCallFailed("webhook configuration must have either service or URL")
     url = urlsplit(config["url"])
     if url.scheme != "https" or not url.netloc:
         raise WebhookCallFailed("'https' is the only allowed URL scheme; desired format: https://host[/path]")
     return WebhookEndpoint(f"https://{url.netloc}", _path(url.path), authorities)
-
-
-def _service_endpoint(service: Json, authorities: bytes) -> WebhookEndpoint:
-    reference = ServiceReference(service["namespace"], service["name"], service.get("port") or _PORT)
-    base = f"https://{reference.name}.{reference.namespace}.svc:{reference.port}"
-    return WebhookEndpoint(base, _path(service.get("path") or ""), authorities, reference)
 
 
 def _path(path: str) -> str:

@@ -39,12 +39,17 @@ class ServerClock:
 
     async def hear(self, name: str, obj: Json | None) -> None:
         spec: Json = (obj or {}).get("spec") or {}
-        self._run_at(0.0 if spec.get("stopped") else float(spec.get("speed", 1)))
+        speed = 0.0 if spec.get("stopped") else float(spec.get("speed", 1))
+        if speed != self._time.speed:
+            self._time.run_at(speed)
         wish: Json = {field: spec[field] for field in ("time", "step") if field in spec}
         if wish and wish != self._under_way:
             self._under_way = wish
             try:
-                await self._go(wish)
+                if "step" in wish:
+                    await self._time.step(parse_duration(wish["step"]) / 1e9, self._rest.let_work)
+                elif (moment := parse_time(wish["time"])) is not None:
+                    await self._time.set(moment.timestamp(), self._rest.let_work)
             finally:
                 self._under_way = {}
             self._steps += 1
@@ -61,13 +66,3 @@ class ServerClock:
     async def about_to_be_read(self) -> None:
         """It is later than it was."""
         self.kind.changed(NAME)
-
-    def _run_at(self, speed: float) -> None:
-        if speed != self._time.speed:
-            self._time.run_at(speed)
-
-    async def _go(self, wish: Json) -> None:
-        if "step" in wish:
-            await self._time.step(parse_duration(wish["step"]) / 1e9, self._rest.let_work)
-        elif (moment := parse_time(wish["time"])) is not None:
-            await self._time.set(moment.timestamp(), self._rest.let_work)

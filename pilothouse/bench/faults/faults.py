@@ -32,13 +32,11 @@ class Faults:
         if obj is None or "deletionTimestamp" in obj["metadata"]:
             self._by_name.pop(name, None)
         elif before is None or before.spec != obj["spec"]:
-            self._begin(Fault(name, obj, before))
-
-    def _begin(self, fault: Fault) -> None:
-        self._by_name = dict(sorted((self._by_name | {fault.name: fault}).items()))
-        if fault.effect.get("closeConnections") and not fault.hits:
-            asyncio.get_running_loop().call_later(_ANSWERED_BY, self._close_connections, fault)
-        self.kind.changed(fault.name)
+            fault = Fault(name, obj, before)
+            self._by_name = dict(sorted((self._by_name | {fault.name: fault}).items()))
+            if fault.effect.get("closeConnections") and not fault.hits:
+                asyncio.get_running_loop().call_later(_ANSWERED_BY, self._close_connections, fault)
+            self.kind.changed(fault.name)
 
     def revised(self, name: str, obj: Json) -> Json | None:
         fault = self._by_name.get(name)

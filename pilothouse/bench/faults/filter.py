@@ -32,7 +32,12 @@ class Misbehavior:
                 raise refusal
             return await self._watch({"watch": {"expireAfterEvents": 0}}, request, handler)
         if fault.effect.get("cut"):
-            return await self._cut(fault.effect["cut"], request, handler)
+            when = fault.effect["cut"]
+            if when == "After":
+                with suppress(StatusError):  # nobody will learn of it
+                    await handler(request)
+            cut(request)
+            return Response(200, _broken())
         if fault.effect.get("staleByRevisions") and request.info.verb == "list":
             return await self._stale(fault, request, handler)
         if request.info.verb == "watch":
@@ -42,13 +47,6 @@ class Misbehavior:
     async def _watch(self, effect: Json, request: Request, handler: Handler) -> Response:
         request.watched = lambda watcher: FaultyWatcher(watcher, effect, self._store, partial(cut, request))
         return await handler(request)
-
-    async def _cut(self, when: str, request: Request, handler: Handler) -> Response:
-        if when == "After":
-            with suppress(StatusError):  # nobody will learn of it
-                await handler(request)
-        cut(request)
-        return Response(200, _broken())
 
     async def _stale(self, fault: Fault, request: Request, handler: Handler) -> Response:
         """Show the state of some revisions ago; a past that is gone cannot be shown."""

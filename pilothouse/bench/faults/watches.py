@@ -43,7 +43,11 @@ class FaultyWatcher(CacheWatcher):
         if self._again:
             return self._again.popleft()
         while True:
-            await self._end_if_due()
+            if self._cut_after is not None and self._seen >= self._cut_after:
+                self._cut()
+                raise StreamBroken("a Fault cut the watch")
+            if self._expire_after is not None and self._seen >= self._expire_after:
+                raise Compacted(self._last, await self._store.current_revision())
             event = await self._watcher.__anext__()
             if self._lag:
                 await self._late(event)
@@ -66,13 +70,6 @@ class FaultyWatcher(CacheWatcher):
     def abandon(self) -> None:
         """Its reader is gone."""
         self._watcher.abandon()
-
-    async def _end_if_due(self) -> None:
-        if self._cut_after is not None and self._seen >= self._cut_after:
-            self._cut()
-            raise StreamBroken("a Fault cut the watch")
-        if self._expire_after is not None and self._seen >= self._expire_after:
-            raise Compacted(self._last, await self._store.current_revision())
 
     async def _late(self, event: WatchEvent) -> None:
         """Return when the store has gone on by as many revisions as the watch is to lag behind."""

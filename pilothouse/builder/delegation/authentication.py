@@ -49,7 +49,14 @@ class DelegatedAuthentication:
         self._config_maps = client.resource("v1", "configmaps", namespace=NAMESPACE)
         self._trust = ClusterTrust(folder)
         self._following: asyncio.Task[None] | None = None
-        self.authenticator: Authenticator = _authenticator(client, self._trust)
+        trust = self._trust
+        reviewed = WebhookTokens(token_reviews(client))
+        tokens = CachedTokens(reviewed, success_ttl=_REMEMBERED_SECONDS, failure_ttl=_REMEMBERED_SECONDS)
+        users = X509Authenticator(trust.users)
+        bearers = (BearerAuthenticator(tokens), WebSocketTokenAuthenticator(tokens))
+        self.authenticator: Authenticator = _WithoutProxyHeaders(
+            trust, UnionAuthenticator([_FrontProxies(trust), users, *bearers])
+        )
 
     @property
     def client_cas(self) -> tuple[Path, ...]:
@@ -68,7 +75,11 @@ class DelegatedAuthentication:
         except NotFound:
             _log.warning("there is no ConfigMap %s/%s: certificates are nobody's", NAMESPACE, NAME)
         except Forbidden as error:
-            raise StartFailed(_unreadable(error)) from None
+            user = re.search(r'User "([^"]+)"', error.message)
+            raise StartFailed(
+                f"cannot read whom the cluster believes: {error.message}. "
+                f"A RoleBinding to the Role {TRUST_READER} is missing: {bind_trust_reader(user[1] if user else '')}"
+            ) from None
         source = SelectedListWatch(self._config_maps, field_selector=f"metadata.name={NAME}")
         reflector = Reflector(source, self._trust, name=NAME)
         self._following = asyncio.create_task(reflector.run(), name="cluster-trust")
@@ -103,19 +114,3 @@ class _WithoutProxyHeaders:
         user = await self.authenticator.authenticate(request)
         self.trust.front_proxy.headers.strip(request)
         return user
-
-
-def _authenticator(client: Client, trust: ClusterTrust) -> Authenticator:
-    reviewed = WebhookTokens(token_reviews(client))
-    tokens = CachedTokens(reviewed, success_ttl=_REMEMBERED_SECONDS, failure_ttl=_REMEMBERED_SECONDS)
-    users = X509Authenticator(trust.users)
-    bearers = (BearerAuthenticator(tokens), WebSocketTokenAuthenticator(tokens))
-    return _WithoutProxyHeaders(trust, UnionAuthenticator([_FrontProxies(trust), users, *bearers]))
-
-
-def _unreadable(error: Forbidden) -> str:
-    user = re.search(r'User "([^"]+)"', error.message)
-    return (
-        f"cannot read whom the cluster believes: {error.message}. "
-        f"A RoleBinding to the Role {TRUST_READER} is missing: {bind_trust_reader(user[1] if user else '')}"
-    )

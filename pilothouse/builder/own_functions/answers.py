@@ -36,19 +36,16 @@ class AnswerReader:
         if not isinstance(obj, dict) or not isinstance(obj.get("metadata") or {}, dict):
             raise self._refused(function, f"answered something that is no object: {type(obj).__name__}")
         for part in ("name", "namespace") if self.keys.namespaced else ("name",):
-            self._check_text(obj, part, function)
+            found = (obj.get("metadata") or {}).get(part)
+            if not found:
+                which = f'the object "{name_of(obj)}"' if name_of(obj) else "an object"
+                raise self._refused(function, f"answered {which} without metadata.{part}")
+            if not isinstance(found, str):
+                raise self._refused(function, f"answered an object whose metadata.{part} is no text: {found!r}")
         try:
             return Answer(self.keys.object(namespace_of(obj), name_of(obj)), orjson.dumps(obj))
         except (BadRequest, TypeError) as error:
             raise self._refused(function, f'answered the object "{name_of(obj)}": {error}') from error
-
-    def _check_text(self, obj: Json, part: str, function: str) -> None:
-        found = (obj.get("metadata") or {}).get(part)
-        if not found:
-            which = f'the object "{name_of(obj)}"' if name_of(obj) else "an object"
-            raise self._refused(function, f"answered {which} without metadata.{part}")
-        if not isinstance(found, str):
-            raise self._refused(function, f"answered an object whose metadata.{part} is no text: {found!r}")
 
     def read_one(self, obj: Any, key: str, function: str) -> Answer:
         """The same where only the object at `key` is an answer."""

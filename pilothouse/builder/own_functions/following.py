@@ -54,15 +54,12 @@ class Following:
         if "watch" in self._mirror.functions.given:
             await self._listen_for_ever()
         else:
-            await self._poll_for_ever()
-
-    async def _poll_for_ever(self) -> None:
-        while True:
-            try:
-                await self._refresh()
-            except Exception as error:
-                self._failed(error)
-            await asyncio.sleep(self._interval)
+            while True:
+                try:
+                    await self._refresh()
+                except Exception as error:
+                    self._failed(error)
+                await asyncio.sleep(self._interval)
 
     async def _listen_for_ever(self) -> None:
         delay = _BACKOFF.delays()

@@ -26,11 +26,9 @@ def form_of(annotation: Any, names: Names | None = None) -> Form:
     The forms of classes are made once, with the names that were given then, and kept on them.
     """
     made: Form | None = vars(annotation).get(_FORM) if isinstance(annotation, type) else None
-    return made or _form(annotation, Place(_title(annotation), names=names))
-
-
-def _title(annotation: Any) -> str:
-    return annotation.__qualname__ if isinstance(annotation, type) else str(annotation)
+    return made or _form(
+        annotation, Place(annotation.__qualname__ if isinstance(annotation, type) else str(annotation), names=names)
+    )
 
 
 def _form(annotation: Any, at: Place) -> Form:
@@ -79,7 +77,14 @@ def _of_type(type_: Any, at: Place) -> Form:
     if origin is Literal:
         return literal_form(arguments, at)
     if origin is list:
-        return _list_form(arguments[0] if arguments else Any, at)
+        item = arguments[0] if arguments else Any
+        form = _item_form(item, at.items())
+        read_item = form.read
+
+        def read(value: Any) -> Any:
+            return [read_item(each) for each in value] if isinstance(value, list) else value
+
+        return Form({"type": "array", "items": form.schema}, read, list)
     if origin is dict:
         return _dict_form(arguments or (str, Any), at)
     return _class_form(type_, at) if isinstance(type_, type) else at.refuse(f"{type_} has no schema")
@@ -91,16 +96,6 @@ def _union_form(members: set[Any], type_: Any, at: Place) -> Form:
     if members == {int, float}:
         return SCALARS[float]
     return at.refuse(f"{type_} has no schema: a value is of one type, or of int | str")
-
-
-def _list_form(item: Any, at: Place) -> Form:
-    form = _item_form(item, at.items())
-    read_item = form.read
-
-    def read(value: Any) -> Any:
-        return [read_item(each) for each in value] if isinstance(value, list) else value
-
-    return Form({"type": "array", "items": form.schema}, read, list)
 
 
 def _dict_form(arguments: tuple[Any, ...], at: Place) -> Form:

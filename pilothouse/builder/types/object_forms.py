@@ -9,7 +9,7 @@ from typing import Any, NotRequired, Required, get_args, get_origin
 from pilothouse.builder.types.descriptions import class_description, field_descriptions
 from pilothouse.builder.types.fields import WireField, fields_of
 from pilothouse.builder.types.form import Form, FormOf, Place, Read
-from pilothouse.builder.types.hints import Hint, hint_of, resolved
+from pilothouse.builder.types.hints import hint_of, resolved
 from pilothouse.builder.types.markers import Default, Description, Rule
 from pilothouse.builder.types.writing import default_on_wire
 from pilothouse.extensions.schema.structural import VALIDATIONS
@@ -46,7 +46,13 @@ def _dataclass_schema(cls: type, at: Place, form_of: FormOf) -> tuple[Json, list
     for field, form in forms:
         if field.wire_name in schema["properties"]:
             at.field(field.name).refuse(f"another field is called {field.wire_name} on the wire")
-        schema["properties"][field.wire_name] = _field_schema(field, form.schema, descriptions.get(field.name))
+        description = descriptions.get(field.name)
+        said: Json = {}
+        if description and field.hint.marked(Description) is None:
+            said["description"] = description
+        if field.hint.marked(Default) is None and (default := default_on_wire(field)) is not None:
+            said["default"] = default
+        schema["properties"][field.wire_name] = {**form.schema, **said}
     if rules := _rules(cls, {field.name for field, _ in forms}):
         schema[VALIDATIONS] = rules
     return schema, forms
@@ -56,15 +62,6 @@ def _object_schema(cls: type, required: list[str]) -> Json:
     description = class_description(cls)
     said = {"description": description} if description else {}
     return {"type": "object", **said, **({"required": required} if required else {}), "properties": {}}
-
-
-def _field_schema(field: WireField, schema: Json, description: str | None) -> Json:
-    said: Json = {}
-    if description and field.hint.marked(Description) is None:
-        said["description"] = description
-    if field.hint.marked(Default) is None and (default := default_on_wire(field)) is not None:
-        said["default"] = default
-    return {**schema, **said}
 
 
 def _rules(cls: type, fields: Iterable[str]) -> list[Json]:
@@ -99,7 +96,8 @@ def typed_dict_form(cls: Any, at: Place, form_of: FormOf) -> Form:
     readers: dict[str, Read] = {}
     schema = _object_schema(cls, sorted(key for key in cls.__annotations__ if _is_required(cls, key, at)))
     for key in cls.__annotations__:
-        hint = _hint_of_key(cls, key, at)
+        annotation = resolved(cls, key, at.names)
+        hint = hint_of(get_args(annotation)[0] if get_origin(annotation) in (Required, NotRequired) else annotation)
         form = form_of(hint, at.field(key))
         schema["properties"][key] = {**form.schema, "nullable": True} if hint.allows_none else form.schema
         readers[key] = form.read
@@ -116,8 +114,3 @@ def _is_required(cls: Any, key: str, at: Place) -> bool:
     origin = get_origin(resolved(cls, key, at.names))
     is_said = origin in (Required, NotRequired)
     return origin is Required if is_said else key in cls.__required_keys__
-
-
-def _hint_of_key(cls: type, key: str, at: Place) -> Hint:
-    annotation = resolved(cls, key, at.names)
-    return hint_of(get_args(annotation)[0] if get_origin(annotation) in (Required, NotRequired) else annotation)

@@ -31,24 +31,22 @@ def to_wire(value: Any) -> Any:
     if isinstance(value, dict):
         return {to_wire(key): to_wire(each) for key, each in value.items()}
     if is_object(value):
-        return _write_object(value)
+        out: Json = {}
+        for field in fields_of(type(value)):
+            child = getattr(value, field.name)
+            if not field.leaves_out(child):
+                out[field.wire_name] = to_wire(child)
+        return out
     return _write_scalar(value)
-
-
-def _write_object(value: Any) -> Json:
-    out: Json = {}
-    for field in fields_of(type(value)):
-        child = getattr(value, field.name)
-        if not field.leaves_out(child):
-            out[field.wire_name] = to_wire(child)
-    return out
 
 
 def _write_scalar(value: Any) -> Any:
     if isinstance(value, Enum):
         return to_wire(value.value)
     if isinstance(value, datetime):
-        return _write_time(value)
+        if value.tzinfo is None:
+            raise ValueError(f"{value!r} has no time zone, so that it is no point in time: say datetime.now(UTC)")
+        return format_time(value)
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, bytes):
@@ -59,12 +57,6 @@ def _write_scalar(value: Any) -> Any:
         if isinstance(value, kind):
             return kind(value)
     raise TypeError(f"{type(value).__qualname__} is nothing that JSON can say")
-
-
-def _write_time(moment: datetime) -> str:
-    if moment.tzinfo is None:
-        raise ValueError(f"{moment!r} has no time zone, so that it is no point in time: say datetime.now(UTC)")
-    return format_time(moment)
 
 
 def default_on_wire(field: WireField) -> Any:

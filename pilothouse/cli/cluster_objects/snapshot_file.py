@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -46,11 +45,6 @@ def read_snapshot(path: Path) -> list[Json]:
     except (EOFError, ValueError, gzip.BadGzipFile, zlib.error) as error:
         raise NotASnapshot(f"{path}: not a snapshot: {error}") from None
     head, objects = (lines[0], lines[1:]) if lines else ({}, [])
-    _check(path, head, objects)
-    return objects
-
-
-def _check(path: Path, head: Json, objects: Sequence[Json]) -> None:
     if not isinstance(head, dict) or head.get("format") != FORMAT:
         raise NotASnapshot(f"{path}: not a snapshot")
     if head["version"] > VERSION:
@@ -59,3 +53,4 @@ def _check(path: Path, head: Json, objects: Sequence[Json]) -> None:
         )
     if head["objects"] != len(objects):
         raise NotASnapshot(f"{path}: the file is incomplete: {len(objects)} of {head['objects']} objects")
+    return objects

@@ -55,7 +55,10 @@ class ObjectWriter:
         return written
 
     async def _write_one(self, obj: Json) -> None:
-        resource = await self._resource(obj)
+        version = GroupVersion.parse(obj["apiVersion"])
+        mapping = await self._mapper.mapping(GroupKind(version.group, obj["kind"]), version.version)
+        namespace = (namespace_of(obj) or "default") if mapping.namespaced else ""
+        resource = self._client.for_resource(mapping.resource, namespace=namespace)
         wanted = plain_form(obj)
         self._find_owners(wanted)
         stored = await resource.apply(wanted, field_manager=MANAGER, force=True)
@@ -65,12 +68,6 @@ class ObjectWriter:
             await self._put_status(resource, obj)
         if obj["kind"] == "CustomResourceDefinition":
             await _established(resource, name_of(obj))
-
-    async def _resource(self, obj: Json) -> ResourceClient:
-        version = GroupVersion.parse(obj["apiVersion"])
-        mapping = await self._mapper.mapping(GroupKind(version.group, obj["kind"]), version.version)
-        namespace = (namespace_of(obj) or "default") if mapping.namespaced else ""
-        return self._client.for_resource(mapping.resource, namespace=namespace)
 
     def _find_owners(self, obj: Json) -> None:
         """What an object was owned by has another uid here; an owner that is not here owns nothing."""

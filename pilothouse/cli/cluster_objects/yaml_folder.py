@@ -28,7 +28,8 @@ def write_folder(folder: Path, objects: Sequence[Json], *, plain: bool) -> int:
     controller makes by itself. Return how many there are. Raises OSError."""
     written = [obj for obj in objects if not (plain and _is_made_by_itself(obj))]
     for obj in written:
-        file = folder / _place(obj)
+        group = obj["apiVersion"].rpartition("/")[0] or "core"
+        file = folder / Path(group, obj["kind"], namespace_of(obj), f"{name_of(obj)}.yaml")
         file.parent.mkdir(parents=True, exist_ok=True)
         file.touch(mode=0o600)
         file.write_bytes(emit_yaml(plain_form(obj) if plain else obj))
@@ -50,11 +51,6 @@ def plain_form(obj: Json) -> Json:
 def _is_made_by_itself(obj: Json) -> bool:
     owners = metadata(obj).get("ownerReferences") or ()
     return is_made_by_the_cluster(obj) or any(owner.get("controller") for owner in owners)
-
-
-def _place(obj: Json) -> Path:
-    group = obj["apiVersion"].rpartition("/")[0] or "core"
-    return Path(group, obj["kind"], namespace_of(obj), f"{name_of(obj)}.yaml")
 
 
 def _objects(file: Path) -> Iterator[Json]:

@@ -25,19 +25,15 @@ async def find_places(client: Client, service: Json, place: TransportConfig) -> 
         return Places([ok("service", f"{named} stands for {host}")], [(host, place.port)])
     port = next((each for each in spec.get("ports") or () if each.get("port") == place.port), None)
     if port is None:
-        return Places([_no_port(named, spec, place.port)], [])
+        listed = ", ".join(str(each.get("port")) for each in spec.get("ports") or ()) or "none"
+        advice = "set spec.service.port of the APIService to a port of the Service"
+        return Places([failed("service", f"{named} has no port {place.port}; its ports: {listed}", advice)], [])
     slices = await client.resource("discovery.k8s.io/v1", "endpointslices", namespace=place.namespace).list(
         ListOptions(label_selector=f"kubernetes.io/service-name={place.service}")
     )
     addresses = list(_ready(slices["items"], port.get("name") or ""))
     endpoints = _endpoints(slices["items"], addresses, named, _how_to_see_pods(place.namespace, spec))
     return Places([ok("service", f"{named} has port {place.port}"), endpoints], addresses)
-
-
-def _no_port(named: str, spec: Json, port: int) -> Finding:
-    listed = ", ".join(str(each.get("port")) for each in spec.get("ports") or ()) or "none"
-    advice = "set spec.service.port of the APIService to a port of the Service"
-    return failed("service", f"{named} has no port {port}; its ports: {listed}", advice)
 
 
 def _endpoints(slices: list[Json], addresses: list[tuple[str, int]], named: str, pods: str) -> Finding:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, TypeAlias
 
@@ -64,14 +64,12 @@ async def scrape(client: Client) -> Scrape:
 def read_samples(text: str) -> dict[str, list[tuple[Labels, float]]]:
     """Return the samples that are shown, by their names, from Prometheus' text format."""
     found: dict[str, list[tuple[Labels, float]]] = {}
-    for family in text_string_to_metric_families("\n".join(_shown_lines(text)) + "\n"):
+    for family in text_string_to_metric_families(
+        "\n".join(line for line in text.splitlines() if line.startswith(_SHOWN)) + "\n"
+    ):
         for sample in family.samples:
             found.setdefault(sample.name, []).append((sample.labels, sample.value))
     return found
-
-
-def _shown_lines(text: str) -> Iterator[str]:
-    return (line for line in text.splitlines() if line.startswith(_SHOWN))
 
 
 async def _last_requests(client: Client) -> list[dict[str, Any]] | None:

@@ -54,7 +54,12 @@ class _Reader:
         old = self._one(value.get("oldObject"), f"{path}.oldObject")
         new = self._one(value.get("object"), f"{path}.object")
         operation = value.get("operation") or ("CREATE" if old is None else "UPDATE" if new else "DELETE")
-        self._check_operation(operation, new, old, path)
+        if operation not in _OPERATIONS:
+            raise self._error(f"{path}.operation", f"operation must be one of {', '.join(_OPERATIONS)}")
+        if new is None and operation != "DELETE":
+            raise self._error(path, f"a case of {operation} needs an object")
+        if old is None and operation != "CREATE":
+            raise self._error(path, f"a case of {operation} needs an oldObject")
         params = value.get("params") or []
         return Case(
             name=str(value.get("name") or path),
@@ -67,14 +72,6 @@ class _Reader:
             params=tuple(self._manifests(params if isinstance(params, list) else [params], f"{path}.params")),
             subresource=str(value.get("subresource") or ""),
         )
-
-    def _check_operation(self, operation: str, new: Manifest | None, old: Manifest | None, path: str) -> None:
-        if operation not in _OPERATIONS:
-            raise self._error(f"{path}.operation", f"operation must be one of {', '.join(_OPERATIONS)}")
-        if new is None and operation != "DELETE":
-            raise self._error(path, f"a case of {operation} needs an object")
-        if old is None and operation != "CREATE":
-            raise self._error(path, f"a case of {operation} needs an oldObject")
 
     def _expectation(self, value: Any, path: str) -> Expectation:
         value = self._object(value, path, _EXPECT_KEYS)

@@ -8,7 +8,6 @@ Only texts with findings are read for their lines.
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from pilothouse.machinery.codec.yaml_nodes import YamlError, events
 
@@ -45,7 +44,9 @@ class Lines:
 
     def of(self, path: str) -> int:
         """Return the line of the field, from 1; of the nearest parent if the text does not have the field."""
-        node = self._root()
+        if not self._read:
+            self._read, self._top = True, _tree(self._data)
+        node = self._top
         line = 1 if node is None else node.line
         for step in _STEP.finditer(path):
             found = None if node is None else node.child(step)
@@ -53,11 +54,6 @@ class Lines:
                 break
             node, line = found
         return line
-
-    def _root(self) -> LineNode | None:
-        if not self._read:
-            self._read, self._top = True, _tree(self._data)
-        return self._top
 
 
 def _tree(data: bytes) -> LineNode | None:
@@ -69,7 +65,7 @@ def _tree(data: bytes) -> LineNode | None:
             if kind == "DocumentEndEvent":
                 break
             if kind in ("ScalarEvent", "AliasEvent"):
-                stack[-1][1].append(_leaf(event))
+                stack[-1][1].append(LineNode(event.start_mark.line + 1, getattr(event, "value", "")))
             elif kind in ("SequenceStartEvent", "MappingStartEvent"):
                 stack.append((LineNode(event.start_mark.line + 1), []))
             elif kind in ("SequenceEndEvent", "MappingEndEvent"):
@@ -79,10 +75,6 @@ def _tree(data: bytes) -> LineNode | None:
     except YamlError:
         return None
     return stack[0][1][0] if stack[0][1] else None
-
-
-def _leaf(event: Any) -> LineNode:
-    return LineNode(event.start_mark.line + 1, getattr(event, "value", ""))
 
 
 def _close(node: LineNode, children: list[LineNode], *, is_mapping: bool) -> None:

@@ -54,7 +54,9 @@ async def try_object(manifest: Manifest, send: Callable[[Json, str], Awaitable[C
         ]
         if is_strict_refusal(answer) and query == STRICT:
             query = WARN
-        elif (field := _reference_to_drop(answer)) and field not in cleared:
+        elif (
+            field := ("" if answer.is_well else missing_reference(answer.body.get("message", "")))
+        ) and field not in cleared:
             cleared.append(field)
             obj = _without(obj, [field.split(".")])
         else:
@@ -68,10 +70,6 @@ def _misfits(manifest: Manifest) -> list[tuple[DocumentPlace, str]]:
     version = str(manifest.obj["apiVersion"]).rpartition("/")[2]
     known = types.of(GroupVersionKind(group, version, kind))
     return [] if known is None else all_problems(known.node, manifest.obj)
-
-
-def _reference_to_drop(answer: CallAnswer) -> str:
-    return "" if answer.is_well else missing_reference(answer.body.get("message", ""))
 
 
 def _is_below(field: str, cleared: Iterable[str]) -> bool:

@@ -42,17 +42,16 @@ class KindPaths:
         """Learn all that the server has now."""
         for root in ("/api", "/apis"):
             for group in (await call("GET", root, accept=_DISCOVERY)).body["items"]:
-                self._add_group(root, group)
-
-    def _add_group(self, root: str, group: Json) -> None:
-        name = group["metadata"].get("name", "")
-        for version in group["versions"]:
-            api_version = f"{name}/{version['version']}" if name else version["version"]
-            for resource in version.get("resources", ()):
-                kind = resource["responseKind"].get("kind") or ""
-                path = KindPath(f"{root}/{api_version}", resource["resource"], resource["scope"] == "Namespaced")
-                if "create" in resource["verbs"] or "update" in resource["verbs"]:
-                    self._paths.setdefault((api_version, kind), path)
+                name = group["metadata"].get("name", "")
+                for version in group["versions"]:
+                    api_version = f"{name}/{version['version']}" if name else version["version"]
+                    for resource in version.get("resources", ()):
+                        kind = resource["responseKind"].get("kind") or ""
+                        path = KindPath(
+                            f"{root}/{api_version}", resource["resource"], resource["scope"] == "Namespaced"
+                        )
+                        if "create" in resource["verbs"] or "update" in resource["verbs"]:
+                            self._paths.setdefault((api_version, kind), path)
 
     def add_definition(self, definition: Json) -> None:
         """Learn the kinds of a CustomResourceDefinition that the server has taken."""

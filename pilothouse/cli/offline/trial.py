@@ -51,13 +51,12 @@ class _Trial:
         stage = [one for one in self._file.stage if one not in self._bindings]
         others = [one for case in self._file.cases for one in (case.object, case.old, *case.params) if one]
         await self._stage.set_up(stage, named=others)
-        wrong = [self._as_checked(one, found) for one, found in self._stage.problems.items()]
+        wrong = [
+            Checked(one.file, one.line(), one.subject, tuple(found)) for one, found in self._stage.problems.items()
+        ]
         if not all(checked.is_well for checked in wrong):
             return [checked for checked in wrong if not checked.is_well]
         return [await self._try(case) for case in self._file.cases]
-
-    def _as_checked(self, manifest: Manifest, found: Sequence[Finding]) -> Checked:
-        return Checked(manifest.file, manifest.line(), manifest.subject, tuple(found))
 
     async def _try(self, case: Case) -> Checked:
         before = [one for one in (case.old, *case.params) if one]
@@ -69,7 +68,10 @@ class _Trial:
         except CaseError as error:
             wrong = [str(error)]
         for one in before:
-            await self._remove(one, case)
+            if (place := self._stage.place_of(one, beside=case.subject.namespace)) is not None:
+                await self._bind(False)
+                path, namespace = place
+                await self._server.admin("DELETE", path.item(namespace, one.name), "gracePeriodSeconds=0")
         severity = Severity.ERROR
         found = tuple(Finding(severity, self._file.file, case.line, text, case.name) for text in wrong)
         return Checked(self._file.file, case.line, case.name, found)
@@ -98,12 +100,6 @@ class _Trial:
             written = await self._server.admin("PUT", item, "", as_json(_at_version(manifest.obj, _version(answer))))
             answer = written if written.is_well else answer
         return _version(answer)
-
-    async def _remove(self, manifest: Manifest, case: Case) -> None:
-        if (place := self._stage.place_of(manifest, beside=case.subject.namespace)) is not None:
-            await self._bind(False)
-            path, namespace = place
-            await self._server.admin("DELETE", path.item(namespace, manifest.name), "gracePeriodSeconds=0")
 
     def _place(self, manifest: Manifest, *, beside: str = "") -> tuple[KindPath, str]:
         """Raises CaseError."""

@@ -98,20 +98,17 @@ class _Validation:
             return await self._user("POST", path.collection(namespace), query + dry, as_json(obj))
 
         tried = await try_object(manifest, create)
-        return [*tried.findings, *await self._missing(manifest, namespace)]
-
-    def _adds_up(self, manifest: Manifest, namespace: str) -> bool:
-        """Whether it must be written for real, so that a quota counts it."""
-        return namespace in self._stage.with_quota and manifest not in self._stage.problems
-
-    async def _missing(self, manifest: Manifest, namespace: str) -> list[Finding]:
         found = []
         for needed in needed_by(manifest, namespace):
             if needed.path not in self._known:
                 self._known[needed.path] = (await self._admin("GET", needed.path)).is_well
             if not self._known[needed.path]:
                 found.append(needed.missing(manifest))
-        return found
+        return [*tried.findings, *found]
+
+    def _adds_up(self, manifest: Manifest, namespace: str) -> bool:
+        """Whether it must be written for real, so that a quota counts it."""
+        return namespace in self._stage.with_quota and manifest not in self._stage.problems
 
 
 def _objects(read: Iterable[Manifest | Checked]) -> list[Manifest]:

@@ -58,7 +58,13 @@ class SharedInformerFactory:
     def for_resource(self, resource: GroupVersionResource) -> SharedIndexInformer:
         """The informer of the resource, which runs after the next `start`."""
         if resource not in self._informers:
-            self._informers[resource] = self._new_informer(resource)
+            collection = self._client.for_resource(resource, namespace=self._namespace)
+            source = SelectedListWatch(collection, self._label_selector, self._field_selector)
+            name = str(resource.group_resource)
+            informer = SharedIndexInformer(source, name=name, resync_period=self._resync_period, clock=self._clock)
+            if self._transform is not None:
+                informer.set_transform(self._transform)
+            self._informers[resource] = informer
         return self._informers[resource]
 
     def lister(self, resource: GroupVersionResource) -> Lister:
@@ -97,15 +103,6 @@ class SharedInformerFactory:
 
     async def __aexit__(self, *exc: object) -> None:
         await self.shutdown()
-
-    def _new_informer(self, resource: GroupVersionResource) -> SharedIndexInformer:
-        collection = self._client.for_resource(resource, namespace=self._namespace)
-        source = SelectedListWatch(collection, self._label_selector, self._field_selector)
-        name = str(resource.group_resource)
-        informer = SharedIndexInformer(source, name=name, resync_period=self._resync_period, clock=self._clock)
-        if self._transform is not None:
-            informer.set_transform(self._transform)
-        return informer
 
 
 def _log_failure(task: asyncio.Task[None]) -> None:

@@ -44,16 +44,13 @@ class CacheMutationDetector:
     async def run(self) -> None:
         try:
             while True:
-                self._rotate()
+                if self._clock.now() - self._rotated > RETAIN:
+                    self._retained, self._cached = self._cached, []
+                    self._rotated = self._clock.now()
                 self.compare_objects()
                 await self._clock.sleep(PERIOD)
         finally:
             self.compare_objects()
-
-    def _rotate(self) -> None:
-        if self._clock.now() - self._rotated > RETAIN:
-            self._retained, self._cached = self._cached, []
-            self._rotated = self._clock.now()
 
 
 def _image(obj: Json) -> bytes:

@@ -88,7 +88,10 @@ class Reflector:
             try:
                 await self.list_and_watch()
             except Exception as error:
-                self._report(error)
+                try:
+                    self._on_watch_error(self.name, error)
+                except Exception:
+                    logger.exception("%s: the watch error handler failed", self.name)
             await self._clock.sleep(self._delay())
 
     async def list_and_watch(self) -> None:
@@ -101,12 +104,6 @@ class Reflector:
             await self._watch(watch)
         finally:
             resync.cancel()
-
-    def _report(self, error: Exception) -> None:
-        try:
-            self._on_watch_error(self.name, error)
-        except Exception:
-            logger.exception("%s: the watch error handler failed", self.name)
 
     async def _list(self) -> None:
         version = self._position.for_list
@@ -177,7 +174,13 @@ class Reflector:
             started = self._clock.now()
             try:
                 if watch is None:
-                    watch = await self._source.watch(self._watch_options())
+                    watch = await self._source.watch(
+                        ListOptions(
+                            resource_version=self._position.resource_version,
+                            allow_watch_bookmarks=True,
+                            timeout_seconds=_watch_timeout(),
+                        )
+                    )
                 events = await self._follow(watch)
             except Exception as error:
                 if not is_retriable(error):
@@ -215,13 +218,6 @@ class Reflector:
             logger.error("%s: unknown watch event %r", self.name, event.type)
             return
         self._position.resource_version = obj["metadata"]["resourceVersion"]
-
-    def _watch_options(self) -> ListOptions:
-        return ListOptions(
-            resource_version=self._position.resource_version,
-            allow_watch_bookmarks=True,
-            timeout_seconds=_watch_timeout(),
-        )
 
     async def _resync_periodically(self) -> None:
         while self._resync_period > 0:

@@ -23,7 +23,7 @@ from pilothouse.client.cache.reflector import BACKOFF, Reflector
 from pilothouse.client.cache.watch_errors import WatchErrorHandler, log_watch_error
 from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.wait import Backoff
-from pilothouse.machinery.objects import Json, resource_version_of
+from pilothouse.machinery.objects import resource_version_of
 from pilothouse.machinery.status_error import PilothouseError
 
 logger = logging.getLogger(__name__)
@@ -203,14 +203,11 @@ class SharedIndexInformer:
         while True:
             await fifo.wait()
             for _ in range(min(len(fifo), OBJECTS_PER_TURN)):
-                self._process_one(fifo)
+                try:
+                    fifo.pop(self._handle_deltas)
+                except Exception:
+                    logger.exception("informer %s can not process a change", self.name)
             await asyncio.sleep(0)
-
-    def _process_one(self, fifo: DeltaFIFO) -> None:
-        try:
-            fifo.pop(self._handle_deltas)
-        except Exception:
-            logger.exception("informer %s can not process a change", self.name)
 
     async def _announce_sync(self, fifo: DeltaFIFO) -> None:
         await fifo.synced.wait()
@@ -225,18 +222,15 @@ class SharedIndexInformer:
                 self.indexer.delete(key)
                 self._processor.distribute(DeleteNotification(obj))
             else:
-                self._store(key, obj, is_in_initial_list)
-
-    def _store(self, key: str, obj: Json, is_in_initial_list: bool) -> None:
-        old = self.indexer.get_by_key(key)
-        self.indexer.update(key, obj)
-        if self._detector is not None:
-            self._detector.add_object(obj)
-        if old is None:
-            self._processor.distribute(AddNotification(obj, is_in_initial_list))
-        else:
-            unchanged = resource_version_of(old) == resource_version_of(obj)
-            self._processor.distribute(UpdateNotification(old, obj), sync=unchanged)
+                old = self.indexer.get_by_key(key)
+                self.indexer.update(key, obj)
+                if self._detector is not None:
+                    self._detector.add_object(obj)
+                if old is None:
+                    self._processor.distribute(AddNotification(obj, is_in_initial_list))
+                else:
+                    unchanged = resource_version_of(old) == resource_version_of(obj)
+                    self._processor.distribute(UpdateNotification(old, obj), sync=unchanged)
 
     def _join(self, listener: ProcessorListener, tasks: asyncio.TaskGroup) -> None:
         """Nothing else runs meanwhile, so the handler misses no change and sees none twice."""

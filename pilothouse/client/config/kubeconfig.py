@@ -140,17 +140,16 @@ def read_kubeconfig(file: Path) -> Json:
         raise ConfigError(f"{file} is not a kubeconfig")
     for plural, singular in (("clusters", "cluster"), ("users", "user")):
         for entry in config.get(plural) or ():
-            _resolve_paths(entry.get(singular) or {}, _PATHS[singular], file.parent)
+            part = entry.get(singular) or {}
+            fields = _PATHS[singular]
+            folder = file.parent
+            for field in fields:
+                if part.get(field):
+                    part[field] = str(folder / part[field])
+            command = (part.get("exec") or {}).get("command") or ""
+            if os.sep in command:  # a bare name is looked up in $PATH
+                part["exec"]["command"] = str(folder / command)
     return config
-
-
-def _resolve_paths(part: Json, fields: Iterable[str], folder: Path) -> None:
-    for field in fields:
-        if part.get(field):
-            part[field] = str(folder / part[field])
-    command = (part.get("exec") or {}).get("command") or ""
-    if os.sep in command:  # a bare name is looked up in $PATH
-        part["exec"]["command"] = str(folder / command)
 
 
 def _entry(merged: Json, plural: str, name: str) -> Json:

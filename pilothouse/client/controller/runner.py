@@ -106,7 +106,9 @@ class Controller(Generic[T]):
             tasks = [workers.create_task(self._work()) for _ in range(self._workers)]
             try:
                 await self._stop.wait()
-                await self._drain()
+                drained = asyncio.ensure_future(self.queue.shut_down_with_drain())
+                if not await done_within(self._stop_timeout, drained, self._clock):
+                    logger.warning("controller %s did not drain within %g s", self.name, self._stop_timeout)
             finally:
                 self.queue.shut_down()
                 for task in tasks:
@@ -131,11 +133,6 @@ class Controller(Generic[T]):
     async def _caches_synced(self) -> None:
         for cache in self._caches:
             await cache.wait_synced()
-
-    async def _drain(self) -> None:
-        drained = asyncio.ensure_future(self.queue.shut_down_with_drain())
-        if not await done_within(self._stop_timeout, drained, self._clock):
-            logger.warning("controller %s did not drain within %g s", self.name, self._stop_timeout)
 
     async def _work(self) -> None:
         while True:

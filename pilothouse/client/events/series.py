@@ -68,7 +68,9 @@ class EventSeries:
 
     def add(self, event: Json) -> Json | None:
         """Return the event to write: a new one, or one that becomes a series; None if it was only counted."""
-        known = self._known.get(key := _key(event))
+        names = ("type", "action", "reason", "reportingController", "reportingInstance")
+        references = (tuple(sorted((event.get(name) or {}).items())) for name in ("regarding", "related"))
+        known = self._known.get(key := (*(event[name] for name in names), *references))
         if known is None:
             self._known.put(key, _Series(event, self._clock.now()))
             return copy.deepcopy(event)
@@ -93,9 +95,3 @@ class EventSeries:
                 self._known.drop(key)
                 if known.event.get("series"):
                     yield known.event
-
-
-def _key(event: Json) -> tuple[object, ...]:
-    names = ("type", "action", "reason", "reportingController", "reportingInstance")
-    references = (tuple(sorted((event.get(name) or {}).items())) for name in ("regarding", "related"))
-    return (*(event[name] for name in names), *references)

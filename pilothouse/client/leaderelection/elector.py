@@ -101,7 +101,10 @@ class LeaderElector:
         Returns when the lease was lost or `lead` returned; raises what `lead` raised. The lease is released when
         the elector is cancelled or `lead` ends, so that another candidate need not wait for it to run out.
         """
-        await self._acquire()
+        logger.info("attempting to acquire leader lease %s", self._lock.description)
+        while not await self._try_acquire_or_renew():
+            await self._clock.sleep(jitter(self._times.retry_period, JITTER_FACTOR))
+        logger.info("successfully acquired lease %s", self._lock.description)
         leading = asyncio.ensure_future(lead())
         renewing = asyncio.ensure_future(self._renew_until_lost())
         try:
@@ -119,12 +122,6 @@ class LeaderElector:
         if self.is_leader and self._clock.now() - self._observed_at > self._times.lease_duration + tolerance:
             raise RuntimeError(f"failed election to renew leadership on lease {self._lock.description}")
 
-    async def _acquire(self) -> None:
-        logger.info("attempting to acquire leader lease %s", self._lock.description)
-        while not await self._try_acquire_or_renew():
-            await self._clock.sleep(jitter(self._times.retry_period, JITTER_FACTOR))
-        logger.info("successfully acquired lease %s", self._lock.description)
-
     async def _renew_until_lost(self) -> None:
         deadline = self._clock.now() + self._times.renew_deadline
         while (left := deadline - self._clock.now()) > 0:
@@ -141,7 +138,9 @@ class LeaderElector:
         except (StatusError, ConnectionFailed, InvalidResponse) as error:
             logger.info("can not acquire or renew lease %s: %s", self._lock.description, error)
             acquired = False
-        self._report_transition()
+        if self.leader != self._reported:
+            self._reported = self.leader
+            self._on_new_leader(self.leader)
         return acquired
 
     async def _acquire_or_renew(self) -> bool:
@@ -218,8 +217,3 @@ class LeaderElector:
     def _observe(self, record: LeaderElectionRecord) -> None:
         self._observed = record
         self._observed_at = self._clock.now()
-
-    def _report_transition(self) -> None:
-        if self.leader != self._reported:
-            self._reported = self.leader
-            self._on_new_leader(self.leader)

@@ -57,25 +57,28 @@ class LeaseCandidate:
 
     async def run(self) -> None:
         """Stand until cancelled."""
-        async with self._informers() as factory:
+        only = f"metadata.name={self.name}"
+        async with SharedInformerFactory(
+            self._client, namespace=self._namespace, field_selector=only, clock=self._clock
+        ) as factory:
             informer = factory.for_resource(_CANDIDATES)
-            controller = self._controller(informer)
+
+            async def ensure(name: str) -> Requeue:
+                await self._ensure(informer)
+                return Requeue(_RENEW_EVERY)
+
+            controller = Controller("leasecandidate", ensure, caches=(informer,), clock=self._clock)
 
             def renew_if_asked(old: Json, new: Json) -> None:
-                if _is_asked(new):
+                pinged, renewed = (new["spec"].get(name) for name in ("pingTime", "renewTime"))
+                asked, answered = (parse_micro_time(each) if each else None for each in (pinged, renewed))
+                if asked is not None and (answered is None or asked > answered):
                     controller.queue.add(self.name)
 
             informer.add_event_handler(ResourceEventHandlerFuncs(update=renew_if_asked))
             factory.start()
             controller.queue.add(self.name)
             await controller.run()
-
-    def _controller(self, informer: SharedIndexInformer) -> Controller[str]:
-        async def ensure(name: str) -> Requeue:
-            await self._ensure(informer)
-            return Requeue(_RENEW_EVERY)
-
-        return Controller("leasecandidate", ensure, caches=(informer,), clock=self._clock)
 
     async def _ensure(self, informer: SharedIndexInformer) -> None:
         """Create the candidate, or renew it."""
@@ -86,13 +89,3 @@ class LeaseCandidate:
             await self._candidates.create({"metadata": meta, "spec": {**self._spec, **renewed}})
         else:
             await self._candidates.update({**cached, "spec": {**cached["spec"], **renewed}})
-
-    def _informers(self) -> SharedInformerFactory:
-        only = f"metadata.name={self.name}"
-        return SharedInformerFactory(self._client, namespace=self._namespace, field_selector=only, clock=self._clock)
-
-
-def _is_asked(candidate: Json) -> bool:
-    pinged, renewed = (candidate["spec"].get(name) for name in ("pingTime", "renewTime"))
-    asked, answered = (parse_micro_time(each) if each else None for each in (pinged, renewed))
-    return asked is not None and (answered is None or asked > answered)

@@ -126,17 +126,14 @@ class AsgiResponse:
         if self._gone.is_set():
             raise OSError("the client has gone")
         if message["type"] == "http.response.start":
-            self._start(message)
+            self.status = message["status"]
+            for raw_name, raw_value in message.get("headers") or ():
+                name, value = bytes(raw_name).decode().lower(), bytes(raw_value).decode("latin-1")
+                self.headers[name] = f"{self.headers[name]}, {value}" if name in self.headers else value
+            self._started.set_result(None)
         elif message["type"] == "http.response.body":
             if body := message.get("body"):
                 await self._body.put(bytes(body))
             if not message.get("more_body"):
                 self._complete = True
                 self._gone.set()
-
-    def _start(self, message: Message) -> None:
-        self.status = message["status"]
-        for raw_name, raw_value in message.get("headers") or ():
-            name, value = bytes(raw_name).decode().lower(), bytes(raw_value).decode("latin-1")
-            self.headers[name] = f"{self.headers[name]}, {value}" if name in self.headers else value
-        self._started.set_result(None)

@@ -163,7 +163,10 @@ class Client:
 
     async def _send(self, request: HttpRequest, *, again: bool) -> HttpResponse:
         """One attempt. Raises the error that the answer stands for if it is no success."""
-        await self._throttle(request)
+        if self._rate_limiter is not None:
+            start = self._clock.now()
+            await self._rate_limiter.wait()
+            request_metrics().throttled(request.method, self._host, self._clock.now() - start)
         response = await self._answer(request, again=again)
         for text in warnings_in(response.headers):
             self._on_warning(text)
@@ -175,12 +178,6 @@ class Client:
             raise error_from(response.status, response.headers, body)
         finally:
             await response.close()
-
-    async def _throttle(self, request: HttpRequest) -> None:
-        if self._rate_limiter is not None:
-            start = self._clock.now()
-            await self._rate_limiter.wait()
-            request_metrics().throttled(request.method, self._host, self._clock.now() - start)
 
     async def _answer(self, request: HttpRequest, *, again: bool) -> HttpResponse:
         code = "<error>"

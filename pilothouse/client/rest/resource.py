@@ -78,7 +78,13 @@ class ResourceClient:
 
     async def list(self, options: ListOptions = ALL) -> Json:
         """One page: a List object, whose metadata.continue says how to go on."""
-        return _with_types(await self._client.get_json(self.path(), options.params(), accept=self._accept_list))
+        listing = await self._client.get_json(self.path(), options.params(), accept=self._accept_list)
+        kind, api_version = listing.get("kind") or "", listing.get("apiVersion")
+        if kind.endswith("List") and kind != "List":
+            types = {"kind": kind.removesuffix("List"), "apiVersion": api_version}
+            with garbage_collection.paused(0):
+                listing["items"] = [types | item for item in listing.get("items") or ()]
+        return listing
 
     async def pages(self, options: ListOptions = ALL) -> AsyncIterator[Json]:
         """Page after page, 500 objects each unless the options say otherwise. Raises Expired when it took too long."""
@@ -181,12 +187,3 @@ def _required(name: str) -> str:
     if not name:
         raise ValueError("resource name may not be empty")
     return name
-
-
-def _with_types(listing: Json) -> Json:
-    kind, api_version = listing.get("kind") or "", listing.get("apiVersion")
-    if kind.endswith("List") and kind != "List":
-        types = {"kind": kind.removesuffix("List"), "apiVersion": api_version}
-        with garbage_collection.paused(0):
-            listing["items"] = [types | item for item in listing.get("items") or ()]
-    return listing

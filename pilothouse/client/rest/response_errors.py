@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from http import HTTPStatus
 
 from pilothouse.machinery.errors_by_reason import from_status, status_in
-from pilothouse.machinery.objects import Json
 from pilothouse.machinery.status_error import StatusError
 
 _REASONS = {
@@ -40,7 +39,10 @@ def error_from(status: int, headers: Mapping[str, str], body: bytes) -> StatusEr
     """Keeps the Retry-After header in the error's details, where upstream's clients look for it."""
     found = status_in(body)
     if found is None:
-        found = _status_for(status, body)
+        text = body[:2048].decode("utf-8", "replace").strip()
+        known = HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else "unknown"
+        message = f"{_NO_STATUS} {status} {known}" + (f": {text}" if text else "")
+        found = {"kind": "Status", "code": status, "reason": _REASONS.get(status, ""), "message": message}
     seconds = retry_after(headers)
     if seconds is not None:
         found = {**found, "details": {"retryAfterSeconds": seconds, **(found.get("details") or {})}}
@@ -50,10 +52,3 @@ def error_from(status: int, headers: Mapping[str, str], body: bytes) -> StatusEr
 def retry_after(headers: Mapping[str, str]) -> int | None:
     value = headers.get("retry-after", "")
     return int(value) if value.isdigit() else None
-
-
-def _status_for(status: int, body: bytes) -> Json:
-    text = body[:2048].decode("utf-8", "replace").strip()
-    known = HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else "unknown"
-    message = f"{_NO_STATUS} {status} {known}" + (f": {text}" if text else "")
-    return {"kind": "Status", "code": status, "reason": _REASONS.get(status, ""), "message": message}

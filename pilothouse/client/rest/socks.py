@@ -67,7 +67,11 @@ async def connect_through(proxy: SplitResult, host: str, port: int) -> socket.so
     try:
         await _introduce(sock, proxy)
         await asyncio.get_running_loop().sock_sendall(sock, bytes((_VERSION, _CONNECT, 0)) + _address(host, port))
-        await _check_reply(sock)
+        _, reply, _, kind = await _read(sock, 4)
+        if reply:
+            raise SocksError(_FAILURES[reply] if reply < len(_FAILURES) else f"unknown code: {reply}")
+        size = (await _read(sock, 1))[0] if kind == _NAME else _ADDRESS_SIZES.get(kind, 0)
+        await _read(sock, size + 2)
     except BaseException:
         sock.close()
         raise
@@ -113,14 +117,6 @@ def _address(host: str, port: int) -> bytes:
         return bytes((_NAME, len(name))) + name + port.to_bytes(2)
     kind = _IPV4 if isinstance(literal, IPv4Address) else _IPV6
     return bytes((kind,)) + literal.packed + port.to_bytes(2)
-
-
-async def _check_reply(sock: socket.socket) -> None:
-    _, reply, _, kind = await _read(sock, 4)
-    if reply:
-        raise SocksError(_FAILURES[reply] if reply < len(_FAILURES) else f"unknown code: {reply}")
-    size = (await _read(sock, 1))[0] if kind == _NAME else _ADDRESS_SIZES.get(kind, 0)
-    await _read(sock, size + 2)
 
 
 async def _read(sock: socket.socket, size: int) -> bytes:

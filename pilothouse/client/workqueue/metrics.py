@@ -84,7 +84,14 @@ class WorkQueueCollector:
     def collect(self) -> Iterator[Metric]:
         yield from self._counters()
         yield from self._gauges()
-        yield from self._histograms()
+        from prometheus_client.core import HistogramMetricFamily
+
+        waited = HistogramMetricFamily("workqueue_queue_duration_seconds", _WAITED, labels=["name"])
+        worked = HistogramMetricFamily("workqueue_work_duration_seconds", _WORKED, labels=["name"])
+        for name, queue in self.queues.items():
+            waited.add_metric([name], queue.queued.buckets(), queue.queued.total)
+            worked.add_metric([name], queue.worked.buckets(), queue.worked.total)
+        yield from (waited, worked)
 
     def _counters(self) -> Iterator[Metric]:
         from prometheus_client.core import CounterMetricFamily
@@ -112,16 +119,6 @@ class WorkQueueCollector:
             unfinished.add_metric([name], sum(ages))
             longest.add_metric([name], max(ages, default=0.0))
         yield from (depth, unfinished, longest)
-
-    def _histograms(self) -> Iterator[Metric]:
-        from prometheus_client.core import HistogramMetricFamily
-
-        waited = HistogramMetricFamily("workqueue_queue_duration_seconds", _WAITED, labels=["name"])
-        worked = HistogramMetricFamily("workqueue_work_duration_seconds", _WORKED, labels=["name"])
-        for name, queue in self.queues.items():
-            waited.add_metric([name], queue.queued.buckets(), queue.queued.total)
-            worked.add_metric([name], queue.worked.buckets(), queue.worked.total)
-        yield from (waited, worked)
 
 
 _UNFINISHED = (

@@ -109,7 +109,8 @@ class WorkQueue(Generic[T]):
             self._order.append(item)
             self._wake_one()
         else:
-            self._check_drained()
+            if self._drained is not None and not self._order and not self._processing:
+                resolve(self._drained)
 
     def __len__(self) -> int:
         """How many items wait; those being worked on do not count."""
@@ -135,10 +136,6 @@ class WorkQueue(Generic[T]):
             if self._drained is None:
                 self._drained = asyncio.get_running_loop().create_future()
             await asyncio.shield(self._drained)
-
-    def _check_drained(self) -> None:
-        if self._drained is not None and not self._order and not self._processing:
-            resolve(self._drained)
 
     async def _wait_for_item(self) -> None:
         getter = asyncio.get_running_loop().create_future()

@@ -55,7 +55,13 @@ class _Approver:
         for recognized in await _recognized(request):
             tried.append(recognized.subresource)
             if await self._is_allowed(request["spec"], recognized.subresource):
-                await self._approve(request, recognized.message)
+                condition: Json = {
+                    "type": APPROVED,
+                    "status": "True",
+                    "reason": "AutoApproved",
+                    "message": recognized.message,
+                }
+                await self._requests.update(with_condition(request, condition), subresource="approval")
                 return
         if tried:
             told = f"recognized csr {name_of(request)!r} as {tried}"
@@ -72,10 +78,6 @@ class _Approver:
         }
         review: Json = {"spec": {**who, "extra": spec.get("extra"), "resourceAttributes": asked}}
         return bool((await self._reviews.create(review))["status"].get("allowed"))
-
-    async def _approve(self, request: Json, message: str) -> None:
-        condition: Json = {"type": APPROVED, "status": "True", "reason": "AutoApproved", "message": message}
-        await self._requests.update(with_condition(request, condition), subresource="approval")
 
 
 async def _recognized(request: Json) -> list[_Recognized]:

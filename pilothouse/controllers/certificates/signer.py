@@ -41,12 +41,27 @@ async def run(context: ControllerContext) -> None:
     requests = context.client.for_resource(CERTIFICATE_SIGNING_REQUESTS)
 
     async def handle(request: Json) -> None:
-        if not _is_to_be_signed(request):
+        types = condition_types(request)
+        failed = any(
+            each["type"] == FAILED and each.get("status") in (None, "", "True") for each in conditions(request)
+        )
+        if not (
+            APPROVED in types and DENIED not in types and not failed and request["spec"].get("signerName") in SIGNERS
+        ):
             return
         try:
             signed = await authority.signed(request)
         except SignerRefusal as refusal:
-            signed = with_condition(request, _failure(str(refusal), context.clock))
+            signed = with_condition(
+                request,
+                {
+                    "type": FAILED,
+                    "status": "True",
+                    "reason": "SignerValidationFailure",
+                    "message": str(refusal),
+                    "lastUpdateTime": timestamp(context.clock.wall()),
+                },
+            )
         await requests.update_status(signed)
 
     await run_on_requests(context, "csrsigning", handle, workers=_WORKERS)
@@ -80,19 +95,3 @@ class _Authority:
         if asked is None:
             return self.longest
         return min(self.longest, max(_SHORTEST, timedelta(seconds=asked)))
-
-
-def _is_to_be_signed(request: Json) -> bool:
-    types = condition_types(request)
-    failed = any(each["type"] == FAILED and each.get("status") in (None, "", "True") for each in conditions(request))
-    return APPROVED in types and DENIED not in types and not failed and request["spec"].get("signerName") in SIGNERS
-
-
-def _failure(message: str, clock: Clock) -> Json:
-    return {
-        "type": FAILED,
-        "status": "True",
-        "reason": "SignerValidationFailure",
-        "message": message,
-        "lastUpdateTime": timestamp(clock.wall()),
-    }

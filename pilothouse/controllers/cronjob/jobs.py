@@ -29,7 +29,12 @@ def new_job(cron: Json, due: datetime) -> Json:
         "name": job_name(cron, due),
         "namespace": namespace_of(cron),
         "labels": dict(of.get("labels") or {}),
-        "annotations": {**(of.get("annotations") or {}), SCHEDULED: _in_zone(due, cron["spec"].get("timeZone") or "")},
+        "annotations": {
+            **(of.get("annotations") or {}),
+            SCHEDULED: due.astimezone(load_location(cron["spec"].get("timeZone") or ""))
+            .isoformat(timespec="seconds")
+            .replace("+00:00", "Z"),
+        },
         "ownerReferences": [controller_ref(cron)],
     }
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": template["spec"]}
@@ -86,7 +91,3 @@ def _started(job: Json) -> datetime | None:
 
 def _moment(text: str) -> datetime:
     return parse_time(text) or datetime.min.replace(tzinfo=UTC)
-
-
-def _in_zone(moment: datetime, zone: str) -> str:
-    return moment.astimezone(load_location(zone)).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -76,7 +76,10 @@ class DaemonRevisions:
         return kept
 
     async def _create(self, number: int) -> Json:
-        new = self._new(number)
+        collisions = (self._daemon_set.get("status") or {}).get("collisionCount")
+        digest = template_hash(self._daemon_set["spec"]["template"], collisions)
+        name = f"{name_of(self._daemon_set)}-{digest}"
+        new = named_revision(self._daemon_set, number, name, {CONTROLLER_REVISION_HASH: digest})
         try:
             return await self._revisions.create(new)
         except AlreadyExists:
@@ -85,12 +88,6 @@ class DaemonRevisions:
                 return existing
             await self._count_collision()
             raise
-
-    def _new(self, number: int) -> Json:
-        collisions = (self._daemon_set.get("status") or {}).get("collisionCount")
-        digest = template_hash(self._daemon_set["spec"]["template"], collisions)
-        name = f"{name_of(self._daemon_set)}-{digest}"
-        return named_revision(self._daemon_set, number, name, {CONTROLLER_REVISION_HASH: digest})
 
     async def _count_collision(self) -> None:
         """Make the next hash another one. Raises StaleCollisionCount."""

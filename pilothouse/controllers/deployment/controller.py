@@ -25,7 +25,7 @@ from pilothouse.controllers.deployment.fenceposts import RECREATE, strategy_of
 from pilothouse.controllers.deployment.new_replica_set import bring_up_to_date
 from pilothouse.controllers.deployment.notifications import Notifications
 from pilothouse.controllers.deployment.progress import rollout_status
-from pilothouse.controllers.deployment.replica_sets import ReplicaSets, sorted_out
+from pilothouse.controllers.deployment.replica_sets import sorted_out
 from pilothouse.controllers.deployment.rollback import roll_back, rollback_revision
 from pilothouse.controllers.deployment.rollouts import recreate, roll
 from pilothouse.controllers.deployment.scaling import is_resized, scale
@@ -97,7 +97,11 @@ class DeploymentController:
 
     async def _reconcile(self, key: str, deployment: Json) -> Requeue | None:
         if deployment["spec"].get("selector") == {}:
-            await self._refuse(deployment)
+            self._actions.warn(deployment, "SelectingAll", _SELECTING_ALL)
+            status, generation = deployment["status"], metadata(deployment).get("generation") or 0
+            if (status.get("observedGeneration") or 0) < generation:
+                status["observedGeneration"] = generation
+                await self._actions.write_status(deployment)
             return None
         sets = sorted_out(deployment, await self._claimed(deployment))
         if metadata(deployment).get("deletionTimestamp"):
@@ -108,19 +112,22 @@ class DeploymentController:
         await bring_up_to_date(self._actions, deployment, sets)
         revision = rollback_revision(deployment)
         if deployment["spec"].get("paused") or (revision is None and is_resized(deployment, sets)):
-            await self._scale(deployment, sets)
+            await scale(self._actions, deployment, sets)
+            if deployment["spec"].get("paused") and rollback_revision(deployment) is None:
+                await clean_up(self._actions, deployment, sets.old)
+            await self._write_status(deployment, calculated_status(deployment, sets, self._now))
         elif revision is not None:
             await roll_back(self._actions, deployment, sets, revision)
         else:
-            return await self._roll_out(key, deployment, sets)
+            if strategy_of(deployment) == RECREATE:
+                await recreate(self._actions, deployment, sets, self._pods_of)
+            else:
+                await roll(self._actions, deployment, sets)
+            status = rollout_status(deployment, sets, self._now)
+            if await self._write_status(deployment, status):
+                return None
+            return self._check_later(key, deployment, status)
         return None
-
-    async def _refuse(self, deployment: Json) -> None:
-        self._actions.warn(deployment, "SelectingAll", _SELECTING_ALL)
-        status, generation = deployment["status"], metadata(deployment).get("generation") or 0
-        if (status.get("observedGeneration") or 0) < generation:
-            status["observedGeneration"] = generation
-            await self._actions.write_status(deployment)
 
     async def _claimed(self, deployment: Json) -> list[Json]:
         """Raises InvalidSelector, CannotAdopt, StatusError."""
@@ -142,22 +149,6 @@ class DeploymentController:
         said = (PAUSED, "Deployment is paused") if is_paused else (RESUMED, "Deployment is resumed")
         set_condition(deployment["status"], new_condition(PROGRESSING, "Unknown", *said, self._now))
         await self._actions.write_status(deployment)
-
-    async def _scale(self, deployment: Json, sets: ReplicaSets) -> None:
-        await scale(self._actions, deployment, sets)
-        if deployment["spec"].get("paused") and rollback_revision(deployment) is None:
-            await clean_up(self._actions, deployment, sets.old)
-        await self._write_status(deployment, calculated_status(deployment, sets, self._now))
-
-    async def _roll_out(self, key: str, deployment: Json, sets: ReplicaSets) -> Requeue | None:
-        if strategy_of(deployment) == RECREATE:
-            await recreate(self._actions, deployment, sets, self._pods_of)
-        else:
-            await roll(self._actions, deployment, sets)
-        status = rollout_status(deployment, sets, self._now)
-        if await self._write_status(deployment, status):
-            return None
-        return self._check_later(key, deployment, status)
 
     def _check_later(self, key: str, deployment: Json, status: Json) -> Requeue | None:
         """A rollout of which nothing more is heard is looked at when its deadline has passed."""

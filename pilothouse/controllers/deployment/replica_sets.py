@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import field
 from typing import TypeAlias
 
@@ -95,11 +95,7 @@ def age(replica_set: Json) -> Age:
 def largest_first(replica_sets: Sequence[Json], *, newest_first: bool) -> list[Json]:
     """By size; among those of one size, by age."""
     by_age = sorted(replica_sets, key=age, reverse=newest_first)
-    return sorted(by_age, key=_descending(size))
-
-
-def _descending(number: Callable[[Json], int]) -> Callable[[Json], int]:
-    return lambda obj: -number(obj)
+    return sorted(by_age, key=lambda obj: -size(obj))
 
 
 def _status(obj: Json) -> Json:

@@ -20,7 +20,11 @@ async def roll(actions: Actions, deployment: Json, sets: ReplicaSets) -> None:
     if sets.new is None:
         await new_replica_set.create(actions, deployment, sets)
     assert sets.new is not None
-    if await _resize_new(actions, deployment, sets, sets.new):
+    new = sets.new
+    wanted = size(deployment)
+    if size(new) < wanted:
+        wanted = new_set_size(deployment, sets.all, size(new))
+    if (await actions.scale(deployment, new, wanted)).is_resized:
         return
     if await _shrink_old(actions, deployment, sets, sets.new):
         return
@@ -48,13 +52,6 @@ def has_old_pods(sets: ReplicaSets, pods_of: Callable[[Json], Sequence[Json]]) -
     if total(sets.old, "replicas") > 0:
         return True
     return any(not has_ended(pod) for each in sets.old for pod in pods_of(each))
-
-
-async def _resize_new(actions: Actions, deployment: Json, sets: ReplicaSets, new: Json) -> bool:
-    wanted = size(deployment)
-    if size(new) < wanted:
-        wanted = new_set_size(deployment, sets.all, size(new))
-    return (await actions.scale(deployment, new, wanted)).is_resized
 
 
 async def _shrink_old(actions: Actions, deployment: Json, sets: ReplicaSets, new: Json) -> bool:

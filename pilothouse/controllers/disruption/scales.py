@@ -51,17 +51,14 @@ class Scales:
             if reference is None:
                 unmanaged.append(name_of(pod))
             elif reference["uid"] not in by_reference:
-                by_reference[reference["uid"]] = await self._scale_for(pod, reference)
+                namespace = namespace_of(pod)
+                found = await self._of_replica_set(namespace, reference) if _is(reference, "ReplicaSet") else None
+                found = found or await self._of_scale(namespace, reference)
+                if found is None:
+                    raise ScaleUnknown(f'found no controllers for pod "{name_of(pod)}"')
+                by_reference[reference["uid"]] = found
         by_uid = {scale.uid: scale.replicas for scale in by_reference.values()}
         return ExpectedScale(sum(by_uid.values()), tuple(unmanaged))
-
-    async def _scale_for(self, pod: Json, reference: Json) -> ControllerScale:
-        namespace = namespace_of(pod)
-        found = await self._of_replica_set(namespace, reference) if _is(reference, "ReplicaSet") else None
-        found = found or await self._of_scale(namespace, reference)
-        if found is None:
-            raise ScaleUnknown(f'found no controllers for pod "{name_of(pod)}"')
-        return found
 
     async def _of_replica_set(self, namespace: str, reference: Json) -> ControllerScale | None:
         """A Deployment that controls the set decides for all its sets."""

@@ -47,7 +47,7 @@ def disrupted(pods: Iterable[Json], budget: Json, now: datetime) -> Disrupted:
         since = said.get(name_of(pod))
         if since is None or metadata(pod).get("deletionTimestamp"):
             continue
-        left = DELETION_TIMEOUT - (now - _moment(since, now))
+        left = DELETION_TIMEOUT - (now - (parse_time(since) or now - 2 * DELETION_TIMEOUT))
         if left < timedelta():
             overdue.append(pod)
         else:
@@ -95,7 +95,3 @@ def _with_condition(budget: Json, said: Json, now: datetime) -> list[Json]:
     since = old["lastTransitionTime"] if old.get("status") == said["status"] else format_time(now)
     new = {"type": _TYPE, "lastTransitionTime": since, **said}
     return [*(new if each is old else each for each in conditions), *(() if old else (new,))]
-
-
-def _moment(text: str, now: datetime) -> datetime:
-    return parse_time(text) or now - 2 * DELETION_TIMEOUT

@@ -70,7 +70,12 @@ class _Endpoints:
     async def _sync(self, key: str) -> Requeue | None:
         service = self._syncs.service(key)
         if service is None:
-            await self._forget(key)
+            named = split_meta_namespace_key(key)
+            # The cache may not have them yet, if they were created a moment ago.
+            with suppress(NotFound):
+                await self._client.namespace(named.namespace).delete(named.name)
+            self._syncs.forget(key)
+            self._superseded.pop(key, None)
             return None
         if not has_endpoints_of_pods(service):
             return None
@@ -78,19 +83,16 @@ class _Endpoints:
         if current is not None and self._superseded.get(key) == resource_version_of(current):
             return Requeue(STALE)
         with self._syncs.timed(key):
-            await self._reconcile(key, service, current)
+            selected = self._syncs.selected_pods(service)
+            trigger_time = self._syncs.trigger_time(service, selected)
+            subsets = await desired_subsets(service, selected)
+            if current is None:
+                await self._create(service, endpoints_with(None, subsets, service, trigger_time))
+            elif needs_update(current, subsets, service):
+                updated = await self._update(endpoints_with(current, subsets, service, trigger_time))
+                if resource_version_of(updated) != resource_version_of(current):
+                    self._superseded[key] = resource_version_of(current)
         return None
-
-    async def _reconcile(self, key: str, service: Json, current: Json | None) -> None:
-        selected = self._syncs.selected_pods(service)
-        trigger_time = self._syncs.trigger_time(service, selected)
-        subsets = await desired_subsets(service, selected)
-        if current is None:
-            await self._create(service, endpoints_with(None, subsets, service, trigger_time))
-        elif needs_update(current, subsets, service):
-            updated = await self._update(endpoints_with(current, subsets, service, trigger_time))
-            if resource_version_of(updated) != resource_version_of(current):
-                self._superseded[key] = resource_version_of(current)
 
     async def _create(self, service: Json, endpoints: Json) -> None:
         try:
@@ -110,11 +112,3 @@ class _Endpoints:
             about = f"Failed to update endpoint {namespace_of(endpoints)}/{name_of(endpoints)}: {error}"
             self._recorder.event(endpoints, WARNING, "FailedToUpdateEndpoint", about)
             raise
-
-    async def _forget(self, key: str) -> None:
-        named = split_meta_namespace_key(key)
-        # The cache may not have them yet, if they were created a moment ago.
-        with suppress(NotFound):
-            await self._client.namespace(named.namespace).delete(named.name)
-        self._syncs.forget(key)
-        self._superseded.pop(key, None)

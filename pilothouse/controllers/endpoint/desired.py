@@ -74,7 +74,9 @@ def _subsets_of(pod: Json, service: Json) -> Iterator[Json]:
         yield {kind: [address]}
     for port in ports:
         if (number := pods.find_port(pod, port)) is not None:
-            yield {kind: [address], "ports": [_port(port, number)]}
+            made = {"name": port.get("name"), "port": number, "protocol": port.get("protocol") or "TCP"}
+            made["appProtocol"] = port.get("appProtocol")
+            yield {kind: [address], "ports": [{name: value for name, value in made.items() if value}]}
 
 
 def _family(service: Json, pod: Json) -> str:
@@ -84,9 +86,3 @@ def _family(service: Json, pod: Json) -> str:
         return str(families[0])
     own = (pod.get("status") or {}).get("podIP") if is_headless(service) else spec.get("clusterIP")
     return pods.family_of_text(own or "")
-
-
-def _port(port: Json, number: int) -> Json:
-    made = {"name": port.get("name"), "port": number, "protocol": port.get("protocol") or "TCP"}
-    made["appProtocol"] = port.get("appProtocol")
-    return {name: value for name, value in made.items() if value}

@@ -6,7 +6,7 @@ import asyncio
 
 from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
 from pilothouse.client.cache.keys import deletion_handling_key
-from pilothouse.client.controller.runner import Controller, Requeue, Synced
+from pilothouse.client.controller.runner import Controller, Requeue
 from pilothouse.client.events.event import WARNING, EventSource
 from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.controllers.context import ControllerContext
@@ -61,18 +61,17 @@ class _EndpointSlices:
         )
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._recorder.run())
-            tasks.create_task(self._controller(nodes).run())
-
-    def _controller(self, nodes: Synced) -> Controller[str]:
-        return Controller(
-            NAME,
-            self._sync,
-            caches=(*self._syncs.caches, self._slices, nodes),
-            workers=self._config.concurrent_service_endpoint_syncs,
-            queue=self._queue,
-            max_retries=MAX_RETRIES,
-            clock=self._clock,
-        )
+            tasks.create_task(
+                Controller(
+                    NAME,
+                    self._sync,
+                    caches=(*self._syncs.caches, self._slices, nodes),
+                    workers=self._config.concurrent_service_endpoint_syncs,
+                    queue=self._queue,
+                    max_retries=MAX_RETRIES,
+                    clock=self._clock,
+                ).run()
+            )
 
     def _slice_changed(self, service: str) -> None:
         self._queue.add_after(service, max(_AFTER_FOREIGN_CHANGE, self._syncs.delay(service)))
@@ -100,7 +99,11 @@ class _EndpointSlices:
     async def _sync(self, key: str) -> Requeue | None:
         service = self._syncs.service(key)
         if service is None:
-            self._forget(key)
+            self._syncs.forget(key)
+            self._reconciler.forget(key)
+            self._tracker.forget(key)
+            for waiting in self._waiting_for.values():
+                waiting.discard(key)
             return None
         if not has_endpoints_of_pods(service):
             return None
@@ -126,13 +129,6 @@ class _EndpointSlices:
             self._recorder.event(service, WARNING, "FailedToUpdateEndpointSlices", about)
             raise
         self._metrics.syncs.labels("success").inc()
-
-    def _forget(self, key: str) -> None:
-        self._syncs.forget(key)
-        self._reconciler.forget(key)
-        self._tracker.forget(key)
-        for waiting in self._waiting_for.values():
-            waiting.discard(key)
 
     def _emit(self, service: Json, event: HintEvent) -> None:
         self._recorder.event(service, event.type, event.reason, event.message)

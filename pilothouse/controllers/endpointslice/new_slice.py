@@ -17,11 +17,12 @@ def new_slice(owner: Json, kind: str, *, address_type: str, ports: list[Json], l
         "controller": True,
         "blockOwnerDeletion": True,
     }
+    name = name_of(owner)
     return {
         "apiVersion": "discovery.k8s.io/v1",
         "kind": "EndpointSlice",
         "metadata": {
-            "generateName": _prefix(name_of(owner)),
+            "generateName": (f"{name}-" if len(name) < _MAX_NAME else name),
             "namespace": namespace_of(owner),
             "labels": labels,
             "ownerReferences": [reference],
@@ -30,7 +31,3 @@ def new_slice(owner: Json, kind: str, *, address_type: str, ports: list[Json], l
         "ports": ports,
         "endpoints": [],
     }
-
-
-def _prefix(name: str) -> str:
-    return f"{name}-" if len(name) < _MAX_NAME else name

@@ -58,7 +58,14 @@ class GroupPlanner:
         for each in sorted(plan.update, key=lambda each: -len(each["endpoints"])):
             self._fill(each, remaining)
         while remaining:
-            self._place(remaining, plan, unchanged)
+            fitting = self._fullest_with_room_for(len(remaining), unchanged)
+            if fitting is None:
+                plan.create.append(self._new_slice())
+                self._fill(plan.create[-1], remaining)
+            else:
+                chosen = unchanged.pop(name_of(fitting))
+                plan.update.append(self._changed(chosen, chosen.get("endpoints") or []))
+                self._fill(plan.update[-1], remaining)
         return plan
 
     def _keep(self, each: Json, remaining: dict[EndpointKey, Json], plan: Plan, unchanged: dict[str, Json]) -> None:
@@ -80,16 +87,6 @@ class GroupPlanner:
     def _fill(self, each: Json, remaining: dict[EndpointKey, Json]) -> None:
         while remaining and len(each["endpoints"]) < self._limit:
             each["endpoints"].append(remaining.pop(next(iter(remaining))))
-
-    def _place(self, remaining: dict[EndpointKey, Json], plan: Plan, unchanged: dict[str, Json]) -> None:
-        fitting = self._fullest_with_room_for(len(remaining), unchanged)
-        if fitting is None:
-            plan.create.append(self._new_slice())
-            self._fill(plan.create[-1], remaining)
-        else:
-            chosen = unchanged.pop(name_of(fitting))
-            plan.update.append(self._changed(chosen, chosen.get("endpoints") or []))
-            self._fill(plan.update[-1], remaining)
 
     def _fullest_with_room_for(self, number: int, unchanged: dict[str, Json]) -> Json | None:
         fitting = [each for each in unchanged.values() if len(each.get("endpoints") or ()) + number <= self._limit]

@@ -79,7 +79,13 @@ class Reconciler:
             own = [each for each in existing if each.get("addressType") == family]
             desired = await desired_endpoints(service, present, self._nodes, family)
             plan = self._plan(service, desired, own, family)
-            self._put_hints(service, plan, plan.unchanged(own), family)
+            unchanged = plan.unchanged(own)
+            for event in self._hint_events(service, plan, unchanged, family):
+                self._emit(service, event)
+            distribution = traffic_distribution(service)
+            self._metrics.distributions.set(meta_namespace_key(service), distribution)
+            if distribution:
+                put_close_hints(plan, unchanged, distribution)
             failures += await self._carry_out(service, plan, trigger_time)
         failures += await self._delete_of_other_types(service, existing)
         if failures:
@@ -113,14 +119,6 @@ class Reconciler:
     def _empty_slice(self, service: Json, family: str, ports: list[Json]) -> Json:
         labels = slice_labels(service, CONTROLLER)
         return new_slice(service, "Service", address_type=family, ports=ports, labels=labels)
-
-    def _put_hints(self, service: Json, plan: Plan, unchanged: list[Json], family: str) -> None:
-        for event in self._hint_events(service, plan, unchanged, family):
-            self._emit(service, event)
-        distribution = traffic_distribution(service)
-        self._metrics.distributions.set(meta_namespace_key(service), distribution)
-        if distribution:
-            put_close_hints(plan, unchanged, distribution)
 
     def _hint_events(self, service: Json, plan: Plan, unchanged: list[Json], family: str) -> Iterator[HintEvent]:
         key = meta_namespace_key(service)

@@ -38,7 +38,12 @@ class SliceWriter:
                 if not await self._create(each, owner):
                     return
         for each in plan.update:
-            await self._update(each, owner)
+            try:
+                updated = await self._slices.namespace(namespace_of(owner)).update(each)
+            except StatusError as error:
+                raise self._failed(f"update {name_of(each)}", meta_namespace_key(owner), error) from None
+            self._tracker.update(updated)
+            self._changes.labels("update").inc()
         for each in plan.delete:
             await self.delete(each, meta_namespace_key(owner))
 
@@ -64,14 +69,6 @@ class SliceWriter:
         self._tracker.update(created)
         self._changes.labels("create").inc()
         return True
-
-    async def _update(self, each: Json, owner: Json) -> None:
-        try:
-            updated = await self._slices.namespace(namespace_of(owner)).update(each)
-        except StatusError as error:
-            raise self._failed(f"update {name_of(each)}", meta_namespace_key(owner), error) from None
-        self._tracker.update(updated)
-        self._changes.labels("update").inc()
 
     def _failed(self, what: str, owner: str, error: StatusError) -> WriteFailed:
         return WriteFailed(f"failed to {what} EndpointSlice for {self._of} {owner}: {error}")

@@ -23,7 +23,14 @@ class ZoneShares:
     def set_node(self, node: Json) -> None:
         self.forget_node(name_of(node))
         if is_node_ready(node) and not any(label in labels_of(node) for label in _CONTROL_PLANE):
-            self._count(name_of(node), labels_of(node).get(ZONE_LABEL) or "", _milli_cpu(node))
+            name = name_of(node)
+            zone = labels_of(node).get(ZONE_LABEL) or ""
+            amount = _milli_cpu(node)
+            self._nodes[name] = zone, amount
+            if zone and amount:
+                self._cpu[zone] += amount
+            else:
+                self._untold += 1
 
     def forget_node(self, name: str) -> None:
         zone, amount = self._nodes.pop(name, ("", -1))
@@ -41,13 +48,6 @@ class ZoneShares:
             return None
         total = self._cpu.total()
         return {zone: amount / total for zone, amount in self._cpu.items()}
-
-    def _count(self, name: str, zone: str, amount: int) -> None:
-        self._nodes[name] = zone, amount
-        if zone and amount:
-            self._cpu[zone] += amount
-        else:
-            self._untold += 1
 
 
 def is_node_ready(node: Json) -> bool:

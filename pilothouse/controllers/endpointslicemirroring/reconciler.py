@@ -47,7 +47,13 @@ class MirroringReconciler:
             slices.setdefault(key, []).append(each)
         plan = Plan()
         for key, wanted in desired.groups.items():
-            wholly_new = _mirror(endpoints, key.address_type, desired.ports[key])
+            ports = desired.ports[key]
+            labels = labels_of(endpoints) | {SERVICE_NAME: name_of(endpoints), MANAGED_BY: CONTROLLER}
+            made = new_slice(endpoints, "Endpoints", address_type=key.address_type, ports=ports, labels=labels)
+            annotations = {
+                name: value for name, value in annotations_of(endpoints).items() if name not in _NOT_MIRRORED
+            }
+            wholly_new = {**made, "metadata": metadata(made) | {"annotations": annotations}}
             plan.extend(self._plan(slices.pop(key, []), wanted, wholly_new, endpoints))
         plan.delete += [each for unwanted in slices.values() for each in unwanted]
         self._count(endpoints, desired, plan)
@@ -106,13 +112,6 @@ class MirroringReconciler:
             }
             self._totals.set(meta_namespace_key(endpoints), family, groups)
         self._metrics.show(self._totals)
-
-
-def _mirror(endpoints: Json, address_type: str, ports: list[Json]) -> Json:
-    labels = labels_of(endpoints) | {SERVICE_NAME: name_of(endpoints), MANAGED_BY: CONTROLLER}
-    made = new_slice(endpoints, "Endpoints", address_type=address_type, ports=ports, labels=labels)
-    annotations = {name: value for name, value in annotations_of(endpoints).items() if name not in _NOT_MIRRORED}
-    return {**made, "metadata": metadata(made) | {"annotations": annotations}}
 
 
 def _is_like(existing: Json, mirror: Json, endpoints: Json) -> bool:

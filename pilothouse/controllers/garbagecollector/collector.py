@@ -105,18 +105,15 @@ class Collector:
         if node.virtual:
             state = ObjectState.of(await self._operations.get(node.identity))
         elif state.is_deleting_dependents:
-            await self._await_dependents(node)
+            blocking = node.blocking_dependents()
+            if not blocking:
+                await self._operations.remove_finalizer(node, DELETE_DEPENDENTS)
+            for dependent in blocking:
+                if not dependent.state.is_deleting_dependents:
+                    self._builder.attempt_to_delete.add(dependent)
             return
         if state.owners:
             await self._collect(node, state)
-
-    async def _await_dependents(self, node: GraphNode) -> None:
-        blocking = node.blocking_dependents()
-        if not blocking:
-            await self._operations.remove_finalizer(node, DELETE_DEPENDENTS)
-        for dependent in blocking:
-            if not dependent.state.is_deleting_dependents:
-                self._builder.attempt_to_delete.add(dependent)
 
     async def _collect(self, node: GraphNode, state: ObjectState) -> None:
         owners = await self._classify(node, state)

@@ -88,7 +88,14 @@ class GraphBuilder:
             await self._add_to_owners(node, node.owners)
             self._transition(node, None)
         else:
-            await self._updated(node, event.state)
+            state = event.state
+            old, node.state = node.state, state
+            if old.owners or state.owners:
+                changes = await self._diff(old.owners, state.owners)
+                self._enqueue_unblocked(changes)
+                await self._add_to_owners(node, changes.added)
+                self._remove_from_owners(node, changes.removed)
+            self._transition(node, old)
 
     def _observe(self, node: GraphNode, identity: ObjectReference) -> GraphNode:
         """The node is virtual no more. Dependents that know it by another name may be wrong, and are looked at."""
@@ -100,15 +107,6 @@ class GraphBuilder:
             node = self.nodes[identity.uid] = node.identified_as(identity)
         node.virtual = False
         return node
-
-    async def _updated(self, node: GraphNode, state: ObjectState) -> None:
-        old, node.state = node.state, state
-        if old.owners or state.owners:
-            changes = await self._diff(old.owners, state.owners)
-            self._enqueue_unblocked(changes)
-            await self._add_to_owners(node, changes.added)
-            self._remove_from_owners(node, changes.removed)
-        self._transition(node, old)
 
     async def _diff(self, old: Sequence[OwnerReference], new: Sequence[OwnerReference]) -> Diff:
         if len(old) <= MANY_OWNERS and len(new) <= MANY_OWNERS:
@@ -148,14 +146,11 @@ class GraphBuilder:
             self.absent_owners.put(absent, True)
             self._enqueue(found.matching)
         if node.virtual and node.identity == absent:
-            self._try_alternate(node, found.nonmatching)
+            identity = alternate_identity(found.nonmatching, node.identity)
+            if identity is not None:
+                replacement = self.nodes[identity.uid] = node.identified_as(identity)
+                self.attempt_to_delete.add_rate_limited(replacement)
         return False
-
-    def _try_alternate(self, node: GraphNode, dependents: list[GraphNode]) -> None:
-        identity = alternate_identity(dependents, node.identity)
-        if identity is not None:
-            replacement = self.nodes[identity.uid] = node.identified_as(identity)
-            self.attempt_to_delete.add_rate_limited(replacement)
 
     async def _add_to_owners(self, node: GraphNode, owners: Iterable[OwnerReference]) -> None:
         """An object that has very many does not hold up everybody else."""

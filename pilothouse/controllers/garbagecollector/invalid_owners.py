@@ -8,7 +8,6 @@ from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.client.rest.client import Client
 from pilothouse.controllers.garbagecollector.graph import GraphNode, ObjectReference
 from pilothouse.machinery.gofmt import quote
-from pilothouse.machinery.objects import Json
 
 
 class InvalidOwnerReporter:
@@ -27,12 +26,14 @@ class InvalidOwnerReporter:
         namespace = node.identity.namespace
         owner = ObjectReference.of(reference.owner, namespace)
         message = f"ownerRef {owner} does not exist in namespace {quote(namespace)}"
-        self._recorder.event(_regarding(node.identity), WARNING, "OwnerRefInvalidNamespace", message)
-
-
-def _regarding(identity: ObjectReference) -> Json:
-    return {
-        "kind": identity.kind,
-        "apiVersion": identity.api_version,
-        "metadata": {"name": identity.name, "namespace": identity.namespace, "uid": identity.uid},
-    }
+        identity = node.identity
+        self._recorder.event(
+            {
+                "kind": identity.kind,
+                "apiVersion": identity.api_version,
+                "metadata": {"name": identity.name, "namespace": identity.namespace, "uid": identity.uid},
+            },
+            WARNING,
+            "OwnerRefInvalidNamespace",
+            message,
+        )

@@ -108,7 +108,8 @@ class _JobController:
         if state.finished is not None:
             suspended, error = False, await self._end(state, are_met)
         else:
-            self._look_again_at_deadline(key, state)
+            if (left := seconds_to_deadline(state.job, state.now)) is not None:
+                self._queue.add_after(key, left)
             suspended, error = await self._go_on(state, key, are_met)
         changed = _put_numbers(state) or suspended
         await self._tracker.track(state, key, changed=changed, counted=lambda: self._keep_backoff(key, state))
@@ -117,10 +118,6 @@ class _JobController:
 
     def _keep_backoff(self, key: str, state: SyncState) -> None:
         self._backoffs[key] = state.backoff
-
-    def _look_again_at_deadline(self, key: str, state: SyncState) -> None:
-        if (left := seconds_to_deadline(state.job, state.now)) is not None:
-            self._queue.add_after(key, left)
 
     async def _end(self, state: SyncState, are_met: bool) -> Exception | None:
         """As long as pods may run that nobody deleted, the job has not ended."""

@@ -43,17 +43,17 @@ def count_failures(job: Json, pods: Iterable[Json]) -> int:
 def _why(rule: Json, pod: Json) -> str | None:
     status, where = pod.get("status") or {}, f"{namespace_of(pod)}/{name_of(pod)}"
     if (codes := rule.get("onExitCodes")) is not None:
-        found = _container(status, codes)
+        containers = [*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ())]
+        found = next((each for each in containers if _matches(each, codes)), None)
         if found is None:
             return None
         return f"Container {found['name']} for pod {where} failed with exit code {_exit_code(found)}"
-    condition = _condition(status, rule.get("onPodConditions") or ())
+    patterns = rule.get("onPodConditions") or ()
+    wanted = {(each["type"], each.get("status")) for each in patterns}
+    condition = next(
+        (each for each in status.get("conditions") or () if (each["type"], each["status"]) in wanted), None
+    )
     return None if condition is None else f"Pod {where} has condition {condition['type']}"
-
-
-def _container(status: Json, codes: Json) -> Json | None:
-    containers = [*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ())]
-    return next((each for each in containers if _matches(each, codes)), None)
 
 
 def _matches(container: Json, codes: Json) -> bool:
@@ -63,11 +63,6 @@ def _matches(container: Json, codes: Json) -> bool:
         return False
     listed = code in (codes.get("values") or ())
     return listed if codes["operator"] == "In" else not listed and codes["operator"] == "NotIn"
-
-
-def _condition(status: Json, patterns: Iterable[Json]) -> Json | None:
-    wanted = {(each["type"], each.get("status")) for each in patterns}
-    return next((each for each in status.get("conditions") or () if (each["type"], each["status"]) in wanted), None)
 
 
 def _exit_code(container: Json) -> int:

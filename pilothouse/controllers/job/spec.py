@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from pilothouse.machinery.objects import Json
 
 CONTROLLER_NAME = "kubernetes.io/job-controller"
@@ -33,12 +31,12 @@ def replaces_only_failed(job: Json) -> bool:
 
 
 def is_finished(job: Json) -> bool:
-    return any(each["status"] == "True" for each in _conditions(job) if each["type"] in ("Complete", "Failed"))
+    return any(
+        each["status"] == "True"
+        for each in ((job.get("status") or {}).get("conditions") or ())
+        if each["type"] in ("Complete", "Failed")
+    )
 
 
 def is_managed_elsewhere(job: Json) -> bool:
     return job["spec"].get("managedBy") not in (None, CONTROLLER_NAME)
-
-
-def _conditions(job: Json) -> Iterable[Json]:
-    return (job.get("status") or {}).get("conditions") or ()

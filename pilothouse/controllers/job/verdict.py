@@ -81,17 +81,6 @@ def _failure(state: SyncState) -> _Reason | None:
     left = seconds_to_deadline(job, state.now)
     if left is not None and left <= 0:
         return _DEADLINE
-    return _too_many_indexes(state)
-
-
-def _failed_by_policy(state: SyncState) -> str:
-    if state.job["spec"].get("podFailurePolicy") is None:
-        return ""
-    failed = (pod for pod in state.pods if has_failed(pod, state.job))
-    return next((message for pod in failed if (message := match_failure(state.job, pod).message)), "")
-
-
-def _too_many_indexes(state: SyncState) -> _Reason | None:
     if not state.failed_indexes:
         return None
     limit, failed = state.job["spec"].get("maxFailedIndexes"), len(state.failed_indexes)
@@ -99,6 +88,13 @@ def _too_many_indexes(state: SyncState) -> _Reason | None:
         return _TOO_MANY_INDEXES
     done = failed + len(state.succeeded_indexes)
     return _FAILED_INDEXES if done >= state.job["spec"]["completions"] else None
+
+
+def _failed_by_policy(state: SyncState) -> str:
+    if state.job["spec"].get("podFailurePolicy") is None:
+        return ""
+    failed = (pod for pod in state.pods if has_failed(pod, state.job))
+    return next((message for pod in failed if (message := match_failure(state.job, pod).message)), "")
 
 
 def _restarted_too_often(job: Json, pods: list[Json]) -> bool:

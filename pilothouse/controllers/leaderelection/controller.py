@@ -71,7 +71,9 @@ class ElectionController:
     async def step(self, lease: ObjectName) -> Requeue | None:
         """One step of the lease's election."""
         now = datetime.fromtimestamp(self._context.clock.wall(), UTC)
-        candidates = self._standing_for(lease, now)
+        objects = (each for each in self._candidates.indexer.list() if namespace_of(each) == lease.namespace)
+        found = (candidate_of(each, now) for each in objects if text(each, "spec", "leaseName") == lease.name)
+        candidates = [each for each in found if each is not None]
         if not candidates:
             return None
         try:
@@ -79,15 +81,17 @@ class ElectionController:
                 return _LOOK_AGAIN
             if await self._ask_candidates(candidates, now):
                 return _LOOK_AGAIN
-            return await self._elect(lease, candidates, now)
+            answered = [each for each in candidates if now - each.renewed < ELECTION]
+            if not answered:
+                logger.error("no available candidates for %s", lease)
+                return None
+            strategy = best_strategy(answered)
+            leader = best_leader(answered) if strategy == OLDEST_EMULATION_VERSION else None
+            await self._write(lease, strategy, leader.name if leader else "", now)
+            return _LOOK_AGAIN
         except DifferentStrategies as error:
             logger.error("failed to reconcile election step for %s: %s", lease, error)
             return _LOOK_AGAIN
-
-    def _standing_for(self, lease: ObjectName, now: datetime) -> list[Candidate]:
-        objects = (each for each in self._candidates.indexer.list() if namespace_of(each) == lease.namespace)
-        found = (candidate_of(each, now) for each in objects if text(each, "spec", "leaseName") == lease.name)
-        return [each for each in found if each is not None]
 
     def _is_election_needed(self, name: ObjectName, candidates: Sequence[Candidate], now: datetime) -> bool:
         lease = self._leases.indexer.get_by_key(str(name))
@@ -104,7 +108,7 @@ class ElectionController:
         """Ping those that were not heard of lately. Return whether answers must be waited for."""
         waiting = False
         for each in candidates:
-            if _is_awaited(each, now):
+            if each.pinged is not None and not each.has_answered and now - each.pinged < ELECTION:
                 waiting = True
             elif now - each.renewed < ELECTION:
                 continue
@@ -116,16 +120,6 @@ class ElectionController:
     async def _ping(self, candidate: Json, now: datetime) -> None:
         candidates = self._context.client.for_resource(LEASE_CANDIDATES, namespace=namespace_of(candidate))
         await candidates.update({**candidate, "spec": {**candidate["spec"], "pingTime": format_micro_time(now)}})
-
-    async def _elect(self, name: ObjectName, candidates: Sequence[Candidate], now: datetime) -> Requeue | None:
-        answered = [each for each in candidates if now - each.renewed < ELECTION]
-        if not answered:
-            logger.error("no available candidates for %s", name)
-            return None
-        strategy = best_strategy(answered)
-        leader = best_leader(answered) if strategy == OLDEST_EMULATION_VERSION else None
-        await self._write(name, strategy, leader.name if leader else "", now)
-        return _LOOK_AGAIN
 
     async def _write(self, name: ObjectName, strategy: str, holder: str, now: datetime) -> None:
         leases = self._context.client.for_resource(LEASES, namespace=name.namespace)
@@ -146,7 +140,3 @@ def _whatever_happens(enqueue: Callable[[Json], None]) -> ResourceEventHandlerFu
             enqueue(state)
 
     return ResourceEventHandlerFuncs(add=enqueue, update=lambda old, new: enqueue(new), delete=deleted)
-
-
-def _is_awaited(candidate: Candidate, now: datetime) -> bool:
-    return candidate.pinged is not None and not candidate.has_answered and now - candidate.pinged < ELECTION

@@ -39,7 +39,9 @@ class _ServiceLoadBalancers:
         await wait_for_cache_sync(self._services)
         for service in self._services.indexer.list():
             if has_load_balancer(service):
-                self._keep_addresses(service)
+                for address in addresses_of(service):
+                    if self._pool.contains(address) and not self._pool.owner(address):
+                        self._pool.take(meta_namespace_key(service), address)
         self._services.add_event_handler(
             ResourceEventHandlerFuncs(
                 add=self._changed, update=lambda old, new: self._changed(new), delete=self._deleted
@@ -49,11 +51,6 @@ class _ServiceLoadBalancers:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(services.run())
             tasks.create_task(self._recorder.run())
-
-    def _keep_addresses(self, service: Json) -> None:
-        for address in addresses_of(service):
-            if self._pool.contains(address) and not self._pool.owner(address):
-                self._pool.take(meta_namespace_key(service), address)
 
     def _changed(self, service: Json) -> None:
         if needs_cleanup(service) or (wants_load_balancer(service) and not self._is_done(service)):

@@ -47,17 +47,14 @@ class Progress:
 
     def verdicts(self) -> dict[str, Verdict | None]:
         """Return them by the type of the condition; None where all is well."""
+        told = ", ".join(sorted(self.errors))
+        message = f"Failed to delete all resource types, {len(self.errors)} remaining: {told}"
         return {
             DISCOVERY_FAILURE: self.discovery_failure,
-            CONTENT_FAILURE: self._failure(),
+            CONTENT_FAILURE: (Verdict("ContentDeletionFailed", message) if self.errors else None),
             CONTENT_REMAINING: self._content(),
             FINALIZERS_REMAINING: self._finalizers(),
         }
-
-    def _failure(self) -> Verdict | None:
-        told = ", ".join(sorted(self.errors))
-        message = f"Failed to delete all resource types, {len(self.errors)} remaining: {told}"
-        return Verdict("ContentDeletionFailed", message) if self.errors else None
 
     def _content(self) -> Verdict | None:
         told = _joined(f"{gvr.resource}.{gvr.group} has {n} resource instances" for gvr, n in self.remaining.items())

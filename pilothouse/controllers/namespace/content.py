@@ -47,7 +47,11 @@ class Content:
         """
         estimate = await self._grace(age)
         if not await self._delete_collection():
-            await self._delete_each()
+            for name in await self._names():
+                try:
+                    await self._metadata.delete(name, _DELETE)
+                except (MethodNotAllowed, NotFound):
+                    continue
         return await self._remaining(estimate)
 
     async def _grace(self, age: float) -> int:
@@ -70,13 +74,6 @@ class Content:
         except (MethodNotAllowed, NotFound):
             return False
         return True
-
-    async def _delete_each(self) -> None:
-        for name in await self._names():
-            try:
-                await self._metadata.delete(name, _DELETE)
-            except (MethodNotAllowed, NotFound):
-                continue
 
     async def _names(self) -> list[str]:
         if "list" not in self._resource.verbs:

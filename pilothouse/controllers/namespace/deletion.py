@@ -101,7 +101,7 @@ class NamespacedResourcesDeleter:
 
     async def _delete_content(self, namespace: Json, resources: list[APIResource], progress: Progress) -> int:
         """The longest of the resources' estimates."""
-        age = self._clock.wall() - _deleted_at(namespace)
+        age = self._clock.wall() - datetime.fromisoformat(metadata(namespace)["deletionTimestamp"]).timestamp()
         turn = asyncio.Semaphore(_RESOURCES_AT_ONCE)
 
         async def delete(resource: APIResource) -> int:
@@ -135,7 +135,3 @@ class NamespacedResourcesDeleter:
 
 def _finalizers(namespace: Json) -> list[str]:
     return (namespace.get("spec") or {}).get("finalizers") or []
-
-
-def _deleted_at(namespace: Json) -> float:
-    return datetime.fromisoformat(metadata(namespace)["deletionTimestamp"]).timestamp()

@@ -37,7 +37,8 @@ class CidrSet:
             if number not in self._used:
                 self._used.add(number)
                 self._next = number + 1
-                return self._part(number)
+                size = 1 << (self._whole.max_prefixlen - self._mask)
+                return ip_network((int(self._whole.network_address) + number * size, self._mask))
         raise CIDRsExhausted
 
     def occupy(self, network: Network) -> None:
@@ -45,10 +46,6 @@ class CidrSet:
 
     def release(self, network: Network) -> None:
         self._used.difference_update(self._numbers(network))
-
-    def _part(self, number: int) -> Network:
-        size = 1 << (self._whole.max_prefixlen - self._mask)
-        return ip_network((int(self._whole.network_address) + number * size, self._mask))
 
     def _numbers(self, network: Network) -> range:
         """Return the parts that share addresses with the network."""

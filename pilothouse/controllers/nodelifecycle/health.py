@@ -38,15 +38,11 @@ def observe(known: NodeHealth | None, node: Json, lease: Json | None, clock: Clo
         health = NodeHealth(now, ready, known.renewed)
     else:
         health = NodeHealth(known.heard, ready, known.renewed)
-    renewed = _renewed(lease)
+    said = ((lease or {}).get("spec") or {}).get("renewTime")
+    renewed = parse_micro_time(said) if said else None
     if renewed is not None and health.renewed != renewed:
         health.renewed, health.heard = renewed, now
     return health
-
-
-def _renewed(lease: Json | None) -> datetime | None:
-    said = ((lease or {}).get("spec") or {}).get("renewTime")
-    return parse_micro_time(said) if said else None
 
 
 def _beats(saved: Json | None, current: Json | None) -> bool:
@@ -68,7 +64,16 @@ def with_unknown_conditions(node: Json, now: datetime) -> Json:
     at = {each["type"]: index for index, each in enumerate(conditions)}
     for kind in _KUBELET_CONDITIONS:
         if kind not in at:
-            conditions.append(_never_updated(node, kind, since))
+            conditions.append(
+                {
+                    "type": kind,
+                    "status": "Unknown",
+                    "lastHeartbeatTime": metadata(node).get("creationTimestamp"),
+                    "lastTransitionTime": since,
+                    "reason": "NodeStatusNeverUpdated",
+                    "message": "Kubelet never posted node status.",
+                }
+            )
         elif conditions[at[kind]].get("status") != "Unknown":
             conditions[at[kind]] = conditions[at[kind]] | {
                 "status": "Unknown",
@@ -77,17 +82,6 @@ def with_unknown_conditions(node: Json, now: datetime) -> Json:
                 "lastTransitionTime": since,
             }
     return {**node, "status": {**(node.get("status") or {}), "conditions": conditions}}
-
-
-def _never_updated(node: Json, kind: str, since: str) -> Json:
-    return {
-        "type": kind,
-        "status": "Unknown",
-        "lastHeartbeatTime": metadata(node).get("creationTimestamp"),
-        "lastTransitionTime": since,
-        "reason": "NodeStatusNeverUpdated",
-        "message": "Kubelet never posted node status.",
-    }
 
 
 def _age(node: Json, wall: float) -> float:

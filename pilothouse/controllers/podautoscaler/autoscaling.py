@@ -156,7 +156,10 @@ class Autoscaling:
 
     async def _propose(self, look: _Look) -> Proposal:
         try:
-            found = await self._proposals.of(look.key, look.autoscaler, look.target, self._tolerances(look.autoscaler))
+            behavior = (look.autoscaler["spec"].get("behavior") or {}) if self._config.configurable_tolerance else {}
+            given = [(behavior.get(way) or {}).get("tolerance") for way in ("scaleDown", "scaleUp")]
+            down, up = (self._config.tolerance if each is None else float(parse_quantity(str(each))) for each in given)
+            found = await self._proposals.of(look.key, look.autoscaler, look.target, Tolerances(down, up))
         except NoProposal as error:
             look.metrics = error.statuses
             self._recorder.event(look.autoscaler, WARNING, "FailedComputeMetricsReplicas", str(error))
@@ -165,12 +168,6 @@ class Autoscaling:
             raise AutoscalingFailed(f"{told} {_reference(look.autoscaler)}: {error}", status) from None
         look.metrics, look.failed = found.statuses, found.failed
         return found.highest
-
-    def _tolerances(self, autoscaler: Json) -> Tolerances:
-        behavior = (autoscaler["spec"].get("behavior") or {}) if self._config.configurable_tolerance else {}
-        given = [(behavior.get(way) or {}).get("tolerance") for way in ("scaleDown", "scaleUp")]
-        down, up = (self._config.tolerance if each is None else float(parse_quantity(str(each))) for each in given)
-        return Tolerances(down, up)
 
     async def _rescale(self, look: _Look) -> None:
         autoscaler, desired = look.autoscaler, look.desired

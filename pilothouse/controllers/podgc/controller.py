@@ -67,7 +67,14 @@ class _Collector:
         pods = self._pods.indexer.list()
         await self._delete(self._too_many_ended(pods), "terminated")
         await self._delete(sorted(filter(self._is_out_of_service, pods), key=_order), "out-of-service")
-        await self._delete_orphaned(pods)
+        gone = await self._gone_nodes(pods)
+        condition: Json = {
+            "type": "DisruptionTarget",
+            "status": "True",
+            "reason": "DeletionByPodGC",
+            "message": "PodGC: node no longer exists",
+        }
+        await self._delete((pod for pod in pods if _node(pod) in gone), "orphaned", condition)
         await self._delete((pod for pod in pods if _is_terminating(pod) and not _node(pod)), "unscheduled")
 
     def _too_many_ended(self, pods: list[Json]) -> list[Json]:
@@ -82,16 +89,6 @@ class _Collector:
         if node is None or _is_ready(node):
             return False
         return any(taint.get("key") == _OUT_OF_SERVICE for taint in (node.get("spec") or {}).get("taints") or ())
-
-    async def _delete_orphaned(self, pods: list[Json]) -> None:
-        gone = await self._gone_nodes(pods)
-        condition: Json = {
-            "type": "DisruptionTarget",
-            "status": "True",
-            "reason": "DeletionByPodGC",
-            "message": "PodGC: node no longer exists",
-        }
-        await self._delete((pod for pod in pods if _node(pod) in gone), "orphaned", condition)
 
     async def _gone_nodes(self, pods: list[Json]) -> set[str]:
         """Return the nodes that have been missing for a while, and that the server does not know either."""

@@ -24,7 +24,10 @@ class ClaimSyncs:
         if len(remaining) < len(reserved) or (unused_and_deleted and FINALIZER in _finalizers(claim)):
             claim = await self._release(claim, remaining)
         if not remaining:
-            await self._delete_if_unneeded(claim)
+            owner = owning_pod(claim)
+            pod = self.pods.get_by_key(f"{namespace_of(claim)}/{owner['name']}") if owner else None
+            if owner is not None and pod is not None and (uid_of(pod) != owner["uid"] or is_done(pod)):
+                await self.client.for_resource(RESOURCE_CLAIMS, namespace=namespace_of(claim)).delete(name_of(claim))
 
     async def _is_over(self, claim: Json, consumer: Json) -> bool:
         """Only of pods it is known. Before one is taken for gone, the server is asked."""
@@ -54,12 +57,6 @@ class ClaimSyncs:
             finalizers = [each for each in _finalizers(claim) if each != FINALIZER]
             claim = await claims.update({**claim, "metadata": {**metadata(claim), "finalizers": finalizers}})
         return claim
-
-    async def _delete_if_unneeded(self, claim: Json) -> None:
-        owner = owning_pod(claim)
-        pod = self.pods.get_by_key(f"{namespace_of(claim)}/{owner['name']}") if owner else None
-        if owner is not None and pod is not None and (uid_of(pod) != owner["uid"] or is_done(pod)):
-            await self.client.for_resource(RESOURCE_CLAIMS, namespace=namespace_of(claim)).delete(name_of(claim))
 
 
 def _finalizers(claim: Json) -> list[str]:

@@ -90,11 +90,11 @@ class PodSyncs:
         known = self._claim(pod, made.get(wanted["name"]))
         if known is not None and is_for(known, pod):
             return None
-        return self._found(pod, wanted["name"]) or await self._create(pod, wanted["name"], template_name)
-
-    def _found(self, pod: Json, name: str) -> Json | None:
+        name = wanted["name"]
         claims = [*self._claims.by_index(CLAIMS_BY_POD, uid_of(pod)), *self._made.get(uid_of(pod), {}).values()]
-        return next((claim for claim in claims if annotations_of(claim).get(POD_CLAIM_NAME) == name), None)
+        return next(
+            (claim for claim in claims if annotations_of(claim).get(POD_CLAIM_NAME) == name), None
+        ) or await self._create(pod, wanted["name"], template_name)
 
     async def _create(self, pod: Json, name: str, template_name: str) -> Json:
         template = self._templates.get_by_key(f"{namespace_of(pod)}/{template_name}")
@@ -102,7 +102,8 @@ class PodSyncs:
             missing = f'resourceclaimtemplate.resource.k8s.io "{template_name}" not found'
             raise ClaimNotPossible(name, f'resource claim template "{template_name}": {missing}')
         wanted = new_claim(pod, name, template)
-        admin = str(_is_for_admin(wanted)).lower()
+        requests = ((wanted.get("spec") or {}).get("devices") or {}).get("requests") or ()
+        admin = str(any((each.get("exactly") or {}).get("adminAccess") for each in requests)).lower()
         try:
             claim = await self._objects(pod).create(wanted)
         except StatusError:
@@ -162,8 +163,3 @@ def _generate_name(pod: str, claim: str) -> str:
     if len(whole) <= _LONGEST_BASE:
         return whole
     return f"{pod[: len(pod) * _LONGEST_BASE // len(whole)]}-{claim[: len(claim) * _LONGEST_BASE // len(whole)]}"
-
-
-def _is_for_admin(claim: Json) -> bool:
-    requests = ((claim.get("spec") or {}).get("devices") or {}).get("requests") or ()
-    return any((each.get("exactly") or {}).get("adminAccess") for each in requests)

@@ -118,15 +118,6 @@ class _ResourceQuotas:
         if "used" in status and _same(hard(quota), status.get("hard")) and used == before:
             return None
         shrunk = any(used.get(name, amount) < amount for name, amount in before.items())
-        return await self._write(quota, used, shrunk=shrunk)
-
-    async def _usage(self, quota: Json) -> ResourceList:
-        total: ResourceList = {}
-        for monitor in self._monitors.countable(hard(quota)):
-            total = added(total, await monitor.usage(quota))
-        return total
-
-    async def _write(self, quota: Json, used: ResourceList, *, shrunk: bool) -> Requeue | None:
         status = {"hard": written(read_amounts(hard(quota))), "used": written(used)}
         try:
             await self._client.namespace(namespace_of(quota)).update_status({**quota, "status": status})
@@ -135,6 +126,12 @@ class _ResourceQuotas:
         except Conflict:
             return Requeue(_BATCH)
         return Requeue(_IN_FLIGHT) if shrunk else None
+
+    async def _usage(self, quota: Json) -> ResourceList:
+        total: ResourceList = {}
+        for monitor in self._monitors.countable(hard(quota)):
+            total = added(total, await monitor.usage(quota))
+        return total
 
 
 def _same(one: dict[str, str], other: dict[str, str] | None) -> bool:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable
 
-from pilothouse.client.discovery import APIResource, DiscoveryClient
+from pilothouse.client.discovery import DiscoveryClient
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.resourcequota.evaluator import Evaluators, QuotaEvaluator, extended_resources
 from pilothouse.controllers.resourcequota.monitor import CountMonitor, ObjectMonitor, QuotaMonitor, Replenish
@@ -77,7 +77,10 @@ class QuotaMonitors:
             await self._monitors.pop(resource).stop()
         for resource, evaluator in wanted.items():
             if resource not in self._monitors:
-                self._start(resource, evaluator)
+                monitor = self._monitors[resource] = self._monitor(resource, evaluator)
+                task = asyncio.create_task(self._announce(monitor))
+                self._announcements.add(task)
+                task.add_done_callback(self._announcements.discard)
         self._names = names
 
     async def _resources_using(self, names: set[str]) -> dict[GroupVersionResource, QuotaEvaluator]:
@@ -91,7 +94,9 @@ class QuotaMonitors:
         }
         for each in found.preferred():
             evaluator = (
-                self._evaluators(each.resource.group_resource, self._extended_resources) if _is_quotable(each) else None
+                self._evaluators(each.resource.group_resource, self._extended_resources)
+                if (each.namespaced and not each.is_subresource and all(verb in each.verbs for verb in _VERBS))
+                else None
             )
             if evaluator is not None and evaluator.matching(names):
                 wanted[each.resource] = evaluator
@@ -100,12 +105,6 @@ class QuotaMonitors:
     def _extended_resources(self) -> dict[str, str]:
         """Follows device classes from the first time that somebody asks."""
         return extended_resources(self._context.informer(DEVICE_CLASSES).indexer.list())
-
-    def _start(self, resource: GroupVersionResource, evaluator: QuotaEvaluator) -> None:
-        monitor = self._monitors[resource] = self._monitor(resource, evaluator)
-        task = asyncio.create_task(self._announce(monitor))
-        self._announcements.add(task)
-        task.add_done_callback(self._announcements.discard)
 
     def _monitor(self, resource: GroupVersionResource, evaluator: QuotaEvaluator) -> QuotaMonitor:
         if not evaluator.counts_only:
@@ -116,7 +115,3 @@ class QuotaMonitors:
     async def _announce(self, monitor: QuotaMonitor) -> None:
         await monitor.wait_synced()
         self._appeared(monitor.evaluator)
-
-
-def _is_quotable(each: APIResource) -> bool:
-    return each.namespaced and not each.is_subresource and all(verb in each.verbs for verb in _VERBS)

@@ -60,8 +60,11 @@ def is_needed(cidr: Json, cidrs: list[Json], ips: Iterable[Json]) -> bool:
 
 def _parents(network: Network, cidr: Json, cidrs: list[Json]) -> list[str]:
     others = (each for each in cidrs if name_of(each) != name_of(cidr))
-    return [name_of(each) for each in others if any(_contains(outer, network) for outer in networks_of(each))]
-
-
-def _contains(outer: Network, inner: Network) -> bool:
-    return outer.version == inner.version and outer.overlaps(inner) and outer.prefixlen <= inner.prefixlen
+    return [
+        name_of(each)
+        for each in others
+        if any(
+            (outer.version == network.version and outer.overlaps(network) and outer.prefixlen <= network.prefixlen)
+            for outer in networks_of(each)
+        )
+    ]

@@ -55,7 +55,15 @@ class Convergence:
         ):
             if await self._blocked_by(pods, do):
                 return 0
-        return await self._replace_outdated()
+        strategy = self._set["spec"].get("updateStrategy") or {}
+        if strategy.get("type") == "OnDelete":
+            return 0
+        rolling = strategy.get("rollingUpdate") or {}
+        targets = self._members.from_partition(rolling.get("partition") or 0)
+        if enabled("MaxUnavailableStatefulSet"):
+            most = max_unavailable(rolling.get("maxUnavailable"), len(self._members.wanted))
+            return await self._replace_several(targets, most - self._members.unavailable)
+        return await self._replace_one(targets)
 
     def _in_ordinal_order(self) -> Iterator[Json]:
         """Yield every replica, existing or absent; the first absent pod ends the pass."""
@@ -130,17 +138,6 @@ class Convergence:
             return True
         await self._pods.delete(self._set, pod)
         return True
-
-    async def _replace_outdated(self) -> int:
-        strategy = self._set["spec"].get("updateStrategy") or {}
-        if strategy.get("type") == "OnDelete":
-            return 0
-        rolling = strategy.get("rollingUpdate") or {}
-        targets = self._members.from_partition(rolling.get("partition") or 0)
-        if enabled("MaxUnavailableStatefulSet"):
-            most = max_unavailable(rolling.get("maxUnavailable"), len(self._members.wanted))
-            return await self._replace_several(targets, most - self._members.unavailable)
-        return await self._replace_one(targets)
 
     async def _replace_one(self, targets: Sequence[Json]) -> int:
         """Delete the highest outdated pod, if all pods above it exist and are available again."""

@@ -97,18 +97,15 @@ class StatefulPods:
         if not storage_matches(stateful_set, changed):
             is_right = False
             changed["spec"]["volumes"] = volumes_with_claims(stateful_set, changed)
-            await self._create_claims_for_update(stateful_set, changed)
+            try:
+                await self.claims.create(stateful_set, changed)
+            except ClaimsFailed as error:
+                self._tell("Update", stateful_set, changed, error)
+                raise
         if not self.claims.are_owned(stateful_set, changed):
             is_right = False
             await self._own_claims(stateful_set, changed)
         return None if is_right else changed
-
-    async def _create_claims_for_update(self, stateful_set: Json, pod: Json) -> None:
-        try:
-            await self.claims.create(stateful_set, pod)
-        except ClaimsFailed as error:
-            self._tell("Update", stateful_set, pod, error)
-            raise
 
     def _tell(self, verb: str, stateful_set: Json, pod: Json, error: Exception | None = None) -> None:
         about = f"{verb} Pod {name_of(pod)} in StatefulSet {name_of(stateful_set)}"

@@ -67,7 +67,8 @@ class StorageVersionMigrator:
         found = [copy.deepcopy(each) for each in self._migrations.list() if resource_of(each) == resource]
         for migration in found:
             if is_true(migration, RUNNING) and _has_ended(migration):
-                await self._finish(migration, resource)
+                await self._definitions.finish(resource, succeeded=is_true(migration, SUCCEEDED))
+                await self._set(migration, RUNNING, "MigrationCompleted", "Migration completed", status="False")
                 return None
         running = next((each for each in found if is_true(each, RUNNING)), None)
         if running is not None:
@@ -80,12 +81,9 @@ class StorageVersionMigrator:
         await self._definitions.mark(resource, name_of(migration))
         await self._set(migration, RUNNING, "MigrationRunning", "The migration is running")
 
-    async def _finish(self, migration: Json, resource: GroupResource) -> None:
-        await self._definitions.finish(resource, succeeded=is_true(migration, SUCCEEDED))
-        await self._set(migration, RUNNING, "MigrationCompleted", "Migration completed", status="False")
-
     async def _go_on(self, migration: Json, resource: GroupResource) -> Requeue | None:
-        served = await self._served(resource)
+        found = (await DiscoveryClient(self._client).server_resources()).preferred()
+        served = next((each for each in found if each.resource.group_resource == resource), None)
         if served is None and self._is_young(migration):
             return Requeue(_AGAIN)
         try:
@@ -109,10 +107,6 @@ class StorageVersionMigrator:
         newest = await self._client.for_resource(served.resource).metadata_only().list(ListOptions(limit=1))
         migration.setdefault("status", {})["resourceVersion"] = newest["metadata"]["resourceVersion"]
         await self._statuses.update_status(migration)
-
-    async def _served(self, resource: GroupResource) -> APIResource | None:
-        found = (await DiscoveryClient(self._client).server_resources()).preferred()
-        return next((each for each in found if each.resource.group_resource == resource), None)
 
     def _is_young(self, migration: Json) -> bool:
         created = parse_time(metadata(migration)["creationTimestamp"])

@@ -187,7 +187,24 @@ class _TaintEviction:
         if self._queue.num_requeues(key) == 0:
             self._recorder.event(_reference(key), NORMAL, "TaintManagerEviction", f"Marking for deletion Pod {key}")
         try:
-            await self._mark_and_delete(key)
+            namespace, _, name = key.partition("/")
+            pods = self._context.client.for_resource(PODS, namespace=namespace)
+            pod = await pods.get(name)
+            conditions = (pod.get("status") or {}).get("conditions") or ()
+            if not any(_CONDITION.items() <= each.items() for each in conditions):
+                condition = {**_CONDITION, "lastTransitionTime": timestamp(self._clock.wall())}
+                if generation := metadata(pod).get("generation"):
+                    condition["observedGeneration"] = generation
+                others = [each["type"] for each in (pod.get("status") or {}).get("conditions") or ()]
+                order = [{"type": kind} for kind in dict.fromkeys((*others, condition["type"]))]
+                status = {"conditions": [condition], "$setElementOrder/conditions": order}
+                await pods.patch(
+                    name,
+                    {"metadata": {"uid": uid_of(pod)}, "status": status},
+                    PatchType.STRATEGIC,
+                    subresource="status",
+                )
+            await pods.delete(name)
         except NotFound:
             return
         finally:
@@ -195,24 +212,6 @@ class _TaintEviction:
         self._metrics.deletions.inc()
         if eviction is not None:
             self._metrics.latency.observe((), self._clock.now() - eviction.due)
-
-    async def _mark_and_delete(self, key: str) -> None:
-        namespace, _, name = key.partition("/")
-        pods = self._context.client.for_resource(PODS, namespace=namespace)
-        pod = await pods.get(name)
-        conditions = (pod.get("status") or {}).get("conditions") or ()
-        if not any(_CONDITION.items() <= each.items() for each in conditions):
-            await pods.patch(name, self._patch(pod), PatchType.STRATEGIC, subresource="status")
-        await pods.delete(name)
-
-    def _patch(self, pod: Json) -> Json:
-        condition = {**_CONDITION, "lastTransitionTime": timestamp(self._clock.wall())}
-        if generation := metadata(pod).get("generation"):
-            condition["observedGeneration"] = generation
-        others = [each["type"] for each in (pod.get("status") or {}).get("conditions") or ()]
-        order = [{"type": kind} for kind in dict.fromkeys((*others, condition["type"]))]
-        status = {"conditions": [condition], "$setElementOrder/conditions": order}
-        return {"metadata": {"uid": uid_of(pod)}, "status": status}
 
 
 def tolerated_seconds(used: Iterable[Json]) -> float:

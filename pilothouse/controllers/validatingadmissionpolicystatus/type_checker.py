@@ -118,14 +118,13 @@ class _Schemas:
     async def declared(self, kind: GroupVersionKind) -> Declared | None:
         """Return the type of a kind's objects; None for a kind without a schema."""
         try:
-            document = await self._client.get_json(_path(kind.group_version))
+            version = kind.group_version
+            document = await self._client.get_json(
+                f"/openapi/v3/apis/{version}" if version.group else f"/openapi/v3/api/{version}"
+            )
         except NotFound:
             return None
         return await asyncio.to_thread(_declared, document, kind)
-
-
-def _path(version: GroupVersion) -> str:
-    return f"/openapi/v3/apis/{version}" if version.group else f"/openapi/v3/api/{version}"
 
 
 def _declared(document: Json, kind: GroupVersionKind) -> Declared | None:

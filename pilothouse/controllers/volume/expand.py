@@ -73,7 +73,11 @@ class _Expander:
         """The volume goes first, so that a claim never says more than its volume has. Raises StatusError."""
         if not (wants_more(claim) or wants_other_class(claim)):
             return
-        spec = _grown_spec(claim, volume)
+        spec = dict(volume["spec"])
+        if requested_size(claim) > storage_in(spec.get("capacity")):
+            spec["capacity"] = {**(spec.get("capacity") or {}), "storage": str(requested_size(claim))}
+        if wants_other_class(claim):
+            spec["volumeAttributesClassName"] = claim["spec"]["volumeAttributesClassName"]
         if spec != volume["spec"]:
             patch = {"spec": {key: spec[key] for key in ("capacity", "volumeAttributesClassName") if key in spec}}
             await self._context.client.for_resource(PERSISTENT_VOLUMES).patch(name_of(volume), patch)
@@ -90,15 +94,6 @@ def wants_more(claim: Json) -> bool:
 def wants_other_class(claim: Json) -> bool:
     wanted = claim["spec"].get("volumeAttributesClassName") or ""
     return bool(wanted) and wanted != (claim.get("status") or {}).get("currentVolumeAttributesClassName")
-
-
-def _grown_spec(claim: Json, volume: Json) -> Json:
-    spec = dict(volume["spec"])
-    if requested_size(claim) > storage_in(spec.get("capacity")):
-        spec["capacity"] = {**(spec.get("capacity") or {}), "storage": str(requested_size(claim))}
-    if wants_other_class(claim):
-        spec["volumeAttributesClassName"] = claim["spec"]["volumeAttributesClassName"]
-    return spec
 
 
 def grown_status(claim: Json) -> Json:

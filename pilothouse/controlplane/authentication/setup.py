@@ -35,7 +35,6 @@ from pilothouse.machinery.dataclass import dataclass
 
 if TYPE_CHECKING:
     from pilothouse.apiserver.authn.jwt.settings import IssuerSettings
-    from pilothouse.controlplane.authentication.reload import ConfiguredIssuers
     from pilothouse.controlplane.options.token_webhook import TokenWebhookOptions
     from pilothouse.controlplane.review_webhook import KubeconfigReviews
 
@@ -58,11 +57,20 @@ def set_up_authentication(
     tokens = _built_in_tokens(options.authentication, service_accounts, registries)
     background: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {}
     if settings.issuers or data:
-        issuers = _issuers(settings, service_accounts)
+        # Verifying and expressions are much to load for servers that know no other issuer.
+        from pilothouse.controlplane.authentication.reload import ConfiguredIssuers
+
+        issuers = ConfiguredIssuers(settings.issuers, service_accounts.audiences)
         tokens.append(issuers)
         background["keys of issuers"] = issuers.run
         if data:
-            background["authentication configuration"] = _follow(options, issuers, settings, service_accounts, data)
+            from pilothouse.controlplane.authentication.reload import ConfigurationFile
+
+            egress = options.egress_selector.selections
+            configuration = ConfigurationFile(issuers, settings.anonymous, service_accounts.issuers, egress)
+            background["authentication configuration"] = configuration.follow(
+                Path(options.authentication.config), data
+            ).run
     if options.token_webhook.config_file:
         from pilothouse.controlplane.review_webhook import KubeconfigReviews
 
@@ -101,27 +109,6 @@ def issuer_of_flags(options: OIDCOptions) -> IssuerSettings:
         certificate_authority=content(options.ca_file).decode() if options.ca_file else "",
         algorithms=options.signing_algs,
     )
-
-
-def _issuers(settings: AuthenticationSettings, service_accounts: ServiceAccountConfig) -> ConfiguredIssuers:
-    # Verifying and expressions are much to load for servers that know no other issuer.
-    from pilothouse.controlplane.authentication.reload import ConfiguredIssuers
-
-    return ConfiguredIssuers(settings.issuers, service_accounts.audiences)
-
-
-def _follow(
-    options: CompletedOptions,
-    issuers: ConfiguredIssuers,
-    settings: AuthenticationSettings,
-    service_accounts: ServiceAccountConfig,
-    data: bytes,
-) -> Callable[[], Coroutine[Any, Any, None]]:
-    from pilothouse.controlplane.authentication.reload import ConfigurationFile
-
-    egress = options.egress_selector.selections
-    configuration = ConfigurationFile(issuers, settings.anonymous, service_accounts.issuers, egress)
-    return configuration.follow(Path(options.authentication.config), data).run
 
 
 def _webhook_tokens(

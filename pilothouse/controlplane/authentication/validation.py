@@ -26,7 +26,10 @@ def validate_authentication_configuration(config: Json, disallowed: Collection[s
     seen: dict[str, set[str]] = {"url": set(), "discoveryURL": set()}
     for index, jwt in enumerate(issuers):
         path = root("jwt").index(index)
-        yield from _jwt_errors(jwt, disallowed, path)
+        yield from _issuer_errors(part(jwt, "issuer"), disallowed, path.child("issuer"))
+        yield from validate_claim_rules(items(jwt, "claimValidationRules"), path.child("claimValidationRules"))
+        yield from validate_mappings(jwt, path.child("claimMappings"))
+        yield from validate_user_rules(items(jwt, "userValidationRules"), path.child("userValidationRules"))
         for field, values in seen.items():
             value = text(jwt, "issuer", field)
             if value in values and (value or field == "url"):
@@ -37,13 +40,6 @@ def validate_authentication_configuration(config: Json, disallowed: Collection[s
         conditions = items(anonymous, "conditions")
         why = "enabled should be set to true when conditions are defined"
         yield invalid(root("anonymous", "conditions"), conditions, why)
-
-
-def _jwt_errors(jwt: Json, disallowed: Collection[str], path: Path) -> Iterator[FieldError]:
-    yield from _issuer_errors(part(jwt, "issuer"), disallowed, path.child("issuer"))
-    yield from validate_claim_rules(items(jwt, "claimValidationRules"), path.child("claimValidationRules"))
-    yield from validate_mappings(jwt, path.child("claimMappings"))
-    yield from validate_user_rules(items(jwt, "userValidationRules"), path.child("userValidationRules"))
 
 
 def _issuer_errors(issuer: Json, disallowed: Collection[str], path: Path) -> Iterator[FieldError]:

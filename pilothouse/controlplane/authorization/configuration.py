@@ -72,18 +72,20 @@ def _name_problems(authorizers: list[Json], needed: Iterable[str]) -> Iterator[s
 
 def _settings(authorizer: Json) -> AuthorizerSettings:
     webhook = authorizer.get("webhook")
-    return AuthorizerSettings(authorizer["type"], authorizer["name"], _webhook(webhook) if webhook else None)
-
-
-def _webhook(webhook: Json) -> WebhookSettings:
-    return WebhookSettings(
-        kubeconfig=webhook["connectionInfo"].get("kubeConfigFile") or "",
-        version=webhook["subjectAccessReviewVersion"],
-        authorized_ttl=_unless_false(webhook.get("cacheAuthorizedRequests"), webhook["authorizedTTL"]),
-        unauthorized_ttl=_unless_false(webhook.get("cacheUnauthorizedRequests"), webhook["unauthorizedTTL"]),
-        timeout=webhook["timeout"],
-        denies_on_failure=webhook["failurePolicy"] == "Deny",
-        conditions=tuple(each["expression"] for each in webhook.get("matchConditions") or ()),
+    return AuthorizerSettings(
+        authorizer["type"],
+        authorizer["name"],
+        WebhookSettings(
+            kubeconfig=webhook["connectionInfo"].get("kubeConfigFile") or "",
+            version=webhook["subjectAccessReviewVersion"],
+            authorized_ttl=_unless_false(webhook.get("cacheAuthorizedRequests"), webhook["authorizedTTL"]),
+            unauthorized_ttl=_unless_false(webhook.get("cacheUnauthorizedRequests"), webhook["unauthorizedTTL"]),
+            timeout=webhook["timeout"],
+            denies_on_failure=webhook["failurePolicy"] == "Deny",
+            conditions=tuple(each["expression"] for each in webhook.get("matchConditions") or ()),
+        )
+        if webhook
+        else None,
     )
 
 

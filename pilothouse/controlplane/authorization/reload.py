@@ -59,9 +59,6 @@ class ReloadedAuthorizer:
         RELOADS.inc(("success",))
         self._retired.append((time.monotonic() + _LINGER, self._chain))
         self._chain = built
-        await self._close_retired()
-
-    async def _close_retired(self) -> None:
         due = [retired for retired in self._retired if retired[0] <= time.monotonic()]
         self._retired = [retired for retired in self._retired if retired not in due]
         for _, chain in due:

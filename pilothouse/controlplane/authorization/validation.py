@@ -69,31 +69,23 @@ def _webhook_errors(authorizer: Json, path: Path) -> Iterator[FieldError]:
     elif webhook is None:
         yield required(path.child("webhook"), "required when type=Webhook")
     else:
-        yield from _duration_errors(webhook, path)
-        yield from _choice_errors(webhook, path)
+        for name in ("timeout", "authorizedTTL", "unauthorizedTTL"):
+            seconds, longest = webhook[name], _LONGEST_TIMEOUT if name == "timeout" else float("inf")
+            if not seconds:
+                yield required(path.child(name))
+            elif not 0 < seconds <= longest:
+                must = "must be > 0s and <= 30s" if name == "timeout" else "must be > 0s"
+                yield invalid(path.child(name), format_duration(round(seconds * 1e9)), must)
+        choices = {"subjectAccessReviewVersion": ("v1", "v1beta1"), "failurePolicy": ("NoOpinion", "Deny")}
+        yield from _choice(webhook, "subjectAccessReviewVersion", choices["subjectAccessReviewVersion"], path)
+        field = "matchConditionSubjectAccessReviewVersion"
+        if webhook.get(field):
+            yield from _choice(webhook, field, ("v1",), path)
+        elif webhook.get("matchConditions"):
+            yield required(path.child(field), "required if match conditions are specified")
+        yield from _choice(webhook, "failurePolicy", choices["failurePolicy"], path)
         yield from _connection_errors(webhook.get("connectionInfo") or {}, path.child("connectionInfo"))
         yield from _condition_errors(webhook.get("matchConditions") or [], path.child("matchConditions"))
-
-
-def _duration_errors(webhook: Json, path: Path) -> Iterator[FieldError]:
-    for name in ("timeout", "authorizedTTL", "unauthorizedTTL"):
-        seconds, longest = webhook[name], _LONGEST_TIMEOUT if name == "timeout" else float("inf")
-        if not seconds:
-            yield required(path.child(name))
-        elif not 0 < seconds <= longest:
-            must = "must be > 0s and <= 30s" if name == "timeout" else "must be > 0s"
-            yield invalid(path.child(name), format_duration(round(seconds * 1e9)), must)
-
-
-def _choice_errors(webhook: Json, path: Path) -> Iterator[FieldError]:
-    choices = {"subjectAccessReviewVersion": ("v1", "v1beta1"), "failurePolicy": ("NoOpinion", "Deny")}
-    yield from _choice(webhook, "subjectAccessReviewVersion", choices["subjectAccessReviewVersion"], path)
-    field = "matchConditionSubjectAccessReviewVersion"
-    if webhook.get(field):
-        yield from _choice(webhook, field, ("v1",), path)
-    elif webhook.get("matchConditions"):
-        yield required(path.child(field), "required if match conditions are specified")
-    yield from _choice(webhook, "failurePolicy", choices["failurePolicy"], path)
 
 
 def _choice(webhook: Json, name: str, choices: Collection[str], path: Path) -> Iterator[FieldError]:

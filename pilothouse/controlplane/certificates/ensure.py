@@ -74,8 +74,4 @@ def _record(paths: CertificatePaths, names: ServingNames, renew_after: float) ->
 
 
 def _digests(paths: CertificatePaths) -> dict[str, str]:
-    return {path.name: _digest(path) for path in paths.files if path.exists()}
-
-
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths.files if path.exists()}

@@ -96,7 +96,14 @@ def issue(profile: Profile, public: CertificatePublicKeyTypes, authority: Author
         .add_extension(_issuer_key(authority.certificate), critical=False)
     )
     if profile.names:
-        builder = builder.add_extension(_alternative_names(profile.names), critical=False)
+        names = profile.names
+        dns = [x509.DNSName(name) for name in sorted(names.dns)]
+        builder = builder.add_extension(
+            x509.SubjectAlternativeName(
+                [*dns, *(x509.IPAddress(ipaddress.ip_address(address)) for address in sorted(names.ips))]
+            ),
+            critical=False,
+        )
     return builder.sign(authority.key, hashes.SHA256())
 
 
@@ -146,13 +153,6 @@ def _issuer_key(authority: x509.Certificate) -> x509.AuthorityKeyIdentifier:
     except x509.ExtensionNotFound:
         return x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.public_key())  # type: ignore[arg-type]
     return x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(identifier)
-
-
-def _alternative_names(names: ServingNames) -> x509.SubjectAlternativeName:
-    dns = [x509.DNSName(name) for name in sorted(names.dns)]
-    return x509.SubjectAlternativeName(
-        [*dns, *(x509.IPAddress(ipaddress.ip_address(address)) for address in sorted(names.ips))]
-    )
 
 
 def _usage(*, signs_certificates: bool) -> x509.KeyUsage:

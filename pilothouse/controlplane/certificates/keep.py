@@ -54,8 +54,17 @@ def keep_certificate(
     profile: Profile, authority: Authority, cert_file: Path, key_file: Path, *, chain: bytes = b""
 ) -> x509.Certificate:
     """`chain` comes behind a certificate that is issued: it leads to an authority that clients may still go by."""
-    certificate, key = _load_certificate(cert_file), _load_key(key_file)
-    if certificate is not None and key is not None and _fits(certificate, key, profile, authority):
+    certificate, key = next(iter(_load_certificates(cert_file)), None), _load_key(key_file)
+    if (
+        certificate is not None
+        and key is not None
+        and (
+            certificate.public_key() == key.public_key()
+            and datetime.now(UTC) < certificate.not_valid_after_utc - RENEW_BEFORE
+            and (profile.names is None or names_of(certificate).covers(profile.names))
+            and _issued_by(certificate, authority.certificate)
+        )
+    ):
         return certificate
     if authority.key is None:
         raise CertificateError(f"{cert_file} must be issued anew, but the key of its CA is not here")
@@ -86,25 +95,12 @@ def keep_shared_keys(folder: Path) -> tuple[Authority, Authority]:
     return ca, proxy_ca
 
 
-def _fits(certificate: x509.Certificate, key: PrivateKeyTypes, profile: Profile, authority: Authority) -> bool:
-    return (
-        certificate.public_key() == key.public_key()
-        and datetime.now(UTC) < certificate.not_valid_after_utc - RENEW_BEFORE
-        and (profile.names is None or names_of(certificate).covers(profile.names))
-        and _issued_by(certificate, authority.certificate)
-    )
-
-
 def _issued_by(certificate: x509.Certificate, authority: x509.Certificate) -> bool:
     try:
         certificate.verify_directly_issued_by(authority)
     except (ValueError, TypeError, InvalidSignature):
         return False
     return True
-
-
-def _load_certificate(file: Path) -> x509.Certificate | None:
-    return next(iter(_load_certificates(file)), None)
 
 
 def _load_certificates(file: Path) -> list[x509.Certificate]:

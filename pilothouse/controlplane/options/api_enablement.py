@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from pilothouse.apiserver.server.resource_config import ResourceConfig, parse_runtime_config
+from pilothouse.apiserver.server.resource_config import parse_runtime_config
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.flags.declare import flag
 from pilothouse.machinery.flags.values import CONFIGURATION_MAP
@@ -62,16 +62,8 @@ class APIEnablementOptions:
             yield "invalid runtime-config with only api/all=false"
         config = parse_runtime_config(self.runtime_config)
         yield from config.problems
-        yield from _unknown_groups(config)
-        yield from _unknown_versions(config)
-
-
-def _unknown_groups(config: ResourceConfig) -> Iterator[str]:
-    if unknown := [str(each) for each in config.named_versions if each.group not in REGISTERED]:
-        yield f"unknown api groups {','.join(unknown)}"
-
-
-def _unknown_versions(config: ResourceConfig) -> Iterator[str]:
-    for version in config.named_versions:
-        if version.version not in REGISTERED.get(version.group, (version.version,)):
-            yield f"group version {version} that has not been registered"
+        if unknown := [str(each) for each in config.named_versions if each.group not in REGISTERED]:
+            yield f"unknown api groups {','.join(unknown)}"
+        for version in config.named_versions:
+            if version.version not in REGISTERED.get(version.group, (version.version,)):
+                yield f"group version {version} that has not been registered"

@@ -145,20 +145,17 @@ class AuditOptions:
         files = {"audit-policy-file": self.policy_file, "audit-webhook-config-file": self.webhook_config_file}
         yield from missing_files(files)
         if self.log_path:
-            yield from self._validate_log()
+            yield from self.log_batching.validate("log")
+            yield from self.log_truncation.validate("log")
+            if self.log_format not in _FORMATS:
+                yield f'invalid audit log format {self.log_format}, allowed formats are "{",".join(_FORMATS)}"'
+            limits = {"maxage": self.log_max_age, "maxbackup": self.log_max_backups, "maxsize": self.log_max_size}
+            for name, value in limits.items():
+                if value < 0:
+                    yield f"--audit-log-{name} {value} can't be a negative number"
         if self.webhook_config_file:
             yield from self.webhook_batching.validate("webhook")
             yield from self.webhook_truncation.validate("webhook")
         for version in (self.log_version, self.webhook_version):
             if version != _VERSION:
                 yield f'invalid group version, allowed versions are "{_VERSION}"'
-
-    def _validate_log(self) -> Iterator[str]:
-        yield from self.log_batching.validate("log")
-        yield from self.log_truncation.validate("log")
-        if self.log_format not in _FORMATS:
-            yield f'invalid audit log format {self.log_format}, allowed formats are "{",".join(_FORMATS)}"'
-        limits = {"maxage": self.log_max_age, "maxbackup": self.log_max_backups, "maxsize": self.log_max_size}
-        for name, value in limits.items():
-            if value < 0:
-                yield f"--audit-log-{name} {value} can't be a negative number"

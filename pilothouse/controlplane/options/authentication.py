@@ -80,7 +80,15 @@ class AuthenticationOptions:
         yield from missing_files({"client-ca-file": self.client_ca_file, "token-auth-file": self.token_auth_file})
         for file in self.service_account_key_file:
             yield from missing_files({"service-account-key-file": file})
-        yield from self._validate_issuers()
+        seen: set[str] = set()
+        for issuer in self.service_account_issuer:
+            if not issuer:
+                yield "service-account-issuer should not be an empty string"
+            elif ":" in issuer and not urlsplit(issuer).scheme:
+                yield f"service-account-issuer \"{issuer}\" contained a ':' but was not a valid URL"
+            elif issuer in seen:
+                yield f'service-account-issuer "{issuer}" is already specified'
+            seen.add(issuer)
         if self.service_account_jwks_uri and urlsplit(self.service_account_jwks_uri).scheme != "https":
             yield f"service-account-jwks-uri requires https scheme, parsed as: {self.service_account_jwks_uri}"
         if self.service_account_max_token_expiration and not (
@@ -103,14 +111,3 @@ class AuthenticationOptions:
         if settings.anonymous is not None and "anonymous-auth" in self.given_beside_config:
             why = "flag cannot be set when anonymous field is configured in authentication configuration file"
             yield f"anonymous: Forbidden: --anonymous-auth {why}"
-
-    def _validate_issuers(self) -> Iterator[str]:
-        seen: set[str] = set()
-        for issuer in self.service_account_issuer:
-            if not issuer:
-                yield "service-account-issuer should not be an empty string"
-            elif ":" in issuer and not urlsplit(issuer).scheme:
-                yield f"service-account-issuer \"{issuer}\" contained a ':' but was not a valid URL"
-            elif issuer in seen:
-                yield f'service-account-issuer "{issuer}" is already specified'
-            seen.add(issuer)

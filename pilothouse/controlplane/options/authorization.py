@@ -69,24 +69,21 @@ class AuthorizationOptions:
         if not self.modes:
             yield "at least one authorization-mode must be passed"
         for mode in self.modes:
-            yield from self._validate_mode(mode)
+            if mode not in MODES:
+                yield f"authorization-mode {quote(mode)} is not a valid mode"
+            if mode == ABAC and not self.policy_file:
+                yield "authorization-mode ABAC's authorization policy file not passed"
+            if mode == WEBHOOK and not self.webhook_config_file:
+                yield "authorization-mode Webhook's authorization config file not passed"
+            if mode == WEBHOOK and self.webhook_version not in ("v1", "v1beta1"):
+                version = f"unsupported webhook authorizer version {quote(self.webhook_version)}"
+                yield f'{version}, supported versions are "v1", "v1beta1"'
         if self.policy_file and ABAC not in self.modes:
             yield "cannot specify --authorization-policy-file without mode ABAC"
         if self.webhook_config_file and WEBHOOK not in self.modes:
             yield "cannot specify --authorization-webhook-config-file without mode Webhook"
         if len(set(self.modes)) < len(self.modes):
             yield f"authorization-mode [{' '.join(map(quote, self.modes))}] has mode specified more than once"
-
-    def _validate_mode(self, mode: str) -> Iterator[str]:
-        if mode not in MODES:
-            yield f"authorization-mode {quote(mode)} is not a valid mode"
-        if mode == ABAC and not self.policy_file:
-            yield "authorization-mode ABAC's authorization policy file not passed"
-        if mode == WEBHOOK and not self.webhook_config_file:
-            yield "authorization-mode Webhook's authorization config file not passed"
-        if mode == WEBHOOK and self.webhook_version not in ("v1", "v1beta1"):
-            version = f"unsupported webhook authorizer version {quote(self.webhook_version)}"
-            yield f'{version}, supported versions are "v1", "v1beta1"'
 
     def _validate_config(self) -> Iterator[str]:
         if self.given_beside_config:

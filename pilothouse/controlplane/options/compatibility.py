@@ -74,7 +74,7 @@ def _problems(given: list[str], *, fits: str, name: str, out_of_range: str) -> I
             yield f"duplicate version flag, {component}={seen[component]} and {component}={version}"
         elif component != _COMPONENT:
             yield f"component not registered: {component}"
-        elif not _in_range(match["minor"]):
+        elif not (_number(_OLDEST) <= _number(match["minor"]) <= _number(_OWN)):
             yield out_of_range.format(version)
         elif match["minor"] != fits:
             yield f"--{name}={version} is not supported by this version, which is always {fits}"
@@ -85,10 +85,6 @@ def _parts(text: str) -> tuple[str, str]:
     """Return the component and its version; a version alone is that of kube."""
     component, equals, version = text.partition("=")
     return (component.strip(), version.strip()) if equals else (_COMPONENT, text)
-
-
-def _in_range(minor: str) -> bool:
-    return _number(_OLDEST) <= _number(minor) <= _number(_OWN)
 
 
 def _number(version: str) -> tuple[int, ...]:

@@ -141,7 +141,15 @@ class ControllerOptions:
     def validate(self) -> Iterator[str]:
         for name in unknown(self.controllers):
             yield f'"{name}" is not in the list of known controllers'
-        yield from self._validate_certificates_and_signing()
+        signing = {
+            "cluster-signing-cert-file": self.cluster_signing_cert_file,
+            "cluster-signing-key-file": self.cluster_signing_key_file,
+        }
+        yield from missing_files({"root-ca-file": self.root_ca_file, **signing})
+        if bool(self.cluster_signing_cert_file) != bool(self.cluster_signing_key_file):
+            yield "cannot specify only one of --cluster-signing-cert-file and --cluster-signing-key-file"
+        if self.cluster_signing_duration <= 0:
+            yield "cluster-signing-duration must be greater than 0"
         for name, number in (
             ("daemonset", self.concurrent_daemonset_syncs),
             ("cron-job", self.concurrent_cron_job_syncs),
@@ -167,17 +175,6 @@ class ControllerOptions:
             yield "legacy-service-account-token-clean-up-period must be greater than 0"
         if self.leader_elect:
             yield from self._validate_election_times()
-
-    def _validate_certificates_and_signing(self) -> Iterator[str]:
-        signing = {
-            "cluster-signing-cert-file": self.cluster_signing_cert_file,
-            "cluster-signing-key-file": self.cluster_signing_key_file,
-        }
-        yield from missing_files({"root-ca-file": self.root_ca_file, **signing})
-        if bool(self.cluster_signing_cert_file) != bool(self.cluster_signing_key_file):
-            yield "cannot specify only one of --cluster-signing-cert-file and --cluster-signing-key-file"
-        if self.cluster_signing_duration <= 0:
-            yield "cluster-signing-duration must be greater than 0"
 
     def _validate_election_times(self) -> Iterator[str]:
         from pilothouse.client.leaderelection.elector import ElectionTimes

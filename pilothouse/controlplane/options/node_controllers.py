@@ -62,13 +62,10 @@ class NodeControllerOptions:
         if self.allocate_node_cidrs and not self.cluster_cidr:
             yield "--cluster-cidr must be set with --allocate-node-cidrs"
         if self.cluster_cidr:
-            yield from self._validate_cluster_cidr()
+            from pilothouse.controllers.nodeipam.cidr_set import cidr_sets
+            from pilothouse.controlplane.controller_config import node_ipam_config
 
-    def _validate_cluster_cidr(self) -> Iterator[str]:
-        from pilothouse.controllers.nodeipam.cidr_set import cidr_sets
-        from pilothouse.controlplane.controller_config import node_ipam_config
-
-        try:
-            cidr_sets(node_ipam_config(self))
-        except ValueError as error:
-            yield f"cluster-cidr: {error}"
+            try:
+                cidr_sets(node_ipam_config(self))
+            except ValueError as error:
+                yield f"cluster-cidr: {error}"

@@ -72,20 +72,17 @@ class KeyDirectory:
     def _current(self) -> SharedKeys:
         found = read_keys(self._path) if self._path.exists() else {}
         if not are_complete(found):
-            found = self._made()
+            try:
+                with self._locked():
+                    made = completed(read_keys(self._path), self._path)
+                    write_keys(made, self._path)
+            except PermissionError as error:
+                raise CertificateError(
+                    f"the shared keys in {self} are not all there and can not be made: {error}"
+                ) from None
+            found = made
         self._warn_of_open_keys(found)
         return found
-
-    def _made(self) -> SharedKeys:
-        try:
-            with self._locked():
-                made = completed(read_keys(self._path), self._path)
-                write_keys(made, self._path)
-        except PermissionError as error:
-            raise CertificateError(
-                f"the shared keys in {self} are not all there and can not be made: {error}"
-            ) from None
-        return made
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

@@ -10,7 +10,6 @@ from pilothouse.apiserver.server.checks import Unhealthy
 from pilothouse.apiserver.server.health import READYZ, HealthCheck
 from pilothouse.apiserver.storage.remote.revisions import SharedRevisions
 from pilothouse.controlplane.options.completion import CompletedOptions
-from pilothouse.controlplane.options.controllers import ControllerOptions
 from pilothouse.controlplane.workers.board import Board
 from pilothouse.machinery.dataclass import dataclass
 
@@ -66,13 +65,11 @@ class Membership:
             ),
             secure_serving=replace(options.secure_serving, secure_port=port, permit_port_sharing=self.listener is None),
             insecure_serving=options.insecure_serving if self.is_first else replace(options.insecure_serving, port=0),
-            controllers=options.controllers if self.is_first else _nothing_beside(options.controllers),
+            controllers=options.controllers
+            if self.is_first
+            else replace(options.controllers, controllers=("-*",), scheduler=False),
             simulation=replace(options.simulation, runs_here=self.is_first),
         )
-
-
-def _nothing_beside(options: ControllerOptions) -> ControllerOptions:
-    return replace(options, controllers=("-*",), scheduler=False)
 
 
 def _divided(limit: int, workers: int) -> int:

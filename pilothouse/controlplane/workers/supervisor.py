@@ -60,11 +60,26 @@ class Supervisor:
         with _Wakeups() as wakeups:
             self._start_all()
             while self._children or self._due:
-                for number in wakeups.wait(self._status, timeout=self._next_due()):
+                for number in wakeups.wait(
+                    self._status, timeout=max(min(self._due.values()) - time.monotonic(), 0.0) if self._due else None
+                ):
                     self._signalled(number)
-                self._hear(ready)
+                for said in self._status.heard():
+                    if error := said.get("error"):
+                        self._end(signal.SIGKILL)
+                        raise StartFailed(error)
+                    self._ready_workers += 1
+                    if self._ready_workers == self._board.workers:
+                        self._is_up = True
+                        ready(Announcement(**said))
                 self._bury()
-                self._start_due()
+                now = time.monotonic()
+                for name in [name for name, due in self._due.items() if due <= now]:
+                    del self._due[name]
+                    if name == _STORE:
+                        self._start_store()
+                    else:
+                        self._start_worker(_number(name))
 
     def _start_all(self) -> None:
         if not self._options.etcd.servers:
@@ -110,16 +125,6 @@ class Supervisor:
     def _add(self, child: Child) -> None:
         self._children[child.pid] = child
 
-    def _hear(self, ready: Callable[[Announcement], None]) -> None:
-        for said in self._status.heard():
-            if error := said.get("error"):
-                self._end(signal.SIGKILL)
-                raise StartFailed(error)
-            self._ready_workers += 1
-            if self._ready_workers == self._board.workers:
-                self._is_up = True
-                ready(Announcement(**said))
-
     def _bury(self) -> None:
         dead = [(self._children.pop(pid), how) for pid, how in ended()]
         if self._stopping:
@@ -147,18 +152,6 @@ class Supervisor:
             self._due[name] = due
             if name != _STORE:
                 self._board.set_ready(_number(name), False)
-
-    def _start_due(self) -> None:
-        now = time.monotonic()
-        for name in [name for name, due in self._due.items() if due <= now]:
-            del self._due[name]
-            if name == _STORE:
-                self._start_store()
-            else:
-                self._start_worker(_number(name))
-
-    def _next_due(self) -> float | None:
-        return max(min(self._due.values()) - time.monotonic(), 0.0) if self._due else None
 
     def _signalled(self, number: int) -> None:
         if number not in (signal.SIGTERM, signal.SIGINT):

@@ -7,7 +7,6 @@ from pilothouse.extensions.controllers.status_writer import StatusWriter
 from pilothouse.extensions.customresourcedefinitions.approval import ApprovalState, approval_of, is_protected_group
 from pilothouse.extensions.customresourcedefinitions.conditions import API_APPROVED
 from pilothouse.machinery.conditions import Condition, find_condition, set_condition
-from pilothouse.machinery.objects import Json
 
 
 class APIApprovalController:
@@ -19,12 +18,8 @@ class APIApprovalController:
         definition = self._definitions.get(name)
         if definition is None or not is_protected_group(definition["spec"]["group"]):
             return
-        condition = _condition(definition)
+        approval = approval_of(definition)
+        status = "True" if approval.state is ApprovalState.APPROVED else "False"
+        condition = Condition(API_APPROVED, status, approval.state.value, approval.reason)
         if not condition.is_same_as(find_condition(definition, API_APPROVED)):
             await self._writer.write(definition, lambda current: set_condition(current, condition))
-
-
-def _condition(definition: Json) -> Condition:
-    approval = approval_of(definition)
-    status = "True" if approval.state is ApprovalState.APPROVED else "False"
-    return Condition(API_APPROVED, status, approval.state.value, approval.reason)

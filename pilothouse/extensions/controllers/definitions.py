@@ -20,16 +20,15 @@ class DefinitionInformer(RegistryInformer):
 
     def _notify(self, objects: list[Json]) -> None:
         for definition in objects:
-            self._index(name_of(definition), definition["spec"]["group"])
+            name = name_of(definition)
+            group = definition["spec"]["group"]
+            current, of_group = self.get(name), self._by_group.setdefault(group, {})
+            before = of_group.pop(name, None)
+            if current is not None:
+                if before is not None and before["spec"] == current["spec"]:
+                    # Most changes are of the status. Whoever holds an older form shares the spec with this one.
+                    current["spec"] = before["spec"]
+                of_group[name] = current
+            if not of_group:
+                del self._by_group[group]
         super()._notify(objects)
-
-    def _index(self, name: str, group: str) -> None:
-        current, of_group = self.get(name), self._by_group.setdefault(group, {})
-        before = of_group.pop(name, None)
-        if current is not None:
-            if before is not None and before["spec"] == current["spec"]:
-                # Most changes are of the status. Whoever holds an older form shares the spec with this one.
-                current["spec"] = before["spec"]
-            of_group[name] = current
-        if not of_group:
-            del self._by_group[group]

@@ -31,7 +31,8 @@ class NonStructuralSchemaController:
             return
         await asyncio.sleep(0)  # At the start all definitions come at once, and others have better things to do.
         condition = condition_of(definition["spec"])
-        if not _has_condition(definition, condition):
+        found = find_condition(definition, NON_STRUCTURAL_SCHEMA)
+        if not (found is None if condition is None else condition.is_same_as(found)):
             await self._writer.write(definition, lambda current: _record(current, condition))
         self._checked[name] = looked_at
 
@@ -61,11 +62,6 @@ def _violations(spec: Json) -> Iterator[FieldError]:
         if (version.get("schema") or {}).get("openAPIV3Schema") is not None:
             path = root("spec", "versions").index(position).child("schema", "openAPIV3Schema")
             yield from validate_structural(_schema(version), path)
-
-
-def _has_condition(definition: Json, condition: Condition | None) -> bool:
-    found = find_condition(definition, NON_STRUCTURAL_SCHEMA)
-    return found is None if condition is None else condition.is_same_as(found)
 
 
 def _record(current: Json, condition: Condition | None) -> None:

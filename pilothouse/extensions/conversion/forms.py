@@ -35,12 +35,12 @@ class Forms:
 
     async def _part_shown(self, stored: Sequence[bytes]) -> list[ConvertedValue]:
         objects = [as_written(self._resource, value) for value in stored]
-        stale = [self._is_stale(value, obj) for value, obj in zip(stored, objects, strict=True)]
+        stale = [
+            (obj["apiVersion"] != self._stored.api_version or bool(orjson.loads(value) != obj))
+            for value, obj in zip(stored, objects, strict=True)
+        ]
         made = map(self._shown.encode, await self._in_version(objects, self._shown.api_version))
         return list(map(ConvertedValue, made, stale))
-
-    def _is_stale(self, value: bytes, renewed: Json) -> bool:
-        return renewed["apiVersion"] != self._stored.api_version or bool(orjson.loads(value) != renewed)
 
     async def stored(self, shown: bytes) -> bytes:
         if self._shown.api_version == self._stored.api_version:

@@ -28,7 +28,14 @@ def from_beta(definition: Json) -> None:
     definition["apiVersion"] = "apiextensions.k8s.io/v1"
     spec: Json = definition.setdefault("spec", {})
     _default(spec)
-    _move_to_versions(spec)
+    versions: list[Json] = spec.get("versions") or []
+    for field, in_version in _FIELDS_OF_ALL_VERSIONS.items():
+        if (value := spec.pop(field, None)) is not None:
+            for version in versions:
+                version[in_version] = value
+    for version in versions:
+        if columns := version.get("additionalPrinterColumns"):
+            version["additionalPrinterColumns"] = [_column(column) for column in columns]
     _convert_conversion(spec["conversion"])
     _default_stored_versions(definition)
 
@@ -47,17 +54,6 @@ def _default(spec: Json) -> None:
         spec["preserveUnknownFields"] = True
     elif not spec["preserveUnknownFields"]:
         del spec["preserveUnknownFields"]  # v1 leaves it out
-
-
-def _move_to_versions(spec: Json) -> None:
-    versions: list[Json] = spec.get("versions") or []
-    for field, in_version in _FIELDS_OF_ALL_VERSIONS.items():
-        if (value := spec.pop(field, None)) is not None:
-            for version in versions:
-                version[in_version] = value
-    for version in versions:
-        if columns := version.get("additionalPrinterColumns"):
-            version["additionalPrinterColumns"] = [_column(column) for column in columns]
 
 
 def _column(column: Json) -> Json:

@@ -15,7 +15,6 @@ from pilothouse.apiserver.registry.preconditions import failed_precondition
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.errors import RevisionConflict
 from pilothouse.apiserver.storage.interface import Store
-from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.extensions.customresourcedefinitions.conditions import TERMINATING
 from pilothouse.extensions.customresourcedefinitions.strategy import (
     CUSTOM_RESOURCE_DEFINITIONS,
@@ -25,7 +24,7 @@ from pilothouse.machinery.codec.scheme import EXTENSIONS
 from pilothouse.machinery.conditions import Condition, set_condition
 from pilothouse.machinery.errors import Conflict, NotFound
 from pilothouse.machinery.names import GroupVersion
-from pilothouse.machinery.objects import Json, metadata, name_of
+from pilothouse.machinery.objects import metadata, name_of
 from pilothouse.machinery.times import now
 
 CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
@@ -53,30 +52,21 @@ class DefinitionStore(RegistryStore):
                 if current is None:
                     raise NotFound.of(ctx.resource, name)
                 definition = current.parse()
-                _check_preconditions(ctx, definition, options)
+                if why := failed_precondition(definition, options.preconditions):
+                    raise Conflict.of(ctx.resource, name_of(definition), why)
                 if metadata(definition).get("deletionTimestamp"):
                     return await super().delete(ctx, name, options=options, validate=validate)
                 try:
-                    return await self._mark(current, definition, options=options, validate=validate)
+                    await validate(current.parse())
+                    meta = metadata(definition)
+                    meta["deletionTimestamp"] = now()
+                    if CLEANUP_FINALIZER not in (finalizers := meta.get("finalizers") or []):
+                        meta["finalizers"] = [*finalizers, CLEANUP_FINALIZER]
+                    set_condition(definition, _PENDING)
+                    marked = await self.replace(current, definition, dry_run=options.dry_run)
+                    return Deleted(marked, immediately=False)
                 except RevisionConflict:
                     continue
-
-    async def _mark(
-        self, current: StoredObject, definition: Json, *, options: DeleteOptions, validate: Validate
-    ) -> Deleted:
-        await validate(current.parse())
-        meta = metadata(definition)
-        meta["deletionTimestamp"] = now()
-        if CLEANUP_FINALIZER not in (finalizers := meta.get("finalizers") or []):
-            meta["finalizers"] = [*finalizers, CLEANUP_FINALIZER]
-        set_condition(definition, _PENDING)
-        marked = await self.replace(current, definition, dry_run=options.dry_run)
-        return Deleted(marked, immediately=False)
-
-
-def _check_preconditions(ctx: RequestContext, definition: Json, options: DeleteOptions) -> None:
-    if why := failed_precondition(definition, options.preconditions):
-        raise Conflict.of(ctx.resource, name_of(definition), why)
 
 
 def served_definitions(registry: DefinitionStore) -> list[ServedResource]:

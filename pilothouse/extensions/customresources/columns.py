@@ -82,15 +82,11 @@ def _shown(value: Any, kind: str) -> Any:
     if kind in ("integer", "number") and isinstance(value, int | float):
         return int(value) if kind == "integer" else value
     if kind == "date" and isinstance(value, str):
-        return _age_of(value)
+        try:
+            return age(value)
+        except TimeError:
+            return "<invalid>"
     return None
-
-
-def _age_of(text: str) -> str:
-    try:
-        return age(text)
-    except TimeError:
-        return "<invalid>"
 
 
 def _printed(value: Any) -> str:

@@ -12,7 +12,6 @@ from typing import Any
 
 from pilothouse.apiserver.admission.chain import AdmissionChain
 from pilothouse.apiserver.endpoints.deprecation import warn_of_deprecation
-from pilothouse.apiserver.endpoints.install import Installer
 from pilothouse.apiserver.endpoints.negotiation import content_type_of, unsupported_media_type
 from pilothouse.apiserver.endpoints.routes import Methods, ResourceRoutes
 from pilothouse.apiserver.http import Handler, Request, Response
@@ -141,7 +140,8 @@ class CustomResources:
             shared = old.shared
         else:
             shared = self._registries(resource, shape)
-        self._serving[name] = ServedDefinition(resource, shared, self._installer(name))
+        admission = TerminatingAdmission(self._admission, lambda: name in self._terminating)
+        self._serving[name] = ServedDefinition(resource, shared, self._config.installer(admission))
         if old is not None:
             self._retire(old, shared=shared is old.shared)
         elif self._config.peers is not None and self._config.lifecycle.has_been_ready.signaled:
@@ -166,10 +166,6 @@ class CustomResources:
             return open_converting_registry(resource, version, store, converter=converter, kept=kept, root=root)
 
         return SharedRegistries(open_version, shape, converter)
-
-    def _installer(self, name: str) -> Installer:
-        admission = TerminatingAdmission(self._admission, lambda: name in self._terminating)
-        return self._config.installer(admission)
 
     def _retire(self, serving: ServedDefinition, *, shared: bool) -> None:
         """Lets it finish. Its registry goes with it, unless it is `shared` with the one that came in its place."""

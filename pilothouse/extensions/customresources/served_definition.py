@@ -101,18 +101,15 @@ class ServedDefinition:
         return found
 
     def _make(self, name: str, subresource: str) -> ResourceRoutes | None:
-        view = self._view_from(name)
+        key = name if self.shared.converter else ""
+        if key not in self._views:
+            self._views[key] = self._new_view(name)
+        view = self._views[key]
         for version in view.versions:
             for served in version.resources:
                 if version.group_version.version == name and served.subresource == subresource:
                     return view.installer.routes(version, served, view.versions)
         return None
-
-    def _view_from(self, name: str) -> _View:
-        key = name if self.shared.converter else ""
-        if key not in self._views:
-            self._views[key] = self._new_view(name)
-        return self._views[key]
 
     def _new_view(self, name: str) -> _View:
         # Imported with the first custom resource: a start needs none of what serves them.

@@ -140,15 +140,12 @@ def _served(
     )
     served = [main]
     if version.has_status:
-        served.append(_status(main, own, rules.status_strategy(resource, version)))
+        strategy = rules.status_strategy(resource, version)
+        storage = StatusStore(own, strategy)
+        served.append(replace(main, storage=storage, subresource="status", reset_fields=("metadata", "spec")))
     if version.scale is not None:
         served.append(_scale(main, own, version))
     return served
-
-
-def _status(main: ServedResource, registry: RegistryStore, strategy: CustomResourceStrategy) -> ServedResource:
-    storage = StatusStore(registry, strategy)
-    return replace(main, storage=storage, subresource="status", reset_fields=("metadata", "spec"))
 
 
 def _scale(main: ServedResource, registry: RegistryStore, version: Version) -> ServedResource:

@@ -49,7 +49,8 @@ class CustomDefinitions:
             kind, names = resource.kind(self._group_version.version), resource.names
             listed, own = self._group_version.kind(names.list_kind), definition_of(kind)
             schema = list_schema(own, kind=names.kind, list_kind=names.list_kind, plural=names.plural, v2=v2)
-            selectable = _selectable(resource, kind.version)
+            paths = [path.removeprefix(".") for path in resource.versions[kind.version].selectable_fields]
+            selectable = {_SELECTABLE: [{"fieldPath": path} for path in paths]} if paths else {}
             found[own] = Definition.of(schema_of(resource) | _kinds(kind) | selectable)
             found[definition_of(listed)] = Definition.of(schema | _kinds(listed) | selectable)
         return found
@@ -76,8 +77,3 @@ def _v3_of(resource: CustomResource, version: str) -> Json:
 
 def _kinds(kind: GroupVersionKind) -> Json:
     return {_KINDS: [{"group": kind.group, "kind": kind.kind, "version": kind.version}]}
-
-
-def _selectable(resource: CustomResource, version: str) -> Json:
-    paths = [path.removeprefix(".") for path in resource.versions[version].selectable_fields]
-    return {_SELECTABLE: [{"fieldPath": path} for path in paths]} if paths else {}

@@ -44,7 +44,7 @@ def v2_schema(schema: Json, *, preserve_unknown_fields: bool) -> Json:
         # With any property, kubectl would refuse all others.
         return {"type": "object"}
     out = _mapped(schema, _as_v2)
-    metadata = _v2_metadata()
+    metadata = {"$ref": f"{V2_REFERENCE}{META}.ObjectMeta", "description": documentation.of(_POD, "metadata")}
     _add_embedded(out, metadata, but_where_unknown=True)
     out["properties"] = (out.get("properties") or {}) | _type_meta() | {"metadata": metadata}
     return out
@@ -78,10 +78,6 @@ def _v3_metadata() -> Json:
         "allOf": [{"$ref": f"{V3_REFERENCE}{META}.ObjectMeta"}],
         "description": documentation.of(_POD, "metadata"),
     }
-
-
-def _v2_metadata() -> Json:
-    return {"$ref": f"{V2_REFERENCE}{META}.ObjectMeta", "description": documentation.of(_POD, "metadata")}
 
 
 def _mapped(schema: Json, change: Callable[[Json], None]) -> Json:

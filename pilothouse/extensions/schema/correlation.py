@@ -72,7 +72,11 @@ class Link:
         if not (isinstance(self.old, list) and isinstance(self.value, list)) or self.schema.list_type != "map":
             return None
         if self._by_keys is None:
-            self._by_keys = _index(self.old, self.schema.map_keys)
+            found: dict[bytes, Any] = {}
+            for item in self.old:
+                if isinstance(item, dict):
+                    found.setdefault(_keys_of(item, self.schema.map_keys), item)
+            self._by_keys = found
         old = self._by_keys.get(_keys_of(self.value[position], self.schema.map_keys))
         items = self.schema.items
         return None if old is None or items is None else Link(self.value[position], old, items, self.time)
@@ -86,14 +90,6 @@ class Link:
             items = [self.index(position) for position in range(len(self.value))]
             return len(self.value) == len(self.old) and all(item is not None and item._is_equal() for item in items)
         return deep_equal(self.value, self.old)
-
-
-def _index(items: list[Any], keys: tuple[str, ...]) -> dict[bytes, Any]:
-    found: dict[bytes, Any] = {}
-    for item in items:
-        if isinstance(item, dict):
-            found.setdefault(_keys_of(item, keys), item)
-    return found
 
 
 def _keys_of(item: Any, keys: tuple[str, ...]) -> bytes:

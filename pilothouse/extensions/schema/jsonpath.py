@@ -103,17 +103,19 @@ def _brackets(inner: str) -> Step:
     if inner == "*":
         return lambda values: [item for value in values for item in _list(value)]
     if quoted := _QUOTED.fullmatch(inner):
-        return _field(_unquoted(quoted))
+        return _field(re.sub(r"\\(.)", r"\1", quoted[1] if quoted[1] is not None else quoted[2]))
     if "," in inner:
         parts = [_brackets(part.strip()) for part in inner.split(",")]
         return lambda values: [found for value in values for part in parts for found in part([value])]
     if (found := _SLICE.fullmatch(inner)) and inner:
-        return _slice(found)
+        start, end, step = (int(found[group]) if found[group] else None for group in (1, 3, 5))
+        if found[2] is None:
+            assert start is not None
+            return lambda values: [_item(value, start) for value in values if value is not None]
+        if step is not None and step <= 0:
+            raise InvalidJsonPath("step must be > 0")
+        return lambda values: [item for value in values for item in _list(value)[start:end:step]]
     raise InvalidJsonPath(f"invalid array index {inner}")
-
-
-def _unquoted(quoted: re.Match[str]) -> str:
-    return re.sub(r"\\(.)", r"\1", quoted[1] if quoted[1] is not None else quoted[2])
 
 
 def _field(name: str) -> Step:
@@ -124,16 +126,6 @@ def _list(value: Any) -> list[Any]:
     if not isinstance(value, list):
         raise _Unwalkable
     return value
-
-
-def _slice(found: re.Match[str]) -> Step:
-    start, end, step = (int(found[group]) if found[group] else None for group in (1, 3, 5))
-    if found[2] is None:
-        assert start is not None
-        return lambda values: [_item(value, start) for value in values if value is not None]
-    if step is not None and step <= 0:
-        raise InvalidJsonPath("step must be > 0")
-    return lambda values: [item for value in values for item in _list(value)[start:end:step]]
 
 
 def _item(value: Any, index: int) -> Any:

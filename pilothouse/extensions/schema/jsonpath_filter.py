@@ -52,14 +52,10 @@ def _literal(text: str) -> Any:
     try:
         return int(text)
     except ValueError:
-        return _float_or_text(text)
-
-
-def _float_or_text(text: str) -> Any:
-    try:
-        return float(text)
-    except ValueError:
-        return text
+        try:
+            return float(text)
+        except ValueError:
+            return text
 
 
 def _holds(compare: Callable[[Any, Any], bool], left: list[Any], right: list[Any]) -> bool:

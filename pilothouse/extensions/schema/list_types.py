@@ -10,28 +10,23 @@ import orjson
 from pilothouse.extensions.schema.problems import printable
 from pilothouse.extensions.schema.structural import Structural
 from pilothouse.machinery.field import Errors, Path, duplicate, invalid
-from pilothouse.machinery.objects import Json
 
 
 def validate_list_types(value: Any, schema: Structural, path: Path) -> Errors:
     if not schema.has_unique_lists:
         return
     if isinstance(value, dict):
-        yield from _validate_fields(value, schema, path)
+        if schema.additional is not None:
+            for key, child in value.items():
+                yield from validate_list_types(child, schema.additional, path.key(key))
+        for key, child in value.items():
+            if key in schema.properties:
+                yield from validate_list_types(child, schema.properties[key], path.child(key))
     elif isinstance(value, list):
         yield from _validate_list(value, schema, path)
         if schema.items is not None:
             for index, item in enumerate(value):
                 yield from validate_list_types(item, schema.items, path.index(index))
-
-
-def _validate_fields(value: Json, schema: Structural, path: Path) -> Errors:
-    if schema.additional is not None:
-        for key, child in value.items():
-            yield from validate_list_types(child, schema.additional, path.key(key))
-    for key, child in value.items():
-        if key in schema.properties:
-            yield from validate_list_types(child, schema.properties[key], path.child(key))
 
 
 def _validate_list(value: list[Any], schema: Structural, path: Path) -> Errors:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.kube.admission.config import DEFAULT_TOLERATION_SECONDS
 from pilothouse.kube.admission.pods import PODS, spec_of_written_pod
-from pilothouse.machinery.objects import Json
 
 NOT_READY = "node.kubernetes.io/not-ready"
 UNREACHABLE = "node.kubernetes.io/unreachable"
@@ -29,10 +28,9 @@ class DefaultTolerationSeconds:
             return
         given = list(spec.get("tolerations") or ())
         for taint, seconds in self._seconds.items():
-            if not any(_tolerates(each, taint) for each in given):
+            if not any(
+                ((each.get("key") or taint) == taint and (each.get("effect") or "NoExecute") == "NoExecute")
+                for each in given
+            ):
                 added = {"key": taint, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}
                 spec["tolerations"] = [*(spec.get("tolerations") or ()), added]
-
-
-def _tolerates(toleration: Json, taint: str) -> bool:
-    return (toleration.get("key") or taint) == taint and (toleration.get("effect") or "NoExecute") == "NoExecute"

@@ -105,22 +105,16 @@ class ImagePolicyWebhook:
         try:
             answer = await self._webhook.post(review)
         except (StatusError, ConnectionFailed, InvalidResponse) as error:
-            self._failed(attributes, pod, error)
+            if not self._config.default_allow:
+                raise refused(attributes, str(error)) from error
+            attributes.annotate(f"{_AUDIT}failed-open", "true")
+            annotations = metadata(pod).get("annotations") or {}
+            metadata(pod)["annotations"] = annotations | {_FAILED_OPEN: "true"}
             return None
         status: Json = answer.get("status") or {}
-        self._keep(key, status)
-        return status
-
-    def _failed(self, attributes: Attributes, pod: Json, error: Exception) -> None:
-        if not self._config.default_allow:
-            raise refused(attributes, str(error)) from error
-        attributes.annotate(f"{_AUDIT}failed-open", "true")
-        annotations = metadata(pod).get("annotations") or {}
-        metadata(pod)["annotations"] = annotations | {_FAILED_OPEN: "true"}
-
-    def _keep(self, key: bytes, status: Json) -> None:
         ttl = self._config.allow_ttl if status.get("allowed") else self._config.deny_ttl
         self._answers.put(key, status, size=512 + len(key) + 4 * len(orjson.dumps(status)), ttl=ttl)
+        return status
 
 
 def _review_spec(attributes: Attributes, pod: Json) -> Json:

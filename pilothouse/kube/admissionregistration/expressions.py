@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from pilothouse.kube.validation.fields import qualified_name
-from pilothouse.machinery.cel.admission import AdmissionCompiler, CompilationFailed, Compiled, Declarations
+from pilothouse.machinery.cel.admission import AdmissionCompiler, CompilationFailed, Declarations
 from pilothouse.machinery.field import Errors, FieldError, Path, duplicate, invalid, required, too_many
 from pilothouse.machinery.nested_fields import text
 from pilothouse.machinery.objects import Json
@@ -38,13 +38,9 @@ def validate_expression(
     except CompilationFailed as error:
         yield _failed(expression, path, error)
     else:
-        yield from _validate_type(compiled, expression, path, types)
-
-
-def _validate_type(compiled: Compiled, expression: str, path: Path, types: Types) -> Errors:
-    if compiled.type not in types:
-        wanted = types[0] if len(types) == 1 else f"one of [{' '.join(types)}]"
-        yield invalid(path, expression, f"must evaluate to {wanted} but got {compiled.type}")
+        if compiled.type not in types:
+            wanted = types[0] if len(types) == 1 else f"one of [{' '.join(types)}]"
+            yield invalid(path, expression, f"must evaluate to {wanted} but got {compiled.type}")
 
 
 def _failed(expression: str, path: Path, error: CompilationFailed) -> FieldError:

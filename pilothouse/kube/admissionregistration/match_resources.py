@@ -109,10 +109,7 @@ def validate_param_ref(reference: Json | None, path: Path) -> Errors:
             yield forbidden(path.child("selector"), _EXCLUSIVE)
     elif not name:
         yield required(path, "one of name or selector must be specified")
-    yield from _validate_not_found_action(text(reference, "parameterNotFoundAction"), path)
-
-
-def _validate_not_found_action(action: str, path: Path) -> Errors:
+    action = text(reference, "parameterNotFoundAction")
     if not action:
         yield required(path.child("parameterNotFoundAction"))
     elif action not in _NOT_FOUND_ACTIONS:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from pilothouse.kube.admissionregistration.expressions import (
     APPLY_CONFIGURATION,
     JSON_PATCH,
@@ -51,13 +49,9 @@ def _validate_mutation(compiler: AdmissionCompiler, mutation: Json, path: Path, 
     else:
         where = path.child(field, "expression")
         yield from _validate_patch(compiler, text(patch, "expression").strip(), where, params=params, types=types)
-    for other in _others(field):
+    for other in (name for name, _ in _PATCHES.values() if name != field):
         if mutation.get(other) is not None:
             yield invalid(path.child(other), f"{{{other}}}", f"must not be specified when patchType is {kind}")
-
-
-def _others(field: str) -> Iterable[str]:
-    return (name for name, _ in _PATCHES.values() if name != field)
 
 
 def _validate_patch(compiler: AdmissionCompiler, expression: str, path: Path, *, params: bool, types: Types) -> Errors:

@@ -45,26 +45,24 @@ STRICT = Leniency()
 def leniency(new: Sequence[Json], old: Sequence[Json]) -> Leniency:
     names = [text(hook, "name") for hook in old]
     return Leniency(
-        match_conditions=_same_conditions(new, old),
+        match_conditions=(
+            len(new) == len(old)
+            and all(
+                semantically_equal(a.get("matchConditions"), b.get("matchConditions"))
+                for a, b in zip(new, old, strict=True)
+            )
+        ),
         side_effects=any(hook.get("sideEffects") not in _NO_SIDE_EFFECTS for hook in old),
         review_versions=any(_unknown_versions(items(hook, "admissionReviewVersions")) for hook in old),
         same_names=len(set(names)) < len(names),
-        label_values=any(_has_wrong_selector(hook) for hook in old),
-    )
-
-
-def _same_conditions(new: Sequence[Json], old: Sequence[Json]) -> bool:
-    return len(new) == len(old) and all(
-        semantically_equal(a.get("matchConditions"), b.get("matchConditions")) for a, b in zip(new, old, strict=True)
+        label_values=any(
+            any(True for field in SELECTORS for _ in validate_label_selector(hook.get(field), root())) for hook in old
+        ),
     )
 
 
 def _unknown_versions(versions: Sequence[str]) -> bool:
     return bool(versions) and not set(versions) & set(_REVIEW_VERSIONS)
-
-
-def _has_wrong_selector(hook: Json) -> bool:
-    return any(True for field in SELECTORS for _ in validate_label_selector(hook.get(field), root()))
 
 
 def default_webhook(hook: Json, *, mutating: bool) -> None:
@@ -109,15 +107,12 @@ def _validate_webhook(hook: Json, path: Path, may: Leniency, *, mutating: bool) 
         yield from one_of(hook["reinvocationPolicy"], path.child("reinvocationPolicy"), REINVOCATION_POLICIES)
     yield from validate_client_config(part(hook, "clientConfig"), path.child("clientConfig"))
     if not may.match_conditions:
-        yield from _validate_conditions(items(hook, "matchConditions"), path.child("matchConditions"))
+        conditions = items(hook, "matchConditions")
+        if conditions:
+            # Imported with the first condition: a start needs no expressions.
+            from pilothouse.kube.admissionregistration.expressions import validate_match_conditions
 
-
-def _validate_conditions(conditions: Sequence[Json], path: Path) -> Errors:
-    if conditions:
-        # Imported with the first condition: a start needs no expressions.
-        from pilothouse.kube.admissionregistration.expressions import validate_match_conditions
-
-        yield from validate_match_conditions(conditions, path, params=False)
+            yield from validate_match_conditions(conditions, path.child("matchConditions"), params=False)
 
 
 def _validate_name(name: str, path: Path) -> Errors:

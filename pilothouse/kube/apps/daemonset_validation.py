@@ -32,7 +32,14 @@ _COUNTS = (
 
 def validate_daemon_set_spec(spec: Json, path: Path, old: Json | None = None) -> Errors:
     template = spec["template"]
-    yield from _validate_selector(spec, path, old)
+    label_selector = spec.get("selector")
+    rules = LabelSelectorRules(allow_invalid_values=has_invalid_value((old or {}).get("selector")))
+    yield from validate_label_selector(label_selector, path.child("selector"), rules)
+    if (selector := selector_of(label_selector)) is not None:
+        yield from validate_labels_match(spec["template"], selector, path.child("template"))
+    if label_selector is not None and is_empty(label_selector):
+        why = "empty selector is invalid for daemonset"
+        yield invalid(path.child("selector"), shown_selector(label_selector), why)
     yield from validate_template(template, path.child("template"), old and old["template"])
     yield from validate_runs_forever(template, path.child("template"), "DaemonSet")
     yield from nonnegative(number(spec, "minReadySeconds"), path.child("minReadySeconds"))
@@ -42,17 +49,6 @@ def validate_daemon_set_spec(spec: Json, path: Path, old: Json | None = None) ->
 
 def validate_daemon_set_status(status: Json, path: Path) -> Errors:
     return validate_counts(status, path, *_COUNTS)
-
-
-def _validate_selector(spec: Json, path: Path, old: Json | None) -> Errors:
-    label_selector = spec.get("selector")
-    rules = LabelSelectorRules(allow_invalid_values=has_invalid_value((old or {}).get("selector")))
-    yield from validate_label_selector(label_selector, path.child("selector"), rules)
-    if (selector := selector_of(label_selector)) is not None:
-        yield from validate_labels_match(spec["template"], selector, path.child("template"))
-    if label_selector is not None and is_empty(label_selector):
-        why = "empty selector is invalid for daemonset"
-        yield invalid(path.child("selector"), shown_selector(label_selector), why)
 
 
 def _validate_strategy(strategy: Json, path: Path) -> Errors:

@@ -34,7 +34,14 @@ class DaemonSetStrategy(WorkloadStrategy):
     def default(self, obj: Json) -> None:
         """Raises BadRequest when the annotation is no number."""
         _default_template_generation(obj)
-        _default_spec(obj["spec"])
+        spec = obj["spec"]
+        strategy = spec.setdefault("updateStrategy", {})
+        strategy["type"] = strategy.get("type") or "RollingUpdate"
+        if strategy["type"] == "RollingUpdate":
+            rolling = strategy.setdefault("rollingUpdate", {})
+            rolling.setdefault("maxUnavailable", 1)
+            rolling.setdefault("maxSurge", 0)
+        spec.setdefault("revisionHistoryLimit", 10)
         default_pod_template(obj["spec"]["template"])
 
     def prepare_for_create(self, obj: Json) -> None:
@@ -71,16 +78,6 @@ class DaemonSetStatusStrategy(StatusSubresource, DaemonSetStrategy):
         yield from self.validate_metadata_update(obj, old)
         yield from validate_daemon_set_status(part(obj, "status"), _STATUS)
         yield from validate_collisions(part(obj, "status"), part(old, "status"), _STATUS)
-
-
-def _default_spec(spec: Json) -> None:
-    strategy = spec.setdefault("updateStrategy", {})
-    strategy["type"] = strategy.get("type") or "RollingUpdate"
-    if strategy["type"] == "RollingUpdate":
-        rolling = strategy.setdefault("rollingUpdate", {})
-        rolling.setdefault("maxUnavailable", 1)
-        rolling.setdefault("maxSurge", 0)
-    spec.setdefault("revisionHistoryLimit", 10)
 
 
 def _default_template_generation(obj: Json) -> None:

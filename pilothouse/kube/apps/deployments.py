@@ -32,7 +32,15 @@ class DeploymentStrategy(WorkloadStrategy):
     def default(self, obj: Json) -> None:
         default_rollback(obj)
         spec = obj["spec"]
-        _default_spec(spec)
+        spec.setdefault("replicas", 1)
+        strategy = spec.setdefault("strategy", {})
+        strategy["type"] = strategy.get("type") or "RollingUpdate"
+        if strategy["type"] == "RollingUpdate":
+            rolling = strategy.setdefault("rollingUpdate", {})
+            rolling.setdefault("maxUnavailable", "25%")
+            rolling.setdefault("maxSurge", "25%")
+        spec.setdefault("revisionHistoryLimit", 10)
+        spec.setdefault("progressDeadlineSeconds", 600)
         default_pod_template(spec["template"])
 
     def is_new_generation(self, obj: Json, old: Json) -> bool:
@@ -66,18 +74,6 @@ class DeploymentStatusStrategy(StatusSubresource, DeploymentStrategy):
         yield from self.validate_metadata_update(obj, old)
         yield from validate_deployment_status(part(obj, "status"), _STATUS)
         yield from validate_collisions(part(obj, "status"), part(old, "status"), _STATUS)
-
-
-def _default_spec(spec: Json) -> None:
-    spec.setdefault("replicas", 1)
-    strategy = spec.setdefault("strategy", {})
-    strategy["type"] = strategy.get("type") or "RollingUpdate"
-    if strategy["type"] == "RollingUpdate":
-        rolling = strategy.setdefault("rollingUpdate", {})
-        rolling.setdefault("maxUnavailable", "25%")
-        rolling.setdefault("maxSurge", "25%")
-    spec.setdefault("revisionHistoryLimit", 10)
-    spec.setdefault("progressDeadlineSeconds", 600)
 
 
 def _selector(obj: Json) -> str:

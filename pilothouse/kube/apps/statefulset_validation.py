@@ -40,7 +40,13 @@ NEW_SET = StatefulSetRules()
 
 
 def validate_stateful_set_spec(spec: Json, path: Path, rules: StatefulSetRules = NEW_SET) -> Errors:
-    yield from _validate_policies(spec, path)
+    if (policy := text(spec, "podManagementPolicy")) not in ("OrderedReady", "Parallel"):
+        yield invalid(path.child("podManagementPolicy"), policy, "must be 'OrderedReady' or 'Parallel'")
+    yield from _validate_strategy(spec["updateStrategy"], path.child("updateStrategy"))
+    for event in ("whenDeleted", "whenScaled"):
+        retention = text(spec, "persistentVolumeClaimRetentionPolicy", event)
+        event_path = path.child("persistentVolumeClaimRetentionPolicy", event)
+        yield from one_of(retention, event_path, ("Retain", "Delete"))
     if not rules.any_claims:
         for position, claim in enumerate(items(spec, "volumeClaimTemplates")):
             claim_path = path.child("volumeClaimTemplates").index(position)
@@ -57,16 +63,6 @@ def validate_stateful_set_spec(spec: Json, path: Path, rules: StatefulSetRules =
 def validate_stateful_set_status(status: Json, path: Path) -> Errors:
     yield from validate_counts(status, path, "replicas", *_PARTS, "observedGeneration", "collisionCount")
     yield from validate_parts_of_replicas(status, path, _PARTS, ready="status.readyReplicas")
-
-
-def _validate_policies(spec: Json, path: Path) -> Errors:
-    if (policy := text(spec, "podManagementPolicy")) not in ("OrderedReady", "Parallel"):
-        yield invalid(path.child("podManagementPolicy"), policy, "must be 'OrderedReady' or 'Parallel'")
-    yield from _validate_strategy(spec["updateStrategy"], path.child("updateStrategy"))
-    for event in ("whenDeleted", "whenScaled"):
-        retention = text(spec, "persistentVolumeClaimRetentionPolicy", event)
-        event_path = path.child("persistentVolumeClaimRetentionPolicy", event)
-        yield from one_of(retention, event_path, ("Retain", "Delete"))
 
 
 def _validate_strategy(strategy: Json, path: Path) -> Errors:

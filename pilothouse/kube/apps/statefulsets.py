@@ -59,10 +59,22 @@ class StatefulSetStrategy(WorkloadStrategy):
 
     def default(self, obj: Json) -> None:
         spec = obj["spec"]
-        _default_stateful_set_spec(spec)
+        spec["podManagementPolicy"] = spec.get("podManagementPolicy") or "OrderedReady"
+        _default_strategy(spec.setdefault("updateStrategy", {}))
+        policy = spec.setdefault("persistentVolumeClaimRetentionPolicy", {})
+        for event in ("whenDeleted", "whenScaled"):
+            policy[event] = policy.get(event) or "Retain"
+        spec.setdefault("replicas", 1)
+        spec.setdefault("revisionHistoryLimit", 10)
         default_pod_template(spec["template"])
         for claim in items(spec, "volumeClaimTemplates"):
-            _default_claim_template(claim)
+            claim["kind"], claim["apiVersion"] = "PersistentVolumeClaim", "v1"
+            claim.setdefault("spec", {}).setdefault("volumeMode", "Filesystem")
+            round_up_requirements(claim["spec"].get("resources"))
+            status = claim.setdefault("status", {})
+            status["phase"] = status.get("phase") or "Pending"
+            round_up(status.get("capacity"))
+            round_up(status.get("allocatedResources"))
 
     def prepare_for_create(self, obj: Json) -> None:
         super().prepare_for_create(obj)
@@ -109,26 +121,6 @@ def _history_warnings(obj: Json) -> Iterable[str]:
         yield (
             "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended"
         )
-
-
-def _default_stateful_set_spec(spec: Json) -> None:
-    spec["podManagementPolicy"] = spec.get("podManagementPolicy") or "OrderedReady"
-    _default_strategy(spec.setdefault("updateStrategy", {}))
-    policy = spec.setdefault("persistentVolumeClaimRetentionPolicy", {})
-    for event in ("whenDeleted", "whenScaled"):
-        policy[event] = policy.get(event) or "Retain"
-    spec.setdefault("replicas", 1)
-    spec.setdefault("revisionHistoryLimit", 10)
-
-
-def _default_claim_template(claim: Json) -> None:
-    claim["kind"], claim["apiVersion"] = "PersistentVolumeClaim", "v1"
-    claim.setdefault("spec", {}).setdefault("volumeMode", "Filesystem")
-    round_up_requirements(claim["spec"].get("resources"))
-    status = claim.setdefault("status", {})
-    status["phase"] = status.get("phase") or "Pending"
-    round_up(status.get("capacity"))
-    round_up(status.get("allocatedResources"))
 
 
 def _default_strategy(strategy: Json) -> None:

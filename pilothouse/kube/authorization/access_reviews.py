@@ -33,7 +33,14 @@ class SubjectAccessReviews:
     async def create(self, ctx: RequestContext, obj: Json, *, options: WriteOptions, validate: Validate) -> Result:
         question = await ctx.weight.carry(self._checked, ctx, obj)
         await validate(obj)
-        obj["status"] = await self._answer(question)
+        answer = await self._authorizer.authorize(question.attributes)
+        status: Json = {"allowed": answer.decision is Decision.ALLOW}
+        parts = {
+            "denied": answer.decision is Decision.DENY,
+            "reason": answer.reason,
+            "evaluationError": "; ".join(filter(None, (answer.error, question.error))),
+        }
+        obj["status"] = status | {name: value for name, value in parts.items() if value}
         return obj
 
     def _checked(self, ctx: RequestContext, obj: Json) -> Question:
@@ -48,16 +55,6 @@ class SubjectAccessReviews:
 
     def question(self, ctx: RequestContext, spec: Json) -> Question:
         return question_of(spec, subject_of(spec))
-
-    async def _answer(self, question: Question) -> Json:
-        answer = await self._authorizer.authorize(question.attributes)
-        status: Json = {"allowed": answer.decision is Decision.ALLOW}
-        parts = {
-            "denied": answer.decision is Decision.DENY,
-            "reason": answer.reason,
-            "evaluationError": "; ".join(filter(None, (answer.error, question.error))),
-        }
-        return status | {name: value for name, value in parts.items() if value}
 
 
 class LocalSubjectAccessReviews(SubjectAccessReviews):

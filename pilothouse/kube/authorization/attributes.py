@@ -5,7 +5,7 @@ A selector that cannot be read narrows nothing: the question is then about more,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.interface import Attributes
@@ -58,7 +58,15 @@ def question_of(spec: Json, user: User) -> Question:
         field_selector=field.text,
         label_selector=label.text,
     )
-    return Question(attributes, _explained({"fieldSelector": field, "labelSelector": label}))
+    selectors = {"fieldSelector": field, "labelSelector": label}
+    return Question(
+        attributes,
+        "; ".join(
+            f"spec.resourceAttributes.{name} {'partially ' if each.text else ''}ignored due to parse error"
+            for name, each in selectors.items()
+            if each.broken
+        ),
+    )
 
 
 def subject_of(spec: Json) -> User:
@@ -70,16 +78,13 @@ def _read(selector: Json | None, parse: Callable[[str], str], one: Callable[[Jso
     if selector is None:
         return _Selector()
     if items(selector, "requirements"):
-        return _joined(map(one, items(selector, "requirements")))
+        requirements = map(one, items(selector, "requirements"))
+        found = list(requirements)
+        return _Selector(",".join(each for each in found if each is not None), broken=None in found)
     try:
         return _Selector(parse(text(selector, "rawSelector")))
     except InvalidSelector:
         return _Selector(broken=True)
-
-
-def _joined(requirements: Iterable[str | None]) -> _Selector:
-    found = list(requirements)
-    return _Selector(",".join(each for each in found if each is not None), broken=None in found)
 
 
 def _field_requirement(requirement: Json) -> str | None:
@@ -98,11 +103,3 @@ def _label_requirement(requirement: Json) -> str | None:
         return str(new_requirement(text(requirement, "key"), operator, items(requirement, "values")))
     except InvalidSelector:
         return None
-
-
-def _explained(selectors: dict[str, _Selector]) -> str:
-    return "; ".join(
-        f"spec.resourceAttributes.{name} {'partially ' if each.text else ''}ignored due to parse error"
-        for name, each in selectors.items()
-        if each.broken
-    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pilothouse.apiserver.authz.interface import Authorizer
-from pilothouse.apiserver.authz.rules import NonResourceRule, ResourceRule, rules_of
+from pilothouse.apiserver.authz.rules import ResourceRule, rules_of
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.interface import Result, Validate
 from pilothouse.apiserver.registry.options import WriteOptions
@@ -24,7 +24,10 @@ class SelfSubjectRulesReviews:
         rules = await rules_of(self._authorizer, ctx.user, namespace)
         status: Json = {
             "resourceRules": [_resource_rule(rule) for rule in rules.resources],
-            "nonResourceRules": [_path_rule(rule) for rule in rules.paths],
+            "nonResourceRules": [
+                {"verbs": list(rule.verbs), **({"nonResourceURLs": list(rule.paths)} if rule.paths else {})}
+                for rule in rules.paths
+            ],
             "incomplete": rules.incomplete,
         }
         return {
@@ -44,7 +47,3 @@ def _resource_rule(rule: ResourceRule) -> Json:
         "resourceNames": list(rule.names),
     }
     return {name: value for name, value in parts.items() if value or name == "verbs"}
-
-
-def _path_rule(rule: NonResourceRule) -> Json:
-    return {"verbs": list(rule.verbs), **({"nonResourceURLs": list(rule.paths)} if rule.paths else {})}

@@ -35,10 +35,6 @@ def _format_metric(metric: Json, status: Json) -> str:
     target, current = part(metric, source, "target"), status.get(source) and part(status, source, "current")
     if source in ("resource", "containerResource"):
         return f"{text(metric, source, 'name')}: {_format_resource(target, current)}"
-    return _format_value(source, target, current)
-
-
-def _format_value(source: str, target: Json, current: Json | None) -> str:
     average = target.get("averageValue")
     if source == "pods":
         return f"{_amount(current, 'averageValue', '<nil>')}/{average}"

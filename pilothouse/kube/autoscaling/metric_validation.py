@@ -47,35 +47,27 @@ def _validate_source(name: str, source: Json, path: Path, references: ReferenceR
     if name in ("object", "external", "pods"):
         yield from _validate_identifier(part(source, "metric"), path.child("metric"))
     else:
-        yield from _validate_resource(name, source, path)
+        if not source.get("name"):
+            yield required(path.child("name"), "must specify a resource name")
+        elif name == "containerResource":
+            yield from validate_container_resource_name(source["name"], path.child("name"))
+        if name == "containerResource":
+            if not source.get("container"):
+                yield required(path.child("container"), "must specify a container")
+            else:
+                yield from dns_label(source["container"], path.child("container"))
     target, path = part(source, "target"), path.child("target")
     yield from _validate_target(target, path)
     if name in ("resource", "containerResource"):
-        yield from _validate_resource_target(target, path)
+        percent, average = target.get("averageUtilization"), target.get("averageValue")
+        if percent is None and average is None:
+            why = "must set either a target raw value or a target utilization"
+            yield required(path.child("averageUtilization"), why)
+        if percent is not None and average is not None:
+            why = "may not set both a target raw value and a target utilization"
+            yield forbidden(path.child("averageValue"), why)
     else:
         yield from _validate_value_target(name, target, path)
-
-
-def _validate_resource(name: str, source: Json, path: Path) -> Errors:
-    if not source.get("name"):
-        yield required(path.child("name"), "must specify a resource name")
-    elif name == "containerResource":
-        yield from validate_container_resource_name(source["name"], path.child("name"))
-    if name == "containerResource":
-        if not source.get("container"):
-            yield required(path.child("container"), "must specify a container")
-        else:
-            yield from dns_label(source["container"], path.child("container"))
-
-
-def _validate_resource_target(target: Json, path: Path) -> Errors:
-    percent, average = target.get("averageUtilization"), target.get("averageValue")
-    if percent is None and average is None:
-        why = "must set either a target raw value or a target utilization"
-        yield required(path.child("averageUtilization"), why)
-    if percent is not None and average is not None:
-        why = "may not set both a target raw value and a target utilization"
-        yield forbidden(path.child("averageValue"), why)
 
 
 _MISSING_VALUE = {

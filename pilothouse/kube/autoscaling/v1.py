@@ -114,7 +114,7 @@ def _annotations(obj: Json) -> dict[str, str]:
     lists = {METRICS: others, CURRENT_METRICS: current, CONDITIONS: conditions}
     annotations = {name: encode(values) for name, values in lists.items() if values}
     if (behavior := part(obj, "spec").get("behavior")) is not None:
-        annotations[BEHAVIOR] = _behavior_to_v1(behavior)
+        annotations[BEHAVIOR] = encode({name: _shown_rules(behavior.get(_small(name))) for name in _DIRECTIONS})
     return annotations
 
 
@@ -130,10 +130,6 @@ def _is_cpu(metric: Json) -> bool:
 def _cpu_percent(metric: Json) -> int | None:
     """The target of a metric that v1 has a field for."""
     return part(metric, "resource", "target").get("averageUtilization") if _is_cpu(metric) else None
-
-
-def _behavior_to_v1(behavior: Json) -> str:
-    return encode({name: _shown_rules(behavior.get(_small(name))) for name in _DIRECTIONS})
 
 
 def _behavior_to_v2(text: str | None) -> Json | None:

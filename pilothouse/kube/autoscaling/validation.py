@@ -19,17 +19,7 @@ _OBJECT_METRICS = ReferenceRules(allow_empty_group=True)
 
 def validate_autoscaler_spec(spec: Json, path: Path, old: Json | None = None) -> Errors:
     to_zero = enabled("HPAScaleToZero") or (old is not None and old.get("minReplicas") == 0)
-    yield from _validate_replicas(spec, path, 0 if to_zero else 1)
-    target = part(spec, "scaleTargetRef")
-    yield from validate_reference(target, path.child("scaleTargetRef"), _target_rules(target, old))
-    yield from _validate_metrics(spec, path.child("metrics"), _metric_rules(old))
-    for direction in ("scaleUp", "scaleDown"):
-        rules = part(spec, "behavior").get(direction)
-        if rules is not None:
-            yield from _validate_rules(rules, path.child("behavior", direction))
-
-
-def _validate_replicas(spec: Json, path: Path, lowest: int) -> Errors:
+    lowest = 0 if to_zero else 1
     least, most = spec.get("minReplicas"), number(spec, "maxReplicas")
     if least is not None and least < lowest:
         yield invalid(path.child("minReplicas"), least, f"must be greater than or equal to {lowest}")
@@ -39,6 +29,13 @@ def _validate_replicas(spec: Json, path: Path, lowest: int) -> Errors:
         yield invalid(path.child("maxReplicas"), most, "must be greater than or equal to 1")
     if least is not None and most < least:
         yield invalid(path.child("maxReplicas"), most, "must be greater than or equal to `minReplicas`")
+    target = part(spec, "scaleTargetRef")
+    yield from validate_reference(target, path.child("scaleTargetRef"), _target_rules(target, old))
+    yield from _validate_metrics(spec, path.child("metrics"), _metric_rules(old))
+    for direction in ("scaleUp", "scaleDown"):
+        rules = part(spec, "behavior").get(direction)
+        if rules is not None:
+            yield from _validate_rules(rules, path.child("behavior", direction))
 
 
 def _target_rules(target: Json, old: Json | None) -> ReferenceRules:

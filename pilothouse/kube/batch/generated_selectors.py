@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pilothouse.kube.batch.job_defaults import CONTROLLER_UID_LABELS, JOB_NAME_LABELS
 from pilothouse.kube.validation.label_selectors import selector_of, shown_labels, shown_selector
-from pilothouse.machinery.field import Errors, Path, invalid, required, root
+from pilothouse.machinery.field import Errors, invalid, required, root
 from pilothouse.machinery.objects import Json, labels_of, name_of, uid_of
 
 _LABELS = root("spec", "template", "metadata", "labels")
@@ -22,7 +22,11 @@ def validate_generated_selector(job: Json, *, prefixed: bool = True) -> Errors:
     if prefixed:
         expected |= _expected(job, 1)
     for key, value in expected.items():
-        yield from _validate_label(labels_of(spec["template"]), _LABELS, key, value)
+        labels = labels_of(spec["template"])
+        if key not in labels:
+            yield required(_LABELS.key(key), f"must be '{value}'")
+        elif labels[key] != value:
+            yield invalid(_LABELS.key(key), shown_labels(labels), f"must be '{value}'")
     selector = selector_of(spec["selector"])
     if selector is not None and not selector.matches(expected):
         yield invalid(root("spec", "selector"), shown_selector(spec["selector"]), _NOT_GENERATED)
@@ -36,10 +40,3 @@ def has_prefixed_labels(job: Json) -> bool:
 def _expected(job: Json, form: int) -> Mapping[str, str]:
     """The labels without (0) or with (1) a domain."""
     return {CONTROLLER_UID_LABELS[form]: uid_of(job), JOB_NAME_LABELS[form]: name_of(job)}
-
-
-def _validate_label(labels: Mapping[str, str], path: Path, key: str, value: str) -> Errors:
-    if key not in labels:
-        yield required(path.key(key), f"must be '{value}'")
-    elif labels[key] != value:
-        yield invalid(path.key(key), shown_labels(labels), f"must be '{value}'")

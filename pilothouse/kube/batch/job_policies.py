@@ -41,7 +41,14 @@ def validate_failure_policy(spec: Json, path: Path) -> Errors:
     for position, rule in enumerate(rules):
         rule_path = path.child("rules").index(position)
         yield from _validate_action(text(rule, "action"), rule_path.child("action"), per_index=per_index)
-        yield from _validate_requirements(rule, rule_path, names)
+        codes, conditions = rule.get("onExitCodes"), items(rule, "onPodConditions")
+        if codes is not None:
+            yield from _validate_exit_codes(codes, rule_path.child("onExitCodes"), names)
+        yield from _validate_pod_conditions(conditions, rule_path.child("onPodConditions"))
+        if codes is not None and conditions:
+            yield invalid(rule_path, OMIT_VALUE, "specifying both OnExitCodes and OnPodConditions is not supported")
+        if codes is None and not conditions:
+            yield invalid(rule_path, OMIT_VALUE, "specifying one of OnExitCodes and OnPodConditions is required")
 
 
 def validate_replacement_policy(spec: Json, path: Path) -> Errors:
@@ -83,17 +90,6 @@ def _validate_action(action: str, path: Path, *, per_index: bool) -> Errors:
             yield invalid(path, action, "requires the backoffLimitPerIndex to be set")
     else:
         yield from one_of(action, path, _ACTIONS)
-
-
-def _validate_requirements(rule: Json, path: Path, names: Collection[str]) -> Errors:
-    codes, conditions = rule.get("onExitCodes"), items(rule, "onPodConditions")
-    if codes is not None:
-        yield from _validate_exit_codes(codes, path.child("onExitCodes"), names)
-    yield from _validate_pod_conditions(conditions, path.child("onPodConditions"))
-    if codes is not None and conditions:
-        yield invalid(path, OMIT_VALUE, "specifying both OnExitCodes and OnPodConditions is not supported")
-    if codes is None and not conditions:
-        yield invalid(path, OMIT_VALUE, "specifying one of OnExitCodes and OnPodConditions is required")
 
 
 def _validate_pod_conditions(patterns: list[Json], path: Path) -> Errors:

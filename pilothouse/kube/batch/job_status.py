@@ -39,16 +39,31 @@ class JobStatusUpdate:
     def validate(self) -> Errors:
         yield from validate_counts(self.status, self.path, "active", "succeeded", "failed", "ready", "terminating")
         yield from self._validate_uncounted()
-        yield from self._validate_complete_or_failed()
+        for other in ("Failed", "FailureTarget"):
+            if self.complete and self._is(other) and self._turned("Complete", other):
+                yield from self._refuse_conditions(f"cannot set Complete=True and {other}=true conditions")
         yield from self._validate_completion_time()
         yield from self._validate_targets()
         yield from self._validate_finished()
         yield from self._validate_indexes()
-        yield from self._validate_ready_and_terminating()
+        ready, terminating = self.status.get("ready"), number(self.status, "terminating")
+        if (self.finish_changed or self._changed("terminating")) and self.finished and terminating > 0:
+            yield invalid(self.path.child("terminating"), terminating, "terminating>0 is invalid for finished job")
+        if self._changed("ready", "active") and ready is not None and ready > number(self.status, "active"):
+            yield invalid(self.path.child("ready"), ready, "cannot set more ready pods than active")
         yield from self._validate_success_criteria()
-        yield from self._validate_terminal_conditions()
+        for kind in _TERMINAL:
+            if self._was(kind) and not self._is(kind):
+                yield from self._refuse_conditions(f"cannot disable the terminal {kind}=True condition")
         yield from self._validate_counters()
-        yield from self._validate_times()
+        completion, start = self.status.get("completionTime"), self.status.get("startTime")
+        if completion and self.before.get("completionTime") and self._changed("completionTime"):
+            yield invalid(self.path.child("completionTime"), completion, FIELD_IMMUTABLE)
+        resuming = self._was("Suspended") and _has_condition(self.job, "Suspended", "False")
+        running = not self.job["spec"].get("suspend") and not resuming
+        if self.before.get("startTime") and self._changed("startTime") and running:
+            why = "field is immutable for unsuspended job once set"
+            yield invalid(self.path.child("startTime"), start, why)
         yield from self._validate_success_criteria_kept()
 
     @cached_property
@@ -97,11 +112,6 @@ class JobStatusUpdate:
                 elif uid in seen:
                     yield duplicate(path, uid)
                 seen.add(uid)
-
-    def _validate_complete_or_failed(self) -> Errors:
-        for other in ("Failed", "FailureTarget"):
-            if self.complete and self._is(other) and self._turned("Complete", other):
-                yield from self._refuse_conditions(f"cannot set Complete=True and {other}=true conditions")
 
     def _validate_completion_time(self) -> Errors:
         path, completion = self.path.child("completionTime"), self.status.get("completionTime")
@@ -173,13 +183,6 @@ class JobStatusUpdate:
         except IndexesError as error:
             yield invalid(self.path.child(field), indexes, f"error parsing {field}: {error}")
 
-    def _validate_ready_and_terminating(self) -> Errors:
-        ready, terminating = self.status.get("ready"), number(self.status, "terminating")
-        if (self.finish_changed or self._changed("terminating")) and self.finished and terminating > 0:
-            yield invalid(self.path.child("terminating"), terminating, "terminating>0 is invalid for finished job")
-        if self._changed("ready", "active") and ready is not None and ready > number(self.status, "active"):
-            yield invalid(self.path.child("ready"), ready, "cannot set more ready pods than active")
-
     def _validate_success_criteria(self) -> Errors:
         met = self._is("SuccessCriteriaMet")
         for other in ("Failed", "FailureTarget"):
@@ -189,11 +192,6 @@ class JobStatusUpdate:
             why = "cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True"
             yield from self._refuse_conditions(why)
 
-    def _validate_terminal_conditions(self) -> Errors:
-        for kind in _TERMINAL:
-            if self._was(kind) and not self._is(kind):
-                yield from self._refuse_conditions(f"cannot disable the terminal {kind}=True condition")
-
     def _validate_counters(self) -> Errors:
         """Counters grow, except that an indexed job which is scaled down forgets what succeeded."""
         spec = self.job["spec"]
@@ -201,16 +199,6 @@ class JobStatusUpdate:
         for name in ("failed",) if scalable else ("failed", "succeeded"):
             if (count := number(self.status, name)) < number(self.before, name):
                 yield invalid(self.path.child(name), count, f"cannot decrease the {name} counter")
-
-    def _validate_times(self) -> Errors:
-        completion, start = self.status.get("completionTime"), self.status.get("startTime")
-        if completion and self.before.get("completionTime") and self._changed("completionTime"):
-            yield invalid(self.path.child("completionTime"), completion, FIELD_IMMUTABLE)
-        resuming = self._was("Suspended") and _has_condition(self.job, "Suspended", "False")
-        running = not self.job["spec"].get("suspend") and not resuming
-        if self.before.get("startTime") and self._changed("startTime") and running:
-            why = "field is immutable for unsuspended job once set"
-            yield invalid(self.path.child("startTime"), start, why)
 
     def _validate_success_criteria_kept(self) -> Errors:
         is_met, was_met = self._is("SuccessCriteriaMet"), self._was("SuccessCriteriaMet")

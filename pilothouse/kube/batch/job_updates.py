@@ -73,7 +73,9 @@ def _validate_completions(spec: Json, old: Json, path: Path) -> Errors:
 def _validate_template(job: Json, old: Json, path: Path) -> Errors:
     template, before = job["spec"]["template"], deepcopy(old["spec"]["template"])
     may_change, placed = _may_change_template(old), enabled("MutableSchedulingDirectivesForSuspendedJobs")
-    scheduling = may_change if placed else _never_started(old)
+    scheduling = (
+        may_change if placed else (bool(old["spec"].get("suspend")) and not part(old, "status").get("startTime"))
+    )
     resources = may_change and enabled("MutablePodResourcesForSuspendedJobs")
     if scheduling:
         _accept_scheduling(before, template)
@@ -83,10 +85,6 @@ def _validate_template(job: Json, old: Json, path: Path) -> Errors:
     _accept_resources(before["spec"], template["spec"])
     shown = internal_pod_spec(template["spec"])
     yield from _Fixed("template.spec", template["spec"], before["spec"], shown).validate(path)
-
-
-def _never_started(job: Json) -> bool:
-    return bool(job["spec"].get("suspend")) and not part(job, "status").get("startTime")
 
 
 def _may_change_template(job: Json) -> bool:

@@ -50,7 +50,10 @@ def validate_job_spec(spec: Json, path: Path, old: Json | None = None) -> Errors
 
 def validate_job_template_spec(spec: Json, path: Path, old: Json | None = None) -> Errors:
     """Validate all fields but the selector, which templates of jobs do not have."""
-    yield from _validate_counts(spec, path)
+    for name in _COUNTS:
+        yield from nonnegative(spec.get(name) or 0, path.child(name))
+    if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
+        yield required(path.child("backoffLimitPerIndex"), "when maxFailedIndexes is specified")
     if (manager := spec.get("managedBy")) is not None:
         yield from domain_prefixed_path(manager, path.child("managedBy"))
         if len(manager.encode()) > _MAX_MANAGED_BY:
@@ -62,13 +65,6 @@ def validate_job_template_spec(spec: Json, path: Path, old: Json | None = None) 
     yield from validate_replacement_policy(spec, path.child("podReplacementPolicy"))
     yield from validate_template(spec["template"], path.child("template"), old and old["template"])
     yield from _validate_restart_policy(spec, path.child("template", "spec", "restartPolicy"))
-
-
-def _validate_counts(spec: Json, path: Path) -> Errors:
-    for name in _COUNTS:
-        yield from nonnegative(spec.get(name) or 0, path.child(name))
-    if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
-        yield required(path.child("backoffLimitPerIndex"), "when maxFailedIndexes is specified")
 
 
 def _validate_completion_mode(spec: Json, path: Path) -> Errors:

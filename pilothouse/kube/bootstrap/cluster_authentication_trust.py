@@ -86,30 +86,24 @@ class ClusterAuthenticationTrust:
         retired = await asyncio.to_thread(self._retired)
         found = await self._config_maps.get(NAME, namespace=NAMESPACE)
         before: dict[str, str] = (found or {}).get("data") or {}
-        data = before | self._combined(before, users, proxies, retired)
+        data = {CLIENT_CA: _join_bundles(before.get(CLIENT_CA, ""), users, retired)}
+        if proxies:  # the headers mean something only together with a CA
+            data[FRONT_PROXY_CA] = _join_bundles(before.get(FRONT_PROXY_CA, ""), proxies, retired)
+            data |= {name: _joined(before.get(name, ""), own) for name, own in self._own.lists.items()}
+        data = before | {name: value for name, value in data.items() if value}
         if data == before:
             return
         if found is None:
-            await self._create(data)
+            metadata: Json = {"name": NAME, "namespace": NAMESPACE}
+            await self._config_maps.ensure(
+                {"kind": "ConfigMap", "apiVersion": "v1", "metadata": metadata, "data": data}
+            )
         else:
             await self._config_maps.update(found, lambda obj: obj.update(data=data))
 
     def _retired(self) -> list[bytes]:
         file = self._own.retired
         return certificates_in(file.read_text(encoding="utf-8")) if file is not None and file.exists() else []
-
-    def _combined(
-        self, before: dict[str, str], users: list[str], proxies: list[str], retired: list[bytes]
-    ) -> dict[str, str]:
-        data = {CLIENT_CA: _join_bundles(before.get(CLIENT_CA, ""), users, retired)}
-        if proxies:  # the headers mean something only together with a CA
-            data[FRONT_PROXY_CA] = _join_bundles(before.get(FRONT_PROXY_CA, ""), proxies, retired)
-            data |= {name: _joined(before.get(name, ""), own) for name, own in self._own.lists.items()}
-        return {name: value for name, value in data.items() if value}
-
-    async def _create(self, data: dict[str, str]) -> None:
-        metadata: Json = {"name": NAME, "namespace": NAMESPACE}
-        await self._config_maps.ensure({"kind": "ConfigMap", "apiVersion": "v1", "metadata": metadata, "data": data})
 
 
 def _read(files: Iterable[Path]) -> list[str]:

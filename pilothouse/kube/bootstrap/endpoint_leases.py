@@ -27,7 +27,9 @@ class EndpointLeases:
         return [lease["subsets"][0]["addresses"][0]["ip"] for lease in found if lease.get("subsets")]
 
     async def renew(self, ip: str) -> None:
-        value = orjson.dumps({"kind": "Endpoints", "apiVersion": "v1", "metadata": {}, "subsets": [_subset(ip)]})
+        value = orjson.dumps(
+            {"kind": "Endpoints", "apiVersion": "v1", "metadata": {}, "subsets": [{"addresses": [{"ip": ip}]}]}
+        )
         while True:
             entry = await self._store.get(self._prefix + ip)
             try:
@@ -49,7 +51,3 @@ class EndpointLeases:
         except KeyNotFound:
             return False
         return True
-
-
-def _subset(ip: str) -> dict[str, object]:
-    return {"addresses": [{"ip": ip}]}

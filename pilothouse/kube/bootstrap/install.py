@@ -53,17 +53,14 @@ class Bootstrap:
         trust = ClusterAuthenticationTrust(config_maps, self.trust)
         self._add(server, "start-system-namespaces-controller", namespaces.start)
         self._add(server, "start-cluster-authentication-info-controller", trust.start)
-        self._install_identity(server)
-        self._add(server, "start-legacy-token-tracking-controller", LegacyTokenTracking(config_maps).start)
-        self._install_kubernetes_service(server)
-
-    def _install_identity(self, server: GenericAPIServer) -> None:
         leases = tracked_access(self.registries.open(leases_with(self.registries.features)))
         lease = IdentityLease(leases, host=hostname(), address=self.address)
         collector = IdentityLeaseGarbageCollector(leases)
         self._add(server, "start-kube-apiserver-identity-lease-controller", lease.start)
         self._add_last(server, "stop-kube-apiserver-identity-lease-controller", lease.stop)
         self._add(server, "start-kube-apiserver-identity-lease-garbage-collector", collector.start)
+        self._add(server, "start-legacy-token-tracking-controller", LegacyTokenTracking(config_maps).start)
+        self._install_kubernetes_service(server)
 
     def _install_kubernetes_service(self, server: GenericAPIServer) -> None:
         controller = KubernetesService(

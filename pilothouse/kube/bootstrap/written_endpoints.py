@@ -38,7 +38,9 @@ class WrittenEndpoints:
                 await self._create(ips)
             return
         wanted = self._subsets(current, ips, ports or list(ips) == [self._address.ip])
-        if not semantically_equal(current.get("subsets"), wanted) or not _has_mark(current):
+        if not semantically_equal(current.get("subsets"), wanted) or not (
+            SKIP_MIRROR.items() <= labels_of(current).items()
+        ):
             await self._endpoints.update(current, lambda obj: _set_endpoints(obj, wanted))
         await _ensure_slice_of(current | {"subsets": wanted}, self._slices)
 
@@ -68,10 +70,6 @@ class WrittenEndpoints:
         return [{"name": "https", "port": self._address.port, "protocol": "TCP"}]
 
 
-def _has_mark(endpoints: Json) -> bool:
-    return SKIP_MIRROR.items() <= labels_of(endpoints).items()
-
-
 def _set_endpoints(obj: Json, subsets: list[Json]) -> None:
     metadata(obj).setdefault("labels", {}).update(SKIP_MIRROR)
     obj["subsets"] = subsets
@@ -88,7 +86,10 @@ async def _ensure_slice_of(endpoints: Json, slices: OwnAccess) -> None:
         # The address type of a slice can not be changed.
         await slices.delete(name_of(wanted), namespace=namespace_of(wanted))
         await slices.ensure(wanted)
-    elif not _says_the_same(current, wanted):
+    elif not (
+        labels_of(current) == labels_of(wanted)
+        and all(semantically_equal(current.get(part), wanted[part]) for part in ("endpoints", "ports"))
+    ):
         await slices.update(current, lambda obj: _set_slice(obj, wanted))
 
 
@@ -103,23 +104,16 @@ def _slice_of(endpoints: Json) -> Json:
         "apiVersion": "discovery.k8s.io/v1",
         "metadata": {"name": name, "namespace": namespace_of(endpoints), "labels": {SERVICE_NAME_LABEL: name}},
         "addressType": family,
-        "endpoints": [_endpoint(ip) for ip in addresses if _is_v6(ip) == (family == "IPv6")] or None,
+        "endpoints": [
+            {"addresses": [ip], "conditions": {"ready": True}} for ip in addresses if _is_v6(ip) == (family == "IPv6")
+        ]
+        or None,
         "ports": [dict(port) for port in subset.get("ports") or ()] or None,
     }
 
 
-def _endpoint(ip: str) -> Json:
-    return {"addresses": [ip], "conditions": {"ready": True}}
-
-
 def _is_v6(ip: str) -> bool:
     return ipaddress.ip_address(ip).version == 6
-
-
-def _says_the_same(current: Json, wanted: Json) -> bool:
-    return labels_of(current) == labels_of(wanted) and all(
-        semantically_equal(current.get(part), wanted[part]) for part in ("endpoints", "ports")
-    )
 
 
 def _set_slice(obj: Json, wanted: Json) -> None:

@@ -45,7 +45,18 @@ class CertificatesStorageProvider:
         bundles = _trust_bundles(registries)
         beta = [*bundles, *self._pod_certificate_requests(registries)]
         alpha = in_version(_V1ALPHA1, bundles, deprecation=Deprecation("1.34", "1.37"))
-        versions = {_V1: _signing_requests(registries), _V1BETA1: beta, _V1ALPHA1: alpha}
+        registry = registries.open(CERTIFICATE_SIGNING_REQUESTS)
+        status = StatusStore(registry.with_hooks(IssuedDurations()), CertificateSigningRequestStatusStrategy())
+        approval = StatusStore(registry, CertificateSigningRequestApprovalStrategy())
+        versions = {
+            _V1: [
+                served(registry),
+                served(registry, approval, subresource="approval"),
+                served(registry, status, subresource="status"),
+            ],
+            _V1BETA1: beta,
+            _V1ALPHA1: alpha,
+        }
         return APIGroup(GROUP, [APIVersion(version, resources) for version, resources in versions.items() if resources])
 
     def _pod_certificate_requests(self, registries: Registries) -> list[ServedResource]:
@@ -81,17 +92,6 @@ class PodCertificateRequestStatusStore(StatusStore):
         if not await may_act_for_signer(self._authorizer, ctx.user, "sign", signer):
             why = f'User {quote(ctx.user.name)} is not permitted to "sign" for signer {quote(signer)}'
             yield field.forbidden(field.root("spec", "signerName"), why)
-
-
-def _signing_requests(registries: Registries) -> list[ServedResource]:
-    registry = registries.open(CERTIFICATE_SIGNING_REQUESTS)
-    status = StatusStore(registry.with_hooks(IssuedDurations()), CertificateSigningRequestStatusStrategy())
-    approval = StatusStore(registry, CertificateSigningRequestApprovalStrategy())
-    return [
-        served(registry),
-        served(registry, approval, subresource="approval"),
-        served(registry, status, subresource="status"),
-    ]
 
 
 def _trust_bundles(registries: Registries) -> list[ServedResource]:

@@ -38,17 +38,6 @@ class LeaseCandidateStrategy(KubeStrategy):
 
 def _validate_spec(spec: Json, path: Path) -> Errors:
     yield from non_empty(text(spec, "leaseName"), path.child("leaseName"))
-    yield from _validate_versions(spec, path)
-    strategy = text(spec, "strategy")
-    yield from non_empty(strategy, path.child("strategy"))
-    if strategy == OLDEST_EMULATION_VERSION and _order(text(spec, "emulationVersion")) == semver.ordinal(*_ZERO):
-        why = "must be specified when `strategy` is 'OldestEmulationVersion'"
-        yield required(path.child("emulationVersion"), why)
-    if strategy:
-        yield from validate_strategy(strategy, path.child("strategy"))
-
-
-def _validate_versions(spec: Json, path: Path) -> Errors:
     emulated, binary = text(spec, "emulationVersion"), text(spec, "binaryVersion")
     if emulated:
         yield from follow(_is_version, emulated, path.child("emulationVersion"))
@@ -57,6 +46,13 @@ def _validate_versions(spec: Json, path: Path) -> Errors:
         yield from follow(_is_version, binary, where)
     if binary and emulated and _order(binary) < _order(emulated):
         yield invalid(where, binary, "must be greater than or equal to `emulationVersion`")
+    strategy = text(spec, "strategy")
+    yield from non_empty(strategy, path.child("strategy"))
+    if strategy == OLDEST_EMULATION_VERSION and _order(text(spec, "emulationVersion")) == semver.ordinal(*_ZERO):
+        why = "must be specified when `strategy` is 'OldestEmulationVersion'"
+        yield required(path.child("emulationVersion"), why)
+    if strategy:
+        yield from validate_strategy(strategy, path.child("strategy"))
 
 
 def _is_version(version: str) -> list[str]:

@@ -43,7 +43,11 @@ class BoundObjects:
         kind, name = kind_of(ref), text(ref, "name")
         match (kind.group, kind.kind):
             case ("", "Pod"):
-                found = await self._pod(ctx, account, name)
+                pod = await _get(self.pods, ctx, name)
+                if text(pod, "spec", "serviceAccountName") != account:
+                    whose = f"cannot bind token for serviceaccount {quote(account)}"
+                    raise BadRequest(f"{whose} to pod running with different serviceaccount name.")
+                found = pod
                 binding = TokenBinding(pod=found, node=await self._node_of(ctx, found))
             case ("", "Node"):
                 found = await _get(self.nodes, replace(ctx, namespace=""), name)
@@ -54,15 +58,9 @@ class BoundObjects:
             case _:
                 shown = f"{kind.group}/{kind.version}, Kind={kind.kind}"
                 raise BadRequest(f"cannot bind token to object of type {shown}")
-        _check_uid(kind, ref, found)
+        if text(ref, "uid") not in ("", uid_of(found)):
+            raise Conflict.of(GroupResource(kind.group, kind.kind), text(ref, "name"), uid_mismatch(ref["uid"]))
         return binding
-
-    async def _pod(self, ctx: RequestContext, account: str, name: str) -> Json:
-        pod = await _get(self.pods, ctx, name)
-        if text(pod, "spec", "serviceAccountName") != account:
-            whose = f"cannot bind token for serviceaccount {quote(account)}"
-            raise BadRequest(f"{whose} to pod running with different serviceaccount name.")
-        return pod
 
     async def _node_of(self, ctx: RequestContext, pod: Json) -> Json | None:
         """Return the pod's node for the token: a node that does not exist is given by its name alone."""
@@ -87,11 +85,6 @@ def kind_of(ref: Json) -> GroupVersionKind:
 async def _get(registry: RegistryStore, ctx: RequestContext, name: str) -> Json:
     result = await registry.get(replace(ctx, resource=registry.resource.group_resource), name, GetOptions())
     return result.parse()
-
-
-def _check_uid(kind: GroupVersionKind, ref: Json, found: Json) -> None:
-    if text(ref, "uid") not in ("", uid_of(found)):
-        raise Conflict.of(GroupResource(kind.group, kind.kind), text(ref, "name"), uid_mismatch(ref["uid"]))
 
 
 def uid_mismatch(uid: str) -> str:

@@ -95,7 +95,7 @@ class ComponentStatuses:
     async def list(self, ctx: RequestContext, options: ListOptions) -> ListResult:
         found = await asyncio.gather(*map(self._status, self._checks))
         matches = predicate(options)
-        objects = [self._shown(obj) for obj in found]
+        objects = [StoredObject(Entry("", self._codec.encode(obj), 0, 0), self._codec) for obj in found]
         return ListResult([each for each in objects if matches is None or matches(each)], revision=0)
 
     async def _status(self, name: str) -> Json:
@@ -108,9 +108,6 @@ class ComponentStatuses:
             "metadata": {"name": name},
             "conditions": [present],
         }
-
-    def _shown(self, obj: Json) -> StoredObject:
-        return StoredObject(Entry("", self._codec.encode(obj), 0, 0), self._codec)
 
 
 def _without_version(obj: Json) -> Json:

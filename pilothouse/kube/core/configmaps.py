@@ -14,7 +14,9 @@ class ConfigMapStrategy(KubeStrategy):
     def validate(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)
         yield from validate_keys(obj, "data")
-        yield from _validate_keys_in_one_place(obj)
+        binary = obj.get("binaryData") or {}
+        for key in sorted((obj.get("data") or {}).keys() & binary.keys()):
+            yield invalid(root("data").key(key), key, "duplicate of key present in binaryData")
         yield from validate_keys(obj, "binaryData")
         if _size(obj) > MAX_SIZE:
             yield too_long("[]", MAX_SIZE)  # which is how upstream prints a path with an empty name
@@ -25,12 +27,6 @@ class ConfigMapStrategy(KubeStrategy):
             # Only data is empty by default, so that binary data may not even become empty.
             yield from forbid_change({"data": {}} | obj, {"data": {}} | old, "immutable", "data", "binaryData")
         yield from self.validate(obj)
-
-
-def _validate_keys_in_one_place(obj: Json) -> Errors:
-    binary = obj.get("binaryData") or {}
-    for key in sorted((obj.get("data") or {}).keys() & binary.keys()):
-        yield invalid(root("data").key(key), key, "duplicate of key present in binaryData")
 
 
 def _size(obj: Json) -> int:

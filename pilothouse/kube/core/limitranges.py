@@ -50,7 +50,13 @@ class LimitRangeStrategy(KubeStrategy):
                 yield duplicate(path.child("type"), kind)
             seen.add(kind)
             yield from _validate_names(limit, kind, path)
-            yield from _validate_amounts(limit, kind, path)
+            used = [field for field in _AMOUNTS if kind != POD or not field.startswith("default")]
+            for name in sorted({name for field in used for name in part(limit, field)}):
+                texts = (part(limit, field).get(name) if field in used else None for field in _AMOUNTS)
+                amounts = _Amounts(*(None if text is None else parse_quantity(text) for text in texts))
+                yield from _validate_order(amounts, name, path)
+                yield from _validate_ratio(amounts, path.child("maxLimitRequestRatio").key(name))
+                yield from _validate_no_overcommit(amounts, name, path)
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         return self.validate(obj)
@@ -105,16 +111,6 @@ class _Amounts:
     default: Quantity | None
     default_request: Quantity | None
     ratio: Quantity | None
-
-
-def _validate_amounts(limit: Json, kind: str, path: Path) -> Errors:
-    used = [field for field in _AMOUNTS if kind != POD or not field.startswith("default")]
-    for name in sorted({name for field in used for name in part(limit, field)}):
-        texts = (part(limit, field).get(name) if field in used else None for field in _AMOUNTS)
-        amounts = _Amounts(*(None if text is None else parse_quantity(text) for text in texts))
-        yield from _validate_order(amounts, name, path)
-        yield from _validate_ratio(amounts, path.child("maxLimitRequestRatio").key(name))
-        yield from _validate_no_overcommit(amounts, name, path)
 
 
 def _validate_order(each: _Amounts, name: str, path: Path) -> Errors:

@@ -15,7 +15,7 @@ from pilothouse.apiserver.registry.resource import Names, Resource, cluster_meta
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.apiserver.registry.view import OneByOneView
 from pilothouse.apiserver.storage.errors import RevisionConflict
-from pilothouse.apiserver.storage.object import Fields, StoredObject
+from pilothouse.apiserver.storage.object import Fields
 from pilothouse.kube.strategy import KUBERNETES_FINALIZER, KubeStrategy, validate_kube_finalizer
 from pilothouse.machinery.errors import Conflict, NotFound
 from pilothouse.machinery.field import Errors, Path, invalid, root
@@ -116,37 +116,23 @@ class NamespaceStorage(OneByOneView):
                 if current is None:
                     raise NotFound.of(_NAMESPACES, name)
                 namespace = current.parse()
-                _check_preconditions(namespace, options)
+                if why := failed_precondition(namespace, options.preconditions):
+                    raise Conflict.of(_NAMESPACES, name_of(namespace), why)
                 if metadata(namespace).get("deletionTimestamp"):
-                    return await self._finish(ctx, current, namespace, options=options, validate=validate)
+                    if (namespace.get("spec") or {}).get("finalizers"):
+                        return Deleted(current, immediately=False)
+                    conditions = replace(options.preconditions, uid=uid_of(namespace))
+                    options = replace(options, preconditions=conditions)
+                    return await self.registry.delete(ctx, name_of(namespace), options=options, validate=validate)
                 try:
-                    return await self._terminate(current, namespace, options=options, validate=validate)
+                    await validate(current.parse())
+                    metadata(namespace)["deletionTimestamp"] = now()
+                    namespace.setdefault("status", {})["phase"] = "Terminating"
+                    _set_finalizers(namespace, options)
+                    marked = await self.registry.replace(current, namespace, dry_run=options.dry_run)
+                    return Deleted(marked, immediately=False)
                 except RevisionConflict:
                     continue
-
-    async def _terminate(
-        self, current: StoredObject, namespace: Json, *, options: DeleteOptions, validate: Validate
-    ) -> Deleted:
-        await validate(current.parse())
-        metadata(namespace)["deletionTimestamp"] = now()
-        namespace.setdefault("status", {})["phase"] = "Terminating"
-        _set_finalizers(namespace, options)
-        marked = await self.registry.replace(current, namespace, dry_run=options.dry_run)
-        return Deleted(marked, immediately=False)
-
-    async def _finish(
-        self, ctx: RequestContext, current: StoredObject, namespace: Json, *, options: DeleteOptions, validate: Validate
-    ) -> Deleted:
-        if (namespace.get("spec") or {}).get("finalizers"):
-            return Deleted(current, immediately=False)
-        conditions = replace(options.preconditions, uid=uid_of(namespace))
-        options = replace(options, preconditions=conditions)
-        return await self.registry.delete(ctx, name_of(namespace), options=options, validate=validate)
-
-
-def _check_preconditions(namespace: Json, options: DeleteOptions) -> None:
-    if why := failed_precondition(namespace, options.preconditions):
-        raise Conflict.of(_NAMESPACES, name_of(namespace), why)
 
 
 def _set_finalizers(namespace: Json, options: DeleteOptions) -> None:

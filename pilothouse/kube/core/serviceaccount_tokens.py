@@ -50,30 +50,35 @@ class TokenStorage:
     async def create_named(
         self, ctx: RequestContext, name: str, obj: Json, *, options: WriteOptions, validate: Validate
     ) -> Result:
-        _check_names(obj, name, ctx.namespace)
+        if name_of(obj) not in ("", name):
+            why = "must match the service account name if specified"
+            raise _invalid(name, invalid(root("metadata", "name"), name_of(obj), why))
+        if namespace_of(obj) not in ("", ctx.namespace):
+            why = "must match the service account namespace if specified"
+            raise _invalid(name, invalid(root("metadata", "namespace"), namespace_of(obj), why))
         account = await self._objects.service_account(ctx, name)
         self._complete(obj, account)
         if errors := list(validate_token_request(obj)):
             raise Invalid.of(TOKEN_REQUEST.group_kind, "", errors)
         await validate(obj)
         binding = await self._objects.binding(ctx, name, obj["spec"].get("boundObjectRef"))
-        self._shorten(ctx, obj["spec"])
+        spec = obj["spec"]
+        asked, limit = spec["expirationSeconds"], self._config.max_expiration
+        if limit and asked > limit:
+            ctx.warn(f"requested expiration of {asked} seconds shortened to {limit} seconds")
+            spec["expirationSeconds"] = limit
         return await self._issue(obj, account, binding)
 
     def _complete(self, obj: Json, account: Json) -> None:
         meta, spec = metadata(obj), obj.setdefault("spec", {})
         if meta.get("uid", uid_of(account)) != uid_of(account):
-            raise _other_account(obj, account)
+            asked = f"the UID in the token request ({uid_of(obj)})"
+            why = f"{asked} does not match the UID of the service account ({uid_of(account)})"
+            raise Conflict.of(GroupResource(TOKEN_REQUEST.group, TOKEN_REQUEST.kind), name_of(account), why)
         meta |= {"name": name_of(account), "namespace": namespace_of(account), "uid": uid_of(account)}
         meta["creationTimestamp"] = format_time(self._clock())
         spec["audiences"] = spec.get("audiences") or list(self._config.audiences)
         obj["status"] = {"token": "", "expirationTimestamp": None}
-
-    def _shorten(self, ctx: RequestContext, spec: Json) -> None:
-        asked, limit = spec["expirationSeconds"], self._config.max_expiration
-        if limit and asked > limit:
-            ctx.warn(f"requested expiration of {asked} seconds shortened to {limit} seconds")
-            spec["expirationSeconds"] = limit
 
     async def _issue(self, obj: Json, account: Json, binding: TokenBinding) -> Json:
         now, spec = self._clock(), obj["spec"]
@@ -108,23 +113,8 @@ def validate_token_request(obj: Json) -> Errors:
     return validate_token_expiration(obj["spec"]["expirationSeconds"], root("spec", "expirationSeconds"))
 
 
-def _check_names(obj: Json, name: str, namespace: str) -> None:
-    if name_of(obj) not in ("", name):
-        why = "must match the service account name if specified"
-        raise _invalid(name, invalid(root("metadata", "name"), name_of(obj), why))
-    if namespace_of(obj) not in ("", namespace):
-        why = "must match the service account namespace if specified"
-        raise _invalid(name, invalid(root("metadata", "namespace"), namespace_of(obj), why))
-
-
 def _invalid(name: str, error: FieldError) -> Invalid:
     return Invalid.of(TOKEN_REQUEST.group_kind, name, [error])
-
-
-def _other_account(obj: Json, account: Json) -> Conflict:
-    asked = f"the UID in the token request ({uid_of(obj)})"
-    why = f"{asked} does not match the UID of the service account ({uid_of(account)})"
-    return Conflict.of(GroupResource(TOKEN_REQUEST.group, TOKEN_REQUEST.kind), name_of(account), why)
 
 
 def service_account_storages(registries: Registries, config: ServiceAccountConfig) -> list[ServedResource]:

@@ -83,22 +83,18 @@ class LegacyRESTStorageProvider:
             *_namespaces(namespaces),
             *pod_storages(registries, self.connections),
             served(registries.open(POD_TEMPLATES)),
-            *_services(services),
+            *[
+                served(services.registry),
+                served(services.registry, services.status, subresource="status"),
+                served(services.registry, services.proxy, subresource="proxy", kind=PROXY_OPTIONS),
+                served(services.endpoints, deprecation=ENDPOINTS_DEPRECATION),
+            ],
             *_cluster_storages(registries, self.service_accounts),
             node_proxy(registries, self.connections),
             *_replication_controllers(registries.open(REPLICATION_CONTROLLERS)),
         ]
         group = APIGroup("", [APIVersion(GroupVersion("", "v1"), resources)], services.post_start_hooks)
         return LegacyRESTStorage(group, namespaces, services)
-
-
-def _services(storage: ServiceStorage) -> list[ServedResource]:
-    return [
-        served(storage.registry),
-        served(storage.registry, storage.status, subresource="status"),
-        served(storage.registry, storage.proxy, subresource="proxy", kind=PROXY_OPTIONS),
-        served(storage.endpoints, deprecation=ENDPOINTS_DEPRECATION),
-    ]
 
 
 def _namespaces(storage: NamespaceStorage) -> list[ServedResource]:

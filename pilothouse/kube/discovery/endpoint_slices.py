@@ -130,16 +130,12 @@ def _validate_ports(ports: list[Json], path: Path) -> Errors:
         if name in seen:
             yield duplicate(at.child("name"), name)
         seen.add(name)
-        yield from _validate_protocols(port, at)
-
-
-def _validate_protocols(port: Json, path: Path) -> Errors:
-    if port.get("protocol") is None:
-        yield required(path.child("protocol"))
-    elif port["protocol"] not in PROTOCOLS:
-        yield not_supported(path.child("protocol"), port["protocol"], PROTOCOLS)
-    if port.get("appProtocol") is not None:
-        yield from qualified_name(port["appProtocol"], path.child("appProtocol"))
+        if port.get("protocol") is None:
+            yield required(at.child("protocol"))
+        elif port["protocol"] not in PROTOCOLS:
+            yield not_supported(at.child("protocol"), port["protocol"], PROTOCOLS)
+        if port.get("appProtocol") is not None:
+            yield from qualified_name(port["appProtocol"], at.child("appProtocol"))
 
 
 ENDPOINT_SLICES = Resource(

@@ -44,19 +44,15 @@ def _validate_addresses(addresses: list[str], address_type: str, path: Path) -> 
         yield too_many(path, len(addresses), MAX_ADDRESSES)
     for position, address in enumerate(addresses):
         if address_type in (IPV4, IPV6):
-            yield from _validate_ip(address, address_type, path, position)
+            at = path.index(position)
+            wrong = list(legacy_ip(at, address) if address_type == IPV4 else is_valid_ip(at, address))
+            yield from wrong
+            if not wrong:
+                if ip_family(address) != address_type:
+                    yield invalid(path, address, f"must be an {address_type} address")
+                yield from endpoint_ip(address, at)
         elif address_type == "FQDN":
             yield from fully_qualified_domain_name(address, path.index(position))
-
-
-def _validate_ip(address: str, family: str, path: Path, position: int) -> Errors:
-    at = path.index(position)
-    wrong = list(legacy_ip(at, address) if family == IPV4 else is_valid_ip(at, address))
-    yield from wrong
-    if not wrong:
-        if ip_family(address) != family:
-            yield invalid(path, address, f"must be an {family} address")
-        yield from endpoint_ip(address, at)
 
 
 def _validate_topology(topology: dict[str, str], path: Path) -> Errors:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion, ServedResource
-from pilothouse.apiserver.registry.table import Cell, Column
+from pilothouse.apiserver.registry.table import Cell
 from pilothouse.kube.events.conversion import EVENT, FIELD_LABELS, GROUP, from_core, to_core
 from pilothouse.kube.events.resource import EVENTS
 from pilothouse.kube.events.strategy import CoreEventStrategy, EventStrategy
@@ -33,7 +32,7 @@ def _events(registries: Registries) -> ServedResource:
     return replace(
         served(registry, view, conversion=conversion),
         convert_field=_stored_label,
-        columns=_over_stored_form(EVENTS.columns),
+        columns=[replace(column, cell=_of_stored(column.cell)) for column in EVENTS.columns],
     )
 
 
@@ -46,10 +45,6 @@ def _stored_label(requirement: Requirement) -> Requirement:
     if label is None:
         raise ValueError(label_not_supported(requirement.field))
     return replace(requirement, field=label)
-
-
-def _over_stored_form(columns: Sequence[Column]) -> list[Column]:
-    return [replace(column, cell=_of_stored(column.cell)) for column in columns]
 
 
 def _of_stored(cell: Cell) -> Cell:

@@ -24,27 +24,19 @@ def validate_loosely(event: Json, *, controller_field: str) -> Errors:
     else:
         if not involved and namespace not in ("default", "kube-system"):
             yield invalid(root("involvedObject", "namespace"), involved, _WRONG_NAMESPACE)
-        yield from _validate_reporter(event, controller_field)
-        yield from _validate_words(event)
+        controller, instance = text(event, "reportingComponent"), text(event, "reportingInstance")
+        if not controller:
+            yield required(root(controller_field))
+        yield from qualified_name(controller, root(controller_field))
+        if not instance:
+            yield required(root("reportingInstance"))
+        yield from _validate_length(instance, "reportingInstance", _MAX_SHORT)
+        for field in ("action", "reason"):
+            if not event.get(field):
+                yield required(root(field))
+            yield from _validate_length(text(event, field), field, _MAX_SHORT)
+        yield from _validate_length(text(event, "message"), "message", _MAX_MESSAGE)
     yield from dns_subdomain(namespace, root("namespace"))
-
-
-def _validate_reporter(event: Json, controller_field: str) -> Errors:
-    controller, instance = text(event, "reportingComponent"), text(event, "reportingInstance")
-    if not controller:
-        yield required(root(controller_field))
-    yield from qualified_name(controller, root(controller_field))
-    if not instance:
-        yield required(root("reportingInstance"))
-    yield from _validate_length(instance, "reportingInstance", _MAX_SHORT)
-
-
-def _validate_words(event: Json) -> Errors:
-    for field in ("action", "reason"):
-        if not event.get(field):
-            yield required(root(field))
-        yield from _validate_length(text(event, field), field, _MAX_SHORT)
-    yield from _validate_length(text(event, "message"), "message", _MAX_MESSAGE)
 
 
 def _validate_length(value: str, field: str, limit: int) -> Errors:

@@ -45,17 +45,16 @@ class ConfigurationConsumer:
             self._changed.clear()
             schemas = self._schemas.all()
             self._controller.configure(schemas, self._levels.all())
-            await self._write_conditions(schemas)
+            for schema in schemas:
+                wanted = self._condition(schema)
+                conditions = (schema.get("status") or {}).get("conditions") or []
+                known: Json = next((each for each in conditions if each.get("type") == _DANGLING), {})
+                if not all(known.get(field) == wanted[field] for field in ("status", "reason", "message")):
+                    try:
+                        await self._statuses.apply(_applied(schema, wanted))
+                    except StatusError as error:
+                        _log.warning("the status of flow schema %s is not written: %s", name_of(schema), error)
             await self._changed.wait()
-
-    async def _write_conditions(self, schemas: list[Json]) -> None:
-        for schema in schemas:
-            wanted = self._condition(schema)
-            if not _has_condition(schema, wanted):
-                try:
-                    await self._statuses.apply(_applied(schema, wanted))
-                except StatusError as error:
-                    _log.warning("the status of flow schema %s is not written: %s", name_of(schema), error)
 
     def _condition(self, schema: Json) -> Json:
         level = schema["spec"]["priorityLevelConfiguration"]["name"]
@@ -68,12 +67,6 @@ class ConfigurationConsumer:
             "reason": "Found" if exists else "NotFound",
             "message": f"{what} {'and it exists' if exists else 'but there is no such object'}",
         }
-
-
-def _has_condition(schema: Json, wanted: Json) -> bool:
-    conditions = (schema.get("status") or {}).get("conditions") or []
-    known: Json = next((each for each in conditions if each.get("type") == _DANGLING), {})
-    return all(known.get(field) == wanted[field] for field in ("status", "reason", "message"))
 
 
 def _applied(schema: Json, condition: Json) -> Json:

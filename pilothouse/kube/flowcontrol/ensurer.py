@@ -70,7 +70,15 @@ async def _ensure_one(access: OwnAccess, name: str, spec: Json, *, mandatory: bo
     # What another server was faster with, the next round looks at.
     with suppress(AlreadyExists, NotFound):
         if current is None:
-            await access.create(_new(access, name, spec))
+            kind = access.registry.resource.kind
+            await access.create(
+                {
+                    "kind": kind.kind,
+                    "apiVersion": kind.api_version,
+                    "metadata": {"name": name, "annotations": {AUTO_UPDATE: "true"}},
+                    "spec": deepcopy(spec),
+                }
+            )
         elif revise(current, spec, mandatory=mandatory) is not None:
             await _revise_stored(access, current, spec, mandatory=mandatory)
 
@@ -82,16 +90,6 @@ async def _revise_stored(access: OwnAccess, seen: Json, spec: Json, *, mandatory
             current.update(revised)
 
     await access.update(seen, change)
-
-
-def _new(access: OwnAccess, name: str, spec: Json) -> Json:
-    kind = access.registry.resource.kind
-    return {
-        "kind": kind.kind,
-        "apiVersion": kind.api_version,
-        "metadata": {"name": name, "annotations": {AUTO_UPDATE: "true"}},
-        "spec": deepcopy(spec),
-    }
 
 
 async def _remove_leftovers(access: OwnAccess, wanted: Mapping[str, Json]) -> None:

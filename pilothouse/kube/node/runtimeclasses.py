@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.strategy import Strategy
@@ -13,7 +13,7 @@ from pilothouse.kube.core.pods.validation.options import PodValidationOptions
 from pilothouse.kube.validation.fields import follow
 from pilothouse.kube.validation.node_labels import DEPRECATED_NODE_LABELS
 from pilothouse.kube.validation.tolerations import validate_tolerations
-from pilothouse.machinery.field import Errors, Path, duplicate, required, root
+from pilothouse.machinery.field import Errors, duplicate, required, root
 from pilothouse.machinery.nested_fields import items, part, text
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.immutable import validate_immutable_field
@@ -41,7 +41,15 @@ class RuntimeClassStrategy(Strategy):
             yield from validate_overhead(overhead, root("overhead"), PodValidationOptions())
         scheduling = part(obj, "scheduling")
         yield from validate_labels(scheduling.get("nodeSelector"), _SCHEDULING.child("nodeSelector"))
-        yield from _validate_tolerations(items(scheduling, "tolerations"), _SCHEDULING.child("tolerations"))
+        tolerations = items(scheduling, "tolerations")
+        path = _SCHEDULING.child("tolerations")
+        yield from validate_tolerations(tolerations, path)
+        seen: set[tuple[str, ...]] = set()
+        for position, toleration in enumerate(tolerations):
+            key = tuple(text(toleration, field) for field in ("key", "operator", "value", "effect"))
+            if key in seen:
+                yield duplicate(path.index(position), internal_form("Toleration", toleration))
+            seen.add(key)
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate(obj)
@@ -55,16 +63,6 @@ class RuntimeClassStrategy(Strategy):
 
     def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
         return self.warnings_on_create(obj)
-
-
-def _validate_tolerations(tolerations: Sequence[Json], path: Path) -> Errors:
-    yield from validate_tolerations(tolerations, path)
-    seen: set[tuple[str, ...]] = set()
-    for position, toleration in enumerate(tolerations):
-        key = tuple(text(toleration, field) for field in ("key", "operator", "value", "effect"))
-        if key in seen:
-            yield duplicate(path.index(position), internal_form("Toleration", toleration))
-        seen.add(key)
 
 
 RUNTIME_CLASSES = Resource(

@@ -161,15 +161,12 @@ class NodeAuthorizer:
         if asked.verb == "get":
             return self._related(node, asked)
         if asked.verb in ("list", "watch"):
-            return self._pods(node, asked)
+            if _selects_node(asked, node):
+                return _ALLOW
+            if asked.name:
+                return self._related(node, asked)
+            return _no("can only list/watch pods with spec.nodeName field selector")
         return _ALLOW if asked.verb in ("create", "delete") else _NO_OPINION
-
-    def _pods(self, node: str, asked: Attributes) -> Answer:
-        if _selects_node(asked, node):
-            return _ALLOW
-        if asked.name:
-            return self._related(node, asked)
-        return _no("can only list/watch pods with spec.nodeName field selector")
 
 
 def _is_update(asked: Attributes) -> bool:

@@ -62,15 +62,13 @@ class NodeGraph:
         placed = self._placed.pop(owner, None)
         if placed is not None:
             for related in placed.related:
-                self._leave(related, placed.node)
-
-    def _leave(self, related: ReferredObject, node: str) -> None:
-        nodes = self._nodes[related]
-        nodes[node] -= 1
-        if not nodes[node]:
-            del nodes[node]
-        if not nodes:
-            del self._nodes[related]
+                node = placed.node
+                nodes = self._nodes[related]
+                nodes[node] -= 1
+                if not nodes[node]:
+                    del nodes[node]
+                if not nodes:
+                    del self._nodes[related]
 
     def put_volume(self, name: str, claim: ReferredObject, secrets: Iterable[ReferredObject]) -> None:
         self.drop_volume(name)

@@ -37,7 +37,13 @@ class ClusterRoleStrategy(RoleStrategy):
         yield from super().validate(obj)
         rule = obj.get("aggregationRule")
         if rule is not None:
-            yield from _validate_aggregation(rule)
+            path, selectors = root("aggregationRule", "clusterRoleSelectors"), rule.get("clusterRoleSelectors")
+            if not selectors:
+                yield required(path, "at least one clusterRoleSelector required if aggregationRule is non-nil")
+            for position, selector in enumerate(selectors or ()):
+                yield from validate_label_selector(selector, path.index(position))
+                if selector_of(selector) is None:
+                    yield invalid(path.index(position), None, "invalid label selector.")
 
 
 def validate_policy_rule(rule: Json, namespaced: bool, path: Path) -> Errors:
@@ -59,16 +65,6 @@ def _validate_paths_rule(rule: Json, urls: list[str], namespaced: bool, path: Pa
         yield invalid(path, urls, "namespaced rules cannot apply to non-resource URLs")
     if rule.get("apiGroups") or rule.get("resources") or rule.get("resourceNames"):
         yield invalid(path, urls, "rules cannot apply to both regular resources and non-resource URLs")
-
-
-def _validate_aggregation(rule: Json) -> Errors:
-    path, selectors = root("aggregationRule", "clusterRoleSelectors"), rule.get("clusterRoleSelectors")
-    if not selectors:
-        yield required(path, "at least one clusterRoleSelector required if aggregationRule is non-nil")
-    for position, selector in enumerate(selectors or ()):
-        yield from validate_label_selector(selector, path.index(position))
-        if selector_of(selector) is None:
-            yield invalid(path.index(position), None, "invalid label selector.")
 
 
 ROLES = Resource(names=Names("roles", kind="Role"), strategy=RoleStrategy(), group=GROUP, columns=DEFAULT_COLUMNS)

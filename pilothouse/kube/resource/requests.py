@@ -101,11 +101,8 @@ def _validate_alternative(request: Json, path: Path) -> Errors:
 def _validate_wish(request: Json, path: Path) -> Errors:
     yield from validate_class_name(text(request, "deviceClassName"), path.child("deviceClassName"))
     yield from validate_selectors(items(request, "selectors"), path.child("selectors"))
-    yield from _validate_mode(text(request, "allocationMode"), number(request, "count"), path)
-    yield from validate_tolerations(request, path)
-
-
-def _validate_mode(mode: str, count: int, path: Path) -> Errors:
+    mode = text(request, "allocationMode")
+    count = number(request, "count")
     if mode == "All":
         if count:
             yield invalid(path.child("count"), count, f"must not be specified when allocationMode is '{mode}'")
@@ -113,6 +110,7 @@ def _validate_mode(mode: str, count: int, path: Path) -> Errors:
         yield from positive(count, path.child("count"))
     else:
         yield not_supported(path.child("allocationMode"), mode, _MODES)
+    yield from validate_tolerations(request, path)
 
 
 def _constraint_check(names: RequestNames) -> Callable[[Json, Path], Errors]:

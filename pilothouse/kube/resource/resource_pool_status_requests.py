@@ -11,7 +11,7 @@ from pilothouse.kube.resource.names import validate_long_name_caseless, validate
 from pilothouse.kube.resource.pool_status import POOL_STATUS_COLUMNS, printed_status, validate_pool_status
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.fields import in_limits
-from pilothouse.machinery.field import Errors, Path, invalid, root
+from pilothouse.machinery.field import Errors, invalid, root
 from pilothouse.machinery.nested_fields import part, text
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.conditions import validate_conditions
@@ -38,7 +38,12 @@ class ResourcePoolStatusRequestStrategy(KubeStrategy):
 
     def validate(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)
-        yield from _validate_spec(part(obj, "spec"), root("spec"))
+        spec = part(obj, "spec")
+        path = root("spec")
+        yield from validate_long_name_caseless(text(spec, "driver"), path.child("driver"))
+        if (pool := spec.get("poolName")) is not None:
+            yield from validate_resource_pool_name(pool, path.child("poolName"))
+        yield from in_limits(spec["limit"], path.child("limit"), at_least=1, at_most=MAX_LIMIT)
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_metadata_update(obj, old)
@@ -64,13 +69,6 @@ class ResourcePoolStatusRequestStatusStrategy(ResourcePoolStatusRequestStrategy)
             yield from validate_conditions((status or {}).get("conditions"), path.child("conditions"))
         if status is not None:
             yield from validate_pool_status(status, path)
-
-
-def _validate_spec(spec: Json, path: Path) -> Errors:
-    yield from validate_long_name_caseless(text(spec, "driver"), path.child("driver"))
-    if (pool := spec.get("poolName")) is not None:
-        yield from validate_resource_pool_name(pool, path.child("poolName"))
-    yield from in_limits(spec["limit"], path.child("limit"), at_least=1, at_most=MAX_LIMIT)
 
 
 RESOURCE_POOL_STATUS_REQUESTS = Resource(

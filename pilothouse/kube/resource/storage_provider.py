@@ -5,11 +5,10 @@ from __future__ import annotations
 from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.endpoints.deprecation import Deprecation
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion, ServedResource
-from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.subresource import StatusStore
 from pilothouse.kube.core.namespaces import NAMESPACES
 from pilothouse.kube.other_versions import in_version
-from pilothouse.kube.resource.admin_access import AdminAccess, AdminAccessStatus, NamespaceLabels
+from pilothouse.kube.resource.admin_access import AdminAccess, AdminAccessStatus
 from pilothouse.kube.resource.claim_status import ResourceClaimStatusStore
 from pilothouse.kube.resource.device_classes import DEVICE_CLASSES, GROUP
 from pilothouse.kube.resource.device_taint_rules import DEVICE_TAINT_RULES, DeviceTaintRuleStatusStrategy
@@ -33,7 +32,12 @@ class ResourceStorageProvider:
         self._authorizer = authorizer
 
     def open(self, registries: Registries) -> APIGroup:
-        labels = _labels_in(registries.open(NAMESPACES))
+        namespaces = registries.open(NAMESPACES)
+
+        async def labels(name: str) -> dict[str, str] | None:
+            found = await namespaces.newest("", name)
+            return None if found is None else labels_of(found.parse())
+
         claims, templates = registries.open(RESOURCE_CLAIMS), registries.open(RESOURCE_CLAIM_TEMPLATES)
         statuses = claims.with_hooks(AdminAccessStatus(labels))
         resources = [
@@ -71,11 +75,3 @@ def _pool_status_requests(registries: Registries) -> list[ServedResource]:
     requests = registries.open(RESOURCE_POOL_STATUS_REQUESTS)
     status = StatusStore(requests, ResourcePoolStatusRequestStatusStrategy())
     return [served(requests), served(requests, status, subresource="status")]
-
-
-def _labels_in(namespaces: RegistryStore) -> NamespaceLabels:
-    async def labels(name: str) -> dict[str, str] | None:
-        found = await namespaces.newest("", name)
-        return None if found is None else labels_of(found.parse())
-
-    return labels

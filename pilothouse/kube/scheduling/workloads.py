@@ -40,7 +40,10 @@ class WorkloadStrategy(KubeStrategy):
         yield from self.validate_metadata(obj)
         reference, templates = part(obj, "spec").get("controllerRef"), items(obj, "spec", "podGroupTemplates")
         if reference is not None:
-            yield from _validate_reference(reference, _CONTROLLER)
+            if group := text(reference, "apiGroup"):
+                yield from dns_subdomain(group, _CONTROLLER.child("apiGroup"))
+            for name in ("kind", "name"):
+                yield from required_name(text(reference, name), _CONTROLLER.child(name), _path_segment)
         yield from keyed_list(templates, MAX_TEMPLATES, _validate_template, _TEMPLATES)
         if not templates:
             yield required(_TEMPLATES)
@@ -57,13 +60,6 @@ class WorkloadStrategy(KubeStrategy):
                 yield too_many(_TEMPLATES, len(templates), MAX_TEMPLATES)
             if not templates:
                 yield required(_TEMPLATES)
-
-
-def _validate_reference(reference: Json, path: Path) -> Errors:
-    if group := text(reference, "apiGroup"):
-        yield from dns_subdomain(group, path.child("apiGroup"))
-    for name in ("kind", "name"):
-        yield from required_name(text(reference, name), path.child(name), _path_segment)
 
 
 def _path_segment(value: str, path: Path) -> Errors:

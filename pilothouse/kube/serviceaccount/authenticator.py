@@ -63,18 +63,21 @@ class ServiceAccountTokenAuthenticator:
         if unverified_issuer(token) not in self._issuers:
             return None
         await self._keys.load()
-        self._forget_what_other_keys_verified()
+        if self._keys.all is not self._verified_by:
+            self._verified, self._verified_by = _remembered(), self._keys.all
         try:
             verified = self._verified.get(token) or self._verify(token)
         except _NoToken:
             return None
-        accepted = self._accepted_audiences(verified.claims, self._audiences if audiences is None else audiences)
+        wanted = self._audiences if audiences is None else audiences
+        claimed = verified.claims.get("aud") or self._audiences
+        meant_for: Sequence[str] = (claimed,) if isinstance(claimed, str) else claimed
+        accepted = tuple(audience for audience in wanted if audience in meant_for)
+        if not accepted:
+            targets = f"the target audiences {_go_strings(wanted)}"
+            raise InvalidToken(f"token audiences {_go_strings(meant_for)} is invalid for {targets}")
         remarks = await self._validator.validate(verified.claims, token)
         return TokenIdentity(verified.user, accepted, remarks)
-
-    def _forget_what_other_keys_verified(self) -> None:
-        if self._keys.all is not self._verified_by:
-            self._verified, self._verified_by = _remembered(), self._keys.all
 
     def _verify(self, token: str) -> _Verified:
         """Raises _NoToken, InvalidToken."""
@@ -93,15 +96,6 @@ class ServiceAccountTokenAuthenticator:
             self._verified.put(token, verified, size=_TIMES_ITS_TOKEN * len(token))
             return verified
         raise InvalidToken(_WRONG_SIGNATURE)
-
-    def _accepted_audiences(self, claims: Json, wanted: Sequence[str]) -> tuple[str, ...]:
-        claimed = claims.get("aud") or self._audiences
-        meant_for: Sequence[str] = (claimed,) if isinstance(claimed, str) else claimed
-        accepted = tuple(audience for audience in wanted if audience in meant_for)
-        if not accepted:
-            targets = f"the target audiences {_go_strings(wanted)}"
-            raise InvalidToken(f"token audiences {_go_strings(meant_for)} is invalid for {targets}")
-        return accepted
 
 
 def _remembered() -> BoundedCache[str, _Verified]:

@@ -97,15 +97,12 @@ class _ChangingKeys(Generic[T]):
 
             self._watch, self._found = FileWatch(self._files), self._read()
         elif self._found is None or self._watch.changed():
-            self._read_again()
-
-    def _read_again(self) -> None:
-        try:
-            self._found = self._read()
-        except (OSError, ValueError) as error:
-            if self._found is None:
-                raise
-            log.error("The new service account keys cannot be used, the old ones stay: %s", error)
+            try:
+                self._found = self._read()
+            except (OSError, ValueError) as error:
+                if self._found is None:
+                    raise
+                log.error("The new service account keys cannot be used, the old ones stay: %s", error)
 
     def _read(self) -> T:
         raise NotImplementedError

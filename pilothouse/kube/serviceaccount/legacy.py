@@ -95,25 +95,12 @@ class LegacyValidator:
         LEGACY_TOKENS.inc()
         if not self.lookup:
             return NO_REMARKS
-        secret = await self._secret(claims, token)
-        account = await self._account(claims)
-        if labels_of(secret).get(INVALID_SINCE):
-            INVALID_AUTO_TOKENS.inc()
-            await self.uses.note(secret)
-            raise InvalidToken(_invalidated(secret, account))
-        await self.uses.note(secret)
-        return _remarks(claims["sub"], name_of(secret), generated=refers_to(account, name_of(secret)))
-
-    async def _secret(self, claims: Json, token: str) -> Json:
         secret = await self.getter.secret(claims[CLAIMED_NAMESPACE], claims[CLAIMED_SECRET])
         if secret is None or metadata(secret).get("deletionTimestamp"):
             raise InvalidToken("Token has been invalidated")
         kept = base64.b64decode((secret.get("data") or {}).get("token") or "")
         if not hmac.compare_digest(kept, token.encode()):
             raise InvalidToken("Token does not match server's copy")
-        return secret
-
-    async def _account(self, claims: Json) -> Json:
         namespace, name, uid = claims[CLAIMED_NAMESPACE], claims[CLAIMED_NAME], claims[CLAIMED_UID]
         account = await self.getter.service_account(namespace, name)
         if account is None:
@@ -122,7 +109,12 @@ class LegacyValidator:
             raise InvalidToken(f"ServiceAccount {namespace}/{name} has been deleted")
         if uid_of(account) != uid:
             raise InvalidToken(f"ServiceAccount UID ({uid_of(account)}) does not match claim ({uid})")
-        return account
+        if labels_of(secret).get(INVALID_SINCE):
+            INVALID_AUTO_TOKENS.inc()
+            await self.uses.note(secret)
+            raise InvalidToken(_invalidated(secret, account))
+        await self.uses.note(secret)
+        return _remarks(claims["sub"], name_of(secret), generated=refers_to(account, name_of(secret)))
 
 
 def _remarks(subject: str, secret: str, *, generated: bool) -> TokenRemarks:

@@ -37,10 +37,24 @@ class BoundTokenValidator:
 
     async def validate(self, claims: Json, token: str = "") -> TokenRemarks:
         """Raises InvalidToken."""
-        self._check_times(claims)
+        now, leeway = self.clock().timestamp(), LEEWAY.total_seconds()
+        if "nbf" in claims and now + leeway < claims["nbf"]:
+            raise InvalidToken("service account token is not valid yet")
+        if "exp" in claims and now - leeway > claims["exp"]:
+            raise InvalidToken("service account token has expired")
+        if "iat" in claims and now + leeway < claims["iat"]:
+            raise InvalidToken("service account token is issued in the future")
         private = part(claims, PRIVATE)
         namespace = text(private, "namespace")
-        await self._check_account(namespace, part(private, "serviceaccount"))
+        claimed = part(private, "serviceaccount")
+        name = text(claimed, "name")
+        found = await self.getter.service_account(namespace, name)
+        if found is None:
+            raise InvalidToken(NotFound.of(GroupResource("", "serviceaccounts"), name).message)
+        if uid_of(found) != text(claimed, "uid"):
+            raise InvalidToken(f"service account UID ({uid_of(found)}) does not match claim ({text(claimed, 'uid')})")
+        if self._is_deleted(found):
+            raise InvalidToken(f"service account {namespace}/{name} has been deleted")
         await self._check_bound(namespace, private)
         return self._staleness(claims) if private.get("warnafter") else NO_REMARKS
 
@@ -52,25 +66,6 @@ class BoundTokenValidator:
         STALE_TOKENS.inc()
         told = f"subject: {text(claims, 'sub')}, seconds after warning threshold: {int(now) - warn_after}"
         return TokenRemarks(annotations=(("authentication.k8s.io/stale-token", told),))
-
-    def _check_times(self, claims: Json) -> None:
-        now, leeway = self.clock().timestamp(), LEEWAY.total_seconds()
-        if "nbf" in claims and now + leeway < claims["nbf"]:
-            raise InvalidToken("service account token is not valid yet")
-        if "exp" in claims and now - leeway > claims["exp"]:
-            raise InvalidToken("service account token has expired")
-        if "iat" in claims and now + leeway < claims["iat"]:
-            raise InvalidToken("service account token is issued in the future")
-
-    async def _check_account(self, namespace: str, claimed: Json) -> None:
-        name = text(claimed, "name")
-        found = await self.getter.service_account(namespace, name)
-        if found is None:
-            raise InvalidToken(NotFound.of(GroupResource("", "serviceaccounts"), name).message)
-        if uid_of(found) != text(claimed, "uid"):
-            raise InvalidToken(f"service account UID ({uid_of(found)}) does not match claim ({text(claimed, 'uid')})")
-        if self._is_deleted(found):
-            raise InvalidToken(f"service account {namespace}/{name} has been deleted")
 
     async def _check_bound(self, namespace: str, private: Json) -> None:
         """A pod's token names the pod's node, too, but lives and dies with the pod."""

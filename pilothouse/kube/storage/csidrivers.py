@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from pilothouse.apiserver.registry.carry_over import begin_generation
 from pilothouse.apiserver.registry.resource import Names, Resource
-from pilothouse.apiserver.registry.table import AGE, NAME, Cell, Column
+from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.apiserver.server.features import enabled
 from pilothouse.kube.gated_fields import drop_disabled, gated
 from pilothouse.kube.storage.storageclasses import GROUP
@@ -119,14 +119,6 @@ def _validate_token_requests(requests: Sequence[Json], path: Path) -> Errors:
             yield from validate_token_expiration(seconds, at.child("expirationSeconds"))
 
 
-def _flag(field: str, *, unset: bool = False) -> Cell:
-    def cell(obj: Json) -> bool:
-        value = part(obj, "spec").get(field)
-        return unset if value is None else bool(value)
-
-    return cell
-
-
 def _audiences(obj: Json) -> str:
     requests = part(obj, "spec").get("tokenRequests")
     return "<unset>" if requests is None else ",".join(text(each, "audience") for each in requests)
@@ -136,7 +128,11 @@ _SPEC = "io.k8s.api.storage.v1.CSIDriverSpec"
 
 
 def _flag_column(name: str, field: str, *, unset: bool = False) -> Column:
-    return Column(name, _flag(field, unset=unset), type="boolean", documented=(_SPEC, field))
+    def cell(obj: Json) -> bool:
+        value = part(obj, "spec").get(field)
+        return unset if value is None else bool(value)
+
+    return Column(name, cell, type="boolean", documented=(_SPEC, field))
 
 
 CSI_DRIVERS = Resource(

@@ -45,7 +45,18 @@ class StorageClassStrategy(KubeStrategy):
         else:
             modes = ("Immediate", "WaitForFirstConsumer")
             yield from one_of(obj["volumeBindingMode"], root("volumeBindingMode"), modes)
-        yield from _validate_topologies(items(obj, "allowedTopologies"), root("allowedTopologies"))
+        terms = items(obj, "allowedTopologies")
+        path = root("allowedTopologies")
+        # Upstream starts with as many empty terms as there are terms, so that an empty one is a duplicate of each.
+        seen: Counter[frozenset[tuple[str, frozenset[str]]]] = Counter({frozenset(): len(terms)})
+        for position, term in enumerate(terms):
+            at = path.index(position).child("matchLabelExpressions")
+            yield from _validate_expressions(items(term, "matchLabelExpressions"), at)
+            expressions = items(term, "matchLabelExpressions")
+            said = frozenset({text(each, "key"): frozenset(items(each, "values")) for each in expressions}.items())
+            for _ in range(min(seen[said], _MOST_DUPLICATES)):
+                yield duplicate(at, "")
+            seen[said] += 1
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate(obj)
@@ -68,19 +79,6 @@ class StorageClassStrategy(KubeStrategy):
 
 _MOST_DUPLICATES = 100
 """Errors of one term. Upstream has one for each earlier term, so that their number is quadratic."""
-
-
-def _validate_topologies(terms: Sequence[Json], path: Path) -> Errors:
-    # Upstream starts with as many empty terms as there are terms, so that an empty one is a duplicate of each.
-    seen: Counter[frozenset[tuple[str, frozenset[str]]]] = Counter({frozenset(): len(terms)})
-    for position, term in enumerate(terms):
-        at = path.index(position).child("matchLabelExpressions")
-        yield from _validate_expressions(items(term, "matchLabelExpressions"), at)
-        expressions = items(term, "matchLabelExpressions")
-        said = frozenset({text(each, "key"): frozenset(items(each, "values")) for each in expressions}.items())
-        for _ in range(min(seen[said], _MOST_DUPLICATES)):
-            yield duplicate(at, "")
-        seen[said] += 1
 
 
 def _validate_expressions(expressions: Sequence[Json], path: Path) -> Errors:

@@ -47,7 +47,11 @@ class VolumeAttachmentStrategy(KubeStrategy):
 
     def validate(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)
-        yield from _validate_spec(part(obj, "spec"), root("spec"))
+        spec = part(obj, "spec")
+        path = root("spec")
+        yield from validate_csi_driver_name(text(spec, "attacher"), path.child("attacher"))
+        yield from _validate_source(part(spec, "source"), path.child("source"))
+        yield from dns_subdomain(text(spec, "nodeName"), path.child("nodeName"))
         yield from _validate_status(part(obj, "status"), root("status"))
         name = part(obj, "spec", "source").get("persistentVolumeName")
         if name is not None:
@@ -77,12 +81,6 @@ def _shown(spec: Json) -> Json:
         },
         "NodeName": text(spec, "nodeName"),
     }
-
-
-def _validate_spec(spec: Json, path: Path) -> Errors:
-    yield from validate_csi_driver_name(text(spec, "attacher"), path.child("attacher"))
-    yield from _validate_source(part(spec, "source"), path.child("source"))
-    yield from dns_subdomain(text(spec, "nodeName"), path.child("nodeName"))
 
 
 def _validate_source(source: Json, path: Path) -> Errors:

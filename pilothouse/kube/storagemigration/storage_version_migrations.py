@@ -37,7 +37,15 @@ class StorageVersionMigrationStrategy(KubeStrategy):
 
     def validate(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)
-        yield from _validate_resource(part(obj, "spec", "resource"), root("spec", "resource"))
+        resource = part(obj, "spec", "resource")
+        path = root("spec", "resource")
+        name, group = text(resource, "resource"), text(resource, "group")
+        if not name:
+            yield required(path.child("resource"), "resource is required to be set")
+        elif problems := is_dns1035_label(name):
+            yield invalid(path.child("resource"), name, ",".join(problems))
+        if group and (problems := is_dns1123_subdomain(group)):
+            yield invalid(path.child("group"), group, ",".join(problems))
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate(obj)
@@ -64,16 +72,6 @@ class StorageVersionMigrationStatusStrategy(StorageVersionMigrationStrategy):
         if before and version != before:
             yield invalid(path.child("resourceVersion"), version, FIELD_IMMUTABLE)
         yield from _validate_end(obj, old, path.child("conditions"))
-
-
-def _validate_resource(resource: Json, path: Path) -> Errors:
-    name, group = text(resource, "resource"), text(resource, "group")
-    if not name:
-        yield required(path.child("resource"), "resource is required to be set")
-    elif problems := is_dns1035_label(name):
-        yield invalid(path.child("resource"), name, ",".join(problems))
-    if group and (problems := is_dns1123_subdomain(group)):
-        yield invalid(path.child("group"), group, ",".join(problems))
 
 
 def _validate_end(obj: Json, old: Json, path: Path) -> Errors:

@@ -26,20 +26,16 @@ _SELF = "."
 def of_paths(paths: Iterable[Path]) -> FieldSet:
     out: FieldSet = {}
     for path in paths:
-        out = union(out, _chain(path))
+        node = MEMBER
+        for element in reversed(path):
+            node = {element: node}
+        out = union(out, node)
     return out
 
 
 def of_fields(*dotted: str) -> FieldSet:
     """`of_fields("status", "metadata.labels")`"""
     return of_paths(tuple(f"f:{name}" for name in path.split(".")) for path in dotted)
-
-
-def _chain(path: Path) -> FieldSet:
-    node = MEMBER
-    for element in reversed(path):
-        node = {element: node}
-    return node
 
 
 def is_member(node: FieldSet) -> bool:

@@ -71,7 +71,15 @@ def decode_entries(entries: Iterable[Json] | None, *, stored: bool = False) -> M
     """Sets that are `stored` have been decoded before, so they need no second look. Raises InvalidManagedFields."""
     managed = Managed()
     for position, entry in enumerate(entries or ()):
-        _check(entry, position)
+        if entry.get("operation") not in (APPLY, UPDATE):
+            raise InvalidManagedFields("operation must be `Apply` or `Update`")
+        if not entry.get("apiVersion"):
+            raise InvalidManagedFields("apiVersion must not be empty")
+        fields_type = entry.get("fieldsType") or ""
+        if not fields_type:
+            raise InvalidManagedFields(f"missing fieldsType in managed fields entry {position}")
+        if fields_type != "FieldsV1":
+            raise InvalidManagedFields(f"invalid fieldsType {quote(fields_type)} in managed fields entry {position}")
         operation, version = entry["operation"], entry["apiVersion"]
         manager = manager_id(entry.get("manager") or "", operation, version, entry.get("subresource") or "")
         try:
@@ -82,18 +90,6 @@ def decode_entries(entries: Iterable[Json] | None, *, stored: bool = False) -> M
         if entry.get("time"):
             managed.times[manager] = entry["time"]
     return managed
-
-
-def _check(entry: Json, position: int) -> None:
-    if entry.get("operation") not in (APPLY, UPDATE):
-        raise InvalidManagedFields("operation must be `Apply` or `Update`")
-    if not entry.get("apiVersion"):
-        raise InvalidManagedFields("apiVersion must not be empty")
-    fields_type = entry.get("fieldsType") or ""
-    if not fields_type:
-        raise InvalidManagedFields(f"missing fieldsType in managed fields entry {position}")
-    if fields_type != "FieldsV1":
-        raise InvalidManagedFields(f"invalid fieldsType {quote(fields_type)} in managed fields entry {position}")
 
 
 def set_entries(obj: Json, entries: list[Json]) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pilothouse.machinery.apply.atoms import Atom, ListAtom, MapAtom
+from pilothouse.machinery.apply.atoms import Atom, ListAtom
 from pilothouse.machinery.apply.elements import order
 from pilothouse.machinery.apply.fieldset import MEMBER, FieldSet, node_of
 
@@ -30,20 +30,17 @@ def _node(atom: Atom, value: Any, *, is_member: bool) -> FieldSet | None:
 
 def _children(form: Atom, value: Any) -> FieldSet:
     if form.map is not None and not form.map.atomic and isinstance(value, dict):
-        return _map_children(form.map, value)
+        atom = form.map
+        out: FieldSet = {}
+        for name in sorted(value):
+            is_member = name not in atom.fields or value[name] is None or value[name] == {}
+            node = _node(atom.child(name), value[name], is_member=is_member)
+            if node is not None:
+                out[f"f:{name}"] = node
+        return out
     if form.list is not None and form.list.associative and isinstance(value, list):
         return _list_children(form.list, value)
     return {}
-
-
-def _map_children(atom: MapAtom, value: dict[str, Any]) -> FieldSet:
-    out: FieldSet = {}
-    for name in sorted(value):
-        is_member = name not in atom.fields or value[name] is None or value[name] == {}
-        node = _node(atom.child(name), value[name], is_member=is_member)
-        if node is not None:
-            out[f"f:{name}"] = node
-    return out
 
 
 def _list_children(atom: ListAtom, items: list[Any]) -> FieldSet:

@@ -32,31 +32,28 @@ def prune(
     now: VersionedSet,
 ) -> Typed:
     """`managers` are all who own something, the applier with what it owns `now` among them."""
-    if last is None or not last.fields or _lets_nothing_go(last, now):
+    if (
+        last is None
+        or not last.fields
+        or (last.api_version == now.api_version and not fieldset.difference(last.fields, now.fields))
+    ):
         return merged
     there = converter.convert(merged, last.api_version)
     if there is None:
         return merged
     pruned = there.remove(there.with_named_fields(last.fields))
-    pruned = _add_back_owned(converter, _Pair(there, pruned), managers)
-    pruned = _add_back_unowned(converter, there, pruned, last)
-    back = converter.convert(pruned, merged.api_version)
-    assert back is not None, "the applied version exists"
-    return back
-
-
-def _lets_nothing_go(last: VersionedSet, now: VersionedSet) -> bool:
-    return last.api_version == now.api_version and not fieldset.difference(last.fields, now.fields)
-
-
-def _add_back_owned(converter: Converter, pair: _Pair, managers: Iterable[VersionedSet]) -> Typed:
+    pair = _Pair(there, pruned)
     owned: dict[str, FieldSet] = {}
     for versioned in managers:
         owned[versioned.api_version] = fieldset.union(owned.get(versioned.api_version, {}), versioned.fields)
     # The version of the removal first, since other versions may need what it removed too much of.
     for version in sorted(owned, key=lambda version: version != pair.merged.api_version):
         pair = _add_back_owned_in(converter, pair, version, owned[version])
-    return pair.pruned
+    pruned = pair.pruned
+    pruned = _add_back_unowned(converter, there, pruned, last)
+    back = converter.convert(pruned, merged.api_version)
+    assert back is not None, "the applied version exists"
+    return back
 
 
 def _add_back_owned_in(converter: Converter, pair: _Pair, version: str, owned: FieldSet) -> _Pair:

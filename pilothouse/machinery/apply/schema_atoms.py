@@ -56,7 +56,15 @@ def _build(atom: Atom, node: TypeNode, map_type: str) -> None:
     if node.kind is NodeKind.MAP:
         atom.map = MapAtom(element=element, atomic=atomic)
     elif node.list_type == "map":
-        atom.list = ListAtom(element, associative=True, keys=node.map_keys, defaults=_key_defaults(node))
+        assert node.element is not None
+        keys = (key for key in node.map_keys if key in node.element.fields)
+        defaults = {key: _default(node.element, node.element.fields[key]) for key in keys}
+        atom.list = ListAtom(
+            element,
+            associative=True,
+            keys=node.map_keys,
+            defaults={key: default for key, default in defaults.items() if default is not None},
+        )
     else:
         atom.list = ListAtom(element, associative=node.list_type == "set")
 
@@ -65,13 +73,6 @@ def _field_atom(struct: TypeNode, field: Field) -> Atom:
     if f"{struct.name}.{field.name}" in _OPAQUE:
         return UNTYPED_ATOMIC
     return atom_of(field.node, field.map_type)
-
-
-def _key_defaults(node: TypeNode) -> dict[str, Any]:
-    assert node.element is not None
-    keys = (key for key in node.map_keys if key in node.element.fields)
-    defaults = {key: _default(node.element, node.element.fields[key]) for key in keys}
-    return {key: default for key, default in defaults.items() if default is not None}
 
 
 def _default(struct: TypeNode, field: Field) -> Any:

@@ -91,13 +91,24 @@ class _Reader:
         else:
             major, info, argument = self._head()
         if BYTES <= major <= TEXT:
-            return self._string(major, info, argument, later)
+            data = self._take(argument) if info != INDEFINITE else b"".join(self._chunks(major))
+            if major == TEXT:
+                return _utf8(data)
+            if not later and not self._tell_bytes:
+                return data.decode("utf-8", "replace")
+            text = _as_text(data, later)
+            return ByteText(text) if self._tell_bytes else text
         if major == MAP:
             return self._map(self._places(info, argument, depth), depth + 1, later)
         if major == ARRAY:
             return [self.value(depth + 1, later) for _ in self._places(info, argument, depth)]
         if major <= NEGATIVE:
-            return _integer(major, argument)
+            number = argument if major == UNSIGNED else -1 - argument
+            if argument >= INT64:
+                raise CborError(
+                    f"cbor: cannot unmarshal {NAMES[major]} into Go value of type int64 ({number} overflows Go's int64)"
+                )
+            return number
         if major == SIMPLE:
             return self._simple(info, argument)
         return self._tagged(argument, depth, later)
@@ -118,15 +129,6 @@ class _Reader:
         if end > self._size:
             raise IndexError
         return self._data[start:end]
-
-    def _string(self, major: int, info: int, length: int, later: int) -> str:
-        data = self._take(length) if info != INDEFINITE else b"".join(self._chunks(major))
-        if major == TEXT:
-            return _utf8(data)
-        if not later and not self._tell_bytes:
-            return data.decode("utf-8", "replace")
-        text = _as_text(data, later)
-        return ByteText(text) if self._tell_bytes else text
 
     def _chunks(self, major: int) -> Iterator[bytes]:
         while not self._ended():
@@ -202,15 +204,6 @@ class _Reader:
 def _is_whole(number: float) -> bool:
     """Whether Go prints the number as an integer."""
     return number.is_integer() and abs(number) < 1e18
-
-
-def _integer(major: int, argument: int) -> int:
-    number = argument if major == UNSIGNED else -1 - argument
-    if argument >= INT64:
-        raise CborError(
-            f"cbor: cannot unmarshal {NAMES[major]} into Go value of type int64 ({number} overflows Go's int64)"
-        )
-    return number
 
 
 def _utf8(data: bytes) -> str:

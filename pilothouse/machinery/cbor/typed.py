@@ -61,7 +61,11 @@ def _told(kind: ObjectType, problem: TypeProblem | str | None) -> str:
 
 def _first_unknown(node: TypeNode, value: Any) -> int | None:
     if node.kind is NodeKind.STRUCT and isinstance(value, dict):
-        return _first_unknown_of_struct(node, value)
+        own = next((index for index, key in enumerate(value) if key not in node.fields), None)
+        if own is not None:
+            return own
+        below = (_first_unknown(node.fields[key].node, member) for key, member in value.items())
+        return next((index for index in below if index is not None), None)
     if node.kind is NodeKind.LIST and isinstance(value, list):
         members = value
     elif node.kind is NodeKind.MAP and isinstance(value, dict):
@@ -71,11 +75,3 @@ def _first_unknown(node: TypeNode, value: Any) -> int | None:
     assert node.element is not None
     found = (_first_unknown(node.element, member) for member in members)
     return next((index for index in found if index is not None), None)
-
-
-def _first_unknown_of_struct(node: TypeNode, value: dict[str, Any]) -> int | None:
-    own = next((index for index, key in enumerate(value) if key not in node.fields), None)
-    if own is not None:
-        return own
-    below = (_first_unknown(node.fields[key].node, member) for key, member in value.items())
-    return next((index for index in below if index is not None), None)

@@ -66,7 +66,13 @@ def _end_of_items(data: bytes, at: int, major: int, info: int, count: int, depth
     if depth > MAX_DEPTH:
         raise MalformedCbor(f"cbor: exceeded max nested level {MAX_DEPTH}")
     if info == INDEFINITE:
-        return _end_of_broken_off(data, at, major, depth)
+        count = 0
+        while not _is_break(data, at):
+            at = end_of_item(data, at, depth)
+            count += 1
+        if major == MAP and count % 2:
+            raise MalformedCbor(_UNEXPECTED_BREAK)
+        return at + 1
     if count >= _MAX_INT:
         raise MalformedCbor(f"cbor: {NAMES[major]} length {count} is too large, it would cause integer overflow")
     if major == ARRAY and count > _MAX_ARRAY:
@@ -76,16 +82,6 @@ def _end_of_items(data: bytes, at: int, major: int, info: int, count: int, depth
     for _ in range(count * 2 if major == MAP else count):
         at = end_of_item(data, at, depth)
     return at
-
-
-def _end_of_broken_off(data: bytes, at: int, major: int, depth: int) -> int:
-    count = 0
-    while not _is_break(data, at):
-        at = end_of_item(data, at, depth)
-        count += 1
-    if major == MAP and count % 2:
-        raise MalformedCbor(_UNEXPECTED_BREAK)
-    return at + 1
 
 
 def _end_of_chunks(data: bytes, at: int, major: int, depth: int) -> int:
@@ -122,7 +118,10 @@ def _head(data: bytes, at: int) -> tuple[int, int, int, int]:
     if info < 24:
         return major, info, info, at
     if info > 27:
-        _check_indefinite(major, info)
+        if info == INDEFINITE and major == SIMPLE:
+            raise MalformedCbor(_UNEXPECTED_BREAK)
+        if info != INDEFINITE or major in (UNSIGNED, NEGATIVE, TAG):
+            raise MalformedCbor(f"cbor: invalid additional information {info} for type {NAMES[major]}")
         return major, info, 0, at
     end = at + (1 << (info - 24))
     if end > len(data):
@@ -131,13 +130,6 @@ def _head(data: bytes, at: int) -> tuple[int, int, int, int]:
     if major == SIMPLE:
         _check_simple(info, argument, data[at:end])
     return major, info, argument, end
-
-
-def _check_indefinite(major: int, info: int) -> None:
-    if info == INDEFINITE and major == SIMPLE:
-        raise MalformedCbor(_UNEXPECTED_BREAK)
-    if info != INDEFINITE or major in (UNSIGNED, NEGATIVE, TAG):
-        raise MalformedCbor(f"cbor: invalid additional information {info} for type {NAMES[major]}")
 
 
 def _check_simple(info: int, argument: int, packed: bytes) -> None:

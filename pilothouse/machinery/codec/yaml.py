@@ -101,7 +101,14 @@ class _Construction:
                 self._count_text(node.text)
             return _scalar(node)
         if node.kind is YamlNodeKind.ALIAS:
-            return self._alias(node)
+            if node in self._open_aliases:
+                raise YamlError(f"yaml: anchor '{node.text}' value contains itself")
+            self._open_aliases.add(node)
+            self._alias_depth += 1
+            value = self.value(node.target)
+            self._alias_depth -= 1
+            self._open_aliases.discard(node)
+            return value
         if node.kind is YamlNodeKind.SEQUENCE:
             return self._values(node.children)
         return self._mapping(node, {})
@@ -134,21 +141,19 @@ class _Construction:
         share = min(max((self._count - _FEW) / (_MANY - _FEW), 0), 1)
         return self._through_aliases / self._count > 0.99 - 0.89 * share
 
-    def _alias(self, node: YamlNode) -> Any:
-        if node in self._open_aliases:
-            raise YamlError(f"yaml: anchor '{node.text}' value contains itself")
-        self._open_aliases.add(node)
-        self._alias_depth += 1
-        value = self.value(node.target)
-        self._alias_depth -= 1
-        self._open_aliases.discard(node)
-        return value
-
     def _mapping(self, node: YamlNode, out: dict[Any, Any]) -> dict[Any, Any]:
         parts = iter(node.children)
         for at, (key_node, value_node) in enumerate(zip(parts, parts, strict=True)):
-            if _is_merge(key_node):
-                self._merge(value_node, out)
+            is_scalar = _kind(key_node) is YamlNodeKind.SCALAR
+            if is_scalar and key_node.text == "<<" and (key_node.implicit or key_node.tag == "!!merge"):
+                children = value_node.children if _kind(value_node) is YamlNodeKind.SEQUENCE else value_node
+                for source in reversed(children) if type(children) is list else (value_node,):
+                    target = source.target if _kind(source) is YamlNodeKind.ALIAS else source
+                    if _kind(target) is not YamlNodeKind.MAPPING:
+                        raise YamlError("yaml: map merge requires map or sequence of maps as the value")
+                    self._alias_depth += source is not target
+                    self._mapping(target, out)
+                    self._alias_depth -= source is not target
                 continue
             key = self.value(key_node)
             if isinstance(key, dict | list):
@@ -162,31 +167,19 @@ class _Construction:
             out[typed] = value
         return out
 
-    def _merge(self, node: Any, out: dict[Any, Any]) -> None:
-        children = node.children if _kind(node) is YamlNodeKind.SEQUENCE else node
-        for source in reversed(children) if type(children) is list else (node,):
-            target = source.target if _kind(source) is YamlNodeKind.ALIAS else source
-            if _kind(target) is not YamlNodeKind.MAPPING:
-                raise YamlError("yaml: map merge requires map or sequence of maps as the value")
-            self._alias_depth += source is not target
-            self._mapping(target, out)
-            self._alias_depth -= source is not target
-
 
 def _kind(node: Any) -> YamlNodeKind | None:
     return node.kind if type(node) is YamlNode else None
-
-
-def _is_merge(node: Any) -> bool:
-    is_scalar = _kind(node) is YamlNodeKind.SCALAR
-    return is_scalar and node.text == "<<" and (node.implicit or node.tag == "!!merge")
 
 
 def _scalar(node: YamlNode) -> Any:
     if not node.tag and not node.implicit:
         return node.text
     if node.tag == "!!binary":
-        return _binary(node.text)
+        text = node.text
+        if base64_fault(text) is not None:
+            raise YamlError("yaml: !!binary value contains invalid base64 data")
+        return a2b_base64(text).decode("utf-8", "replace")
     if node.tag not in _RESOLVABLE or node.tag == "!!str":
         return node.text
     tag, value = resolve(node.text)
@@ -195,12 +188,6 @@ def _scalar(node: YamlNode) -> Any:
     if node.tag not in ("", tag.value):
         raise YamlError(f"yaml: cannot decode {tag.value} `{node.text}` as a {node.tag}")
     return value
-
-
-def _binary(text: str) -> str:
-    if base64_fault(text) is not None:
-        raise YamlError("yaml: !!binary value contains invalid base64 data")
-    return a2b_base64(text).decode("utf-8", "replace")
 
 
 def _jsonable(value: Any) -> Any:

@@ -190,18 +190,12 @@ class _Composer:
     def _read(self, event: Any, kind: type) -> YamlNode:
         """Scalars that are not plain, and aliases."""
         if kind is self._yaml.AliasEvent:
-            return YamlNode(YamlNodeKind.ALIAS, text=event.anchor, target=self._target(event.anchor))
+            anchor = event.anchor
+            if anchor not in self._anchors:
+                raise YamlError(f"yaml: unknown anchor '{anchor}' referenced")
+            return YamlNode(YamlNodeKind.ALIAS, text=event.anchor, target=self._anchors[anchor])
         node = YamlNode(YamlNodeKind.SCALAR, text=event.value)
-        node.tag, node.implicit = _long_tag(event.tag), bool(event.implicit[0])
+        node.tag, node.implicit = (event.tag or "").replace("tag:yaml.org,2002:", "!!"), bool(event.implicit[0])
         if event.anchor is not None:
             self._anchors[event.anchor] = node
         return node
-
-    def _target(self, anchor: str) -> Any:
-        if anchor not in self._anchors:
-            raise YamlError(f"yaml: unknown anchor '{anchor}' referenced")
-        return self._anchors[anchor]
-
-
-def _long_tag(tag: str | None) -> str:
-    return (tag or "").replace("tag:yaml.org,2002:", "!!")

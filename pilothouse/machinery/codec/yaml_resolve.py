@@ -54,19 +54,15 @@ def resolve(text: str) -> tuple[Tag, Any]:
     if first == "." and (number := _float(text)) is not None:
         return Tag.FLOAT, number
     if first in "+-0123456789":
-        return _number(text)
+        if _is_timestamp(text):
+            return Tag.TIMESTAMP, text
+        plain = text.replace("_", "")
+        integer = _integer(plain)
+        if integer is not None:
+            return Tag.INT, integer
+        number = _float(plain)
+        return (Tag.STRING, text) if number is None else (Tag.FLOAT, number)
     return Tag.STRING, text
-
-
-def _number(text: str) -> tuple[Tag, Any]:
-    if _is_timestamp(text):
-        return Tag.TIMESTAMP, text
-    plain = text.replace("_", "")
-    integer = _integer(plain)
-    if integer is not None:
-        return Tag.INT, integer
-    number = _float(plain)
-    return (Tag.STRING, text) if number is None else (Tag.FLOAT, number)
 
 
 def _integer(text: str) -> int | None:

@@ -73,7 +73,10 @@ def parse_schedule(spec: str) -> Schedule:
         name, spec = _time_zone(spec)
         zone = _location(name)
     if spec.startswith(_EVERY):
-        return _every(spec)
+        try:
+            return Every(parse_duration(spec.removeprefix(_EVERY)) // 1_000_000_000)
+        except DurationError as error:
+            raise ScheduleError(f"failed to parse duration {spec}: {error}") from None
     if spec.startswith("@") and spec not in _DESCRIPTORS:
         raise ScheduleError(f"unrecognized descriptor: {spec}")
     return _cron(_DESCRIPTORS.get(spec, spec), zone)
@@ -103,13 +106,6 @@ def _location(name: str) -> tzinfo | None:
         raise ScheduleError(f"provided bad location {name}: {error}") from None
 
 
-def _every(descriptor: str) -> Every:
-    try:
-        return Every(parse_duration(descriptor.removeprefix(_EVERY)) // 1_000_000_000)
-    except DurationError as error:
-        raise ScheduleError(f"failed to parse duration {descriptor}: {error}") from None
-
-
 def _field(word: str, bounds: Bounds) -> Field:
     ranges = [_range(expression, bounds) for expression in filter(None, word.split(","))]
     return Field(frozenset().union(*(each.values for each in ranges)), any(each.is_any for each in ranges))
@@ -124,20 +120,16 @@ def _range(expression: str, bounds: Bounds) -> Field:
     if steps and "-" not in limits:
         # `a/step` goes on to the highest value.
         found = _Range(found.start, bounds.high)
-    _check_limits(expression, found, bounds)
-    if step == 0:
-        raise ScheduleError(f"step of range should be a positive number: {expression}")
-    values = range(found.start, found.end + 1, step)
-    return Field(frozenset(values), is_any=limits.startswith(("*", "?")) and step == 1)
-
-
-def _check_limits(expression: str, found: _Range, bounds: Bounds) -> None:
     if found.start < bounds.low:
         raise ScheduleError(f"beginning of range ({found.start}) below minimum ({bounds.low}): {expression}")
     if found.end > bounds.high:
         raise ScheduleError(f"end of range ({found.end}) above maximum ({bounds.high}): {expression}")
     if found.start > found.end:
         raise ScheduleError(f"beginning of range ({found.start}) beyond end of range ({found.end}): {expression}")
+    if step == 0:
+        raise ScheduleError(f"step of range should be a positive number: {expression}")
+    values = range(found.start, found.end + 1, step)
+    return Field(frozenset(values), is_any=limits.startswith(("*", "?")) and step == 1)
 
 
 def _limits(expression: str, limits: str, bounds: Bounds) -> _Range:

@@ -42,19 +42,16 @@ class _FlagParser:
             if argument == "--":
                 self._out.positionals.extend(self._rest)
             elif argument.startswith("--"):
-                self._long(argument)
+                name, equals, value = argument[2:].partition("=")
+                flag = self._by_name.get(name.replace("_", "-"))
+                if flag is None:
+                    raise FlagError(self._unknown(name) if name else f"bad flag syntax: {argument}")
+                self._set(flag, f"--{flag.name}", value if equals else None)
             elif argument.startswith("-") and len(argument) > 1:
                 self._short(argument)
             else:
                 self._out.positionals.append(argument)
         return self._out
-
-    def _long(self, argument: str) -> None:
-        name, equals, value = argument[2:].partition("=")
-        flag = self._by_name.get(name.replace("_", "-"))
-        if flag is None:
-            raise FlagError(self._unknown(name) if name else f"bad flag syntax: {argument}")
-        self._set(flag, f"--{flag.name}", value if equals else None)
 
     def _unknown(self, name: str) -> str:
         return f"unknown flag: --{name}{did_you_mean(f'--{name}', (f'--{known}' for known in self._by_name))}"

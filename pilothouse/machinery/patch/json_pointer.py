@@ -21,7 +21,7 @@ def find_place(document: Any, path: str, missing: str, opened: dict[int, Json]) 
     """The place that the path names. Raises PatchDoesNotApply with `missing` when nothing could be there.
 
     The objects on the way to it are put into `opened`, by their identity."""
-    tokens = [_unescaped(token) for token in path.split("/")[1:]]
+    tokens = [(token.replace("~1", "/").replace("~0", "~") if "~" in token else token) for token in path.split("/")[1:]]
     container = document if tokens else None
     for token in tokens[:-1]:
         if isinstance(container, dict):
@@ -109,7 +109,3 @@ def _descend(container: Any, token: str) -> Any:
 
 def _integer(token: str) -> int | None:
     return int(token) if _INTEGER.fullmatch(token) and len(token) <= _INTEGER_DIGITS else None
-
-
-def _unescaped(token: str) -> str:
-    return token.replace("~1", "/").replace("~0", "~") if "~" in token else token

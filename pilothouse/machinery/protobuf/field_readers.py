@@ -39,9 +39,16 @@ def field_readers(field: FieldFacts, lookup: Lookup) -> dict[int, ReadField]:
         return {}
     wire_type, decode = _SCALARS[field.type]
     if field.label is Label.REPEATED:
-        return {wire_type: _repeated(field.name, decode)} | (
-            {} if wire_type == BYTES else {BYTES: _packed(field.name, decode)}
-        )
+        name = field.name
+
+        def read(data: bytes, pos: int, out: Json, depth: int) -> int:
+            value, pos = decode(data, pos)
+            if out.get(name) is None:
+                out[name] = []
+            out[name].append(value)
+            return pos
+
+        return {wire_type: read} | ({} if wire_type == BYTES else {BYTES: _packed(field.name, decode)})
     return {wire_type: _scalar(field, decode)}
 
 
@@ -114,17 +121,6 @@ def _scalar(field: FieldFacts, decode: Decode) -> ReadField:
             out[name] = value
         else:
             out.pop(name, None)
-        return pos
-
-    return read
-
-
-def _repeated(name: str, decode: Decode) -> ReadField:
-    def read(data: bytes, pos: int, out: Json, depth: int) -> int:
-        value, pos = decode(data, pos)
-        if out.get(name) is None:
-            out[name] = []
-        out[name].append(value)
         return pos
 
     return read

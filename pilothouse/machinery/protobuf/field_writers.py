@@ -21,7 +21,8 @@ Write: TypeAlias = "Callable[[Any], bytes]"
 def field_writer(field: FieldFacts, lookup: Lookup) -> Write:
     match field.label:
         case Label.REPEATED:
-            return _repeated(_element(field.number, field.type, lookup))
+            write = _element(field.number, field.type, lookup)
+            return lambda values: b"".join([write(value) for value in values])
         case Label.MAP:
             return _map(tag(field.number, BYTES), _element(2, field.type, lookup))
         case _:
@@ -36,10 +37,6 @@ def _element(number: int, type_name: str, lookup: Lookup) -> Write:
         return lambda value: zero if value is None else scalar(value)
     head, target = tag(number, BYTES), lookup(type_name)
     return lambda value: delimited(head, target.empty if value is None else target.write(value))
-
-
-def _repeated(write: Write) -> Write:
-    return lambda values: b"".join([write(value) for value in values])
 
 
 def _map(head: bytes, write: Write) -> Write:

@@ -95,7 +95,11 @@ def _struct(node: TypeNode) -> Decode:
     # Known before its fields are compiled, because they may lead back to it.
     _compiled[node] = decode
     steps |= {field.name: _step(field) for field in node.fields.values()}
-    always += [(field.name, _zero_of_field(field)) for field in node.fields.values() if _is_always_printed(field)]
+    always += [
+        (field.name, (_nothing if field.pointer else zero_of(field.node)))
+        for field in node.fields.values()
+        if _is_always_printed(field)
+    ]
     return decode
 
 
@@ -117,10 +121,6 @@ def _is_value(node: TypeNode) -> bool:
     return node.kind is NodeKind.SCALAR and node.scalar is not Scalar.BYTES and has_empty_form(node)
 
 
-def _zero_of_field(field: Field) -> Zero:
-    return _nothing if field.pointer else zero_of(field.node)
-
-
 def _nothing() -> None:
     return None
 
@@ -128,7 +128,14 @@ def _nothing() -> None:
 def _step(field: Field) -> Any:
     """What to do with the field's value, null apart: a function, or `str` for a string that is the same as none."""
     if field.omitzero:
-        return _unless_zero(decoder_of(field.node), zero_of(field.node))
+        decode = decoder_of(field.node)
+        zero = zero_of(field.node)
+
+        def step(value: Any) -> Any:
+            new = decode(value)
+            return OMIT if new == zero() else new
+
+        return step
     if field.omitempty and not field.pointer and _is_value(field.node):
         return str if field.node.scalar is Scalar.STRING else _unless_empty(decoder_of(field.node))
     may_print_null = field.node.scalar in (Scalar.TIME, Scalar.MICRO_TIME) or field.node.element is not None
@@ -149,11 +156,3 @@ def _unless_null(decode: Decode) -> Decode:
 
 def _unless_empty(decode: Decode) -> Decode:
     return lambda value: decode(value) or OMIT
-
-
-def _unless_zero(decode: Decode, zero: Zero) -> Decode:
-    def step(value: Any) -> Any:
-        new = decode(value)
-        return OMIT if new == zero() else new
-
-    return step

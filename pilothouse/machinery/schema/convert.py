@@ -11,7 +11,6 @@ from typing import Any
 
 from pilothouse.machinery.codec.document import Literal
 from pilothouse.machinery.govalue import go_type
-from pilothouse.machinery.objects import Json
 from pilothouse.machinery.schema.collapse import collapse
 from pilothouse.machinery.schema.examine import examine
 from pilothouse.machinery.schema.nodes import NodeKind, Scalar, TypeNode
@@ -40,22 +39,19 @@ class Conversion:
         if _GO_KINDS.get(go_type(value)) != _WANTED[node.kind]:
             raise ConversionError(_cannot_restore(node.kind, value))
         if node.kind is NodeKind.STRUCT:
-            return self._struct(node, value, path)
+            prefix = f"{path}." if path else ""
+            out = {
+                name: self.value(field.node, value[name], prefix + name)
+                for name, field in node.fields.items()
+                if name in value
+            }
+            self.unknown += [prefix + name for name in value if name not in node.fields]
+            return out
         assert node.element is not None
         if node.kind is NodeKind.MAP:
             # Upstream's path has no map keys.
             return {key: self.value(node.element, member, path) for key, member in value.items()}
         return [self.value(node.element, item, f"{path}[{at}]") for at, item in enumerate(value)]
-
-    def _struct(self, node: TypeNode, value: Json, path: str) -> Json:
-        prefix = f"{path}." if path else ""
-        out = {
-            name: self.value(field.node, value[name], prefix + name)
-            for name, field in node.fields.items()
-            if name in value
-        }
-        self.unknown += [prefix + name for name in value if name not in node.fields]
-        return out
 
     @property
     def strict_errors(self) -> tuple[str, ...]:
@@ -73,7 +69,14 @@ def _cannot_restore(kind: NodeKind, value: Any) -> str:
 
 def _scalar(node: TypeNode, value: Any) -> Any:
     if node.scalar is Scalar.BYTES:
-        return _bytes(node, value)
+        if isinstance(value, str):
+            fault = base64_fault(value)
+            if fault is not None:
+                raise ConversionError(f"error decoding from json: illegal base64 data at input byte {fault}")
+            return value
+        if not isinstance(value, list):
+            raise ConversionError(_cannot_restore(NodeKind.LIST, value))
+        return [None if item is None else _octet(item) for item in value]
     if node.scalar is Scalar.QUANTITY and type(value) in (int, float):
         value = _as_json(value)
     if node.scalar not in _PLAIN:
@@ -104,17 +107,6 @@ def _integer(node: TypeNode, scalar: Scalar, value: float) -> int:
         raise ConversionError(f"cannot convert float64 to {node.go_type}")
     limit = INTEGERS[scalar]
     return (int(value) + limit) % (2 * limit) - limit
-
-
-def _bytes(node: TypeNode, value: Any) -> Any:
-    if isinstance(value, str):
-        fault = base64_fault(value)
-        if fault is not None:
-            raise ConversionError(f"error decoding from json: illegal base64 data at input byte {fault}")
-        return value
-    if not isinstance(value, list):
-        raise ConversionError(_cannot_restore(NodeKind.LIST, value))
-    return [None if item is None else _octet(item) for item in value]
 
 
 def _octet(value: Any) -> int:

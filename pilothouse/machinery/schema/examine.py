@@ -119,7 +119,14 @@ class _Examination:
         if value is None or node.kind is NodeKind.ANY:
             return
         if node.kind is NodeKind.SCALAR:
-            self._scalar(node, value, place)
+            if node.element is not None:
+                self._union(node, node.element, value, place)
+            elif node.scalar is Scalar.BYTES:
+                self._bytes(node, value, place)
+            elif node.scalar in (Scalar.TIME, Scalar.MICRO_TIME, Scalar.QUANTITY, Scalar.INT_OR_STRING):
+                _custom(node.scalar, value, place)
+            elif self._saved is None and (word := _misfit(node.scalar, value)) is not None:
+                self._save(place.problem(word, node.go_type, value))
         elif node.kind is NodeKind.LIST:
             self._list(node, value, place)
         elif not is_object(value):
@@ -127,7 +134,12 @@ class _Examination:
         elif node.kind is NodeKind.STRUCT:
             self._struct(node, value, place)
         else:
-            self._map(node, value, place)
+            assert node.element is not None
+            for key, member, is_second in numbered(value):
+                if is_second:
+                    self.strict.note("duplicate", DocumentPlace(place, key))
+                if not _fits_at_once(node.element, member):
+                    self._value(node.element, member, TypedPlace(place, key))
 
     def _struct(self, node: TypeNode, value: Any, place: TypedPlace) -> None:
         for key, member, is_second in numbered(value):
@@ -141,14 +153,6 @@ class _Examination:
             if not _fits_at_once(field.node, member):
                 self._value(field.node, member, TypedPlace(place, key, node.struct_name, field))
 
-    def _map(self, node: TypeNode, value: Any, place: TypedPlace) -> None:
-        assert node.element is not None
-        for key, member, is_second in numbered(value):
-            if is_second:
-                self.strict.note("duplicate", DocumentPlace(place, key))
-            if not _fits_at_once(node.element, member):
-                self._value(node.element, member, TypedPlace(place, key))
-
     def _list(self, node: TypeNode, value: Any, place: TypedPlace) -> None:
         assert node.element is not None
         if not is_array(value):
@@ -157,16 +161,6 @@ class _Examination:
         for at, item in enumerate(value):
             if not _fits_at_once(node.element, item):
                 self._value(node.element, item, TypedPlace(place, at))
-
-    def _scalar(self, node: TypeNode, value: Any, place: TypedPlace) -> None:
-        if node.element is not None:
-            self._union(node, node.element, value, place)
-        elif node.scalar is Scalar.BYTES:
-            self._bytes(node, value, place)
-        elif node.scalar in (Scalar.TIME, Scalar.MICRO_TIME, Scalar.QUANTITY, Scalar.INT_OR_STRING):
-            _custom(node.scalar, value, place)
-        elif self._saved is None and (word := _misfit(node.scalar, value)) is not None:
-            self._save(place.problem(word, node.go_type, value))
 
     def _bytes(self, node: TypeNode, value: Any, place: TypedPlace) -> None:
         if isinstance(value, str):

@@ -61,7 +61,11 @@ class _Reading:
             raise TimeError(f"{self._subject}: extra text: {_quoted(self.rest)}")
         if not 1 <= day <= monthrange(year % 400 + 400, month)[1]:
             raise TimeError(f"{self._subject}: day out of range")
-        return _utc((year, month, day, hour, minute, second, micro), offset, fraction_format)
+        parts = (year, month, day, hour, minute, second, micro)
+        # The calendar repeats every 400 years; moving the year keeps it inside what datetime can hold.
+        cycle = parts[0] // 400 * 400 - 400
+        moment = datetime(parts[0] - cycle, *parts[1:]) - timedelta(minutes=offset)
+        return f"{moment.year + cycle:04d}" + moment.strftime(f"-%m-%dT%H:%M:%S{fraction_format}Z")
 
     @property
     def _subject(self) -> str:
@@ -130,13 +134,6 @@ class _Reading:
             unit = "hour" if int(match[2]) > 24 else "minute"
             raise TimeError(f"{self._subject}: time zone offset {unit} out of range")
         return -minutes if match[1] == "-" else minutes
-
-
-def _utc(parts: tuple[int, int, int, int, int, int, int], offset: int, fraction_format: str) -> str:
-    # The calendar repeats every 400 years; moving the year keeps it inside what datetime can hold.
-    cycle = parts[0] // 400 * 400 - 400
-    moment = datetime(parts[0] - cycle, *parts[1:]) - timedelta(minutes=offset)
-    return f"{moment.year + cycle:04d}" + moment.strftime(f"-%m-%dT%H:%M:%S{fraction_format}Z")
 
 
 def _quoted(text: str) -> str:

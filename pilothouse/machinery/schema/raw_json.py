@@ -136,13 +136,6 @@ class _Reader:
             at = self._behind_comma(self._member(at, inner, obj, key))
         return at + 1
 
-    def _array(self, at: int, fields: RawFields, items: list[Any]) -> int:
-        at, position = _after_space(self.text, at + 1), 0
-        while self.text[at] != "]":
-            at = self._behind_comma(self._member(at, fields.element, items, position))
-            position += 1
-        return at + 1
-
     def _member(self, at: int, fields: RawFields | None, container: Any, key: str | int) -> int:
         if fields is None or (isinstance(container, dict) and key not in container):
             return self._skipped(at)
@@ -155,7 +148,11 @@ class _Reader:
         if isinstance(value, dict) and self.text[at] == "{":
             return self.object(at, fields, value)
         if isinstance(value, list) and self.text[at] == "[":
-            return self._array(at, fields, value)
+            at, position = _after_space(self.text, at + 1), 0
+            while self.text[at] != "]":
+                at = self._behind_comma(self._member(at, fields.element, value, position))
+                position += 1
+            return at + 1
         return self._skipped(at)
 
     def _skipped(self, at: int) -> int:

@@ -26,10 +26,8 @@ def union_decoder(node: TypeNode, decoder_of: Callable[[TypeNode], Decode]) -> D
         if type(value) is not list or not value:
             return None
         one = string if node.scalar is Scalar.SCHEMA_OR_STRINGS else decoder_of(schema)
-        return [_zero(node) if item is None else one(item) for item in value]
+        return [
+            ("" if node.scalar is Scalar.SCHEMA_OR_STRINGS else {}) if item is None else one(item) for item in value
+        ]
 
     return decode
-
-
-def _zero(node: TypeNode) -> Any:
-    return "" if node.scalar is Scalar.SCHEMA_OR_STRINGS else {}

@@ -136,7 +136,10 @@ class _Parser:
             key = self._key_after(absent)
             if absent or self._peek() in (_END, ","):
                 return new_requirement(key, Operator.DOES_NOT_EXIST if absent else Operator.EXISTS)
-            operator = self._operator()
+            token = self._next()
+            if token not in _OPERATORS:
+                raise InvalidSelector(f"found '{token}', expected: {_OPERATOR_NAMES}")
+            operator = _OPERATORS[token]
             values = self._values() if operator in (Operator.IN, Operator.NOT_IN) else {self._exact_value()}
             return new_requirement(key, operator, sorted(values))
         except InvalidSelector as error:
@@ -151,12 +154,6 @@ class _Parser:
         for error in key_error(key, field.root()):
             raise InvalidSelector(str(error))
         return key
-
-    def _operator(self) -> Operator:
-        token = self._next()
-        if token not in _OPERATORS:
-            raise InvalidSelector(f"found '{token}', expected: {_OPERATOR_NAMES}")
-        return _OPERATORS[token]
 
     def _exact_value(self) -> str:
         if self._peek() in (_END, ","):

@@ -99,7 +99,14 @@ def annotations_size(annotations: Mapping[str, str]) -> int:
 def validate_owner_references(references: list[Json] | None, path: Path) -> Errors:
     controller, shown = "", 0
     for reference in references or ():
-        yield from _validate_owner_reference(reference, path)
+        kind = _kind_of(reference.get("apiVersion") or "", reference.get("kind") or "")
+        if not kind.version:
+            yield invalid(path.child("apiVersion"), reference.get("apiVersion") or "", "version must not be empty")
+        for name in ("kind", "name", "uid"):
+            if not reference.get(name):
+                yield invalid(path.child(name), "", "must not be empty")
+        if kind in BANNED_OWNERS:
+            yield invalid(path, _printed([reference])[0], f"{kind} is disallowed from being an owner")
         if reference.get("controller"):
             found = f"{reference.get('kind') or ''}/{reference.get('name') or ''}"
             if controller and shown <= _MOST_REFERENCES_SHOWN:
@@ -145,17 +152,6 @@ def _validate_present_fields(meta: Json, checks: Mapping[str, _Check], path: Pat
     for name, check in checks.items():
         if part := meta.get(name):
             yield from check(part, path.child(name))
-
-
-def _validate_owner_reference(reference: Json, path: Path) -> Errors:
-    kind = _kind_of(reference.get("apiVersion") or "", reference.get("kind") or "")
-    if not kind.version:
-        yield invalid(path.child("apiVersion"), reference.get("apiVersion") or "", "version must not be empty")
-    for name in ("kind", "name", "uid"):
-        if not reference.get(name):
-            yield invalid(path.child(name), "", "must not be empty")
-    if kind in BANNED_OWNERS:
-        yield invalid(path, _printed([reference])[0], f"{kind} is disallowed from being an owner")
 
 
 @bounded_cache(entries=1024, key_bytes=256)

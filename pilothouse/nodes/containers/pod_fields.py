@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Final
 
 from pilothouse.machinery.objects import Json, annotations_of, labels_of, name_of, namespace_of, uid_of
@@ -28,17 +28,13 @@ async def field_text(pod: Json, path: str, budget: Budget) -> str:
         return str(simple[path] or "")
     for prefix, values in (("metadata.labels", labels_of(pod)), ("metadata.annotations", annotations_of(pod))):
         if path == prefix:
-            return await _lines(values, budget)
+            pairs: Iterable[tuple[str, str]] = values.items()
+            lines = []
+            for name, value in sorted(pairs) if len(values) <= _MOST_SORTED else pairs:
+                await budget.spend(data=len(value))
+                quoted = value.replace("\\", "\\\\").replace('"', '\\"')
+                lines.append(f'{name}="{quoted}"')
+            return "\n".join(lines)
         if path.startswith(f"{prefix}['") and path.endswith("']"):
             return str(values.get(path[len(prefix) + 2 : -2]) or "")
     return ""
-
-
-async def _lines(values: Mapping[str, str], budget: Budget) -> str:
-    pairs: Iterable[tuple[str, str]] = values.items()
-    lines = []
-    for name, value in sorted(pairs) if len(values) <= _MOST_SORTED else pairs:
-        await budget.spend(data=len(value))
-        quoted = value.replace("\\", "\\\\").replace('"', '\\"')
-        lines.append(f'{name}="{quoted}"')
-    return "\n".join(lines)

@@ -122,7 +122,16 @@ class Shell:
             await self._process.complain("argument list too long")
             return NOT_RUNNABLE
         try:
-            await self._run_list(words(script, self._lookup))
+            tokens = words(script, self._lookup)
+            end: str | None = ""
+            while end is not None:
+                before = end
+                await self._process.budget.spend()
+                with self._expanded:
+                    pipeline, end = await self._pipeline(tokens)
+                    skipped = (before == "&&" and self.code != 0) or (before == "||" and self.code == 0)
+                    if any(command.words or command.redirections for command in pipeline) and not skipped:
+                        self.code = await self._run_pipeline(pipeline)
         except BadSyntax as problem:
             await self._process.complain(f"syntax error: {problem}")
             self.code = 2
@@ -136,17 +145,6 @@ class Shell:
         value = self._process.container.environment.get(name, "")
         self._expanded.add(memory_of(value))
         return value
-
-    async def _run_list(self, tokens: Iterator[str | Sign | None]) -> None:
-        end: str | None = ""
-        while end is not None:
-            before = end
-            await self._process.budget.spend()
-            with self._expanded:
-                pipeline, end = await self._pipeline(tokens)
-                skipped = (before == "&&" and self.code != 0) or (before == "||" and self.code == 0)
-                if any(command.words or command.redirections for command in pipeline) and not skipped:
-                    self.code = await self._run_pipeline(pipeline)
 
     async def _pipeline(self, tokens: Iterator[str | Sign | None]) -> tuple[list[_Command], str | None]:
         """Return the commands up to the next sign between pipelines, and that sign; None at the end.

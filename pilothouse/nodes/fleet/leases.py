@@ -71,7 +71,9 @@ class Leases:
         """Creates the lease if there is none. A failure is for the next time."""
         name = name_of(node)
         try:
-            self._known[name] = _without_managed_fields(await self._written(name, node))
+            lease = await self._written(name, node)
+            metadata(lease).pop("managedFields", None)
+            self._known[name] = lease
             self._renewed[name] = self._clock.now()
         except (Conflict, NotFound, AlreadyExists):
             self._known.pop(name, None)  # it is read, or made, the next time
@@ -102,8 +104,3 @@ class Leases:
                 "renewTime": micro_time(self._clock.wall()),
             },
         }
-
-
-def _without_managed_fields(lease: Json) -> Json:
-    metadata(lease).pop("managedFields", None)
-    return lease

@@ -75,7 +75,12 @@ def node_status(
     """Return what the node says about itself. Capacity that the object says already stays, so that whoever creates
     a node decides about it; annotations such as `pilothouse.dev/cpu: "8"` say it, too."""
     stored: Json = node.get("status") or {}
-    capacity = {**_capacity(node, config), **(stored.get("capacity") or {})}
+    default = {"cpu": config.cpu, "memory": config.memory, "pods": str(config.pods), "ephemeral-storage": "1Ti"}
+    annotations = annotations_of(node)
+    capacity = {
+        **{name: annotations.get(f"{PREFIX}{name}") or default[name] for name in _RESOURCES},
+        **(stored.get("capacity") or {}),
+    }
     return {
         "capacity": capacity,
         "allocatable": {**capacity, **(stored.get("allocatable") or {})},
@@ -87,12 +92,6 @@ def node_status(
         "nodeInfo": stored.get("nodeInfo") if (stored.get("nodeInfo") or {}).get("machineID") else _node_info(node),
         "conditions": list(_conditions(stored, behavior, now, heartbeat=heartbeat)),
     }
-
-
-def _capacity(node: Json, config: SimulationConfig) -> Json:
-    default = {"cpu": config.cpu, "memory": config.memory, "pods": str(config.pods), "ephemeral-storage": "1Ti"}
-    annotations = annotations_of(node)
-    return {name: annotations.get(f"{PREFIX}{name}") or default[name] for name in _RESOURCES}
 
 
 def _conditions(stored: Json, behavior: NodeBehavior, now: float, *, heartbeat: bool) -> Iterator[Json]:

@@ -12,7 +12,6 @@ from pilothouse.apiserver.serving.websocket import is_websocket_request
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, name_of, namespace_of
 from pilothouse.machinery.server_errors import InternalError
-from pilothouse.nodes.behavior.model import ExecAnswer
 from pilothouse.nodes.containers.budget import KILLED, Budget, Cause, Killed, Limits
 from pilothouse.nodes.containers.container import Container
 from pilothouse.nodes.containers.environment import ArgumentsTooLong
@@ -63,12 +62,18 @@ class InContainer:
     async def execute(self, command: list[str], session: Session, limits: Limits | None = None) -> Json:
         """Run the command, or answer it as the container's behaviour says. The command ends with its container."""
         if answer := self.host.behavior(self.pod, self.spec["name"]).answer_to(command):
-            return await _given(answer, session)
+            await session.stdout.write(answer.stdout.encode())
+            await session.stderr.write(answer.stderr.encode())
+            return exit_status(answer.exit_code) if answer.exit_code else SUCCESS
         try:
             async with self.host.machine.process(limits) as budget:
                 ending = asyncio.create_task(self._end_with_container(budget))
                 try:
-                    code = await self._run(command, session, budget)
+                    objects = await self.host.objects_for(self.pod, self.spec, budget)
+                    if not self.host.still_runs(self.pod, self.spec["name"]):
+                        raise Killed(Cause.END)
+                    container = await self.host.containers.enter(self.pod, self.spec, objects, budget)
+                    code = await run_command(_process(command, container, session, budget))
                 finally:
                     ending.cancel()
         except CommandNotFound as missing:
@@ -82,13 +87,6 @@ class InContainer:
         except Killed:
             code = KILLED
         return exit_status(code) if code else SUCCESS
-
-    async def _run(self, command: list[str], session: Session, budget: Budget) -> int:
-        objects = await self.host.objects_for(self.pod, self.spec, budget)
-        if not self.host.still_runs(self.pod, self.spec["name"]):
-            raise Killed(Cause.END)
-        container = await self.host.containers.enter(self.pod, self.spec, objects, budget)
-        return await run_command(_process(command, container, session, budget))
 
     async def _end_with_container(self, budget: Budget) -> None:
         while self.host.still_runs(self.pod, self.spec["name"]):
@@ -118,12 +116,6 @@ def _process(command: list[str], container: Container, session: Session, budget:
         return Process(command, container, stdin, stdout, stderr, sleep, budget)
     terminal = Terminal(stdin, stdout)
     return Process(command, container, terminal, terminal, terminal, sleep, budget, _PROMPT)
-
-
-async def _given(answer: ExecAnswer, session: Session) -> Json:
-    await session.stdout.write(answer.stdout.encode())
-    await session.stderr.write(answer.stderr.encode())
-    return exit_status(answer.exit_code) if answer.exit_code else SUCCESS
 
 
 async def exec_or_attach(host: Host, request: Request, action: str, place: list[str]) -> Response:

@@ -139,9 +139,6 @@ class LogReading:
     def _shown(self, line: LogLine) -> bytes:
         if not self.options.timestamps:
             return line.text + b"\n"
-        return f"{_stamp(self.run.began + line.after)} ".encode() + line.text + b"\n"
-
-
-def _stamp(seconds: float) -> str:
-    whole = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
-    return f"{whole}.{int(seconds % 1 * 1e9):09d}Z"
+        seconds = self.run.began + line.after
+        whole = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
+        return f"{(f'{whole}.{int(seconds % 1 * 1e9):09d}Z')} ".encode() + line.text + b"\n"

@@ -11,8 +11,7 @@ from typing import Final
 
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, name_of, namespace_of
-from pilothouse.nodes.containers.budget import Budget, Cause, Killed, Limits
-from pilothouse.nodes.containers.container import Container
+from pilothouse.nodes.containers.budget import Cause, Killed, Limits
 from pilothouse.nodes.containers.environment import ArgumentsTooLong, expand
 from pilothouse.nodes.containers.process import MeteredOutput, NoInput, Process
 from pilothouse.nodes.containers.shell import CommandNotFound, run_command
@@ -66,7 +65,12 @@ async def _written(host: Host, pod: Json, spec: Json, words: list[str]) -> Seque
         async with host.machine.process(_LIMITS) as budget:
             objects = await host.objects_for(pod, spec, budget)
             async with host.containers.start(pod, spec, objects, budget) as container:
-                await _run(container, words, recorder, budget)
+                stdout, stderr = (MeteredOutput(recorder.output(stream), budget) for stream in (STDOUT, STDERR))
+                expanded = []
+                for word in words:
+                    await budget.spend(data=len(word), steps=0)
+                    expanded.append(expand(word, container.environment))
+                await run_command(Process(expanded, container, NoInput(), stdout, stderr, recorder.sleep, budget))
     except CommandNotFound:
         return None
     except NotSupported:  # what was written until then is true, but not all
@@ -77,15 +81,6 @@ async def _written(host: Host, pod: Json, spec: Json, words: list[str]) -> Seque
         if killed.cause in (Cause.MEMORY, Cause.WORK):
             host.ended(pod, spec["name"], Exceeded(recorder.now, killed.cause is Cause.MEMORY))
     return recorder.finished()
-
-
-async def _run(container: Container, words: list[str], recorder: _Recorder, budget: Budget) -> None:
-    stdout, stderr = (MeteredOutput(recorder.output(stream), budget) for stream in (STDOUT, STDERR))
-    expanded = []
-    for word in words:
-        await budget.spend(data=len(word), steps=0)
-        expanded.append(expand(word, container.environment))
-    await run_command(Process(expanded, container, NoInput(), stdout, stderr, recorder.sleep, budget))
 
 
 class _Recorder:

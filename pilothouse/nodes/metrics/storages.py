@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Final, TypeAlias
 
 import orjson
@@ -55,11 +55,10 @@ class MeasuredObjects:
         path = f"{self._path}/{ctx.namespace}" if ctx.namespace else self._path
         found = sorted(await self._ask(path), key=lambda each: (namespace_of(each), name_of(each)))
         matches = predicate(options)
-        objects = [self._shown(each) async for each in in_turns(found)]
+        objects = [
+            StoredObject(Entry("", self._codec.encode(each), 0, 0), self._codec) async for each in in_turns(found)
+        ]
         return ListResult([each for each in objects if matches is None or matches(each)], revision=0)
-
-    def _shown(self, obj: Json) -> StoredObject:
-        return StoredObject(Entry("", self._codec.encode(obj), 0, 0), self._codec)
 
     async def _ask(self, path: str) -> Objects:
         """Raises ServiceUnavailable while nobody simulates."""
@@ -110,12 +109,8 @@ def _without_version(obj: Json) -> Json:
 
 def _total(name: str) -> Callable[[Json], str]:
     def cell(obj: Json) -> str:
-        first, *others = [*_amounts(obj, name)] or [Quantity(0)]
+        parts = [obj] if "usage" in obj else obj.get("containers") or ()
+        first, *others = [*(parse_quantity(part["usage"][name]) for part in parts)] or [Quantity(0)]
         return str(sum(others, first)) if others else str(first)
 
     return cell
-
-
-def _amounts(obj: Json, name: str) -> Iterator[Quantity]:
-    parts = [obj] if "usage" in obj else obj.get("containers") or ()
-    return (parse_quantity(part["usage"][name]) for part in parts)

@@ -51,15 +51,12 @@ def restarts_after(container: Container, pod: Json, exit_code: int) -> bool:
     if container.kind == EPHEMERAL:
         return False
     for rule in container.spec.get("restartPolicyRules") or ():
-        if _applies(rule.get("exitCodes") or {}, exit_code):
+        codes = rule.get("exitCodes") or {}
+        listed = exit_code in (codes.get("values") or ())
+        if listed if codes.get("operator") == "In" else not listed:
             return bool(rule.get("action") in ("Restart", "RestartAllContainers"))
     policy = container.spec.get("restartPolicy") or (pod.get("spec") or {}).get("restartPolicy") or "Always"
     if policy == "Never":
         return False
     # An init container that has succeeded is never run again, whatever the policy.
     return exit_code != 0 or (policy == "Always" and container.kind == MAIN)
-
-
-def _applies(codes: Json, exit_code: int) -> bool:
-    listed = exit_code in (codes.get("values") or ())
-    return listed if codes.get("operator") == "In" else not listed

@@ -73,7 +73,10 @@ class _Turn:
         if self._kill is not None:
             self._stop_all(self._kill)
         elif self._is_winding_down():
-            self._stop_sidecars()
+            finished = max((s.ended.finished for s in self._states.values() if s.ended is not None), default=self._now)
+            running = [each for each in self._of(SIDECAR) if self._states[each.name].runs]
+            if running and self._moment.has_come(finished + self._world.delay):
+                self._stop(running, lambda container: 0)
         return self._step()
 
     def _see_whether_to_kill(self) -> None:
@@ -123,12 +126,6 @@ class _Turn:
         if any(has_failed(each, self._pod, self._states) for each in self._of(INIT)):
             return True
         return all(has_ended(each, self._pod, self._states) for each in self._of(MAIN))
-
-    def _stop_sidecars(self) -> None:
-        finished = max((s.ended.finished for s in self._states.values() if s.ended is not None), default=self._now)
-        running = [each for each in self._of(SIDECAR) if self._states[each.name].runs]
-        if running and self._moment.has_come(finished + self._world.delay):
-            self._stop(running, lambda container: 0)
 
     def _stop_all(self, kill: Kill) -> None:
         running = [each for each in self._containers if self._states[each.name].runs]

@@ -20,7 +20,9 @@ _LISTS = ("initContainerStatuses", "containerStatuses")
 def is_resized(pod: Json) -> bool:
     """Whether a container's resources are not those that the stored status says it has."""
     status: Json = pod.get("status") or {}
-    if metadata(pod).get("generation") == status.get("observedGeneration") and not _is_pending(status):
+    if metadata(pod).get("generation") == status.get("observedGeneration") and not any(
+        each["type"] == PENDING for each in status.get("conditions") or ()
+    ):
         return False
     known = {each["name"]: each.get("resources") for name in _LISTS for each in status.get(name) or ()}
     return any(
@@ -55,7 +57,11 @@ def shown_resources(spec: Json) -> Json:
 def infeasible(pod: Json, allocatable: Mapping[str, str]) -> str:
     """Return why the node can never give the pod what it asks for; empty if it can."""
     for name in _RESIZABLE:
-        wanted, most = _requested(pod, name), allocatable.get(name)
+        total = parse_quantity("0")
+        for each in containers_of(pod):
+            if each.kind in (MAIN, SIDECAR):
+                total += parse_quantity(((each.spec.get("resources") or {}).get("requests") or {}).get(name) or "0")
+        wanted, most = total, allocatable.get(name)
         if most is not None and wanted > parse_quantity(most):
             shown = _number(name, wanted), _number(name, parse_quantity(most))
             return f"Node didn't have enough capacity: {name}, requested: {shown[0]}, capacity: {shown[1]}"
@@ -77,14 +83,6 @@ def stored_status(pod: Json, name: str) -> Json | None:
     return next((each for kind in _LISTS for each in status.get(kind) or () if each["name"] == name), None)
 
 
-def _requested(pod: Json, name: str) -> Quantity:
-    total = parse_quantity("0")
-    for each in containers_of(pod):
-        if each.kind in (MAIN, SIDECAR):
-            total += parse_quantity(((each.spec.get("resources") or {}).get("requests") or {}).get(name) or "0")
-    return total
-
-
 def _number(name: str, amount: Quantity) -> int:
     return amount.milli_value() if name == "cpu" else amount.value()
 
@@ -97,7 +95,3 @@ def _summary(pod: Json, error: str = "") -> str:
             summary[field] = [{"name": each["name"], "resources": each.get("resources") or {}} for each in containers]
     summary["generation"] = metadata(pod).get("generation")
     return orjson.dumps(summary | ({"error": error} if error else {})).decode()
-
-
-def _is_pending(status: Json) -> bool:
-    return any(each["type"] == PENDING for each in status.get("conditions") or ())

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
-from typing import Any
 
 from pilothouse.client.events.event import timestamp
-from pilothouse.machinery.conditions import Condition
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, metadata, uid_of
 from pilothouse.nodes.pods.conditions import conditions_of
@@ -79,26 +77,21 @@ def _conditions(pod: Json, state: PodState, phase: str, now: float) -> Iterator[
         old = stored.get(kind)
         if kind == RESIZE_PENDING and kind not in own:
             continue
-        if kind not in own or (old is not None and _says(old, own[kind], generation)):
+        if kind not in own or (
+            old is not None and (own[kind].is_same_as(old) and old.get("observedGeneration") == generation)
+        ):
             yield stored[kind]
         else:
-            yield _condition(own[kind], old, generation, now)
-
-
-def _says(stored: Json, condition: Condition, generation: Any) -> bool:
-    return condition.is_same_as(stored) and stored.get("observedGeneration") == generation
-
-
-def _condition(condition: Condition, old: Json | None, generation: Any, now: float) -> Json:
-    kept = old is not None and old.get("status") == condition.status and old.get("lastTransitionTime")
-    written: Json = {
-        "type": condition.type,
-        "status": condition.status,
-        "lastProbeTime": None,
-        "lastTransitionTime": kept or timestamp(now),
-    }
-    said = (("observedGeneration", generation), ("reason", condition.reason), ("message", condition.message))
-    return written | {name: value for name, value in said if value}
+            condition = own[kind]
+            kept = old is not None and old.get("status") == condition.status and old.get("lastTransitionTime")
+            written: Json = {
+                "type": condition.type,
+                "status": condition.status,
+                "lastProbeTime": None,
+                "lastTransitionTime": kept or timestamp(now),
+            }
+            said = (("observedGeneration", generation), ("reason", condition.reason), ("message", condition.message))
+            yield (written | {name: value for name, value in said if value})
 
 
 def _container_status(pod: Json, container: Container, state: PodState) -> Json:
@@ -114,7 +107,11 @@ def _container_status(pod: Json, container: Container, state: PodState) -> Json:
         "started": known.started and known.runs,
     }
     if known.stage != WAITING or known.last is not None:
-        status["imageID"] = _image_id(container.image)
+        image = container.image
+        name, _, digest = image.partition("@")
+        head, colon, tag = name.rpartition(":")
+        repository = head if colon and "/" not in tag else name
+        status["imageID"] = f"{repository}@{digest or 'sha256:' + sha256(image.encode()).hexdigest()}"
         status["containerID"] = container_id(pod, container.name, known.restarts)
     if container.kind != EPHEMERAL:
         status |= _resources(pod, container, state)
@@ -160,10 +157,3 @@ def _mount(mount: Json) -> Json:
     if mount.get("readOnly"):
         shown |= {"readOnly": True, "recursiveReadOnly": "Disabled"}
     return shown
-
-
-def _image_id(image: str) -> str:
-    name, _, digest = image.partition("@")
-    head, colon, tag = name.rpartition(":")
-    repository = head if colon and "/" not in tag else name
-    return f"{repository}@{digest or 'sha256:' + sha256(image.encode()).hexdigest()}"

@@ -131,21 +131,17 @@ async def _expanded_size(text: str, known: Mapping[str, int]) -> int:
 def needs_of(pod: Json) -> Iterator[_Need]:
     """Yield what volumes need, which no container starts without, and then what variables of containers need."""
     for volume in (pod.get("spec") or {}).get("volumes") or ():
-        yield from _needs_of_volume(pod, volume)
+        name = volume.get("name") or ""
+        if claim := claim_name(pod, volume):
+            yield _Need(PERSISTENT_VOLUME_CLAIMS, claim, volume=name)
+        for source in (volume, *((volume.get("projected") or {}).get("sources") or ())):
+            secret, config_map = source.get("secret"), source.get("configMap")
+            if secret is not None and not secret.get("optional"):
+                yield _Need(SECRETS, secret.get("secretName") or secret.get("name") or "", volume=name)
+            if config_map is not None and not config_map.get("optional"):
+                yield _Need(CONFIG_MAPS, config_map.get("name") or "", volume=name)
     for container in containers_of(pod):
         yield from _needs_of_variables(container.name, container.spec)
-
-
-def _needs_of_volume(pod: Json, volume: Json) -> Iterator[_Need]:
-    name = volume.get("name") or ""
-    if claim := claim_name(pod, volume):
-        yield _Need(PERSISTENT_VOLUME_CLAIMS, claim, volume=name)
-    for source in (volume, *((volume.get("projected") or {}).get("sources") or ())):
-        secret, config_map = source.get("secret"), source.get("configMap")
-        if secret is not None and not secret.get("optional"):
-            yield _Need(SECRETS, secret.get("secretName") or secret.get("name") or "", volume=name)
-        if config_map is not None and not config_map.get("optional"):
-            yield _Need(CONFIG_MAPS, config_map.get("name") or "", volume=name)
 
 
 def _needs_of_variables(container: str, spec: Json) -> Iterator[_Need]:

@@ -62,7 +62,14 @@ class Steps:
     async def go_on(self, key: str, record: Record, node: Json) -> Outcome:
         """Raises StatusError, ConnectionFailed, InvalidResponse; whatever was not written is written the next time."""
         if self._stages.drive(POD):
-            return await self._follow_stages(key, record)
+            record.follows_stages = True
+            pending = self._stages.next(POD, key, record.pod)
+            if pending is None or pending.due > self._clock.wall():
+                return Outcome(None if pending is None else pending.due)
+            answer = await self._stages.play(POD, key, record.pod, self._pods_beside(record.pod))
+            record.written = resource_version_of(answer)
+            record.take(answer)
+            return Outcome(self._clock.wall())
         if record.follows_stages:
             record.state, record.follows_stages = restore(record.pod, self._clock.wall()), False
         retry = await self._clear(record)
@@ -80,16 +87,6 @@ class Steps:
         pod = await self._pods_beside(record.pod).get(name_of(record.pod))
         if uid_of(pod) == uid_of(record.pod):
             record.take(pod)
-
-    async def _follow_stages(self, key: str, record: Record) -> Outcome:
-        record.follows_stages = True
-        pending = self._stages.next(POD, key, record.pod)
-        if pending is None or pending.due > self._clock.wall():
-            return Outcome(None if pending is None else pending.due)
-        answer = await self._stages.play(POD, key, record.pod, self._pods_beside(record.pod))
-        record.written = resource_version_of(answer)
-        record.take(answer)
-        return Outcome(self._clock.wall())
 
     async def _clear(self, record: Record) -> float | None:
         """See whether all is there that the pod can not start without. Return when to look again, if it is not."""

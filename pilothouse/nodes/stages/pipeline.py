@@ -125,7 +125,11 @@ class _Parser:
         kind, text = self.token
         self._advance()
         if kind == "symbol":
-            return self._parenthesized()
+            value = self.pipeline()
+            if self.token != ("symbol", ")"):
+                raise InvalidStage(f"unclosed parenthesis in {self._text!r}")
+            self._advance()
+            return value
         if kind == "variable":
             name, *path = text.split(".")
             return _fields(lambda scope: scope.get(name), path)
@@ -135,13 +139,6 @@ class _Parser:
             return self._call(text, [])
         value = _literal(kind, text)
         return lambda scope: value
-
-    def _parenthesized(self) -> Pipeline:
-        value = self.pipeline()
-        if self.token != ("symbol", ")"):
-            raise InvalidStage(f"unclosed parenthesis in {self._text!r}")
-        self._advance()
-        return value
 
 
 def _literal(kind: str, text: str) -> Any:

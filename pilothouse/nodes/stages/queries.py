@@ -49,7 +49,13 @@ def compile_query(text: str) -> Query:
 
 def _steps(part: str, whole: str) -> Iterator[_Step]:
     if (select := _SELECT.fullmatch(part)) is not None:
-        yield _select(select)
+        query = compile_query(select["path"])
+        try:
+            wanted = orjson.loads(select["value"])
+        except orjson.JSONDecodeError:
+            raise InvalidStage(f"the expression {select[0]!r} is not supported: {select['value']!r}") from None
+        equal = select["operator"] == "=="
+        yield (lambda value: (value,) if (query(value) == [wanted]) is equal else ())
         return
     if part == ".":
         return
@@ -77,13 +83,3 @@ def _every(value: Any) -> Iterable[Any]:
     if isinstance(value, dict):
         return value.values()
     return value if isinstance(value, list) else ()
-
-
-def _select(found: re.Match[str]) -> _Step:
-    query = compile_query(found["path"])
-    try:
-        wanted = orjson.loads(found["value"])
-    except orjson.JSONDecodeError:
-        raise InvalidStage(f"the expression {found[0]!r} is not supported: {found['value']!r}") from None
-    equal = found["operator"] == "=="
-    return lambda value: (value,) if (query(value) == [wanted]) is equal else ()

@@ -94,7 +94,13 @@ class _Parser:
         if word in _REFUSED:
             raise InvalidStage(f"{word!r} is not supported in a template")
         if word == "if":
-            return self._if(rest)
+            condition = self._pipeline(rest)
+            then, otherwise = self.block(), self._otherwise("if")
+
+            def render(scope: Scope, written: list[str]) -> None:
+                (then if condition(scope) else otherwise)(scope.inner(scope.dot), written)
+
+            return render
         if word == "with":
             return self._with(rest)
         if word == "range":
@@ -106,15 +112,6 @@ class _Parser:
 
     def _pipeline(self, text: str) -> Pipeline:
         return parse_pipeline(text, self._functions)
-
-    def _if(self, text: str) -> Render:
-        condition = self._pipeline(text)
-        then, otherwise = self.block(), self._otherwise("if")
-
-        def render(scope: Scope, written: list[str]) -> None:
-            (then if condition(scope) else otherwise)(scope.inner(scope.dot), written)
-
-        return render
 
     def _otherwise(self, kind: str) -> Render:
         """Read what follows the first branch, up to the end of all."""

@@ -76,7 +76,11 @@ class NodeInfo:
         self._count(pod, 1)
         self.pods[pod.uid] = pod
         if pod.spec.get("affinity"):
-            self._add_affinity(pod)
+            affinity = pod.affinity
+            if affinity.required or affinity.required_anti or affinity.has_preferences:
+                self.with_affinity[pod.uid] = pod
+            if affinity.required_anti:
+                self.with_required_anti_affinity[pod.uid] = pod
 
     def remove_pod(self, uid: str) -> PodInfo:
         """Raises KeyError if the pod is not on the node."""
@@ -101,13 +105,6 @@ class NodeInfo:
         if len(self.memo) >= _MOST_REMEMBERED:
             self.memo.clear()
         self.memo[key] = answer
-
-    def _add_affinity(self, pod: PodInfo) -> None:
-        affinity = pod.affinity
-        if affinity.required or affinity.required_anti or affinity.has_preferences:
-            self.with_affinity[pod.uid] = pod
-        if affinity.required_anti:
-            self.with_required_anti_affinity[pod.uid] = pod
 
     def _count(self, pod: PodInfo, sign: int) -> None:
         self.memo = {}

@@ -32,21 +32,18 @@ class Tally:
 
     def refresh(self) -> None:
         for node in self._stale:
-            self._count(node)
+            before = self._by_node.pop(node, _NOTHING)
+            now = self._contribution(node)
+            if now:
+                self._by_node[node] = now
+            if now != before:
+                self._add(node, before, -1)
+                self._add(node, now, 1)
         self._stale.clear()
 
     def on(self, node: NodeInfo) -> Mapping[str, int]:
         """Return what the node has."""
         return self._by_node.get(node, _NOTHING)
-
-    def _count(self, node: NodeInfo) -> None:
-        before = self._by_node.pop(node, _NOTHING)
-        now = self._contribution(node)
-        if now:
-            self._by_node[node] = now
-        if now != before:
-            self._add(node, before, -1)
-            self._add(node, now, 1)
 
     def _add(self, node: NodeInfo, amounts: Mapping[str, int], sign: int) -> None:
         for label, amount in amounts.items():

@@ -26,7 +26,11 @@ class WorkloadSelectors:
 
     def of(self, pod: PodInfo) -> Selector:
         """Return what the services of the pod, and its controller, select together; everything if it has none."""
-        labels = self._labels_of_services(pod)
+        labels: dict[str, str] = {}
+        for service in self._services.by_index(NAMESPACE_INDEX, pod.namespace):
+            wanted = (service.get("spec") or {}).get("selector") or {}
+            if wanted and wanted.items() <= pod.labels.items():
+                labels |= wanted
         controller = self._controller(pod)
         if controller is None:
             return from_set(labels) if labels else EVERYTHING
@@ -36,14 +40,6 @@ class WorkloadSelectors:
                 self._made.clear()
             self._made[key] = _together(labels, controller["spec"].get("selector"))
         return self._made[key]
-
-    def _labels_of_services(self, pod: PodInfo) -> dict[str, str]:
-        labels: dict[str, str] = {}
-        for service in self._services.by_index(NAMESPACE_INDEX, pod.namespace):
-            wanted = (service.get("spec") or {}).get("selector") or {}
-            if wanted and wanted.items() <= pod.labels.items():
-                labels |= wanted
-        return labels
 
     def _controller(self, pod: PodInfo) -> Json | None:
         for reference in pod.pod["metadata"].get("ownerReferences") or ():

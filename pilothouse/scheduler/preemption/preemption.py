@@ -54,7 +54,10 @@ class Preemption:
             return Outcome(message="preemption: not eligible due to preemptionPolicy=Never.")
         if self._waits_for_victims(pod, diagnosis):
             return Outcome(message="preemption: not eligible due to a terminating pod on the nominated node.")
-        found = self._candidates(pod, diagnosis)
+        nodes = [node for node in self._handle.cache.nodes if diagnosis.may_be_resolved(node.name)]
+        why_not = Diagnosis(for_absent=_NOT_HELPFUL)
+        candidates = self._dry_run(pod, nodes, why_not) if nodes else []
+        found = candidates or FitError(why_not, len(self._handle.cache.nodes))
         if isinstance(found, FitError):
             return Outcome("", f"preemption: {found}")
         chosen = min(found, key=lambda victims: victims.cost)
@@ -74,12 +77,6 @@ class Preemption:
         if node is None or not diagnosis.may_be_resolved(node.name):
             return False
         return any(each.priority < pod.priority and _is_going_for_another(each) for each in node.pods.values())
-
-    def _candidates(self, pod: PodInfo, diagnosis: Diagnosis) -> list[Victims] | FitError:
-        nodes = [node for node in self._handle.cache.nodes if diagnosis.may_be_resolved(node.name)]
-        why_not = Diagnosis(for_absent=_NOT_HELPFUL)
-        candidates = self._dry_run(pod, nodes, why_not) if nodes else []
-        return candidates or FitError(why_not, len(self._handle.cache.nodes))
 
     def _dry_run(self, pod: PodInfo, nodes: Sequence[NodeInfo], why_not: Diagnosis) -> list[Victims]:
         """Look at as many nodes as it takes, or there is time for, to find enough candidates that break no budget."""

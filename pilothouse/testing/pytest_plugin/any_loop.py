@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Coroutine, Mapping
-from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from pilothouse.client.blocking import BlockingClient
@@ -66,10 +65,6 @@ async def _here(host: BlockingClient, work: Coroutine[Any, Any, T]) -> T:
     trio = sys.modules.get("trio")
     if trio is None or not trio.lowlevel.in_trio_run():
         return await asyncio.wrap_future(future)
-    return await _in_trio(trio, future)
-
-
-async def _in_trio(trio: Any, future: Future[T]) -> T:
     try:
         result: T = await trio.to_thread.run_sync(future.result, abandon_on_cancel=True)
         return result

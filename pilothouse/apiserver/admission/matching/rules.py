@@ -42,15 +42,12 @@ class RuleWithOperations:
             _includes(self.operations, attributes.operation.value)
             and _includes(self.groups, resource.group)
             and _includes(self.versions, resource.version)
-            and self._names_resource(resource.resource, attributes.subresource)
+            and any(
+                wanted in (_ANY, resource.resource) and wanted_subresource in (_ANY, attributes.subresource)
+                for wanted, wanted_subresource in self.resources
+            )
             and self._in_scope(attributes, resource)
             and (not self.names or attributes.name in self.names)
-        )
-
-    def _names_resource(self, resource: str, subresource: str) -> bool:
-        return any(
-            wanted in (_ANY, resource) and wanted_subresource in (_ANY, subresource)
-            for wanted, wanted_subresource in self.resources
         )
 
     def _in_scope(self, attributes: Attributes, resource: GroupVersionResource) -> bool:

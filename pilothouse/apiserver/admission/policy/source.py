@@ -64,10 +64,6 @@ class PolicySource(Generic[E]):
         static = self._static()
         if resource in _POLICY_RESOURCES:
             return static
-        stored = await self._stored(attributes)
-        return [*static, *stored] if static else stored
-
-    async def _stored(self, attributes: Attributes) -> Sequence[Hook[E]]:
         try:
             policies, bindings = await self._stored_policies.all(), await self._stored_bindings.all()
         except CacheNotReady:
@@ -75,7 +71,8 @@ class PolicySource(Generic[E]):
         if policies is not self._policies or bindings is not self._bindings:
             self._hooks = bound_hooks(policies, bindings)
             self._policies, self._bindings = policies, bindings
-        return self._hooks
+        stored = self._hooks
+        return [*static, *stored] if static else stored
 
 
 def bound_hooks(policies: Sequence[AdmissionPolicy[E]], bindings: Sequence[PolicyBinding]) -> Sequence[Hook[E]]:

@@ -58,7 +58,11 @@ def read_response(asked: AdmissionReview, answer: Json, *, mutating: bool) -> Ad
     if response is None:
         raise InvalidWebhookResponse("webhook response was absent")
     _check_types(response, asked.version)
-    patch = _patch(response)
+    text = response.get("patch") or ""
+    fault = base64_fault(text)
+    if fault is not None:
+        raise UndecodableResponse(illegal_base64(fault))
+    patch = base64.b64decode(text)
     if asked.version == "v1":
         _verify(asked, kind, response, patch, mutating=mutating)
     # The older version was never held to its contract, and knows one type of patch only.
@@ -97,7 +101,9 @@ def _verify(asked: AdmissionReview, kind: GroupVersionKind, response: Json, patc
         )
     expected = GroupVersionKind(GROUP, asked.version, KIND)
     if kind != expected:
-        raise InvalidWebhookResponse(f"expected webhook response of {expected}, got {_shown(kind)}")
+        raise InvalidWebhookResponse(
+            f"expected webhook response of {expected}, got {(f'{kind.group}/{kind.version}, Kind={kind.kind}')}"
+        )
     patch_type = response.get("patchType")
     if not mutating:
         if patch:
@@ -110,10 +116,6 @@ def _verify(asked: AdmissionReview, kind: GroupVersionKind, response: Json, patc
         raise InvalidWebhookResponse("webhook returned response.patchType but not response.patch")
     elif patch_type == "":
         raise InvalidWebhookResponse('webhook returned invalid response.patchType of ""')
-
-
-def _shown(kind: GroupVersionKind) -> str:
-    return f"{kind.group}/{kind.version}, Kind={kind.kind}"
 
 
 def _check_types(response: Any, version: str) -> None:
@@ -141,11 +143,3 @@ def _mismatch(value: Any, path: str, go_type: str) -> UndecodableResponse:
     return UndecodableResponse(
         f"json: cannot unmarshal {json_type(value)} into Go struct field {path} of type {go_type}"
     )
-
-
-def _patch(response: Json) -> bytes:
-    text = response.get("patch") or ""
-    fault = base64_fault(text)
-    if fault is not None:
-        raise UndecodableResponse(illegal_base64(fault))
-    return base64.b64decode(text)

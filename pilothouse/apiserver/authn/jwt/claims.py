@@ -39,7 +39,12 @@ class ClaimMapper:
             uid=await self._uid_of(claims, seen),
             extra=await self._extra_of(claims, seen),
         )
-        self._check_required(claims)
+        for claim, wanted in self._settings.required_claims:
+            if claim not in claims:
+                raise InvalidToken(f"oidc: required claim {claim} not present in ID token")
+            found = _text(claims, claim, f"parse claim {claim}")
+            if found != wanted:
+                raise InvalidToken(f"oidc: required claim {claim} value does not match. Got = {found}, want = {wanted}")
         await self._check_rules(seen, user)
         settled = ALL_AUTHENTICATED in user.groups
         return user if settled else User(user.name, user.uid, (*user.groups, ALL_AUTHENTICATED), user.extra)
@@ -91,14 +96,6 @@ class ClaimMapper:
             if values:
                 extra[key] = tuple(values)
         return extra
-
-    def _check_required(self, claims: Json) -> None:
-        for claim, wanted in self._settings.required_claims:
-            if claim not in claims:
-                raise InvalidToken(f"oidc: required claim {claim} not present in ID token")
-            found = _text(claims, claim, f"parse claim {claim}")
-            if found != wanted:
-                raise InvalidToken(f"oidc: required claim {claim} value does not match. Got = {found}, want = {wanted}")
 
     async def _check_rules(self, seen: ClaimExpressions, user: User) -> None:
         for rule, expression in self._claim_rules:

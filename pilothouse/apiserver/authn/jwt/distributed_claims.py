@@ -43,7 +43,14 @@ class DistributedClaims:
         if not self._claim or self._claim in claims or not isinstance(names, dict) or self._claim not in names:
             return claims
         try:
-            return claims | {self._claim: await self._resolve(_endpoint(claims, names[self._claim]))}
+            name = names[self._claim]
+            sources = claims.get("_claim_sources")
+            if not isinstance(sources, dict):
+                raise InvalidToken("oidc: no claim sources")
+            found = sources.get(name) if isinstance(name, str) else None
+            if not isinstance(found, dict):
+                raise InvalidToken(f"id token _claim_names contained a source {name} missing in _claims_sources")
+            return claims | {self._claim: await self._resolve(found)}
         except (FetchFailed, InvalidToken) as error:
             raise InvalidToken(f"oidc: could not expand distributed claims: {error}") from None
 
@@ -79,13 +86,3 @@ class DistributedClaims:
             task = asyncio.create_task(keys.run(), name=f"keys of {issuer}")
             self._sources[issuer] = _Source(keys, Verifier(settings, keys, self._now), task)
         return self._sources[issuer]
-
-
-def _endpoint(claims: Json, name: object) -> Json:
-    sources = claims.get("_claim_sources")
-    if not isinstance(sources, dict):
-        raise InvalidToken("oidc: no claim sources")
-    found = sources.get(name) if isinstance(name, str) else None
-    if not isinstance(found, dict):
-        raise InvalidToken(f"id token _claim_names contained a source {name} missing in _claims_sources")
-    return found

@@ -30,7 +30,7 @@ class Verifier:
     async def verify(self, token: str) -> Json:
         """The claims. Raises InvalidToken."""
         claims = claims_in(token)
-        header = _header_of(token)
+        header = _part(token.partition(".")[0])
         if claims is None or header is None:
             raise _invalid_token("oidc: malformed jwt")
         self._check(claims)
@@ -102,10 +102,6 @@ def claims_in(token: str) -> Json | None:
     """Return the claims in the token, unverified; None for text that is no token."""
     parts = token.split(".") if len(token) <= LONGEST_TOKEN else ()
     return _part(parts[1]) if len(parts) == 3 else None
-
-
-def _header_of(token: str) -> Json | None:
-    return _part(token.partition(".")[0])
 
 
 def _part(encoded: str) -> Json | None:

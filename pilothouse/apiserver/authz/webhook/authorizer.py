@@ -122,10 +122,12 @@ class WebhookAuthorizer:
         finally:
             EVALUATIONS.inc((self._config.name, result))
             DURATION.observe((self._config.name, result), time.perf_counter() - start)
-        return self._remembered(key, attributes, _answer(answered.get("status") or {}))
-
-    def _remembered(self, key: bytes, attributes: Attributes, answer: Answer) -> Answer:
-        if _chosen_size(attributes) < _LONGEST_REMEMBERED:
+        answer = _answer(answered.get("status") or {})
+        chosen = (
+            *(attributes.namespace, attributes.verb, attributes.group, attributes.version),
+            *(attributes.resource, attributes.subresource, attributes.name, attributes.path),
+        )
+        if sum(map(len, chosen)) < _LONGEST_REMEMBERED:
             config, allowed = self._config, answer.decision is Decision.ALLOW
             ttl = config.authorized_ttl if allowed else config.unauthorized_ttl
             self._answers.put(key, answer, size=256 + len(key) + len(answer.reason) + len(answer.error), ttl=ttl)
@@ -144,11 +146,3 @@ def _in_version(spec: Json, version: str) -> Json:
     if version != "v1beta1" or "groups" not in spec:
         return spec
     return {("group" if name == "groups" else name): value for name, value in spec.items()}
-
-
-def _chosen_size(asked: Attributes) -> int:
-    chosen = (
-        *(asked.namespace, asked.verb, asked.group, asked.version),
-        *(asked.resource, asked.subresource, asked.name, asked.path),
-    )
-    return sum(map(len, chosen))

@@ -53,15 +53,11 @@ def keep_up_to_date(obj: Json, patch: Json) -> None:
     if not annotations_of(obj).get(LAST_APPLIED):
         return
     annotations = metadata(obj)["annotations"]
-    annotations[LAST_APPLIED] = _configuration(patch)
-    if annotations_size(annotations) > TOTAL_ANNOTATION_SIZE_LIMIT:
-        del annotations[LAST_APPLIED]
-
-
-def _configuration(patch: Json) -> str:
     copy: dict[str, Any] = deepcopy(patch)
     annotations_of(copy).pop(LAST_APPLIED, None)
-    return encode(_sorted(copy)) + "\n"
+    annotations[LAST_APPLIED] = encode(_sorted(copy)) + "\n"
+    if annotations_size(annotations) > TOTAL_ANNOTATION_SIZE_LIMIT:
+        del annotations[LAST_APPLIED]
 
 
 def _sorted(value: Any) -> Any:

@@ -83,7 +83,9 @@ class FieldManager:
 
     def apply(self, live: Json | None, patch: Json, manager: str, *, force: bool) -> Json:
         """The new object in the version of the request, not yet with defaults. Raises StatusError."""
-        self._check_kind(patch)
+        found = _kind_of(patch)
+        if found != self.merge.kind:
+            raise BadRequest(f"invalid object type: {found}")
         form = self.merge.form
         live = exact_copy(self._empty() if live is None else form.served(live), form.decoder.printed)
         entries = metadata(live).pop("managedFields", None)
@@ -120,7 +122,7 @@ class FieldManager:
             shown = f"failed to create typed live object ({self.merge.describe(live)}): {why}"
             raise StatusError(shown if why else str(error)) from None
         sets = strip_meta(applied.managers, applier)
-        managed = _after_apply(managed, sets, applier, changed=applied.changed)
+        managed = Managed(sets, managed.times | {applier: now()} if applied.changed else managed.times)
         return _Merged(applied.value if applied.changed else None, managed)
 
     def _before_first_apply(self, live: Json, managed: Managed) -> Managed:
@@ -156,11 +158,6 @@ class FieldManager:
             return Managed()
         managed = _decoded(sent)
         return managed if managed.sets else _decoded(known, stored=True)
-
-    def _check_kind(self, patch: Json) -> None:
-        found = _kind_of(patch)
-        if found != self.merge.kind:
-            raise BadRequest(f"invalid object type: {found}")
 
     def _converted(self, obj: Json, patch: Json) -> Json:
         try:
@@ -202,9 +199,3 @@ def _after_update(managed: Managed, sets: dict[ManagerId, VersionedSet], manager
     previous = sets.get(manager)
     sets[manager] = taken if previous is None else taken.with_fields(union(taken.fields, previous.fields))
     return Managed(sets, managed.times | {manager: now()})
-
-
-def _after_apply(
-    managed: Managed, sets: dict[ManagerId, VersionedSet], manager: ManagerId, *, changed: bool
-) -> Managed:
-    return Managed(sets, managed.times | {manager: now()} if changed else managed.times)

@@ -40,8 +40,8 @@ def media_types(serializers: Sequence[Serializer]) -> list[str]:
 
 def stream_media_types(serializers: Sequence[Serializer]) -> list[str]:
     """Those that clients may ask for; the content type of an answer can be another."""
-    return [_stream_media_type(serializer) for serializer in serializers if serializer.stream_media_type]
-
-
-def _stream_media_type(serializer: Serializer) -> str:
-    return serializer.stream_media_type if serializer is CBOR else f"{serializer.media_type};stream=watch"
+    return [
+        (serializer.stream_media_type if serializer is CBOR else f"{serializer.media_type};stream=watch")
+        for serializer in serializers
+        if serializer.stream_media_type
+    ]

@@ -71,7 +71,10 @@ class Decoder:
                     field = table[index]
                 elif first >= 0x40:
                     field, at = self._literal(block, at, 0x3F)
-                    self._insert(field)
+                    self._free -= len(field[0]) + len(field[1]) + FIELD_OVERHEAD
+                    self._table.insert(_FIRST_DYNAMIC, field)
+                    if self._free < 0:
+                        self._evict()
                 elif first < 0x20:
                     field, at = self._literal(block, at, 0x0F)
                 else:
@@ -124,25 +127,16 @@ class Decoder:
         end = at + length
         try:
             if coded and length > _LONG:
-                return self._long_string(block, at, end), end
+                string = self._begun.setdefault(at, huffman.LongString())
+                string.take(block[at + string.taken : end])
+                if end > len(block):
+                    raise CutOff
+                return string.whole(), end
             if end > len(block):
                 raise CutOff
             return huffman.decode(block[at:end]) if coded else block[at:end], end
         except huffman.HuffmanError as error:
             raise _broken(str(error)) from None
-
-    def _long_string(self, block: bytes, at: int, end: int) -> bytes:
-        string = self._begun.setdefault(at, huffman.LongString())
-        string.take(block[at + string.taken : end])
-        if end > len(block):
-            raise CutOff
-        return string.whole()
-
-    def _insert(self, field: Field) -> None:
-        self._free -= len(field[0]) + len(field[1]) + FIELD_OVERHEAD
-        self._table.insert(_FIRST_DYNAMIC, field)
-        if self._free < 0:
-            self._evict()
 
     def _evict(self) -> None:
         """An entry larger than the whole table leaves it empty, as the RFC wants."""

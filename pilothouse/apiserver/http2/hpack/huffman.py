@@ -69,20 +69,16 @@ def _tree() -> _Tree:
     for length, symbol in sorted((length, symbol) for symbol, length in enumerate(CODE_LENGTHS)):
         code <<= length - previous
         previous = length
-        _insert(tree, code, length, symbol)
+        node = 0
+        for shift in range(length - 1, 0, -1):
+            bit = code >> shift & 1
+            if tree[node][bit] == 0:
+                tree.append([0, 0])
+                tree[node][bit] = len(tree) - 1
+            node = tree[node][bit]
+        tree[node][code & 1] = -1 - symbol
         code += 1
     return tree
-
-
-def _insert(tree: _Tree, code: int, length: int, symbol: int) -> None:
-    node = 0
-    for shift in range(length - 1, 0, -1):
-        bit = code >> shift & 1
-        if tree[node][bit] == 0:
-            tree.append([0, 0])
-            tree[node][bit] = len(tree) - 1
-        node = tree[node][bit]
-    tree[node][code & 1] = -1 - symbol
 
 
 def _padding(tree: _Tree) -> frozenset[int]:

@@ -47,7 +47,11 @@ class GnosticWriter:
             case "SecurityRequirement":
                 return b"".join(nested(1, named(name, _strings(scopes))) for name, scopes in value.items())
             case _ if form.endswith("OrReference"):
-                return self._or_reference(form.removesuffix("OrReference"), value)
+                return (
+                    nested(2, self.message("Reference", value))
+                    if "$ref" in value
+                    else nested(1, self.form(form.removesuffix("OrReference"), value))
+                )
             case _:
                 return self.message(form, value)
 
@@ -73,9 +77,6 @@ class GnosticWriter:
         scalar = SCALARS.get(field.form)
         return scalar(field.number, value) if scalar else nested(field.number, self.form(field.form, value))
 
-    def _or_reference(self, form: str, value: Json) -> bytes:
-        return nested(2, self.message("Reference", value)) if "$ref" in value else nested(1, self.form(form, value))
-
 
 class V2Writer(GnosticWriter):
     def form(self, form: str, value: Any) -> bytes:
@@ -85,7 +86,11 @@ class V2Writer(GnosticWriter):
             case "Responses":
                 return self.entries(1, "ResponseOrReference", value)
             case "Parameter":
-                return self._parameter(value)
+                location = value["in"]
+                if location == "body":
+                    return nested(1, self.message("BodyParameter", value))
+                number, message = _NON_BODY[location]
+                return nested(2, nested(number, self.message(message, value)))
             case "ResponseSchema" | "Items":
                 return nested(1, self.message("Schema", value))
             case "SchemaOrBool":
@@ -97,13 +102,6 @@ class V2Writer(GnosticWriter):
                 return nested(2, self.message("ApiKey", value))
             case _:
                 return super().form(form, value)
-
-    def _parameter(self, value: Json) -> bytes:
-        location = value["in"]
-        if location == "body":
-            return nested(1, self.message("BodyParameter", value))
-        number, message = _NON_BODY[location]
-        return nested(2, nested(number, self.message(message, value)))
 
 
 class V3Writer(GnosticWriter):

@@ -75,16 +75,14 @@ def _parse(table: str) -> dict[str, dict[str, MessageField]]:
     for token in table.split():
         key, equals, rest = token.partition("=")
         if equals:
-            fields[key] = _field(rest)
+            number, _, form = rest.partition(":")
+            repeated, mapped = form.startswith("[]"), form.startswith("{}")
+            fields[key] = MessageField(
+                int(number), form.removeprefix("[]").removeprefix("{}") or "string", repeated, mapped
+            )
         else:
             fields = messages[token.removesuffix(":")] = {}
     return messages
-
-
-def _field(text: str) -> MessageField:
-    number, _, form = text.partition(":")
-    repeated, mapped = form.startswith("[]"), form.startswith("{}")
-    return MessageField(int(number), form.removeprefix("[]").removeprefix("{}") or "string", repeated, mapped)
 
 
 FIELDS = _parse(_TABLE)

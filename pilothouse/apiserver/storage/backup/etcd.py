@@ -48,7 +48,8 @@ class EtcdSource:
         while True:
             response = await self._page(keys)
             for pair in response.kvs:
-                yield await self._entry(pair)
+                ttl = await self._left(pair.lease) if pair.lease else 0
+                yield SavedEntry(pair.key.decode(), pair.value, pair.create_revision, pair.mod_revision, ttl)
             if not response.more:
                 return
             keys = EtcdKeyRange(response.kvs[-1].key + b"\0", keys.end)
@@ -61,10 +62,6 @@ class EtcdSource:
             return await self._client.range(messages.page(keys, at=self.revision, limit=_PAGE))
         except CompactedRevision:
             raise Compacted(self.revision, self.revision + 1) from None
-
-    async def _entry(self, pair: Message) -> SavedEntry:
-        ttl = await self._left(pair.lease) if pair.lease else 0
-        return SavedEntry(pair.key.decode(), pair.value, pair.create_revision, pair.mod_revision, ttl)
 
     async def _left(self, lease: int) -> int:
         """The seconds that the lease still has; 1 for one that has just run out, so that its keys go as well."""
@@ -107,7 +104,9 @@ class EtcdTarget:
     async def fill(self, source: Source, *, at_least: Revision) -> Revision:
         await self._bring_to(at_least)
         try:
-            await self._write(source)
+            async with _InTurns() as turns:
+                async for entry in source.entries():
+                    await turns.begin(self._create, entry)
         except BaseException:
             await asyncio.shield(self._empty())
             raise
@@ -127,11 +126,6 @@ class EtcdTarget:
         if now < wanted:
             self._told(now, wanted)
             await self._raise(wanted - now)
-
-    async def _write(self, source: Source) -> None:
-        async with _InTurns() as turns:
-            async for entry in source.entries():
-                await turns.begin(self._create, entry)
 
     async def _create(self, entry: SavedEntry) -> None:
         await self._store.create(entry.key, entry.value, ttl=_shared_lifetime(entry.ttl))

@@ -65,16 +65,15 @@ class SqliteSource:
                 if row.damage is None:
                     yield SavedEntry(key, value, created, revision, 0 if expires is None else math.ceil(expires - now))
                 else:
-                    self._skip(key, row.damage)
+                    if not self._skip_damaged:
+                        raise BackupError(
+                            f"{row.damage}: --skip-damaged leaves such keys out; `pilothouse check` lists them"
+                        )
+                    self.skipped.append(key)
                 if number % _ROWS_BETWEEN_TURNS == 0:
                     await asyncio.sleep(0)
         except UNREADABLE as error:
             raise DamagedStore(self._file, str(error)) from error
-
-    def _skip(self, key: str, damage: str) -> None:
-        if not self._skip_damaged:
-            raise BackupError(f"{damage}: --skip-damaged leaves such keys out; `pilothouse check` lists them")
-        self.skipped.append(key)
 
     async def newest(self) -> Revision:
         with closing(open_to_read(self._file)) as connection:
@@ -106,17 +105,14 @@ class SqliteTarget:
                 revision = await _fill(connection, source, at_least)
             building.sync()
             building.release()  # Windows renames no directory with an open file in it
-            self._put_in_place(aside)
+            if self._directory.exists():
+                shutil.rmtree(self._directory)  # it was empty, and the data directory is locked
+            os.rename(aside, self._directory)
+            sync_directory(self._directory.parent)
         finally:
             building.release()
             shutil.rmtree(aside, ignore_errors=True)
         return revision
-
-    def _put_in_place(self, aside: Path) -> None:
-        if self._directory.exists():
-            shutil.rmtree(self._directory)  # it was empty, and the data directory is locked
-        os.rename(aside, self._directory)
-        sync_directory(self._directory.parent)
 
 
 def refuse_entries(directory: Path) -> None:

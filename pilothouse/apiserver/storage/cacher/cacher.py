@@ -240,19 +240,16 @@ class Cacher:
         if not_older_than is not None:
             await self._require(not_older_than)
         elif not await self._is_current():
-            return await self._start_with_store(selection.prefix, mark_end=mark_end)
+            page = await self._direct.list(ListSelection(selection.prefix))
+            await self._readiness.wait(patience=READY_PATIENCE)
+            if page.revision < self._window.floor:
+                # The cache was filled again meanwhile; what happened since the page is not in the window.
+                raise CacheNotReady
+            changes = self._window.after(page.revision)
+            return WatchStart(page.revision, page.objects, end=self._end(page.revision, mark_end), changes=changes)
         await self._state.prepare(selection)
         objects = self._state.selectable(selection)
         return WatchStart(self.revision, objects, end=self._end(self.revision, mark_end))
-
-    async def _start_with_store(self, prefix: str, *, mark_end: bool) -> WatchStart:
-        page = await self._direct.list(ListSelection(prefix))
-        await self._readiness.wait(patience=READY_PATIENCE)
-        if page.revision < self._window.floor:
-            # The cache was filled again meanwhile; what happened since the page is not in the window.
-            raise CacheNotReady
-        changes = self._window.after(page.revision)
-        return WatchStart(page.revision, page.objects, end=self._end(page.revision, mark_end), changes=changes)
 
     async def _start_after(self, revision: Revision | None) -> WatchStart:
         """A revision that the cache has not reached is no reason to wait: the watch skips events up to it."""

@@ -107,14 +107,13 @@ class ChangeEvents:
     def _event(self, type: EventType) -> WatchEvent:
         event = self._made.get(type)
         if event is None:
-            event = self._made[type] = WatchEvent(type, self._object(type), self.change.revision)
+            change = self.change
+            shown = (
+                change.previous.at(change.revision) if type is EventType.DELETED and change.previous else change.current
+            )
+            assert shown is not None
+            event = self._made[type] = WatchEvent(type, shown, self.change.revision)
         return event
-
-    def _object(self, type: EventType) -> StoredObject:
-        change = self.change
-        shown = change.previous.at(change.revision) if type is EventType.DELETED and change.previous else change.current
-        assert shown is not None
-        return shown
 
 
 def bookmark(codec: ObjectCodec, revision: Revision, *, ends_initial_events: bool = False) -> WatchEvent:

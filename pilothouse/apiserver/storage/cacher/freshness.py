@@ -73,14 +73,12 @@ class Freshness:
             self.revision < revision and self._epoch == epoch and (left := started + patience - self._clock.time()) > 0
         ):
             self._request_progress()
-            await self._change(revision, seconds=min(PROGRESS_PERIOD, left))
+            seconds = min(PROGRESS_PERIOD, left)
+            future = asyncio.get_running_loop().create_future()
+            self._waiting[future] = revision
+            try:
+                await wait_for(future, seconds=seconds, clock=self._clock)
+            finally:
+                del self._waiting[future]
         self._metrics.read_wait.observe(self._clock.time() - started)
         return self.revision >= revision and self._epoch == epoch
-
-    async def _change(self, revision: Revision, *, seconds: float) -> None:
-        future = asyncio.get_running_loop().create_future()
-        self._waiting[future] = revision
-        try:
-            await wait_for(future, seconds=seconds, clock=self._clock)
-        finally:
-            del self._waiting[future]

@@ -70,7 +70,12 @@ class LabelIndex(ObjectIndex):
         if before == after is not None and previous is not None:
             return
         if before is not None:
-            self._discard(key, before.items())
+            labels = before.items()
+            for name, value in labels:
+                if (postings := self._postings.get(name)) is not None:
+                    postings.discard(value, key)
+                    if not postings:
+                        del self._postings[name]
         self.unindexed.discard(key)
         if after is None:
             self.unindexed.add(key)
@@ -92,13 +97,6 @@ class LabelIndex(ObjectIndex):
             if postings is None:
                 postings = self._postings[name] = Postings()
             postings.add(value, key)
-
-    def _discard(self, key: str, labels: Iterable[tuple[str, str]]) -> None:
-        for name, value in labels:
-            if (postings := self._postings.get(name)) is not None:
-                postings.discard(value, key)
-                if not postings:
-                    del self._postings[name]
 
 
 class FieldIndex(ObjectIndex):

@@ -63,7 +63,10 @@ class Postings:
             if key not in held:
                 held.add(key)
         else:
-            _insert(held, key)
+            if held[-1] < key:
+                held.append(key)
+            elif held[at := bisect_left(held, key)] != key:
+                held.insert(at, key)
             if len(held) > _LONG:
                 self._held[value] = SortedList(held)
 
@@ -92,10 +95,3 @@ class Postings:
 
 def _position(held: SortedKeys, key: str) -> int:
     return bisect_left(held, key) if isinstance(held, list) else held.bisect_left(key)
-
-
-def _insert(held: list[str], key: str) -> None:
-    if held[-1] < key:
-        held.append(key)
-    elif held[at := bisect_left(held, key)] != key:
-        held.insert(at, key)

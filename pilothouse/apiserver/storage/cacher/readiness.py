@@ -52,7 +52,12 @@ class Readiness:
             left = None if patience is None else started + patience - self._clock.time()
             if self._stopped or isinstance(self._cause, Undecodable) or (left is not None and left <= 0):
                 raise self._refusal()
-            await self._change(left)
+            future = asyncio.get_running_loop().create_future()
+            self._waiting.add(future)
+            try:
+                await wait_for(future, seconds=left, clock=self._clock)
+            finally:
+                self._waiting.discard(future)
 
     def _turn(self, ready: bool) -> None:
         if ready != self.ready:
@@ -62,14 +67,6 @@ class Readiness:
     def _wake(self) -> None:
         for future in self._waiting:
             resolve(future)
-
-    async def _change(self, seconds: float | None) -> None:
-        future = asyncio.get_running_loop().create_future()
-        self._waiting.add(future)
-        try:
-            await wait_for(future, seconds=seconds, clock=self._clock)
-        finally:
-            self._waiting.discard(future)
 
     def _refusal(self) -> StorageError:
         """The longer the cache is down, the later clients should come back. An object that cannot be read is no

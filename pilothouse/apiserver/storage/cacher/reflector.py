@@ -16,7 +16,7 @@ from typing import Protocol
 
 from pilothouse.apiserver.storage.cacher.clock import CacheClock, sleep
 from pilothouse.apiserver.storage.errors import StorageError, Unavailable
-from pilothouse.apiserver.storage.interface import Batch, Entry, Event, Revision, Store, Watch
+from pilothouse.apiserver.storage.interface import Entry, Event, Revision, Store, Watch
 
 PAGE = 10_000
 TURN_CHANGES, TURN_SECONDS = 100, 0.005  # after that others run: readers of watches first of all
@@ -108,37 +108,30 @@ class StoreReflector:
         return min(FIRST_DELAY * (1 << min(self._failures, 10)), LAST_DELAY) * random.uniform(0.5, 1.0)
 
     async def _list_and_watch(self) -> None:
-        revision = await self._list()
-        watch = self._store.watch(self._prefix, after=revision)
-        self._progress = ProgressRequester(watch)
-        try:
-            async for batch in watch:
-                await self._pass_on(batch)
-        finally:
-            self._progress.cancel()
-            self._progress = None
-            await watch.aclose()
-        raise Unavailable("the watch ended")
-
-    async def _list(self) -> Revision:
         page = await self._store.list(self._prefix, limit=PAGE)
         revision, entries = page.revision, list(page.entries)
         while page.remaining:
             page = await self._store.list(self._prefix, at=revision, after=entries[-1].key, limit=PAGE)
             entries += page.entries
         self._sink.replace(entries, revision)
-        return revision
-
-    async def _pass_on(self, batch: Batch) -> None:
-        if not batch.events:
-            self._sink.progress(batch.revision)
-        turn = self._clock.time()
-        for count, events in enumerate(_by_revision(batch.events), start=1):
-            last = events[-1] is batch.events[-1]
-            self._sink.apply(events, batch.revision if last else events[-1].revision)
-            if not last and (count % TURN_CHANGES == 0 or self._clock.time() - turn > TURN_SECONDS):
-                await asyncio.sleep(0)
+        watch = self._store.watch(self._prefix, after=revision)
+        self._progress = ProgressRequester(watch)
+        try:
+            async for batch in watch:
+                if not batch.events:
+                    self._sink.progress(batch.revision)
                 turn = self._clock.time()
+                for count, events in enumerate(_by_revision(batch.events), start=1):
+                    last = events[-1] is batch.events[-1]
+                    self._sink.apply(events, batch.revision if last else events[-1].revision)
+                    if not last and (count % TURN_CHANGES == 0 or self._clock.time() - turn > TURN_SECONDS):
+                        await asyncio.sleep(0)
+                        turn = self._clock.time()
+        finally:
+            self._progress.cancel()
+            self._progress = None
+            await watch.aclose()
+        raise Unavailable("the watch ended")
 
 
 def _by_revision(events: Sequence[Event]) -> Iterator[Sequence[Event]]:

@@ -160,7 +160,9 @@ class CacheWatcher:
             if self._early:
                 return self._early.popleft()
             if self._backlog is not None:
-                await self._next_piece()
+                self._advance()
+                if self._backlog is not None and not self._early:
+                    await asyncio.sleep(0)  # nothing matched so far: let others run before looking on
             elif self._live:
                 event = self._live.popleft()
                 self._live_bytes -= event.size
@@ -195,11 +197,6 @@ class CacheWatcher:
         self._early.extend(event for event in piece if event is not None)
         if len(piece) < _CHUNK:
             self._backlog = None
-
-    async def _next_piece(self) -> None:
-        self._advance()
-        if self._backlog is not None and not self._early:
-            await asyncio.sleep(0)  # nothing matched so far: let others run before looking on
 
     def _wake(self, reader: asyncio.Future[None]) -> None:
         self._reader = None  # so that the events which follow before it runs cost nothing

@@ -55,9 +55,21 @@ class ChangeWindow:
 
     def add(self, change: CacheChange) -> None:
         if len(self) >= self._capacity:
-            self._resize(change.recorded)
+            now = change.recorded
+            oldest = self._changes[self._start]
+            recent = self._changes[-max(1, self._capacity // 4)]
+            if now - oldest.recorded < self._limits.seconds:
+                self._set_capacity(min(self._capacity * 2, self._limits.most))
+            elif now - recent.recorded > self._limits.seconds:
+                self._set_capacity(max(self._capacity // 2, self._limits.least))
         while len(self) >= self._capacity:
-            self._drop_oldest()
+            # Changes may share one revision (keys under one lease expire together), so the revision of the change that
+            # leaves is the floor: whoever resumes from it has seen all of that revision.
+            self.floor = self._changes[self._start].revision
+            self._start += 1
+            if self._start * 2 > len(self._changes):
+                del self._changes[: self._start]
+                self._start = 0
         self._changes.append(change)
 
     def after(self, revision: Revision) -> Changes:
@@ -67,24 +79,7 @@ class ChangeWindow:
         first = bisect_right(self._changes, revision, lo=self._start, key=lambda change: change.revision)
         return self._changes[first:]
 
-    def _resize(self, now: float) -> None:
-        oldest = self._changes[self._start]
-        recent = self._changes[-max(1, self._capacity // 4)]
-        if now - oldest.recorded < self._limits.seconds:
-            self._set_capacity(min(self._capacity * 2, self._limits.most))
-        elif now - recent.recorded > self._limits.seconds:
-            self._set_capacity(max(self._capacity // 2, self._limits.least))
-
     def _set_capacity(self, capacity: int) -> None:
         if capacity != self._capacity:
             self._metrics.resized(self._capacity, capacity)
             self._capacity = capacity
-
-    def _drop_oldest(self) -> None:
-        # Changes may share one revision (keys under one lease expire together), so the revision of the change that
-        # leaves is the floor: whoever resumes from it has seen all of that revision.
-        self.floor = self._changes[self._start].revision
-        self._start += 1
-        if self._start * 2 > len(self._changes):
-            del self._changes[: self._start]
-            self._start = 0

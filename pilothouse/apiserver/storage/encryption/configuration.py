@@ -70,17 +70,13 @@ def build_encryption(config: Json) -> Encryption:
         chain = [each for provider in part["providers"] for each in _prefixed(provider, providers)]
         for name in part["resources"]:
             resource = parse_group_resource(name)
-            _refuse_masked(resource, by_resource)
+            for earlier in (GroupResource(resource.group, "*"), GroupResource("*", "*")):
+                if earlier in by_resource:
+                    masked, by = (quote(f"{each.resource}.{each.group}") for each in (resource, earlier))
+                    raise ValueError(f"resource {masked} is masked by earlier rule {by}")
             by_resource.setdefault(resource, []).extend(chain)
     transformers = {resource: PrefixTransformers(chain) for resource, chain in by_resource.items()}
     return Encryption(transformers, tuple(providers))
-
-
-def _refuse_masked(resource: GroupResource, known: dict[GroupResource, list[Prefixed]]) -> None:
-    for earlier in (GroupResource(resource.group, "*"), GroupResource("*", "*")):
-        if earlier in known:
-            masked, by = (quote(f"{each.resource}.{each.group}") for each in (resource, earlier))
-            raise ValueError(f"resource {masked} is masked by earlier rule {by}")
 
 
 def _prefixed(provider: Json, providers: list[KmsProvider]) -> list[Prefixed]:

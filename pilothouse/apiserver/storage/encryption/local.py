@@ -74,16 +74,13 @@ class AesCbc:
         if not data or len(data) % _BLOCK:
             raise TransformFailed("the stored data is not a multiple of the block size")
         decryptor = Cipher(self._algorithm, CBC(vector)).decryptor()
-        return Plain(_unpadded(decryptor.update(data) + decryptor.finalize()))
-
-
-def _unpadded(padded: bytes) -> bytes:
-    count = padded[-1]
-    if not 0 < count <= len(padded):
-        raise TransformFailed("invalid PKCS7 data (empty or not padded)")
-    if padded[-count:] != bytes([count]) * count:
-        raise TransformFailed("invalid padding on input")
-    return padded[:-count]
+        padded = decryptor.update(data) + decryptor.finalize()
+        count = padded[-1]
+        if not 0 < count <= len(padded):
+            raise TransformFailed("invalid PKCS7 data (empty or not padded)")
+        if padded[-count:] != bytes([count]) * count:
+            raise TransformFailed("invalid padding on input")
+        return Plain(padded[:-count])
 
 
 class Secretbox:

@@ -73,13 +73,11 @@ class PrefixTransformers:
             return Plain(plain.value, plain.stale or position != 0)
         if not failures:
             count_unknown(self._resource)
-        raise TransformFailed(_joined(failures) or self._no_match)
+        distinct = list(dict.fromkeys(failures))
+        raise TransformFailed(
+            (distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]" if distinct else "") or self._no_match
+        )
 
 
 def _counted_for(transformer: Transformer, resource: str) -> Transformer:
     return transformer.counted_for(resource) if isinstance(transformer, PrefixTransformers) else transformer
-
-
-def _joined(failures: list[str]) -> str:
-    distinct = list(dict.fromkeys(failures))
-    return distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]" if distinct else ""

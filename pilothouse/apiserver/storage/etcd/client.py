@@ -136,15 +136,11 @@ class EtcdClient:
             return await call
         except asyncio.CancelledError:
             # Hanging up cancels the calls, but not the tasks that wait for them.
-            if _is_being_cancelled():
+            task = asyncio.current_task()
+            if task is not None and task.cancelling() > 0:
                 raise
             raise Unavailable("the connection to etcd was closed", uncertain=True) from None
 
     def _by_preference(self) -> Iterator[EtcdEndpoint]:
         first = self._preferred
         yield from self._endpoints[first:] + self._endpoints[:first]
-
-
-def _is_being_cancelled() -> bool:
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0

@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable
 from aetcd import rpc
 
 from pilothouse.apiserver.storage.errors import StorageError
-from pilothouse.apiserver.storage.etcd.client import EtcdClient, Message
+from pilothouse.apiserver.storage.etcd.client import EtcdClient
 from pilothouse.apiserver.storage.etcd.failures import CompactedRevision
 from pilothouse.apiserver.storage.interface import Revision
 
@@ -43,7 +43,15 @@ class EtcdCompactor:
     async def compact_once(self) -> None:
         """Compacts if it is this server's turn. Raises Unavailable."""
         older = self._noted
-        response = await self._client.txn(self._raise_version())
+        known = rpc.Compare(key=_KEY, target=rpc.Compare.VERSION, result=rpc.Compare.EQUAL, version=self._version)
+        put = rpc.PutRequest(key=_KEY, value=b"%d" % self._noted)
+        response = await self._client.txn(
+            rpc.TxnRequest(
+                compare=[known],
+                success=[rpc.RequestOp(request_put=put)],
+                failure=[rpc.RequestOp(request_range=rpc.RangeRequest(key=_KEY))],
+            )
+        )
         self._noted = response.header.revision
         if not response.succeeded:
             self._version = response.responses[0].response_range.kvs[0].version
@@ -58,12 +66,3 @@ class EtcdCompactor:
         except CompactedRevision:
             return
         log.debug("compacted up to revision %d", revision)
-
-    def _raise_version(self) -> Message:
-        known = rpc.Compare(key=_KEY, target=rpc.Compare.VERSION, result=rpc.Compare.EQUAL, version=self._version)
-        put = rpc.PutRequest(key=_KEY, value=b"%d" % self._noted)
-        return rpc.TxnRequest(
-            compare=[known],
-            success=[rpc.RequestOp(request_put=put)],
-            failure=[rpc.RequestOp(request_range=rpc.RangeRequest(key=_KEY))],
-        )

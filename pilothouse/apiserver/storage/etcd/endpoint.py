@@ -62,13 +62,13 @@ def _channel(url: str, tls: EtcdTlsFiles) -> grpc.aio.Channel:
     target = parts.netloc if parts.port else f"{parts.netloc}:{_DEFAULT_PORT}"
     if parts.scheme == "http":
         return grpc.aio.insecure_channel(target, options=_OPTIONS)
-    return grpc.aio.secure_channel(target, _credentials(tls), options=_OPTIONS)
-
-
-def _credentials(tls: EtcdTlsFiles) -> grpc.ChannelCredentials:
     ca = tls.ca or ssl.get_default_verify_paths().cafile or ""
-    return grpc.ssl_channel_credentials(
-        root_certificates=_read(ca), private_key=_read(tls.key), certificate_chain=_read(tls.cert)
+    return grpc.aio.secure_channel(
+        target,
+        grpc.ssl_channel_credentials(
+            root_certificates=_read(ca), private_key=_read(tls.key), certificate_chain=_read(tls.cert)
+        ),
+        options=_OPTIONS,
     )
 
 

@@ -50,15 +50,13 @@ class LeaseManager:
             self._keys += 1
             fits = now + ttl < self._expires <= now + ttl + reuse
             if not fits or self._keys > _MAX_KEYS:
-                await self._grant(ttl + reuse, now)
+                seconds = ttl + reuse
+                response = await self._client.grant(rpc.LeaseGrantRequest(TTL=seconds))
+                if self._lease:
+                    _KEYS_PER_LEASE.observe(self._keys - 1)
+                self._lease, self._expires, self._keys = response.ID, now + seconds, 1
             return self._lease
 
     def forget(self) -> None:
         """The last lease is gone before its time."""
         self._lease, self._expires, self._keys = 0, 0.0, 0
-
-    async def _grant(self, seconds: int, now: float) -> None:
-        response = await self._client.grant(rpc.LeaseGrantRequest(TTL=seconds))
-        if self._lease:
-            _KEYS_PER_LEASE.observe(self._keys - 1)
-        self._lease, self._expires, self._keys = response.ID, now + seconds, 1

@@ -47,7 +47,12 @@ class ServerWatch:
         """Raises Unavailable, Compacted."""
         try:
             async with asyncio.timeout(REQUEST_TIMEOUT):
-                self.answers_progress = answers_progress_requests(await self._version())
+                self._client.ensure_open()
+                try:
+                    status = await self._client.answer(self._endpoint.status(rpc.StatusRequest()))
+                except grpc.aio.AioRpcError as error:
+                    raise self._failed(error) from None
+                self.answers_progress = answers_progress_requests(str(status.version))
                 while not await self._create():
                     self.close()
         except TimeoutError:
@@ -69,14 +74,6 @@ class ServerWatch:
     def close(self) -> None:
         if self._call is not None:
             self._call.cancel()
-
-    async def _version(self) -> str:
-        self._client.ensure_open()
-        try:
-            status = await self._client.answer(self._endpoint.status(rpc.StatusRequest()))
-        except grpc.aio.AioRpcError as error:
-            raise self._failed(error) from None
-        return str(status.version)
 
     async def _create(self) -> bool:
         """Whether the watch began such that nothing can be missing."""

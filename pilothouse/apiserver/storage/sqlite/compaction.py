@@ -47,27 +47,21 @@ class SqliteCompactor:
                 await self._writer.call(partial(write_meta, name="compacted", value=revision))
                 self.compacted = revision
                 self.changed()
-            await self._sweep()
+            while self._swept < self.compacted:
+                upto = min(self._swept + _STEP, self.compacted)
+                await self._writer.call(partial(_delete_replaced, after=self._swept, upto=upto))
+                self._swept = upto
 
     async def run(self, clock: WallClock, interval: float) -> None:
         """Every interval, forgets what is older than one interval."""
         older = self.compacted
         while True:
-            await self._compact_quietly(older)
+            try:
+                await self.compact(older)
+            except StorageError as error:
+                _log.warning("compaction to revision %d failed, to be tried again: %s", older, error)
             older = self._state.revision
             await clock.sleep(interval)
-
-    async def _compact_quietly(self, revision: Revision) -> None:
-        try:
-            await self.compact(revision)
-        except StorageError as error:
-            _log.warning("compaction to revision %d failed, to be tried again: %s", revision, error)
-
-    async def _sweep(self) -> None:
-        while self._swept < self.compacted:
-            upto = min(self._swept + _STEP, self.compacted)
-            await self._writer.call(partial(_delete_replaced, after=self._swept, upto=upto))
-            self._swept = upto
 
 
 def _delete_replaced(connection: sqlite3.Connection, *, after: Revision, upto: Revision) -> None:

@@ -102,18 +102,17 @@ def open_directory(path: Path, *, fsync: bool = True) -> Opened:
             reader = undo.enter_context(closing(connect(directory.database)))
             reader.execute("PRAGMA query_only = ON")
             opened = Opened(directory, writer, reader, load(writer))
-            _report_damage(opened.snapshot)
+            snapshot = opened.snapshot
+            if count := len(snapshot.damaged):
+                some = ", ".join(sorted(snapshot.damaged)[:_KEYS_TO_NAME])
+                _log.error(
+                    "%d stored values are damaged and are not served; `pilothouse check` lists them: %s", count, some
+                )
             directory.note_open_files()
         except UNREADABLE as error:
             raise DamagedStore(directory.database, str(error)) from error
         undo.pop_all()
         return opened
-
-
-def _report_damage(snapshot: StoreSnapshot) -> None:
-    if count := len(snapshot.damaged):
-        some = ", ".join(sorted(snapshot.damaged)[:_KEYS_TO_NAME])
-        _log.error("%d stored values are damaged and are not served; `pilothouse check` lists them: %s", count, some)
 
 
 def copy_directory(source: Path, target: Path) -> None:

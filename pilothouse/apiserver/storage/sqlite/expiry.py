@@ -42,23 +42,17 @@ class Expiry:
 
     async def run(self, clock: WallClock, delete: Delete) -> None:
         while True:
-            await self._delete_due(clock.monotonic(), delete)
+            now = clock.monotonic()
+            due: list[Deadline] = []
+            while self._deadlines and self._deadlines[0].at <= now and len(due) < _AT_ONCE:
+                due.append(heapq.heappop(self._deadlines))
+            outcomes = await asyncio.gather(*(self._expire(deadline, delete) for deadline in due))
+            left = [deadline for deadline, gone in zip(due, outcomes, strict=True) if not gone]
+            for deadline in left:
+                self.add(deadline)
+            if left:
+                _log.warning("%d keys have expired but the store cannot delete them now", len(left))
             await clock.sleep(_PERIOD)
-
-    async def _delete_due(self, now: float, delete: Delete) -> None:
-        due = self._take_due(now)
-        outcomes = await asyncio.gather(*(self._expire(deadline, delete) for deadline in due))
-        left = [deadline for deadline, gone in zip(due, outcomes, strict=True) if not gone]
-        for deadline in left:
-            self.add(deadline)
-        if left:
-            _log.warning("%d keys have expired but the store cannot delete them now", len(left))
-
-    def _take_due(self, now: float) -> list[Deadline]:
-        due: list[Deadline] = []
-        while self._deadlines and self._deadlines[0].at <= now and len(due) < _AT_ONCE:
-            due.append(heapq.heappop(self._deadlines))
-        return due
 
     async def _expire(self, deadline: Deadline, delete: Delete) -> bool:
         """Whether the deadline is settled: its entry is gone now, or was replaced before."""

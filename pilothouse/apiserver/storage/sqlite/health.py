@@ -46,9 +46,6 @@ class StoreHealth:
             return
         if now - self._probed < _PROBE_EVERY:
             raise Unavailable(self._reason)
-        await self._probe_again(now)
-
-    async def _probe_again(self, now: float) -> None:
         self._probed = now
         try:
             await self._probe()

@@ -98,7 +98,10 @@ class Pipeline:
     def _accept(self, key: str, value: bytes | None, ttl: int, expires: float | None) -> asyncio.Future[Entry]:
         if self._closed:
             raise Unavailable("the store is closed")
-        event = _change(self._revision + 1, key, value, self._newest(key))
+        revision = self._revision + 1
+        previous = self._newest(key)
+        created = previous.created if previous else revision
+        event = Event(revision, key, None if value is None else Entry(key, value, created, revision), previous)
         write = Write(event, expires, ttl, event.entry or _deleted(event), self._loop.create_future())
         self._revision = event.revision
         self._pending[key] = write
@@ -126,41 +129,31 @@ class Pipeline:
         if outcome.error is None:
             self._health.commit_succeeded()
             self._commit_next()  # first of all, so that the disk works while this batch is published
-            self._succeed(batch)
+            self._publish(batch)
+            for write in batch:
+                if self._pending[write.event.key] is write:
+                    del self._pending[write.event.key]
+                if not write.done.done():
+                    write.done.set_result(write.answer)
         else:
-            self._roll_back(batch, outcome.error)
+            error = outcome.error
+            behind, self._queue = self._queue, []
+            self._pending.clear()
+            self._revision = self._state.revision
+            self._health.commit_failed(error)
+            uncertain = error.uncertain if isinstance(error, Unavailable) else True
+            _fail(batch, Unavailable(str(error), uncertain=uncertain))
+            _fail(behind, Unavailable(str(error)))
         settling, self._settling = self._settling, []
         for waiter in settling:
             if not waiter.done():
                 waiter.set_result(None)
-
-    def _succeed(self, batch: list[Write]) -> None:
-        self._publish(batch)
-        for write in batch:
-            if self._pending[write.event.key] is write:
-                del self._pending[write.event.key]
-            if not write.done.done():
-                write.done.set_result(write.answer)
-
-    def _roll_back(self, batch: list[Write], error: Exception) -> None:
-        behind, self._queue = self._queue, []
-        self._pending.clear()
-        self._revision = self._state.revision
-        self._health.commit_failed(error)
-        uncertain = error.uncertain if isinstance(error, Unavailable) else True
-        _fail(batch, Unavailable(str(error), uncertain=uncertain))
-        _fail(behind, Unavailable(str(error)))
 
     async def _settled(self) -> None:
         """Returns when the next batch is settled. Only to be called while a write is not."""
         waiter: asyncio.Future[None] = self._loop.create_future()
         self._settling.append(waiter)
         await waiter
-
-
-def _change(revision: int, key: str, value: bytes | None, previous: Entry | None) -> Event:
-    created = previous.created if previous else revision
-    return Event(revision, key, None if value is None else Entry(key, value, created, revision), previous)
 
 
 def _deleted(event: Event) -> Entry:

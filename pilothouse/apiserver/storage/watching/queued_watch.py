@@ -65,7 +65,12 @@ class QueuedWatch(ABC):
             if self._ended is not None:
                 raise self._ended
             await self._advance()
-        return self._take()
+        events, self._queue = tuple(self._queue), []
+        if not self._live:
+            return Batch(self._reached, events)
+        self._progress_due = False
+        self._reached = max(self._reached, self._newest)
+        return Batch(self._newest, events)
 
     async def aclose(self) -> None:
         self._queue.clear()
@@ -93,14 +98,6 @@ class QueuedWatch(ABC):
         if self._live:
             self._fall_behind(self._newest)
         self._wake()
-
-    def _take(self) -> Batch:
-        events, self._queue = tuple(self._queue), []
-        if not self._live:
-            return Batch(self._reached, events)
-        self._progress_due = False
-        self._reached = max(self._reached, self._newest)
-        return Batch(self._newest, events)
 
     async def _advance(self) -> None:
         """Waits for more when live; otherwise takes a step towards it."""

@@ -40,7 +40,10 @@ class Agreement:
         elif kind == "Namespace":
             self._namespaces.add(name_of(obj))
         elif kind == "CustomResourceDefinition":
-            self._add_definition(key, obj)
+            spec = obj.get("spec") or {}
+            names = {each["name"] for each in spec.get("versions") or ()} | {spec.get("version") or ""} - {""}
+            stored = frozenset((obj.get("status") or {}).get("storedVersions") or ())
+            self._definitions[spec["group"], spec["names"]["kind"]] = _Definition(key, frozenset(names), stored)
         elif kind == "IPAddress":
             self._addresses.add(name_of(obj))
         elif kind == "Service" and not version.group:
@@ -81,12 +84,6 @@ class Agreement:
             elif version not in definition.stored:
                 advice = f"add it to status.storedVersions of {definition.key}, or migrate its objects"
                 yield failed("version", f"{key}: stored version {version} is not in storedVersions", advice)
-
-    def _add_definition(self, key: str, obj: Json) -> None:
-        spec = obj.get("spec") or {}
-        names = {each["name"] for each in spec.get("versions") or ()} | {spec.get("version") or ""} - {""}
-        stored = frozenset((obj.get("status") or {}).get("storedVersions") or ())
-        self._definitions[spec["group"], spec["names"]["kind"]] = _Definition(key, frozenset(names), stored)
 
     def _add_service(self, key: str, spec: Json) -> None:
         for address in spec.get("clusterIPs") or [spec.get("clusterIP")]:

@@ -90,9 +90,8 @@ class EntryChecks:
             self.places[version.group, kind] = entry.key.removesuffix(path).removeprefix(self._prefix)
         else:
             yield failed("key", f"{entry.key}: holds the {kind} {path}, which belongs under another key", _FROM_BACKUP)
-        yield from self._uid(entry.key, str(metadata(obj).get("uid") or ""))
-
-    def _uid(self, key: str, uid: str) -> Iterator[Finding]:
+        key = entry.key
+        uid = str(metadata(obj).get("uid") or "")
         if not uid:
             yield failed("uid", f"{key}: has no uid", _FROM_BACKUP)
         elif (other := self._uids.setdefault(uid, key)) != key:

@@ -33,7 +33,12 @@ class Binding:
 
     async def bind(self, volume: Json, claim: Json, **annotations: str) -> None:
         """`annotations`: for the claim, if they are not there."""
-        volume = await self._point_volume_to(claim, volume)
+        changed = volume
+        if not is_bound_to(volume, claim) and BOUND_BY_CONTROLLER not in annotations_of(volume):
+            changed = with_annotations(volume, **{BOUND_BY_CONTROLLER: "yes"})
+        if not is_bound_to(volume, claim) or (claim_ref(volume) or {}).get("uid") != uid_of(claim):
+            changed = {**changed, "spec": {**volume["spec"], "claimRef": reference_to(claim)}}
+        volume = volume if changed is volume else await self._write_volume(changed)
         volume = await self.set_volume_phase(volume, "Bound")
         claim = await self._point_claim_to(volume, claim, annotations)
         await self.set_claim_status(claim, "Bound", volume)
@@ -77,14 +82,6 @@ class Binding:
         written = await self._claim_client(claim).update(claim)
         self._claims.keep(written)
         return written
-
-    async def _point_volume_to(self, claim: Json, volume: Json) -> Json:
-        changed = volume
-        if not is_bound_to(volume, claim) and BOUND_BY_CONTROLLER not in annotations_of(volume):
-            changed = with_annotations(volume, **{BOUND_BY_CONTROLLER: "yes"})
-        if not is_bound_to(volume, claim) or (claim_ref(volume) or {}).get("uid") != uid_of(claim):
-            changed = {**changed, "spec": {**volume["spec"], "claimRef": reference_to(claim)}}
-        return volume if changed is volume else await self._write_volume(changed)
 
     async def _point_claim_to(self, volume: Json, claim: Json, annotations: dict[str, str]) -> Json:
         wanted = {**annotations_of(claim), **annotations, BIND_COMPLETED: "yes"}

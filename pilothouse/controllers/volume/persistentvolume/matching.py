@@ -38,22 +38,22 @@ def best_match(claim: Json, volumes: Iterable[Json], *, delayed: bool) -> Json |
 
 
 def _best_of(claim: Json, volumes: list[Json], delayed: bool) -> Json | None:
-    fitting = [volume for volume in volumes if _fits(claim, volume)]
+    fitting = [
+        volume
+        for volume in volumes
+        if (
+            (claim_ref(volume) is None or is_bound_to(volume, claim))
+            and _size(volume) >= requested_size(claim)
+            and volume_mode(volume) == volume_mode(claim)
+            and attributes_class(volume) == attributes_class(claim)
+            and not metadata(volume).get("deletionTimestamp")
+        )
+    ]
     reserved = next((volume for volume in fitting if is_bound_to(volume, claim)), None)
     if reserved is not None or delayed:
         return reserved
     free = [volume for volume in fitting if _is_free_for(claim, volume)]
     return min(free, key=lambda volume: (_size(volume), name_of(volume)), default=None)
-
-
-def _fits(claim: Json, volume: Json) -> bool:
-    return (
-        (claim_ref(volume) is None or is_bound_to(volume, claim))
-        and _size(volume) >= requested_size(claim)
-        and volume_mode(volume) == volume_mode(claim)
-        and attributes_class(volume) == attributes_class(claim)
-        and not metadata(volume).get("deletionTimestamp")
-    )
 
 
 def _is_free_for(claim: Json, volume: Json) -> bool:

@@ -74,7 +74,11 @@ def _validate_on_every_write(definition: Json, old: Json | None) -> Errors:
     yield from validate_names(status.get("acceptedNames") or {}, _STATUS.child("acceptedNames"))
     yield from validate_stored_versions(status.get("storedVersions"), versions, _STATUS.child("storedVersions"))
     yield from _validate_approval(definition, old)
-    yield from _validate_preserving(definition["spec"], (old or {}).get("spec") or {})
+    if definition["spec"].get("preserveUnknownFields") and not ((old or {}).get("spec") or {}).get(
+        "preserveUnknownFields"
+    ):
+        why = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
+        yield invalid(_SPEC.child("preserveUnknownFields"), True, why)
 
 
 def validate_stored_versions(stored: Sequence[str] | None, versions: Sequence[Json], path: Path) -> Errors:
@@ -106,9 +110,3 @@ def _validate_approval(definition: Json, old: Json | None) -> Errors:
         yield required(path, approval.reason)
     elif approval.state is ApprovalState.INVALID:
         yield invalid(path, annotations_of(definition).get(APPROVED_ANNOTATION) or "", approval.reason)
-
-
-def _validate_preserving(spec: Json, old: Json) -> Errors:
-    if spec.get("preserveUnknownFields") and not old.get("preserveUnknownFields"):
-        why = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
-        yield invalid(_SPEC.child("preserveUnknownFields"), True, why)

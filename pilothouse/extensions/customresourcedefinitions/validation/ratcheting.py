@@ -61,7 +61,11 @@ class ValidationOptions:
         """Return the rules for a spec. One that prunes, has defaults, or uses Kubernetes' extensions needs a structural
         schema, whatever was stored.
         """
-        needed = not spec.preserves_unknown_fields or has_defaults(spec) or _has_extensions(spec)
+        needed = (
+            not spec.preserves_unknown_fields
+            or has_defaults(spec)
+            or any(each.get(PRESERVE) is not None or any(map(each.get, _EXTENSIONS)) for each in _every(spec))
+        )
         return replace(self, requires_structure=True) if needed else self
 
 
@@ -81,7 +85,7 @@ def options_on_update(definition: Json, old: Json) -> ValidationOptions:
     return ValidationOptions(
         requires_understood_review=_has_understood_review(old["spec"]),
         requires_schemas=all(stored.schema_of(version) is not None for version in stored.versions),
-        requires_valid_types=not any(_has_invalid_type(each) for each in _every(stored)),
+        requires_valid_types=not any((bool(each.get("type")) and each["type"] not in TYPES) for each in _every(stored)),
         requires_structure=all(map(is_structural, stored.schemas())),
         requires_pruned_defaults=not any(map(_has_unpruned_default, stored.schemas())),
         requires_atomic_sets=not any(any(validate_set_items(each, NOWHERE)) for each in _every(stored)),
@@ -99,14 +103,6 @@ def has_defaults(spec: InternalSpec) -> bool:
 def _every(spec: InternalSpec) -> Iterator[Json]:
     for schema in spec.schemas():
         yield from every_schema(schema)
-
-
-def _has_extensions(spec: InternalSpec) -> bool:
-    return any(each.get(PRESERVE) is not None or any(map(each.get, _EXTENSIONS)) for each in _every(spec))
-
-
-def _has_invalid_type(schema: Json) -> bool:
-    return bool(schema.get("type")) and schema["type"] not in TYPES
 
 
 def _has_unpruned_default(schema: Json) -> bool:

@@ -22,8 +22,16 @@ def validate_spec(spec: Json, path: Path, wanted: ValidationOptions) -> Errors:
     options = wanted.for_spec(internal)
     yield from _validate_group(spec["group"], path.child("group"))
     yield from _validate_scope(spec["scope"], path.child("scope"))
-    yield from _validate_schemas_present(internal, path, options)
-    yield from _validate_defaults_allowed(internal, path)
+    for position, version in enumerate(internal.versions):
+        if internal.schema_of(version) is not None:
+            continue
+        at = path.child("versions").index(position).child("schema", "openAPIV3Schema")
+        if options.requires_schemas:
+            yield required(at)
+        elif not internal.preserves_unknown_fields and version.get("served"):
+            yield required(at, "because otherwise all fields are pruned")
+    if internal.preserves_unknown_fields and has_defaults(internal):
+        yield invalid(path.child("preserveUnknownFields"), True, "must be false in order to use defaults in the schema")
     yield from validate_versions(internal, path.child("versions"), options)
     yield from _validate_version_set(internal, path)
     yield from validate_required_names(spec["names"], path.child("names"))
@@ -46,22 +54,6 @@ def _validate_scope(scope: str, path: Path) -> Errors:
         yield required(path)
     elif scope not in _SCOPES:
         yield not_supported(path, scope, _SCOPES)
-
-
-def _validate_schemas_present(spec: InternalSpec, path: Path, options: ValidationOptions) -> Errors:
-    for position, version in enumerate(spec.versions):
-        if spec.schema_of(version) is not None:
-            continue
-        at = path.child("versions").index(position).child("schema", "openAPIV3Schema")
-        if options.requires_schemas:
-            yield required(at)
-        elif not spec.preserves_unknown_fields and version.get("served"):
-            yield required(at, "because otherwise all fields are pruned")
-
-
-def _validate_defaults_allowed(spec: InternalSpec, path: Path) -> Errors:
-    if spec.preserves_unknown_fields and has_defaults(spec):
-        yield invalid(path.child("preserveUnknownFields"), True, "must be false in order to use defaults in the schema")
 
 
 def _validate_version_set(spec: InternalSpec, path: Path) -> Errors:

@@ -40,7 +40,9 @@ def validate_versions(spec: InternalSpec, path: Path, options: ValidationOptions
         where, name = path.index(position), version.get("name") or ""
         if problems := is_dns1035_label(name):
             yield invalid(where.child("name"), name, ",".join(problems))
-        yield from _validate_deprecation_warning(version, where)
+        warning: str | None = version.get("deprecationWarning")
+        for problem in _warning_problems(bool(version.get("deprecated")), warning):
+            yield invalid(where.child("deprecationWarning"), warning, problem)
         has_status = _has_status(spec.of_version(version, "subresources"))
         context = _context(options, name, has_status=has_status)
         yield from _validate_schema(version.get("schema"), where.child("schema"), context)
@@ -111,12 +113,6 @@ class _SelectableFields:
         else:
             found = structural(schema)
             yield from _validate_selectable_fields(fields, found, at, allows_too_many=self.allows_too_many)
-
-
-def _validate_deprecation_warning(version: Json, path: Path) -> Errors:
-    warning: str | None = version.get("deprecationWarning")
-    for problem in _warning_problems(bool(version.get("deprecated")), warning):
-        yield invalid(path.child("deprecationWarning"), warning, problem)
 
 
 def _warning_problems(deprecated: bool, warning: str | None) -> Iterator[str]:

@@ -55,19 +55,15 @@ def _validate_map(schema: Json, path: Path) -> Errors:
         why = f"must be object if parent array's {LIST_TYPE} is map"
         yield invalid(path.child("items").child("type"), items.get("type") or "", why)
     else:
-        yield from _validate_keys(keys, items, path)
-
-
-def _validate_keys(keys: list[str], items: Json, path: Path) -> Errors:
-    properties = items.get("properties") or {}
-    for index, key in enumerate(keys):
-        if key not in properties:
-            yield invalid(path.child(LIST_MAP_KEYS), keys, "entries must all be names of item properties")
-        elif properties[key].get("type") in ("array", "object"):
-            at = path.child("items", "properties").key(key).child("type")
-            yield invalid(at, items.get("type"), f"must be a scalar type if parent array's {LIST_TYPE} is map")
-        if key in keys[:index]:
-            yield invalid(path.child(LIST_MAP_KEYS), keys, "must not contain duplicate entries")
+        properties = items.get("properties") or {}
+        for index, key in enumerate(keys):
+            if key not in properties:
+                yield invalid(path.child(LIST_MAP_KEYS), keys, "entries must all be names of item properties")
+            elif properties[key].get("type") in ("array", "object"):
+                at = path.child("items", "properties").key(key).child("type")
+                yield invalid(at, items.get("type"), f"must be a scalar type if parent array's {LIST_TYPE} is map")
+            if key in keys[:index]:
+                yield invalid(path.child(LIST_MAP_KEYS), keys, "must not contain duplicate entries")
 
 
 def validate_item_nullability(schema: Json, path: Path) -> Errors:

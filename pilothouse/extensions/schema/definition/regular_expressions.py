@@ -52,11 +52,22 @@ class _PatternScanner:
             case "(":
                 self._open()
             case ")":
-                self._close()
+                if self.depth == 0:
+                    raise _Mistake("unexpected )", self.text)
+                self.depth -= 1
+                self._done(1)
             case "[":
-                self._read_class()
+                start, at = self.at, self.at + 1
+                at += self.text.startswith("^", at)
+                first = True
+                while first or not self.text.startswith("]", at):
+                    if at >= len(self.text):
+                        raise _Mistake("missing closing ]", self.text[start:])
+                    at = self._read_range(at)
+                    first = False
+                self._done(at + 1 - start)
             case "\\":
-                self._read_escape()
+                self._done(self._escape_length(self.at))
             case "*" | "+" | "?":
                 self._repeat(char)
             case "{" if found := _REPEAT.match(self.text, self.at):
@@ -93,12 +104,6 @@ class _PatternScanner:
         known = re.match(r"\(\?(?:<[=!]|[imsU-]*.?)", rest)
         return _Mistake("invalid or unsupported Perl syntax", known[0] if known else rest)
 
-    def _close(self) -> None:
-        if self.depth == 0:
-            raise _Mistake("unexpected )", self.text)
-        self.depth -= 1
-        self._done(1)
-
     def _repeat(self, operator: str) -> None:
         end = self.at + len(operator)
         lazy = self.text[end : end + 1] == "?"
@@ -119,9 +124,6 @@ class _PatternScanner:
         if low > _LARGEST_REPEAT or high > _LARGEST_REPEAT or (0 <= high < low):
             raise _Mistake("invalid repeat count", operator)
 
-    def _read_escape(self) -> None:
-        self._done(self._escape_length(self.at))
-
     def _escape_length(self, start: int) -> int:
         rest = self.text[start:]
         if len(rest) < 2:
@@ -131,7 +133,10 @@ class _PatternScanner:
             end = rest.find("\\E")
             return len(rest) if end < 0 else end + 2
         if char in "pP":
-            return self._property_length(rest)
+            found = re.match(r"\\[pP](?:\{\^?[A-Za-z_]+\}|[A-Z])", rest)
+            if found is None:
+                raise _Mistake("invalid character class range", rest[: rest.find("}") + 1 or 3])
+            return len(found[0])
         if char == "x":
             found = re.match(r"\\x(?:[0-9a-fA-F]{2}|\{[0-9a-fA-F]{1,8}\})", rest)
             if found is None:
@@ -142,23 +147,6 @@ class _PatternScanner:
         if char in _SIMPLE_ESCAPES or (not char.isalnum() and char.isascii()):
             return 2
         raise _Mistake("invalid escape sequence", rest[:2])
-
-    def _property_length(self, rest: str) -> int:
-        found = re.match(r"\\[pP](?:\{\^?[A-Za-z_]+\}|[A-Z])", rest)
-        if found is None:
-            raise _Mistake("invalid character class range", rest[: rest.find("}") + 1 or 3])
-        return len(found[0])
-
-    def _read_class(self) -> None:
-        start, at = self.at, self.at + 1
-        at += self.text.startswith("^", at)
-        first = True
-        while first or not self.text.startswith("]", at):
-            if at >= len(self.text):
-                raise _Mistake("missing closing ]", self.text[start:])
-            at = self._read_range(at)
-            first = False
-        self._done(at + 1 - start)
 
     def _read_range(self, at: int) -> int:
         if named := re.match(r"\[:(\^?)(\w*):\]", self.text[at:]):

@@ -35,25 +35,21 @@ def validate_rule_declarations(schema: Json, path: Path) -> Errors:
     """Validate all that a rule says besides its expressions, which nobody needs to compile for that."""
     for index, rule in enumerate(schema.get(VALIDATIONS) or []):
         at = path.child(VALIDATIONS).index(index)
-        yield from _validate_texts(rule, at)
+        text, message = rule.get("rule") or "", rule.get("message") or ""
+        if not text.strip():
+            yield required(at.child("rule"), "rule is not specified")
+        elif message and not message.strip():
+            yield invalid(at.child("message"), message, EMPTY_IF_SPECIFIED_ERROR)
+        elif _LINE_BREAK.search(message.strip()):
+            yield invalid(at.child("message"), message, LINE_BREAKS_ERROR)
+        elif _LINE_BREAK.search(text.strip()) and not message.strip():
+            yield required(at.child("message"), "message must be specified if rule contains line breaks")
         if rule.get("messageExpression") and not rule["messageExpression"].strip():
             yield required(at.child("messageExpression"), "messageExpression must be non-empty if specified")
         if rule.get("reason") is not None and rule["reason"] not in _REASONS:
             yield not_supported(at.child("reason"), rule["reason"], _REASONS)
         if rule.get("fieldPath"):
             yield from _validate_field_path(rule["fieldPath"], schema, at.child("fieldPath"))
-
-
-def _validate_texts(rule: Json, path: Path) -> Errors:
-    text, message = rule.get("rule") or "", rule.get("message") or ""
-    if not text.strip():
-        yield required(path.child("rule"), "rule is not specified")
-    elif message and not message.strip():
-        yield invalid(path.child("message"), message, EMPTY_IF_SPECIFIED_ERROR)
-    elif _LINE_BREAK.search(message.strip()):
-        yield invalid(path.child("message"), message, LINE_BREAKS_ERROR)
-    elif _LINE_BREAK.search(text.strip()) and not message.strip():
-        yield required(path.child("message"), "message must be specified if rule contains line breaks")
 
 
 def _validate_field_path(field_path: str, schema: Json, path: Path) -> Errors:
@@ -161,7 +157,14 @@ class _RuleCompiler:
             yield invalid(path.child("rule"), go_rule(rule), compiled.error)
         elif rule.get("messageExpression"):
             yield from self._validate_message(rule, path.child("messageExpression"))
-        yield from self._validate_old_self(rule, path, uses_old=compiled.uses_old)
+        uses_old = compiled.uses_old
+        if uses_old and self._place.uncorrelatable is not None:
+            where = f"the uncorrelatable portion of the schema within {self._place.uncorrelatable}"
+            why = f"oldSelf cannot be used on {where}"
+            yield invalid(path.child("rule"), rule["rule"], why)
+        elif not uses_old and rule.get("optionalOldSelf") is not None:
+            why = "may not be set if oldSelf is not used in rule"
+            yield invalid(path.child("optionalOldSelf"), rule["optionalOldSelf"], why)
 
     def _validate_message(self, rule: Json, path: Path) -> Errors:
         compiled = self._compile(rule, "messageExpression", result="string")
@@ -172,15 +175,6 @@ class _RuleCompiler:
             what = "estimated messageExpression cost"
             yield forbidden(path, _cost_message(what, compiled.cost, _RULE_LIMIT))
         self._estimated.add(path, compiled.cost)
-
-    def _validate_old_self(self, rule: Json, path: Path, *, uses_old: bool) -> Errors:
-        if uses_old and self._place.uncorrelatable is not None:
-            where = f"the uncorrelatable portion of the schema within {self._place.uncorrelatable}"
-            why = f"oldSelf cannot be used on {where}"
-            yield invalid(path.child("rule"), rule["rule"], why)
-        elif not uses_old and rule.get("optionalOldSelf") is not None:
-            why = "may not be set if oldSelf is not used in rule"
-            yield invalid(path.child("optionalOldSelf"), rule["optionalOldSelf"], why)
 
     def _compile(self, rule: Json, key: str, *, result: str) -> _CompiledRule:
         try:

@@ -82,19 +82,15 @@ def _invariants(schema: Json, level: SchemaLevel, path: Path) -> Errors:
         yield forbidden(path.child("additionalProperties"), "must not be used at the root")
     if isinstance(additional, dict):
         yield from _invariants(additional, SchemaLevel.FIELD, path.child("additionalProperties"))
-    yield from _extensions(schema, path)
+    for key in (PRESERVE, EMBEDDED):
+        if schema.get(INT_OR_STRING) and schema.get(key):
+            yield invalid(path.child(key), True, f"must be false if {INT_OR_STRING} is true")
     yield from _value_validation(schema, path)
     yield from _type(schema, level, path)
     yield from _metadata(schema, level, path)
     if schema.get(EMBEDDED) and not schema.get(PRESERVE) and not schema.get("properties"):
         why = f"must not be empty if {EMBEDDED} is true without {PRESERVE}"
         yield required(path.child("properties"), why)
-
-
-def _extensions(schema: Json, path: Path) -> Errors:
-    for key in (PRESERVE, EMBEDDED):
-        if schema.get(INT_OR_STRING) and schema.get(key):
-            yield invalid(path.child(key), True, f"must be false if {INT_OR_STRING} is true")
 
 
 def _type(schema: Json, level: SchemaLevel, path: Path) -> Errors:

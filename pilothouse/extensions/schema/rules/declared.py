@@ -35,13 +35,31 @@ def declared_type(schema: Structural, *, root: bool) -> Declared | None:
     if schema.int_or_string:
         return Declared("dyn", 1, _string_length(schema.source))
     if schema.type == "array":
-        return _list(schema)
+        element = declared_type(schema.items, root=schema.items.embedded_resource) if schema.items else None
+        if element is None:
+            return None
+        most = schema.source.get("maxItems")
+        count = max(most, 0) if most is not None else (MAX_REQUEST_SIZE - 2) // (element.min_size + 1)
+        return Declared("list", 2, count, element=element)
     if schema.type == "object" and schema.additional is not None:
-        return _map(schema)
+        assert schema.additional is not None
+        element = declared_type(schema.additional, root=schema.additional.embedded_resource)
+        if element is None:
+            return None
+        most = schema.source.get("maxProperties")
+        count = max(most, 0) if most is not None else (MAX_REQUEST_SIZE - 2) // (element.min_size + 6)
+        return Declared("map", 2, count, element=element)
     if schema.type == "object":
         return _object(with_type_and_name(schema) if root else schema)
     if schema.type == "string":
-        return _string(schema.source)
+        source = schema.source
+        formatted = _FORMATS.get(source.get("format") or "")
+        if formatted is None:
+            return Declared("string", 2, _string_length(source))
+        longest = formatted.longest
+        if formatted.kind == "bytes" and source.get("maxLength") is not None:
+            longest = max(source["maxLength"], 0)
+        return Declared(formatted.kind, formatted.smallest, longest)
     if schema.type in _SCALARS:
         kind, size = _SCALARS[schema.type]
         return Declared(kind, size)
@@ -51,25 +69,6 @@ def declared_type(schema: Structural, *, root: bool) -> Declared | None:
 def with_type_and_name(schema: Structural) -> Structural:
     properties = {**schema.properties, "kind": _STRING, "apiVersion": _STRING, "metadata": _METADATA}
     return Structural(schema.source, type=schema.type, properties=properties)
-
-
-def _list(schema: Structural) -> Declared | None:
-    element = declared_type(schema.items, root=schema.items.embedded_resource) if schema.items else None
-    if element is None:
-        return None
-    most = schema.source.get("maxItems")
-    count = max(most, 0) if most is not None else (MAX_REQUEST_SIZE - 2) // (element.min_size + 1)
-    return Declared("list", 2, count, element=element)
-
-
-def _map(schema: Structural) -> Declared | None:
-    assert schema.additional is not None
-    element = declared_type(schema.additional, root=schema.additional.embedded_resource)
-    if element is None:
-        return None
-    most = schema.source.get("maxProperties")
-    count = max(most, 0) if most is not None else (MAX_REQUEST_SIZE - 2) // (element.min_size + 6)
-    return Declared("map", 2, count, element=element)
 
 
 def _object(schema: Structural) -> Declared:
@@ -84,16 +83,6 @@ def _object(schema: Structural) -> Declared:
         if name in required and child.default is None:
             size += len(name.encode()) + declared.min_size + 4
     return Declared("object", size, fields=fields)
-
-
-def _string(source: Json) -> Declared:
-    formatted = _FORMATS.get(source.get("format") or "")
-    if formatted is None:
-        return Declared("string", 2, _string_length(source))
-    longest = formatted.longest
-    if formatted.kind == "bytes" and source.get("maxLength") is not None:
-        longest = max(source["maxLength"], 0)
-    return Declared(formatted.kind, formatted.smallest, longest)
 
 
 def _string_length(source: Json) -> int:

@@ -40,11 +40,19 @@ def _conversion(schema: Structural, *, root: bool) -> Conversion:
     if schema.int_or_string:
         return lambda value: value if type(value) in (int, str) else _NOT_INT_OR_STRING
     if schema.type == "object" and schema.additional is not None:
-        return _map(schema)
+        assert schema.additional is not None
+        inner = conversion(schema.additional, root=schema.additional.embedded_resource)
+
+        def convert(value: Any) -> Json | Misfit:
+            return {name: inner(child) for name, child in value.items()} if isinstance(value, dict) else _NO_MAP
+
+        return convert
     if schema.type == "object":
         return _object(with_type_and_name(schema) if root else schema)
     if schema.type == "array":
-        return _list(schema)
+        item = conversion(schema.items, root=schema.items is not None and schema.items.embedded_resource)
+        make = _list_maker(schema)
+        return lambda value: make([item(each) for each in value]) if isinstance(value, list) else _NO_LIST
     if schema.type == "string":
         return _of_type(str, "string", _STRINGS.get(schema.source.get("format") or "", _as_it_is))
     return _SCALARS.get(schema.type, _as_it_is)
@@ -82,12 +90,6 @@ def _object(schema: Structural) -> Conversion:
     return convert
 
 
-def _list(schema: Structural) -> Conversion:
-    item = conversion(schema.items, root=schema.items is not None and schema.items.embedded_resource)
-    make = _list_maker(schema)
-    return lambda value: make([item(each) for each in value]) if isinstance(value, list) else _NO_LIST
-
-
 def _list_maker(schema: Structural) -> Conversion:
     if schema.list_type == "set":
         return SetList
@@ -95,16 +97,6 @@ def _list_maker(schema: Structural) -> Conversion:
         keys = tuple(escaped(key) or key for key in schema.map_keys)
         return lambda items: MapList(items, keys=keys)
     return _as_it_is
-
-
-def _map(schema: Structural) -> Conversion:
-    assert schema.additional is not None
-    inner = conversion(schema.additional, root=schema.additional.embedded_resource)
-
-    def convert(value: Any) -> Json | Misfit:
-        return {name: inner(child) for name, child in value.items()} if isinstance(value, dict) else _NO_MAP
-
-    return convert
 
 
 def _time(value: str) -> Any:

@@ -106,13 +106,13 @@ def _pod_complaints(pod: Json, limit_range: Json) -> Iterator[str]:
                 asked = Asked(read_resources(container, "requests"), read_resources(container, "limits"))
                 yield from complaints(limit, asked)
         elif limit.get("type") == POD:
-            yield from complaints(limit, _asked_by_pod(spec))
-
-
-def _asked_by_pod(spec: Json) -> Asked:
-    return Asked(
-        aggregate_requests(spec) | _pod_level(spec, "requests"), aggregate_limits(spec) | _pod_level(spec, "limits")
-    )
+            yield from complaints(
+                limit,
+                Asked(
+                    aggregate_requests(spec) | _pod_level(spec, "requests"),
+                    aggregate_limits(spec) | _pod_level(spec, "limits"),
+                ),
+            )
 
 
 def _pod_level(spec: Json, field: str) -> ResourceList:

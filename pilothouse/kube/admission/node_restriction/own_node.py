@@ -27,16 +27,13 @@ def admit_node(node: str, attributes: Attributes) -> None:
     if attributes.name != node:
         raise refused(attributes, f"node {quote(node)} is not allowed to modify node {quote(attributes.name)}")
     if attributes.operation is Operation.CREATE:
-        _admit_new(node, attributes, attributes.obj or {})
+        obj = attributes.obj or {}
+        if part(obj, "spec").get("configSource") is not None:
+            raise refused(attributes, f"node {quote(node)} is not allowed to create pods with a non-nil configSource")
+        if forbidden := _forbidden(_changed(_labels(obj), {})):
+            raise refused(attributes, f"node {quote(node)} is not allowed to set the following labels: {forbidden}")
     elif attributes.operation is Operation.UPDATE:
         _admit_changed(node, attributes, attributes.obj or {}, attributes.old or {})
-
-
-def _admit_new(node: str, attributes: Attributes, obj: Json) -> None:
-    if part(obj, "spec").get("configSource") is not None:
-        raise refused(attributes, f"node {quote(node)} is not allowed to create pods with a non-nil configSource")
-    if forbidden := _forbidden(_changed(_labels(obj), {})):
-        raise refused(attributes, f"node {quote(node)} is not allowed to set the following labels: {forbidden}")
 
 
 def _admit_changed(node: str, attributes: Attributes, obj: Json, old: Json) -> None:

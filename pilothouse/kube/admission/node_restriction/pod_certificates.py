@@ -32,10 +32,6 @@ class NodePodCertificates:
         if attributes.subresource:
             raise refused(attributes, f"unexpected subresource {attributes.subresource}")
         spec = part(attributes.obj or {}, "spec")
-        await self._check_node(node, attributes, spec)
-        await self._check_pod(attributes, spec)
-
-    async def _check_node(self, node: str, attributes: Attributes, spec: Json) -> None:
         asked, named = text(spec, "nodeName"), quote(f"{attributes.namespace}/{text(spec, 'podName')}")
         if asked != node:
             named = f"{_REQUEST}.Spec.NodeName={quote(asked)}"
@@ -44,6 +40,7 @@ class NodePodCertificates:
         if uid_of(found) != text(spec, "nodeUID"):
             given = f"{_REQUEST} for pod {named} names node UID {quote(text(spec, 'nodeUID'))}"
             raise InternalError.of(f"{given}, inconsistent with the running node ({quote(uid_of(found))})")
+        await self._check_pod(attributes, spec)
 
     async def _check_pod(self, attributes: Attributes, spec: Json) -> None:
         pod = await existing(self.pods, "pods", text(spec, "podName"), attributes.namespace)

@@ -35,18 +35,17 @@ class NodePods:
             only = "only 'status' and 'eviction' are allowed"
             raise refused(attributes, f"unexpected pod subresource {quote(attributes.subresource)}, {only}")
         else:
-            await self._admit_pod(node, attributes)
-
-    async def _admit_pod(self, node: str, attributes: Attributes) -> None:
-        if attributes.operation is Operation.CREATE:
-            await self._admit_mirror(node, attributes, attributes.obj or {})
-        elif attributes.operation is Operation.DELETE:
-            pod = await existing(self._pods, "pod", attributes.name, attributes.namespace)
-            if text(pod, "spec", "nodeName") != node:
-                raise refused(attributes, f"node {quote(node)} can only delete pods with spec.nodeName set to itself")
-        else:
-            unexpected = f"unexpected operation {quote(attributes.operation.value)}"
-            raise refused(attributes, f"{unexpected}, node {quote(node)} can only create and delete mirror pods")
+            if attributes.operation is Operation.CREATE:
+                await self._admit_mirror(node, attributes, attributes.obj or {})
+            elif attributes.operation is Operation.DELETE:
+                pod = await existing(self._pods, "pod", attributes.name, attributes.namespace)
+                if text(pod, "spec", "nodeName") != node:
+                    raise refused(
+                        attributes, f"node {quote(node)} can only delete pods with spec.nodeName set to itself"
+                    )
+            else:
+                unexpected = f"unexpected operation {quote(attributes.operation.value)}"
+                raise refused(attributes, f"{unexpected}, node {quote(node)} can only create and delete mirror pods")
 
     async def _admit_mirror(self, node: str, attributes: Attributes, pod: Json) -> None:
         if not is_mirror_pod(pod):
@@ -54,20 +53,18 @@ class NodePods:
             raise refused(attributes, f"{without}, node {quote(node)} can only create mirror pods")
         if text(pod, "spec", "nodeName") != node:
             raise refused(attributes, f"node {quote(node)} can only create pods with spec.nodeName set to itself")
-        await self._check_owner(node, attributes, items(pod, "metadata", "ownerReferences"))
+        owners = items(pod, "metadata", "ownerReferences")
+        if why := _owner_problem(node, owners):
+            raise refused(attributes, f"node {quote(node)} {why}")
+        uid = uid_of(await existing(self._nodes, "node", node))
+        if (claimed := text(owners[0], "uid")) != uid:
+            raise refused(attributes, f"node {node} UID mismatch: expected {claimed} got {uid}")
         try:
             resource = api_reference(part(pod, "spec"))
         except UnknownSource as error:
             raise refused(attributes, f"error checking mirror pod for API references: {error}") from None
         if resource:
             raise refused(attributes, f"node {quote(node)} can not create pods that reference {resource}")
-
-    async def _check_owner(self, node: str, attributes: Attributes, owners: list[Json]) -> None:
-        if why := _owner_problem(node, owners):
-            raise refused(attributes, f"node {quote(node)} {why}")
-        uid = uid_of(await existing(self._nodes, "node", node))
-        if (claimed := text(owners[0], "uid")) != uid:
-            raise refused(attributes, f"node {node} UID mismatch: expected {claimed} got {uid}")
 
     async def _admit_eviction(self, node: str, attributes: Attributes) -> None:
         if attributes.operation is not Operation.CREATE:

@@ -50,7 +50,11 @@ class NodeTokens:
         if not text(bound, "uid"):
             raise refused(attributes, "node requested token with a pod binding without a uid")
         pod = await existing(self.pods, "pod", bound["name"], attributes.namespace)
-        _check_pod(node, attributes, pod, bound["uid"])
+        uid = bound["uid"]
+        if uid_of(pod) != uid:
+            raise refused(attributes, uid_mismatch(uid))
+        if text(pod, "spec", "nodeName") != node:
+            raise refused(attributes, "node requested token bound to a pod scheduled on a different node")
         if not enabled("ServiceAccountNodeAudienceRestriction"):
             return
         if why := await self._audience_problem(attributes, pod, items(spec, "audiences")):
@@ -73,7 +77,11 @@ class NodeTokens:
 
     async def _has_audience(self, pod: Json, volume: Json, audience: str) -> bool:
         """Whether a volume says that the pod has tokens for the audience. Raises NotFound."""
-        tokens = (source["serviceAccountToken"] for source in _projected(volume) if "serviceAccountToken" in source)
+        tokens = (
+            source["serviceAccountToken"]
+            for source in items(volume, "projected", "sources")
+            if "serviceAccountToken" in source
+        )
         if any(text(token, "audience") == audience for token in tokens):
             return True
         name = await self._driver_name(pod, volume)
@@ -104,17 +112,6 @@ class NodeTokens:
             name=attributes.name,
         )
         return (await self.authorizer.authorize(question)).decision is Decision.ALLOW
-
-
-def _check_pod(node: str, attributes: Attributes, pod: Json, uid: str) -> None:
-    if uid_of(pod) != uid:
-        raise refused(attributes, uid_mismatch(uid))
-    if text(pod, "spec", "nodeName") != node:
-        raise refused(attributes, "node requested token bound to a pod scheduled on a different node")
-
-
-def _projected(volume: Json) -> list[Json]:
-    return items(volume, "projected", "sources")
 
 
 def _not_authorized(attributes: Attributes, audience: str) -> str:

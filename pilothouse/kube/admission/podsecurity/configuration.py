@@ -56,18 +56,15 @@ def _problems(config: Json) -> Errors:
         except ValueError as error:
             yield invalid(root("defaults", f"{mode}-version"), defaults[f"{mode}-version"], str(error))
     for field in ("namespaces", "runtimeClasses", "usernames"):
-        yield from _exemption_problems(field, exemptions.get(field) or [])
-
-
-def _exemption_problems(field: str, names: list[str]) -> Errors:
-    seen: set[str] = set()
-    for index, name in enumerate(names):
-        path = root("exemptions", field).index(index)
-        if wrong := ", ".join(_name_problems(field, name)):
-            yield invalid(path, name, wrong)
-        elif name in seen:
-            yield duplicate(path, name)
-        seen.add(name)
+        names = exemptions.get(field) or []
+        seen: set[str] = set()
+        for index, name in enumerate(names):
+            path = root("exemptions", field).index(index)
+            if wrong := ", ".join(_name_problems(field, name)):
+                yield invalid(path, name, wrong)
+            elif name in seen:
+                yield duplicate(path, name)
+            seen.add(name)
 
 
 def _name_problems(field: str, name: str) -> Iterator[str]:

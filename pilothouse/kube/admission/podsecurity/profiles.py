@@ -52,13 +52,13 @@ def seccomp_annotations(pod: CheckedPod) -> Violation | None:
     """As it was before there was a field."""
     keys = [_SECCOMP_POD, *(_SECCOMP_CONTAINER + container["name"] for container in pod.containers)]
     said = {key: pod.annotations[key] for key in keys if key in pod.annotations}
-    bad = sorted(f"{key}={quote(value)}" for key, value in said.items() if not _is_allowed_annotation(value))
+    bad = sorted(
+        f"{key}={quote(value)}"
+        for key, value in said.items()
+        if not (value in ("runtime/default", "docker/default") or value.startswith("localhost/"))
+    )
     detail = f"forbidden {plural('annotation', bad)} {', '.join(bad)}"
     return Violation("seccompProfile", detail) if bad else None
-
-
-def _is_allowed_annotation(value: str) -> bool:
-    return value in ("runtime/default", "docker/default") or value.startswith("localhost/")
 
 
 def seccomp_fields(pod: CheckedPod) -> Violation | None:

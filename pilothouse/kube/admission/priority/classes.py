@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from pilothouse.apiserver.registry.errors import translated
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.interface import Revision
@@ -28,11 +26,8 @@ class StoredPriorityClasses:
         if self._at is None or self._at != self._registry.known_revision:
             with translated(self._registry.resource.group_resource):
                 page = await self._registry.list_known()
-            self._default = _lowest_default(stored.parse() for stored in page.objects)
+            classes = (stored.parse() for stored in page.objects)
+            defaults = (each for each in classes if each.get("globalDefault"))
+            self._default = min(defaults, key=lambda each: each.get("value") or 0, default=None)
             self._at = page.revision
         return self._default
-
-
-def _lowest_default(classes: Iterable[Json]) -> Json | None:
-    defaults = (each for each in classes if each.get("globalDefault"))
-    return min(defaults, key=lambda each: each.get("value") or 0, default=None)

@@ -27,7 +27,12 @@ def charges(quotas: Sequence[Json], attributes: Attributes, evaluator: Admission
     assert attributes.obj is not None
     matching = [quota for quota in quotas if _matches(quota, evaluator, attributes.obj)]
     for quota in matching:
-        _require_countable(quota, evaluator, attributes)
+        names = evaluator.matching(part(quota, "status", "hard"))
+        if missing := evaluator.missing(names, attributes.obj or {}):
+            raise refused(attributes, f"failed quota: {name_of(quota)}: {missing}")
+        if any(name not in part(quota, "status", "used") for name in names):
+            why = f"status unknown for quota: {name_of(quota)}, resources: {','.join(names)}"
+            raise refused(attributes, why)
     if not matching:
         return []
     usage = evaluator.usage(attributes.obj)
@@ -39,15 +44,6 @@ def charges(quotas: Sequence[Json], attributes: Attributes, evaluator: Admission
 
 def _matches(quota: Json, evaluator: AdmissionEvaluator, obj: Json) -> bool:
     return bool(evaluator.matching(part(quota, "status", "hard"))) and is_counted(quota, evaluator, obj)
-
-
-def _require_countable(quota: Json, evaluator: AdmissionEvaluator, attributes: Attributes) -> None:
-    names = evaluator.matching(part(quota, "status", "hard"))
-    if missing := evaluator.missing(names, attributes.obj or {}):
-        raise refused(attributes, f"failed quota: {name_of(quota)}: {missing}")
-    if any(name not in part(quota, "status", "used") for name in names):
-        why = f"status unknown for quota: {name_of(quota)}, resources: {','.join(names)}"
-        raise refused(attributes, why)
 
 
 def _delta(quota: Json, usage: ResourceList, evaluator: AdmissionEvaluator, attributes: Attributes) -> ResourceList:

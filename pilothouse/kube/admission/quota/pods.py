@@ -51,7 +51,15 @@ class PodEvaluator:
         return attributes.operation is Operation.CREATE
 
     def matching(self, names: Iterable[str]) -> list[str]:
-        return sorted(name for name in names if name in _NAMES or is_quota_huge_page(name) or _is_vendors(name))
+        return sorted(
+            name
+            for name in names
+            if name in _NAMES
+            or is_quota_huge_page(name)
+            or (
+                name.startswith("requests.") and (not is_native(name) or name.startswith("requests." + _DEVICE_CLASSES))
+            )
+        )
 
     def in_scope(self, scope: Json, obj: Json) -> bool:
         name = text(scope, "scopeName")
@@ -75,7 +83,15 @@ class PodEvaluator:
         if self._has_ended(obj):
             return counted
         spec = _effective_spec(obj)
-        return added(counted, {"pods": ONE} | _compute(pod_requests(spec), _limits(spec)))
+        requests = pod_requests(spec)
+        limits = _limits(spec)
+        used: ResourceList = {f"limits.{name}": limits[name] for name in _COMPUTE if name in limits}
+        for name, amount in requests.items():
+            if name in _COMPUTE or is_huge_page(name):
+                used |= {name: amount, f"requests.{name}": amount}
+            elif is_extended(name) or name.startswith(_DEVICE_CLASSES):
+                used[f"requests.{name}"] = amount
+        return added(counted, {"pods": ONE} | used)
 
     def _has_ended(self, pod: Json) -> bool:
         if text(pod, "status", "phase") in ("Failed", "Succeeded"):
@@ -85,10 +101,6 @@ class PodEvaluator:
             return False
         moment = parse_time(deleted)
         return moment is not None and self._clock() > moment + seconds(grace)
-
-
-def _is_vendors(name: str) -> bool:
-    return name.startswith("requests.") and (not is_native(name) or name.startswith("requests." + _DEVICE_CLASSES))
 
 
 def _is_terminating(pod: Json) -> bool:
@@ -111,16 +123,6 @@ def _pod_level(spec: Json, kind: str) -> ResourceList:
 
 def _overhead(spec: Json) -> ResourceList:
     return {name: parse_quantity(amount) for name, amount in part(spec, "overhead").items()}
-
-
-def _compute(requests: ResourceList, limits: ResourceList) -> ResourceList:
-    used: ResourceList = {f"limits.{name}": limits[name] for name in _COMPUTE if name in limits}
-    for name, amount in requests.items():
-        if name in _COMPUTE or is_huge_page(name):
-            used |= {name: amount, f"requests.{name}": amount}
-        elif is_extended(name) or name.startswith(_DEVICE_CLASSES):
-            used[f"requests.{name}"] = amount
-    return used
 
 
 def _silent_containers(pod: Json, name: str) -> list[str]:

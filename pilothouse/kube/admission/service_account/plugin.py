@@ -139,16 +139,16 @@ def _mount_token(spec: Json) -> None:
         (volume["name"] for volume in spec.get("volumes") or [] if volume["name"].startswith(_VOLUME_PREFIX)), None
     )
     name = given or generate_name(_VOLUME_PREFIX)
-    mounting = [container for container in _containers(spec) if not _mounts_something_there(container)]
+    mounting = [
+        container
+        for container in [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
+        if not _mounts_something_there(container)
+    ]
     for container in mounting:
         mount = {"name": name, "readOnly": True, "mountPath": MOUNT_PATH}
         container["volumeMounts"] = [*(container.get("volumeMounts") or ()), mount]
     if mounting and given is None:
         spec["volumes"] = [*(spec.get("volumes") or ()), {"name": name, "projected": _token_source()}]
-
-
-def _containers(spec: Json) -> list[Json]:
-    return [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
 
 
 def _mounts_something_there(container: Json) -> bool:

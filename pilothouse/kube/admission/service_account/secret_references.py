@@ -24,7 +24,12 @@ def unreferenced_secret(account: Json, spec: Json) -> str:
     for kind, containers in (("init container", "initContainers"), ("container", "containers")):
         if why := _unreferenced(kind, spec.get(containers) or (), known, account):
             return why
-    return _unreferenced_pull_secret(account, spec)
+    known = {secret.get("name") for secret in account.get("imagePullSecrets") or ()}
+    for index, secret in enumerate(spec.get("imagePullSecrets") or ()):
+        if secret.get("name") not in known:
+            what = f'imagePullSecrets[{index}].name="{secret.get("name")}"'
+            return _not_allowed(what, account, "imagePullSecret")
+    return ""
 
 
 def unreferenced_secret_of_ephemeral_containers(account: Json, spec: Json) -> str:
@@ -44,15 +49,6 @@ def _unreferenced(kind: str, containers: Any, known: set[Any], account: Json) ->
             if name is not None and name not in known:
                 where = f"{kind} {container['name']} with envFrom"
                 return _not_allowed(f'{where} referencing secret.secretName="{name}"', account)
-    return ""
-
-
-def _unreferenced_pull_secret(account: Json, spec: Json) -> str:
-    known = {secret.get("name") for secret in account.get("imagePullSecrets") or ()}
-    for index, secret in enumerate(spec.get("imagePullSecrets") or ()):
-        if secret.get("name") not in known:
-            what = f'imagePullSecrets[{index}].name="{secret.get("name")}"'
-            return _not_allowed(what, account, "imagePullSecret")
     return ""
 
 

@@ -47,7 +47,14 @@ def validate_node_update(node: Json, old: Json) -> Errors:
     yield from validate_annotations(annotations_of(node), _META.child("annotations"))
     yield from _validate_resources(node)
     yield from _validate_features(items(node, "status", "declaredFeatures"), root("status", "declaredFeatures"))
-    yield from _validate_addresses(items(node, "status", "addresses"), root("status", "addresses"))
+    addresses = items(node, "status", "addresses")
+    path = root("status", "addresses")
+    seen: set[tuple[str, str]] = set()
+    for position, address in enumerate(addresses):
+        key = (address.get("type") or "", address.get("address") or "")
+        if key in seen:
+            yield duplicate(path.index(position), {"Type": key[0], "Address": key[1]})
+        seen.add(key)
     yield from _validate_same_pod_cidrs(items(node, "spec", "podCIDRs"), items(old, "spec", "podCIDRs"))
     if text(old, "spec", "providerID") not in ("", text(node, "spec", "providerID")):
         why = 'node updates may not change providerID except from "" to valid'
@@ -102,15 +109,6 @@ def _validate_pod_cidrs(cidrs: list[str]) -> Errors:
         yield internal(_POD_CIDRS, why.format(cidrs.index(broken), reason))
     if len(cidrs) > 2 or broken is not None or len(set(map(cidr_family, cidrs))) < 2:
         yield invalid(_POD_CIDRS, cidrs, "may specify no more than one CIDR for each IP family")
-
-
-def _validate_addresses(addresses: Sequence[Json], path: Path) -> Errors:
-    seen: set[tuple[str, str]] = set()
-    for position, address in enumerate(addresses):
-        key = (address.get("type") or "", address.get("address") or "")
-        if key in seen:
-            yield duplicate(path.index(position), {"Type": key[0], "Address": key[1]})
-        seen.add(key)
 
 
 def _validate_same_pod_cidrs(cidrs: Sequence[str], old: Sequence[str]) -> Errors:

@@ -79,7 +79,14 @@ class PersistentVolumeClaimStatusStrategy(PersistentVolumeClaimStrategy):
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_metadata_update(obj, old)
-        yield from _validate_claim_status(obj)
+        if not resource_version_of(obj):
+            yield required(root("resourceVersion"))
+        if not items(obj, "spec", "accessModes"):
+            yield required(root("Spec", "accessModes"))
+        for name, amount in sorted(part(obj, "status", "capacity").items()):
+            yield from validate_basic_amount(amount, root("status", "capacity").key(name))
+        yield from _validate_resizes(part(obj, "status", "allocatedResourceStatuses"))
+        yield from _validate_allocated(part(obj, "status", "allocatedResources"))
 
     def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
         return ()
@@ -91,17 +98,6 @@ def _rules_for(old: Json) -> ClaimRules:
         allow_invalid_selector_values=any(validate_label_selector(old.get("selector"), root("selector"))),
         allow_invalid_data_source_group=any((each or {}).get("apiGroup") is not None for each in sources),
     )
-
-
-def _validate_claim_status(obj: Json) -> Errors:
-    if not resource_version_of(obj):
-        yield required(root("resourceVersion"))
-    if not items(obj, "spec", "accessModes"):
-        yield required(root("Spec", "accessModes"))
-    for name, amount in sorted(part(obj, "status", "capacity").items()):
-        yield from validate_basic_amount(amount, root("status", "capacity").key(name))
-    yield from _validate_resizes(part(obj, "status", "allocatedResourceStatuses"))
-    yield from _validate_allocated(part(obj, "status", "allocatedResources"))
 
 
 def _validate_resizes(statuses: Json) -> Errors:

@@ -22,7 +22,10 @@ def validate_claim_update(obj: Json, old: Json) -> Errors:
         _copy(spec, before, "volumeName")
     yield from _settle_storage_class(obj, old, spec)
     if text(obj, "status", "phase") == "Bound":
-        _ignore_what_bound_claims_may_change(spec, before)
+        requests = part(spec, "resources").get("requests")
+        if requests is not None:
+            requests["storage"] = part(before, "resources", "requests").get("storage") or "0"
+        _copy(before, spec, "volumeAttributesClassName")
     if not semantically_equal(spec, before):
         shown = difference(internal_form(_SPEC, before), internal_form(_SPEC, spec))
         why = (
@@ -52,13 +55,6 @@ def _settle_storage_class(obj: Json, old: Json, spec: Json) -> Errors:
         yield invalid(root("metadata", "annotations", BETA_STORAGE_CLASS), after or "", FIELD_IMMUTABLE)
     if given is not None and named is None and before in (None, given):
         spec.pop("storageClassName")
-
-
-def _ignore_what_bound_claims_may_change(spec: Json, old: Json) -> None:
-    requests = part(spec, "resources").get("requests")
-    if requests is not None:
-        requests["storage"] = part(old, "resources", "requests").get("storage") or "0"
-    _copy(old, spec, "volumeAttributesClassName")
 
 
 def _validate_size(obj: Json, old: Json) -> Errors:

@@ -12,7 +12,7 @@ from pilothouse.kube.core.pods.validation.volumes import NO_VOLUME_TYPE, TOO_MAN
 from pilothouse.kube.validation.fields import dns_label, dns_subdomain, follow, non_empty
 from pilothouse.kube.validation.paths import no_backsteps
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.field import Errors, FieldError, Path, forbidden, invalid, required
+from pilothouse.machinery.field import Errors, Path, forbidden, invalid, required
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.names import name_is_dns_label
 
@@ -58,7 +58,10 @@ def _glusterfs(source: Json, path: Path) -> Errors:
 def _iscsi(source: Json, path: Path) -> Errors:
     """Validate as in pods, with shorter messages; a secret must have a name, which is checked before the initiator."""
     initiator = str(path.child("initiatorname"))
-    errors = [_terse(error) for error in network_volumes.validate_iscsi(source, path)]
+    errors = [
+        (replace(error, detail=_BAD_FORMAT) if error.detail.startswith(_BAD_FORMAT) else error)
+        for error in network_volumes.validate_iscsi(source, path)
+    ]
     yield from (error for error in errors if error.field != initiator)
     secret = source.get("secretRef")
     if secret is not None and not secret.get("name"):
@@ -66,13 +69,12 @@ def _iscsi(source: Json, path: Path) -> Errors:
     yield from (error for error in errors if error.field == initiator)
 
 
-def _terse(error: FieldError) -> FieldError:
-    return replace(error, detail=_BAD_FORMAT) if error.detail.startswith(_BAD_FORMAT) else error
-
-
 def _cinder(source: Json, path: Path) -> Errors:
     yield from non_empty(source.get("volumeID"), path.child("volumeID"))
-    yield from _validate_secret(source, path)
+    secret = source.get("secretRef")
+    if secret is not None:
+        for name in ("name", "namespace"):
+            yield from non_empty(secret.get(name), path.child("secretRef", name))
 
 
 def _storage_os(source: Json, path: Path) -> Errors:
@@ -80,13 +82,6 @@ def _storage_os(source: Json, path: Path) -> Errors:
     secret = source.get("secretRef")
     if secret is not None:
         yield from non_empty(secret.get("namespace"), path.child("secretRef", "namespace"))
-
-
-def _validate_secret(source: Json, path: Path) -> Errors:
-    secret = source.get("secretRef")
-    if secret is not None:
-        for name in ("name", "namespace"):
-            yield from non_empty(secret.get(name), path.child("secretRef", name))
 
 
 def _azure_file(source: Json, path: Path) -> Errors:

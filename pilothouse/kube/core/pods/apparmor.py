@@ -54,12 +54,8 @@ def _annotated(pod: Json) -> Iterator[tuple[Json, str]]:
         return
     for container in all_containers(spec):
         annotation = annotations.get(APPARMOR_PREFIX + (container.get("name") or ""))
-        if annotation is not None and _own_profile(container) is None:
+        if annotation is not None and (container.get("securityContext") or {}).get("appArmorProfile") is None:
             yield container, annotation
-
-
-def _own_profile(container: Json) -> Json | None:
-    return (container.get("securityContext") or {}).get("appArmorProfile")
 
 
 def _pod_profile(pod: Json) -> Json | None:

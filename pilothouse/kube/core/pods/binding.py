@@ -10,7 +10,6 @@ from pilothouse.apiserver.registry.preconditions import failed_precondition, inv
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.server.features import enabled
 from pilothouse.apiserver.storage.errors import RevisionConflict
-from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.kube.core.pods.conditions import set_condition
 from pilothouse.machinery.errors import BadRequest, Conflict, NotFound
 from pilothouse.machinery.field import Errors, not_supported, required, root
@@ -59,7 +58,9 @@ class BindingStorage:
                 if current is None:
                     raise NotFound.of(PODS, name)
                 pod = current.parse()
-                _check_preconditions(binding, pod, current)
+                conditions = Preconditions(uid_of(binding) or None, resource_version_of(binding) or None)
+                if why := failed_precondition(pod, conditions):
+                    raise Conflict.of(PODS, name_of(pod), invalid_object(current.key, why))
                 _bind(pod, binding)
                 try:
                     await self._registry.replace(current, pod, dry_run=dry_run)
@@ -84,12 +85,6 @@ def validate_binding(binding: Json) -> Errors:
         yield not_supported(root("target", "kind"), target["kind"], ("Node", "<empty>"))
     if not target.get("name"):
         yield required(root("target", "name"))
-
-
-def _check_preconditions(binding: Json, pod: Json, current: StoredObject) -> None:
-    conditions = Preconditions(uid_of(binding) or None, resource_version_of(binding) or None)
-    if why := failed_precondition(pod, conditions):
-        raise Conflict.of(PODS, name_of(pod), invalid_object(current.key, why))
 
 
 def _bind(pod: Json, binding: Json) -> None:

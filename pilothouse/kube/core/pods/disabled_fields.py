@@ -37,7 +37,9 @@ def drop_disabled_fields(spec: Json, old: Json | None = None) -> None:
     drop_disabled(spec, old, _SPEC_FIELDS)
     if not enabled("ContainerStopSignals") and not any(map(_has_stop_signal, all_containers(old or {}))):
         for container in filter(_has_stop_signal, all_containers(spec)):
-            _drop_stop_signal(container)
+            del container["lifecycle"]["stopSignal"]
+            if not container["lifecycle"]:
+                del container["lifecycle"]
     if not enabled("ContainerRestartRules") and not _uses_restart_rules(old or {}):
         _drop_restart_rules(spec)
 
@@ -54,12 +56,6 @@ def drop_disabled_status_fields(status: Json, old: Json | None = None) -> None:
 def _has_stop_signal(container: Json) -> bool:
     lifecycle = container.get("lifecycle")
     return lifecycle is not None and "stopSignal" in lifecycle
-
-
-def _drop_stop_signal(container: Json) -> None:
-    del container["lifecycle"]["stopSignal"]
-    if not container["lifecycle"]:
-        del container["lifecycle"]
 
 
 def _uses_restart_rules(spec: Json) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pilothouse.apiserver.registry.errors import translated
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.errors import RevisionConflict
-from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.errors import Forbidden, NotFound
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource
@@ -40,7 +39,12 @@ class StoredBudgets:
         always faster."""
         namespace, name = namespace_of(budget), name_of(budget)
         for _ in range(_ATTEMPTS):
-            stored = await self._stored(namespace, name)
+            resource = self._registry.resource.group_resource
+            with translated(resource, name):
+                found = await self._registry.newest(namespace, name)
+            if found is None:
+                raise NotFound.of(resource, name)
+            stored = found
             spent = stored.parse()
             check_disruption_allowed(spent)
             if dry_run:
@@ -53,14 +57,6 @@ class StoredBudgets:
             return
         why = f"couldn't update PodDisruptionBudget {quote(name)} due to conflicts"
         raise Timeout(f"Timeout: {why}", details={"retryAfterSeconds": _RETRY_AFTER})
-
-    async def _stored(self, namespace: str, name: str) -> StoredObject:
-        resource = self._registry.resource.group_resource
-        with translated(resource, name):
-            found = await self._registry.newest(namespace, name)
-        if found is None:
-            raise NotFound.of(resource, name)
-        return found
 
 
 def still_being_processed(name: str) -> TooManyRequests:

@@ -73,14 +73,22 @@ class EvictionStorage:
         if len(budgets) > 1:
             message = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
             return created() | {"status": "Failure", "message": message, "code": 500}
-        await self._evict(ctx, pod, budgets[0] if budgets else None, wanted)
+        budget = budgets[0] if budgets else None
+        if budget is None:
+            await self._delete(ctx, name_of(pod), wanted)
+        elif has_condition(pod, "Ready") or not _lets_unhealthy_go(budget):
+            await self._budgets.spend(budget, name_of(pod), dry_run=wanted.dry_run)
+            await self._delete(ctx, name_of(pod), wanted)
+        else:
+            await self._evict_unhealthy(ctx, pod, budget, wanted)
         return created()
 
     async def _evict_unguarded(self, ctx: RequestContext, name: str, options: DeleteOptions) -> Json | None:
         """Deletes a pod that no budget counts, because it does not run. The pod itself, when it does."""
         for attempt in range(_ATTEMPTS):
-            pod = await self._get(ctx, name)
-            if not _is_unguarded(pod):
+            pod = (await self._pods.get(ctx, name, GetOptions())).parse()
+            phase = (pod.get("status") or {}).get("phase")
+            if not (phase in (*_ENDED, "Pending") or bool(metadata(pod).get("deletionTimestamp"))):
                 return pod
             own = _unless_changed(options, pod) if _may_still_start(pod) else options
             try:
@@ -92,15 +100,6 @@ class EvictionStorage:
             return None
         raise AssertionError("the last attempt returns or raises")
 
-    async def _evict(self, ctx: RequestContext, pod: Json, budget: Json | None, options: DeleteOptions) -> None:
-        if budget is None:
-            await self._delete(ctx, name_of(pod), options)
-        elif has_condition(pod, "Ready") or not _lets_unhealthy_go(budget):
-            await self._budgets.spend(budget, name_of(pod), dry_run=options.dry_run)
-            await self._delete(ctx, name_of(pod), options)
-        else:
-            await self._evict_unhealthy(ctx, pod, budget, options)
-
     async def _evict_unhealthy(self, ctx: RequestContext, pod: Json, budget: Json, options: DeleteOptions) -> None:
         """An unhealthy pod counts for nothing, so that it may go as long as it stays unhealthy."""
         try:
@@ -109,9 +108,6 @@ class EvictionStorage:
             if options.preconditions.resource_version is not None:
                 raise
             raise still_being_processed(name_of(budget)) from None
-
-    async def _get(self, ctx: RequestContext, name: str) -> Json:
-        return (await self._pods.get(ctx, name, GetOptions())).parse()
 
     async def _delete(self, ctx: RequestContext, name: str, options: DeleteOptions) -> None:
         if not options.dry_run:
@@ -127,7 +123,10 @@ class EvictionStorage:
 
         async def announced(stored: Json | None) -> Json:
             assert stored is not None, "only pods that exist are updated"
-            check_preconditions(stored, _without_empty(options.preconditions), _POD)
+            conditions = options.preconditions
+            check_preconditions(
+                stored, Preconditions(conditions.uid or None, conditions.resource_version or None), _POD
+            )
             message = "Eviction API: evicting"
             set_condition(stored, "DisruptionTarget", "True", reason="EvictionByEvictionAPI", message=message)
             return stored
@@ -151,11 +150,6 @@ def _delete_options(eviction: Json, name: str, options: WriteOptions) -> DeleteO
     return DeleteOptions.of(raw)
 
 
-def _is_unguarded(pod: Json) -> bool:
-    phase = (pod.get("status") or {}).get("phase")
-    return phase in (*_ENDED, "Pending") or bool(metadata(pod).get("deletionTimestamp"))
-
-
 def _may_still_start(pod: Json) -> bool:
     phase = (pod.get("status") or {}).get("phase")
     return phase not in _ENDED and not metadata(pod).get("deletionTimestamp")
@@ -173,7 +167,3 @@ def _lets_unhealthy_go(budget: Json) -> bool:
     if (budget.get("spec") or {}).get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
         return True
     return current >= desired > 0
-
-
-def _without_empty(conditions: Preconditions) -> Preconditions:
-    return Preconditions(conditions.uid or None, conditions.resource_version or None)

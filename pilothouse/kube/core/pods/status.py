@@ -44,8 +44,21 @@ def validate_status_update(pod: Json, old: Json) -> Errors:
     yield from validate_immutable_field(quality, stored.get("qosClass") or "", _STATUS.child("qosClass"))
     yield from validate_transitions(status, stored, old["spec"], _STATUS)
     yield from _validate_claims(pod, status)
-    yield from _validate_addresses(status, stored)
-    yield from _validate_containers(status, pod["spec"])
+    yield from _validate_address_list("podIPs", status, stored)
+    if hosts := status.get("hostIPs"):
+        if (status.get("hostIP") or "") != (hosts[0].get("ip") or ""):
+            at = _STATUS.child("hostIPs").index(0).child("ip")
+            yield invalid(at, hosts[0].get("ip") or "", "must be equal to `hostIP`")
+        yield from _validate_address_list("hostIPs", status, stored)
+    spec = pod["spec"]
+    os_name = (spec.get("os") or {}).get("name") or "linux"
+    for kind in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"):
+        yield from validate_users(status.get(kind) or (), _STATUS.child(kind), os_name)
+    for kind, containers in (("containerStatuses", "containers"), ("initContainerStatuses", "initContainers")):
+        allocated, path = status.get(kind) or (), _STATUS.child(kind)
+        yield from validate_allocated_resources(allocated, spec.get(containers) or (), path)
+    ephemeral = status.get("ephemeralContainerStatuses") or ()
+    yield from validate_no_allocated_resources(ephemeral, _STATUS.child("ephemeralContainerStatuses"))
 
 
 def _validate_conditions(conditions: Sequence[Json], path: Path) -> Errors:
@@ -79,15 +92,6 @@ def _validate_claims(pod: Json, status: Json) -> Errors:
     yield from validate_node_allocatable_claims(status, pod["spec"], path)
 
 
-def _validate_addresses(status: Json, stored: Json) -> Errors:
-    yield from _validate_address_list("podIPs", status, stored)
-    if hosts := status.get("hostIPs"):
-        if (status.get("hostIP") or "") != (hosts[0].get("ip") or ""):
-            at = _STATUS.child("hostIPs").index(0).child("ip")
-            yield invalid(at, hosts[0].get("ip") or "", "must be equal to `hostIP`")
-        yield from _validate_address_list("hostIPs", status, stored)
-
-
 def _validate_address_list(name: str, status: Json, stored: Json) -> Errors:
     addresses = [each.get("ip") or "" for each in status.get(name) or ()]
     kept = [each.get("ip") or "" for each in stored.get(name) or ()]
@@ -107,14 +111,3 @@ def _validate_dual_stack(addresses: Sequence[str], path: Path) -> Errors:
     if sorted(families) != [IPV4, IPV6]:
         shown = [{"IP": address} for address in addresses]
         yield invalid(path, shown, ONE_PER_FAMILY)
-
-
-def _validate_containers(status: Json, spec: Json) -> Errors:
-    os_name = (spec.get("os") or {}).get("name") or "linux"
-    for kind in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"):
-        yield from validate_users(status.get(kind) or (), _STATUS.child(kind), os_name)
-    for kind, containers in (("containerStatuses", "containers"), ("initContainerStatuses", "initContainers")):
-        allocated, path = status.get(kind) or (), _STATUS.child(kind)
-        yield from validate_allocated_resources(allocated, spec.get(containers) or (), path)
-    ephemeral = status.get("ephemeralContainerStatuses") or ()
-    yield from validate_no_allocated_resources(ephemeral, _STATUS.child("ephemeralContainerStatuses"))

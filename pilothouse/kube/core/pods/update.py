@@ -58,7 +58,13 @@ def validate_pod_update(pod: Json, old: Json) -> Errors:
     yield from _validate_added_tolerations(spec, stored, options)
     yield from _validate_lifted_gates(spec.get("schedulingGates") or (), stored.get("schedulingGates") or ())
     if not same_spec(spec, stored):
-        yield from _validate_nothing_else(spec, stored)
+        munged = _with_stored(deepcopy(spec), stored)
+        if stored.get("schedulingGates"):
+            yield from validate_gated_changes(munged, stored, _SPEC)
+            munge_gated(munged, stored)
+        if not same_spec(munged, stored):
+            changes = difference(internal_pod_spec(stored), internal_pod_spec(munged))
+            yield forbidden(_SPEC, f"pod updates may not change fields other than {_UPDATABLE}\n{changes}")
 
 
 def validate_annotation_updates(pod: Json, old: Json, options: PodValidationOptions) -> Errors:
@@ -109,16 +115,6 @@ def _validate_lifted_gates(gates: Iterable[Json], stored: Iterable[Json]) -> Err
         if gate.get("name") not in known:
             why = f"only deletion is allowed, but found new scheduling gate '{gate.get('name') or ''}'"
             yield forbidden(_SPEC.child("schedulingGates").index(position).child("name"), why)
-
-
-def _validate_nothing_else(spec: Json, stored: Json) -> Errors:
-    munged = _with_stored(deepcopy(spec), stored)
-    if stored.get("schedulingGates"):
-        yield from validate_gated_changes(munged, stored, _SPEC)
-        munge_gated(munged, stored)
-    if not same_spec(munged, stored):
-        changes = difference(internal_pod_spec(stored), internal_pod_spec(munged))
-        yield forbidden(_SPEC, f"pod updates may not change fields other than {_UPDATABLE}\n{changes}")
 
 
 def _with_stored(spec: Json, stored: Json) -> Json:

@@ -76,18 +76,17 @@ class ServiceLister:
         revision, known = self._slices.known_revision, self._found_slices.get((namespace, service))
         if known is not None and known.revision == revision and self._slices.ready:
             return known.slices
-        stored = await self._list_slices(namespace, service)
+        try:
+            page = await self._slices.list_known(
+                namespace, matches=SelectionPredicate(labels.from_set({SERVICE_NAME_LABEL: service}))
+            )
+        except StorageError as error:
+            raise ServiceUnresolved(str(error)) from error
+        stored = page.objects
         found = [each.parse() for each in stored]
         size = 512 + _TIMES_ITS_JSON * sum(len(each.body) for each in stored)
         self._found_slices.put((namespace, service), _FoundSlices(revision, found), size=size)
         return found
-
-    async def _list_slices(self, namespace: str, service: str) -> Sequence[StoredObject]:
-        try:
-            page = await self._slices.list_known(namespace, matches=_of_service(service))
-        except StorageError as error:
-            raise ServiceUnresolved(str(error)) from error
-        return page.objects
 
     async def follow(self, changed: Callable[[str, str], None], anything: Callable[[], None]) -> None:
         """Call back, for ever, with each Service (namespace, name) that has changed, or whose EndpointSlices have.
@@ -96,10 +95,6 @@ class ServiceLister:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(_follow(self._services, lambda event: changed(*_service_of(event)), anything))
             tasks.create_task(_follow(self._slices, owners.tell, anything, from_the_start=True))
-
-
-def _of_service(service: str) -> SelectionPredicate:
-    return SelectionPredicate(labels.from_set({SERVICE_NAME_LABEL: service}))
 
 
 class _SliceOwners:
@@ -112,7 +107,10 @@ class _SliceOwners:
         self._owners = {}
 
     def tell(self, event: WatchEvent) -> None:
-        key, now = event.object.key, _service_of_slice(event)
+        key, now = (
+            event.object.key,
+            (event.object.fields["metadata.namespace"], event.object.labels.get(SERVICE_NAME_LABEL, "")),
+        )
         before = self._owners.pop(key, now)
         if event.type != EventType.DELETED:
             self._owners[key] = now
@@ -144,7 +142,3 @@ async def _follow(
 def _service_of(event: WatchEvent) -> tuple[str, str]:
     fields = event.object.fields
     return fields["metadata.namespace"], fields["metadata.name"]
-
-
-def _service_of_slice(event: WatchEvent) -> tuple[str, str]:
-    return event.object.fields["metadata.namespace"], event.object.labels.get(SERVICE_NAME_LABEL, "")

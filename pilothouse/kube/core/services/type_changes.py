@@ -25,7 +25,12 @@ from pilothouse.machinery.objects import Json
 
 def drop_type_dependent_fields(service: Json, old: Json) -> None:
     _drop_addresses(service, old)
-    _drop_ports(service, old)
+    if has_node_ports(old) and not has_node_ports(service) and set(node_ports_of(service)) <= set(node_ports_of(old)):
+        for port in ports_of(service):
+            port.pop("nodePort", None)
+    same_check = health_check_port_of(old) == health_check_port_of(service)
+    if needs_health_check(old) and not needs_health_check(service) and same_check:
+        service["spec"].pop("healthCheckNodePort", None)
     _drop_load_balancing(service, old)
     if (
         is_externally_accessible(old)
@@ -48,15 +53,6 @@ def _drop_addresses(service: Json, old: Json) -> None:
         spec.pop("ipFamilies", None)
     if ip_family_policy_of(old) == ip_family_policy_of(service):
         spec.pop("ipFamilyPolicy", None)
-
-
-def _drop_ports(service: Json, old: Json) -> None:
-    if has_node_ports(old) and not has_node_ports(service) and set(node_ports_of(service)) <= set(node_ports_of(old)):
-        for port in ports_of(service):
-            port.pop("nodePort", None)
-    same_check = health_check_port_of(old) == health_check_port_of(service)
-    if needs_health_check(old) and not needs_health_check(service) and same_check:
-        service["spec"].pop("healthCheckNodePort", None)
 
 
 def _drop_load_balancing(service: Json, old: Json) -> None:

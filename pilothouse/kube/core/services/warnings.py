@@ -22,13 +22,26 @@ def service_warnings(service: Json) -> Iterator[str]:
     if cluster_ip_of(service) not in ("", NO_ADDRESS):
         yield from _ip_warnings(spec.get("clusterIPs") or [], _SPEC.child("clusterIPs"))
     if type_of(service) == CLUSTER_IP and cluster_ip_of(service) == NO_ADDRESS:
-        yield from _headless_warnings(spec)
-    yield from _external_ip_warnings(service)
+        if spec.get("loadBalancerIP"):
+            yield "spec.loadBalancerIP is ignored for headless services"
+        if spec.get("externalIPs"):
+            yield "spec.externalIPs is ignored for headless services"
+        if spec.get("sessionAffinity") != "None":
+            yield "spec.SessionAffinity is ignored for headless services"
+    ips = service["spec"].get("externalIPs") or []
+    yield from _ip_warnings(ips, _SPEC.child("externalIPs"))
+    headless = type_of(service) == CLUSTER_IP and cluster_ip_of(service) == NO_ADDRESS
+    if ips and not headless and type_of(service) != EXTERNAL_NAME:
+        yield "spec.externalIPs is deprecated and may no longer be implemented in some clusters"
     if spec.get("loadBalancerIP"):
         yield from warnings_for_ip(spec["loadBalancerIP"], _SPEC.child("loadBalancerIP"))
     for position, cidr in enumerate(spec.get("loadBalancerSourceRanges") or ()):
         yield from warnings_for_cidr(cidr, _SPEC.child("loadBalancerSourceRanges").index(position))
-    yield from _external_name_warnings(service)
+    external = type_of(service) == EXTERNAL_NAME
+    if external and service["spec"].get("externalIPs"):
+        yield 'spec.externalIPs is ignored when spec.type is "ExternalName"'
+    if not external and service["spec"].get("externalName"):
+        yield 'spec.externalName is ignored when spec.type is not "ExternalName"'
     if spec.get("trafficDistribution") == "PreferClose":
         yield 'spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"'
 
@@ -36,28 +49,3 @@ def service_warnings(service: Json) -> Iterator[str]:
 def _ip_warnings(ips: list[str], path: Path) -> Iterator[str]:
     for position, ip in enumerate(ips):
         yield from warnings_for_ip(ip, path.index(position))
-
-
-def _headless_warnings(spec: Json) -> Iterator[str]:
-    if spec.get("loadBalancerIP"):
-        yield "spec.loadBalancerIP is ignored for headless services"
-    if spec.get("externalIPs"):
-        yield "spec.externalIPs is ignored for headless services"
-    if spec.get("sessionAffinity") != "None":
-        yield "spec.SessionAffinity is ignored for headless services"
-
-
-def _external_ip_warnings(service: Json) -> Iterator[str]:
-    ips = service["spec"].get("externalIPs") or []
-    yield from _ip_warnings(ips, _SPEC.child("externalIPs"))
-    headless = type_of(service) == CLUSTER_IP and cluster_ip_of(service) == NO_ADDRESS
-    if ips and not headless and type_of(service) != EXTERNAL_NAME:
-        yield "spec.externalIPs is deprecated and may no longer be implemented in some clusters"
-
-
-def _external_name_warnings(service: Json) -> Iterator[str]:
-    external = type_of(service) == EXTERNAL_NAME
-    if external and service["spec"].get("externalIPs"):
-        yield 'spec.externalIPs is ignored when spec.type is "ExternalName"'
-    if not external and service["spec"].get("externalName"):
-        yield 'spec.externalName is ignored when spec.type is not "ExternalName"'

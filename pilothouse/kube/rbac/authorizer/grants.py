@@ -66,16 +66,16 @@ def grants_of(binding: Json) -> Iterator[Grant]:
     key = Scoped(namespace_of(binding), name_of(binding))
     reference = binding.get("roleRef") or {}
     role = RoleRef(reference.get("kind", ""), reference.get("name", ""), key.namespace)
-    shown = f"RoleBinding {quote(f'{key.name}/{key.namespace}')}" if key.namespace else _cluster_wide(key)
+    shown = (
+        f"RoleBinding {quote(f'{key.name}/{key.namespace}')}"
+        if key.namespace
+        else (f"ClusterRoleBinding {quote(key.name)}")
+    )
     for position, subject in enumerate(binding.get("subjects") or ()):
         known = _subject(subject, key.namespace)
         if known is not None:
             source = f"{shown} of {role.kind} {quote(role.name)} to {_described(subject, key.namespace)}"
             yield Grant(key, position, role, known, source)
-
-
-def _cluster_wide(key: Scoped) -> str:
-    return f"ClusterRoleBinding {quote(key.name)}"
 
 
 def _subject(subject: Json, namespace: str) -> GrantSubject | None:

@@ -89,7 +89,11 @@ async def _ensure(access: OwnAccess, expected: Json, stored: Json | None) -> boo
         if stored is None:
             await access.create(expected)
         elif not is_protected(stored):
-            await _bring_back(access, expected, stored)
+            if refers_elsewhere(stored, expected):
+                await access.delete(name_of(stored), namespace=namespace_of(stored))
+                await access.create(expected)
+            elif reconciled(stored, expected) != stored:
+                await access.update(stored, lambda current: _replace(current, reconciled(current, expected)))
     except AlreadyExists:
         return False  # somebody was faster: the next round looks at what they made
     except (StatusError, StorageError) as error:
@@ -97,14 +101,6 @@ async def _ensure(access: OwnAccess, expected: Json, stored: Json | None) -> boo
         _log.error("unable to reconcile %s: %s", what, error)
         return False
     return True
-
-
-async def _bring_back(access: OwnAccess, expected: Json, stored: Json) -> None:
-    if refers_elsewhere(stored, expected):
-        await access.delete(name_of(stored), namespace=namespace_of(stored))
-        await access.create(expected)
-    elif reconciled(stored, expected) != stored:
-        await access.update(stored, lambda current: _replace(current, reconciled(current, expected)))
 
 
 def _replace(obj: Json, new: Json) -> None:

@@ -24,25 +24,17 @@ def refers_elsewhere(binding: Json, expected: Json) -> bool:
 def reconciled(stored: Json, expected: Json) -> Json:
     """Return a new object with all that is expected; equal to the stored one where nothing is missing."""
     obj = {**stored, "metadata": {**metadata(stored)}}  # what is changed below is replaced, not changed in place
-    _add_metadata(obj, expected)
+    for field in ("annotations", "labels"):
+        metadata(obj)[field] = metadata(expected)[field] | (metadata(obj).get(field) or {})
     if "roleRef" in expected:
-        _add_subjects(obj, expected)
+        found = obj.get("subjects") or []
+        missing = [subject for subject in expected.get("subjects") or () if subject not in found]
+        if missing:
+            obj["subjects"] = [*found, *missing]
     else:
         _add_rules(obj, expected)
         _set_aggregation(obj, expected)
     return obj
-
-
-def _add_metadata(obj: Json, expected: Json) -> None:
-    for field in ("annotations", "labels"):
-        metadata(obj)[field] = metadata(expected)[field] | (metadata(obj).get(field) or {})
-
-
-def _add_subjects(binding: Json, expected: Json) -> None:
-    found = binding.get("subjects") or []
-    missing = [subject for subject in expected.get("subjects") or () if subject not in found]
-    if missing:
-        binding["subjects"] = [*found, *missing]
 
 
 def _add_rules(role: Json, expected: Json) -> None:

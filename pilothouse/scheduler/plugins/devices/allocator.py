@@ -51,20 +51,22 @@ class Allocator:
         """Return an allocation for each claim. Raises CannotAllocate, SelectionFailed."""
         used, found = set(self._taken), []
         for claim in claims:
-            choices = self._choose(claim, used)
+            requests = claim["spec"].get("devices", {}).get("requests") or ()
+            if (count := sum(map(_least_count, requests))) > MOST_DEVICES:
+                told = f"number of requested devices {count} exceeds the claim limit of {MOST_DEVICES}"
+                raise CannotAllocate(f"claim {namespace_of(claim)}/{name_of(claim)}: {told}")
+            constraints = claim["spec"].get("devices", {}).get("constraints") or ()
+            choices = self._extend([], list(requests), constraints, used)
             if choices is None:
                 raise CannotAllocate("cannot allocate all claims")
             used |= {choice.device.id for choice in choices if not choice.wish.is_admin}
-            found.append(self._result(claim, choices))
+            results = [_shown(choice) for choice in choices]
+            allocation: Json = {"devices": {"results": results}}
+            if config := [*self._configurations(claim, choices)]:
+                allocation["devices"]["config"] = config
+            selector = common_selector(choice.device for choice in choices)
+            found.append(allocation | ({"nodeSelector": selector} if selector else {}))
         return found
-
-    def _choose(self, claim: Json, used: set[tuple[str, str, str]]) -> list[_Choice] | None:
-        requests = claim["spec"].get("devices", {}).get("requests") or ()
-        if (count := sum(map(_least_count, requests))) > MOST_DEVICES:
-            told = f"number of requested devices {count} exceeds the claim limit of {MOST_DEVICES}"
-            raise CannotAllocate(f"claim {namespace_of(claim)}/{name_of(claim)}: {told}")
-        constraints = claim["spec"].get("devices", {}).get("constraints") or ()
-        return self._extend([], list(requests), constraints, used)
 
     def _extend(
         self, chosen: list[_Choice], requests: list[Json], constraints: Sequence[Json], used: set[tuple[str, str, str]]
@@ -127,14 +129,6 @@ class Allocator:
                     yield from extend(added, position + 1)
 
         yield from extend([], 0)
-
-    def _result(self, claim: Json, choices: Sequence[_Choice]) -> Json:
-        results = [_shown(choice) for choice in choices]
-        allocation: Json = {"devices": {"results": results}}
-        if config := [*self._configurations(claim, choices)]:
-            allocation["devices"]["config"] = config
-        selector = common_selector(choice.device for choice in choices)
-        return allocation | ({"nodeSelector": selector} if selector else {})
 
     def _configurations(self, claim: Json, choices: Sequence[_Choice]) -> Iterator[Json]:
         seen: set[str] = set()

@@ -34,7 +34,10 @@ class NodeVolumeLimits(Plugin):
         rejection = self._rejection
 
         def check(node: NodeInfo) -> Rejection | None:
-            limits = self._limits(node.name)
+            found = self.handle.listers.csi_nodes.get_by_key(node.name) or {}
+            drivers = (found.get("spec") or {}).get("drivers") or ()
+            counts = ((each["name"], (each.get("allocatable") or {}).get("count")) for each in drivers)
+            limits = {name: count for name, count in counts if count is not None}
             if not limits:
                 return None
             there = {volume for each in node.pods.values() if each.claim_keys for volume in self._volumes(each)}
@@ -45,12 +48,6 @@ class NodeVolumeLimits(Plugin):
             return None
 
         return check
-
-    def _limits(self, node_name: str) -> dict[str, int]:
-        found = self.handle.listers.csi_nodes.get_by_key(node_name) or {}
-        drivers = (found.get("spec") or {}).get("drivers") or ()
-        counts = ((each["name"], (each.get("allocatable") or {}).get("count")) for each in drivers)
-        return {name: count for name, count in counts if count is not None}
 
     def _volumes(self, pod: PodInfo) -> Iterator[tuple[str, str]]:
         """Yield driver and handle of the volumes behind the pod's claims; one that is to be made has a name, too."""

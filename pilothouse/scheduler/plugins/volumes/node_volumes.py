@@ -57,7 +57,19 @@ def find_volumes(claims: PodClaims, node: NodeInfo, volumes: AssumedObjects, lis
     matched = {name_of(claim) for _, claim in bindings}
     provisions = tuple(claim for claim in claims.waiting if name_of(claim) not in matched)
     for claim in provisions:
-        _check_provision(claim, node, listers)
+        found = listers.storage_classes.get_by_key(class_of_claim(claim))
+        if found is None or (found.get("provisioner") or "") in _NO_PROVISIONER:
+            raise NodeConflict(NO_VOLUME)
+        topologies = found.get("allowedTopologies") or ()
+
+        def matches(term: Json) -> bool:
+            expressions = term.get("matchLabelExpressions") or ()
+            return bool(expressions) and all(node.labels.get(each["key"]) in each["values"] for each in expressions)
+
+        if not (not topologies or any(map(matches, topologies))):
+            raise NodeConflict(NO_VOLUME)
+        if not _has_space(claim, found, node, listers):
+            raise NodeConflict(NO_SPACE)
     return PodVolumes(bindings, provisions)
 
 
@@ -82,24 +94,6 @@ def _match(claim: Json, volumes: Iterable[Json], node: NodeInfo) -> Json | None:
     volumes = list(volumes)
     reserved = [volume for volume in volumes if is_bound_to(volume, claim)]
     return best_match(claim, [each for each in reserved or volumes if is_reachable(each, node)], delayed=False)
-
-
-def _check_provision(claim: Json, node: NodeInfo, listers: Listers) -> None:
-    found = listers.storage_classes.get_by_key(class_of_claim(claim))
-    if found is None or (found.get("provisioner") or "") in _NO_PROVISIONER:
-        raise NodeConflict(NO_VOLUME)
-    if not _is_allowed(found.get("allowedTopologies") or (), node):
-        raise NodeConflict(NO_VOLUME)
-    if not _has_space(claim, found, node, listers):
-        raise NodeConflict(NO_SPACE)
-
-
-def _is_allowed(topologies: Sequence[Json], node: NodeInfo) -> bool:
-    def matches(term: Json) -> bool:
-        expressions = term.get("matchLabelExpressions") or ()
-        return bool(expressions) and all(node.labels.get(each["key"]) in each["values"] for each in expressions)
-
-    return not topologies or any(map(matches, topologies))
 
 
 def _has_space(claim: Json, storage_class: Json, node: NodeInfo, listers: Listers) -> bool:

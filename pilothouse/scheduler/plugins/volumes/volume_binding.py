@@ -103,16 +103,13 @@ class VolumeBinding(Plugin):
             await client.for_resource(PERSISTENT_VOLUMES).update(volume)
         for claim in found.provisions:
             await client.for_resource(PERSISTENT_VOLUME_CLAIMS, namespace=pod.namespace).update(claim)
-        await self._until_bound(pod, node_name, found)
-        del self._reserved[pod.uid]
-
-    async def _until_bound(self, pod: PodInfo, node_name: str, found: PodVolumes) -> None:
         deadline, pause = self.handle.clock.now() + BIND_TIMEOUT, _FIRST_LOOK
         while not self._are_bound(pod, node_name, found):
             if self.handle.clock.now() >= deadline:
                 raise VolumesNotBound("binding volumes: context deadline exceeded")
             await self.handle.clock.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE)
+        del self._reserved[pod.uid]
 
     def _are_bound(self, pod: PodInfo, node_name: str, found: PodVolumes) -> bool:
         """Raises VolumesNotBound if they never will be."""

@@ -62,16 +62,15 @@ class VolumeZone(Plugin):
             return []  # VolumeBinding says that it is missing
         name = claim["spec"].get("volumeName")
         if not name:
-            return self._of_unbound(class_of_claim(claim), waits_for_consumer(claim, listers.storage_classes))
+            class_name = class_of_claim(claim)
+            waits = waits_for_consumer(claim, listers.storage_classes)
+            if not class_name:
+                return self.reject("PersistentVolumeClaim had no pv name and storageClass name", final=True)
+            if self.handle.listers.storage_classes.get_by_key(class_name) is None:
+                return self.reject(f'storageclass.storage.k8s.io "{class_name}" not found', final=True)
+            return [] if waits else self.reject("PersistentVolume had no name", final=True)
         volume = listers.volumes.get_by_key(name)
         if volume is None:
             return self.reject(f'persistentvolume "{name}" not found', final=True)
         labels = labels_of(volume)
         return [(label, frozenset(labels[label].split("__"))) for label in _LABELS if label in labels]
-
-    def _of_unbound(self, class_name: str, waits: bool) -> list[tuple[str, frozenset[str]]] | Rejection:
-        if not class_name:
-            return self.reject("PersistentVolumeClaim had no pv name and storageClass name", final=True)
-        if self.handle.listers.storage_classes.get_by_key(class_name) is None:
-            return self.reject(f'storageclass.storage.k8s.io "{class_name}" not found', final=True)
-        return [] if waits else self.reject("PersistentVolume had no name", final=True)

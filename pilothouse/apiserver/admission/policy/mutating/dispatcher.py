@@ -116,7 +116,8 @@ async def _mutate(round: _Round, invocation: Invocation[Mutator]) -> list[_Error
             return []
     except MutationFailed as error:
         return _failure(invocation, error)
-    key = _key(invocation)
+    param = invocation.param or {}
+    key = (invocation.policy.name, invocation.binding.name, namespace_of(param), name_of(param))
     if attributes.reinvocation.is_reinvoke and not round.state.is_due(key):
         return []
     before = _canonical(attributes.obj)
@@ -157,11 +158,6 @@ def _form(seen: VersionedAttributes) -> ServedForm:
         why = "There can be a delay between when CustomResourceDefinitions are created and when they are available."
         raise ServiceUnavailable(f"Resource kind {seen.kind} not found. {why}")
     return form
-
-
-def _key(invocation: Invocation[Mutator]) -> tuple[str, ...]:
-    param = invocation.param or {}
-    return (invocation.policy.name, invocation.binding.name, namespace_of(param), name_of(param))
 
 
 def _canonical(obj: Json | None) -> bytes:

@@ -60,10 +60,7 @@ def _describe(described: Any, fields: list[tuple[str, int, int]]) -> None:
             field.type_name = ".v2.EncryptedDEKSourceType"
         elif kind == _MESSAGE:
             field.label, field.type_name = _REPEATED, f".v2.{described.name}.AnnotationsEntry"
-            _describe_map(described.nested_type.add(name="AnnotationsEntry"))
-
-
-def _describe_map(entry: Any) -> None:
-    entry.options.map_entry = True
-    entry.field.add(name="key", number=1, type=_STRING, label=_OPTIONAL)
-    entry.field.add(name="value", number=2, type=_BYTES, label=_OPTIONAL)
+            entry = described.nested_type.add(name="AnnotationsEntry")
+            entry.options.map_entry = True
+            entry.field.add(name="key", number=1, type=_STRING, label=_OPTIONAL)
+            entry.field.add(name="value", number=2, type=_BYTES, label=_OPTIONAL)

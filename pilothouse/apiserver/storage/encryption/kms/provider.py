@@ -60,7 +60,14 @@ class KmsProvider:
             status = await self._service.status()
             problems = list(self._status_problems(status))
             if not problems:
-                await self._rotate(status.key_id)
+                key_id = status.key_id
+                if self._key is None or self._key.envelope.keyID != key_id:
+                    made = await generate_write_key(self._service)
+                    if made.envelope.keyID != key_id:
+                        hashes = f"statusKeyIDHash={_hash(key_id)}, encryptKeyIDHash={_hash(made.envelope.keyID)}"
+                        raise TransformFailed(f"failed to rotate DEK, {hashes}")
+                    self._key = made
+                self._expires = asyncio.get_running_loop().time() + _WRITE_KEY_LASTS
         except TransformFailed as error:
             problems = [str(error)]
         self.problem = "; ".join(problems)
@@ -82,15 +89,6 @@ class KmsProvider:
         self._version = self._version or version
         if not key:
             yield "got invalid KMSv2 KeyID hash: keyID is empty"
-
-    async def _rotate(self, key_id: str) -> None:
-        if self._key is None or self._key.envelope.keyID != key_id:
-            made = await generate_write_key(self._service)
-            if made.envelope.keyID != key_id:
-                hashes = f"statusKeyIDHash={_hash(key_id)}, encryptKeyIDHash={_hash(made.envelope.keyID)}"
-                raise TransformFailed(f"failed to rotate DEK, {hashes}")
-            self._key = made
-        self._expires = asyncio.get_running_loop().time() + _WRITE_KEY_LASTS
 
     def _newest_key(self) -> WriteKey:
         if self._key is None:

@@ -64,7 +64,10 @@ class PodLocations:
         return await self._stream_location(pod, path, [("port", joined)] if joined else [])
 
     async def _stream_location(self, pod: Json, path: str, parameters: Iterable[tuple[str, str]]) -> StreamLocation:
-        kubelet = await self._kubelets.locate(_assigned_node(pod))
+        node = _node_of(pod)
+        if not node:
+            raise BadRequest(f"pod {name_of(pod)} does not have a host assigned")
+        kubelet = await self._kubelets.locate(node)
         return StreamLocation(self._target(kubelet, path, parameters), _WEBSOCKETS in kubelet.features)
 
     async def proxy(self, ctx: RequestContext, identity: str) -> Target:
@@ -115,10 +118,3 @@ def _first_port(pod: Json) -> int:
 
 def _node_of(pod: Json) -> str:
     return (pod.get("spec") or {}).get("nodeName") or ""
-
-
-def _assigned_node(pod: Json) -> str:
-    node = _node_of(pod)
-    if not node:
-        raise BadRequest(f"pod {name_of(pod)} does not have a host assigned")
-    return node

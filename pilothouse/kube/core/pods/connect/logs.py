@@ -77,14 +77,12 @@ class LogOptions:
         elif self.since_seconds is not None and self.since_seconds < 1:
             yield invalid(root("sinceSeconds"), self.since_seconds, "must be greater than 0")
         if enabled(_SPLIT_STREAMS):
-            yield from self._validate_stream(self.stream or _ALL)
+            stream = self.stream or _ALL
+            yield from one_of(stream, root("stream"), ("Stdout", "Stderr", _ALL))
+            if stream != _ALL and self.tail_lines is not None:
+                yield forbidden(NO_FIELD, "`tailLines` and specific `stream` are mutually exclusive for now")
         elif self.stream is not None:
             yield forbidden(root("stream"), "may not be specified")
-
-    def _validate_stream(self, stream: str) -> Errors:
-        yield from one_of(stream, root("stream"), ("Stdout", "Stderr", _ALL))
-        if stream != _ALL and self.tail_lines is not None:
-            yield forbidden(NO_FIELD, "`tailLines` and specific `stream` are mutually exclusive for now")
 
 
 @dataclass(frozen=True, slots=True)

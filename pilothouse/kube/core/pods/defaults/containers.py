@@ -20,7 +20,9 @@ def default_container(container: Json) -> None:
         port.setdefault("protocol", "TCP")
     for variable in container.get("env") or ():
         if source := variable.get("valueFrom"):
-            _default_value_source(source)
+            default_field_reference(source.get("fieldRef"))
+            if (file := source.get("fileKeyRef")) is not None:
+                file.setdefault("optional", False)
     round_up_requirements(container.get("resources"))
     for name in _PROBES:
         if (probe := container.get(name)) is not None:
@@ -44,12 +46,6 @@ def default_host_ports(containers: list[Json] | None) -> None:
         for port in container.get("ports") or ():
             if not port.get("hostPort") and port.get("containerPort"):
                 port["hostPort"] = port["containerPort"]
-
-
-def _default_value_source(source: Json) -> None:
-    default_field_reference(source.get("fieldRef"))
-    if (file := source.get("fileKeyRef")) is not None:
-        file.setdefault("optional", False)
 
 
 def _default_probe(probe: Json) -> None:

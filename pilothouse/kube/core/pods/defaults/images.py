@@ -28,7 +28,11 @@ def image_tag(image: str) -> str:
     if _IDENTIFIER.fullmatch(image):
         return ""
     match = _REFERENCE.fullmatch(_with_domain(image))
-    if match is None or not _is_valid_name(match["name"]) or not _is_valid_digest(match["algorithm"], match["hex"]):
+    if (
+        match is None
+        or not (len(match["name"]) <= _MAX_NAME_LENGTH)
+        or not _is_valid_digest(match["algorithm"], match["hex"])
+    ):
         return ""
     return match["tag"] or ("" if match["hex"] else "latest")
 
@@ -38,10 +42,6 @@ def _with_domain(image: str) -> str:
     domain, slash, _ = image.partition("/")
     named = "." in domain or ":" in domain or domain == "localhost" or domain.lower() != domain
     return image if slash and named else f"docker.io/{image}"
-
-
-def _is_valid_name(name: str) -> bool:
-    return len(name) <= _MAX_NAME_LENGTH
 
 
 def _is_valid_digest(algorithm: str | None, digits: str | None) -> bool:

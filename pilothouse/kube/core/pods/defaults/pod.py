@@ -22,7 +22,15 @@ _INIT_CONTAINER_ANNOTATIONS = frozenset(
 
 def default_pod(pod: Json) -> None:
     spec = pod.setdefault("spec", {})
-    _default_pod_only(spec)
+    for kind in ("containers", "initContainers"):
+        for container in spec.get(kind) or ():
+            request_what_is_limited(container)
+    default_pod_level_resources(spec)
+    if spec.get("enableServiceLinks") is None:
+        spec["enableServiceLinks"] = True
+    if spec.get("hostNetwork"):
+        default_host_ports(spec.get("containers"))
+        default_host_ports(spec.get("initContainers"))
     default_pod_spec(spec)
     _drop_init_container_annotations(pod.get("metadata") or {})
     if spec["terminationGracePeriodSeconds"] < 0:
@@ -53,18 +61,6 @@ def default_pod_spec(spec: Json) -> None:
     round_up(spec.get("overhead"))
     round_up_requirements(spec.get("resources"))
     _mirror_service_account(spec)
-
-
-def _default_pod_only(spec: Json) -> None:
-    for kind in ("containers", "initContainers"):
-        for container in spec.get(kind) or ():
-            request_what_is_limited(container)
-    default_pod_level_resources(spec)
-    if spec.get("enableServiceLinks") is None:
-        spec["enableServiceLinks"] = True
-    if spec.get("hostNetwork"):
-        default_host_ports(spec.get("containers"))
-        default_host_ports(spec.get("initContainers"))
 
 
 def _mirror_service_account(spec: Json) -> None:

@@ -55,7 +55,15 @@ def validate_init_containers(
     for position, container in enumerate(containers):
         at, name = path.index(position), container.get("name") or ""
         yield from validate_container(container, at, pod)
-        yield from _validate_init_restart_policy(container, at, pod)
+        policy = container.get("restartPolicy")
+        if policy == "Always" and not pod.options.allow_restart_all_containers:
+            if container.get("restartPolicyRules"):
+                why = "restartPolicyRules are not allowed for init containers with restart policy Always"
+                yield forbidden(at.child("restartPolicyRules"), why)
+        elif policy is not None:
+            yield from _validate_restart_policy(container, at, pod)
+        elif container.get("restartPolicyRules"):
+            yield required(at.child("restartPolicy"), _NO_RESTART_POLICY)
         if name in names:
             yield duplicate(at.child("name"), name)
         elif name:
@@ -144,18 +152,6 @@ def _validate_restart_policy(container: Json, path: Path, pod: PodContext) -> Er
     actions = _RESTART_ACTIONS if pod.options.allow_restart_all_containers else _RESTART_ACTIONS[:1]
     for position, rule in enumerate(rules):
         yield from _validate_restart_rule(rule, path.child("restartPolicyRules").index(position), actions)
-
-
-def _validate_init_restart_policy(container: Json, path: Path, pod: PodContext) -> Errors:
-    policy = container.get("restartPolicy")
-    if policy == "Always" and not pod.options.allow_restart_all_containers:
-        if container.get("restartPolicyRules"):
-            why = "restartPolicyRules are not allowed for init containers with restart policy Always"
-            yield forbidden(path.child("restartPolicyRules"), why)
-    elif policy is not None:
-        yield from _validate_restart_policy(container, path, pod)
-    elif container.get("restartPolicyRules"):
-        yield required(path.child("restartPolicy"), _NO_RESTART_POLICY)
 
 
 def _validate_restart_rule(rule: Json, path: Path, actions: Sequence[str]) -> Errors:

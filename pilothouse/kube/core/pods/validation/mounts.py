@@ -30,18 +30,14 @@ def validate_volume_mounts(mounts: Sequence[Json], container: Json, volumes: Map
             yield invalid(at.child("name"), name, "must not already exist in volumeDevices")
         if place in device_paths:
             yield invalid(at.child("mountPath"), place, "must not already exist as a path in volumeDevices")
-        yield from _validate_sub_paths(mount, at, path)
+        if mount.get("subPath"):
+            yield from local_descending_path(mount["subPath"], path.child("subPath"))
+        if expression := mount.get("subPathExpr"):
+            if mount.get("subPath"):
+                yield invalid(at.child("subPathExpr"), expression, "subPathExpr and subPath are mutually exclusive")
+            yield from local_descending_path(expression, path.child("subPathExpr"))
         yield from _validate_propagation(mount, container, path.child("mountPropagation"))
         yield from _validate_recursive_read_only(mount, path.child("recursiveReadOnly"))
-
-
-def _validate_sub_paths(mount: Json, at: Path, path: Path) -> Errors:
-    if mount.get("subPath"):
-        yield from local_descending_path(mount["subPath"], path.child("subPath"))
-    if expression := mount.get("subPathExpr"):
-        if mount.get("subPath"):
-            yield invalid(at.child("subPathExpr"), expression, "subPathExpr and subPath are mutually exclusive")
-        yield from local_descending_path(expression, path.child("subPathExpr"))
 
 
 def _validate_propagation(mount: Json, container: Json, path: Path) -> Errors:

@@ -47,15 +47,11 @@ def validate_os(spec: Json, path: Path) -> Errors:
     elif system not in _SYSTEMS:
         yield not_supported(path.child("os"), system, _SYSTEMS)
     elif system == "linux":
-        yield from _validate_linux(spec, path)
+        for at, part in ((path, spec), *containers_with_path(spec, path)):
+            if (part.get("securityContext") or {}).get("windowsOptions") is not None:
+                yield forbidden(at.child("securityContext", "windowsOptions"), _NO_WINDOWS_OPTIONS)
     else:
         yield from _validate_windows(spec, path)
-
-
-def _validate_linux(spec: Json, path: Path) -> Errors:
-    for at, part in ((path, spec), *containers_with_path(spec, path)):
-        if (part.get("securityContext") or {}).get("windowsOptions") is not None:
-            yield forbidden(at.child("securityContext", "windowsOptions"), _NO_WINDOWS_OPTIONS)
 
 
 def _validate_windows(spec: Json, path: Path) -> Errors:

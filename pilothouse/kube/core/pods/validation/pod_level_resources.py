@@ -18,11 +18,6 @@ def validate_pod_level_resources(spec: Json, path: Path, pod: PodContext) -> Err
     if resources.get("claims") is not None:
         yield forbidden(path.child("claims"), "claims may not be set for Resources at pod-level")
     yield from validate_pod_resources(resources, path, pod.claim_names, pod.options)
-    yield from _validate_totals(spec, path)
-    yield from _validate_container_limits(spec, path)
-
-
-def _validate_totals(spec: Json, path: Path) -> Errors:
     requests, limits = read_resources(spec, "requests"), read_resources(spec, "limits")
     for name, total in sorted(aggregate_requests(spec).items()):
         if name in requests and total > requests[name]:
@@ -32,6 +27,7 @@ def _validate_totals(spec: Json, path: Path) -> Errors:
         if is_huge_page(name) and name in limits and total > limits[name]:
             why = f"must be greater than or equal to aggregate container limits of {total}"
             yield invalid(path.child("limits").key(name), str(limits[name]), why)
+    yield from _validate_container_limits(spec, path)
 
 
 def _validate_container_limits(spec: Json, path: Path) -> Errors:

@@ -39,18 +39,14 @@ def validate_security_context(context: Json, path: Path, *, host_users: bool) ->
     if (profile := context.get("seccompProfile")) is not None:
         yield from validate_seccomp_profile(profile, path.child("seccompProfile"))
     if context.get("allowPrivilegeEscalation") is False:
-        yield from _validate_no_escalation(context, path)
-    yield from _validate_windows_and_apparmor(context, path)
-
-
-def _validate_no_escalation(context: Json, path: Path) -> Errors:
-    if context.get("privileged"):
-        why = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
-        yield invalid(path, internal_form("SecurityContext", context), why)
-    for capability in (context.get("capabilities") or {}).get("add") or ():
-        if capability == "CAP_SYS_ADMIN":
-            why = "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"
+        if context.get("privileged"):
+            why = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
             yield invalid(path, internal_form("SecurityContext", context), why)
+        for capability in (context.get("capabilities") or {}).get("add") or ():
+            if capability == "CAP_SYS_ADMIN":
+                why = "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"
+                yield invalid(path, internal_form("SecurityContext", context), why)
+    yield from _validate_windows_and_apparmor(context, path)
 
 
 def _validate_windows_and_apparmor(context: Json, path: Path) -> Errors:

@@ -79,7 +79,10 @@ def _warnings(obj: Json, path: Path, *, is_template: bool) -> Iterator[str]:
         why = "must be >= 0; negative values are invalid and will be treated as 1"
         yield f"{at.child('terminationGracePeriodSeconds')}: {why}"
     yield from affinity_term_warnings(spec, at)
-    yield from _address_warnings(spec, at)
+    for position, server in enumerate((spec.get("dnsConfig") or {}).get("nameservers") or ()):
+        yield from warnings_for_ip(server, at.child("dnsConfig", "nameservers").index(position))
+    for position, alias in enumerate(spec.get("hostAliases") or ()):
+        yield from warnings_for_ip(alias.get("ip") or "", at.child("hostAliases").index(position).child("ip"))
 
 
 def _duplicate_warnings(spec: Json, path: Path) -> Iterator[str]:
@@ -93,10 +96,3 @@ def _duplicate_warnings(spec: Json, path: Path) -> Iterator[str]:
     for position, secret in enumerate(spec.get("imagePullSecrets") or ()):
         if not secret.get("name"):
             yield f'{path.child("imagePullSecrets").index(position).child("name")}: invalid empty name ""'
-
-
-def _address_warnings(spec: Json, path: Path) -> Iterator[str]:
-    for position, server in enumerate((spec.get("dnsConfig") or {}).get("nameservers") or ()):
-        yield from warnings_for_ip(server, path.child("dnsConfig", "nameservers").index(position))
-    for position, alias in enumerate(spec.get("hostAliases") or ()):
-        yield from warnings_for_ip(alias.get("ip") or "", path.child("hostAliases").index(position).child("ip"))

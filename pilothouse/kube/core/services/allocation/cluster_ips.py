@@ -54,20 +54,17 @@ class ClusterIPOperation:
         elif type_of(service) == EXTERNAL_NAME:
             self._given_up += cluster_ips_of(old)
         else:
-            await self._change_stacks(service, old)
+            families, before = len(ip_families_of(service)), len(ip_families_of(old))
+            if (before, families) == (1, 2):
+                await self._take(service, range(1, 2))
+            elif (before, families) == (2, 1):
+                self._given_up += cluster_ips_of(old)[1:]
 
     async def commit(self) -> None:
         await self._release(self._given_up)
 
     async def revert(self) -> None:
         await self._release(self._taken)
-
-    async def _change_stacks(self, service: Json, old: Json) -> None:
-        families, before = len(ip_families_of(service)), len(ip_families_of(old))
-        if (before, families) == (1, 2):
-            await self._take(service, range(1, 2))
-        elif (before, families) == (2, 1):
-            self._given_up += cluster_ips_of(old)[1:]
 
     async def _take(self, service: Json, positions: range) -> None:
         """Takes the addresses at these positions of clusterIPs: those that are named, and others for the rest."""

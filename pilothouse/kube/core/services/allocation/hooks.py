@@ -62,16 +62,6 @@ class ReleaseHooks(Hooks):
         service = deleted.parse()
         default_on_read(service, self.families.default)
         await self._delete_endpoints(service)
-        await self._release(service)
-
-    async def _delete_endpoints(self, service: Json) -> None:
-        """Delete the service's endpoints, so that a new service of the same name does not begin with them."""
-        try:
-            await self._endpoints.delete(name_of(service), namespace=namespace_of(service))
-        except StatusError as error:
-            _log.error("delete service endpoints %s/%s failed: %s", namespace_of(service), name_of(service), error)
-
-    async def _release(self, service: Json) -> None:
         if needs_cluster_ip(service) and cluster_ips_of(service)[:1] != [NO_ADDRESS]:
             for ip in cluster_ips_of(service):
                 await self.ips.release(canonical(ip))
@@ -79,6 +69,13 @@ class ReleaseHooks(Hooks):
         if needs_health_check(service) and health_check_port_of(service):
             ports.append(health_check_port_of(service))
         await release_ports(self.ports, ports)
+
+    async def _delete_endpoints(self, service: Json) -> None:
+        """Delete the service's endpoints, so that a new service of the same name does not begin with them."""
+        try:
+            await self._endpoints.delete(name_of(service), namespace=namespace_of(service))
+        except StatusError as error:
+            _log.error("delete service endpoints %s/%s failed: %s", namespace_of(service), name_of(service), error)
 
 
 class AllocationHooks(ReleaseHooks):

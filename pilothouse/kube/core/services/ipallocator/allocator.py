@@ -53,7 +53,7 @@ class ServiceIPAllocator:
         """Raises RangeFull."""
         for each in await self._ranges(family):
             for candidate in each.candidates(self._random):
-                if await self._is_known(candidate):
+                if await self._addresses.registry.known("", candidate) is not None:
                     continue
                 with suppress(AlreadyAllocated), measured(each, DYNAMIC):
                     await self._take(service, candidate)
@@ -74,15 +74,12 @@ class ServiceIPAllocator:
         """Giving back what nobody has is fine. A failure is left to the repair."""
         try:
             await self._addresses.delete(ip)
-            await self._count_released(ip)
+            address = parse_ip_sloppy(ip)
+            for each in await self._ranges(ip_family(ip)):
+                if address is not None and address in each:
+                    released(each)
         except StatusError as error:
             _log.error("error releasing ip %s: %s", ip, error)
-
-    async def _count_released(self, ip: str) -> None:
-        address = parse_ip_sloppy(ip)
-        for each in await self._ranges(ip_family(ip)):
-            if address is not None and address in each:
-                released(each)
 
     async def _ranges(self, family: str) -> list[AddressRange]:
         """The ranges of this family that new addresses may come from."""
@@ -95,9 +92,6 @@ class ServiceIPAllocator:
         for each in await self._ranges(family):
             return each
         raise AllocatorNotReady
-
-    async def _is_known(self, ip: str) -> bool:
-        return await self._addresses.registry.known("", ip) is not None
 
     async def _take(self, service: Json, ip: str) -> None:
         try:

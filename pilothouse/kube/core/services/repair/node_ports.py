@@ -10,7 +10,7 @@ import logging
 
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.errors import StorageError
-from pilothouse.kube.core.services.portallocator.allocator import PortAllocator, PortSnapshot
+from pilothouse.kube.core.services.portallocator.allocator import PortAllocator
 from pilothouse.kube.core.services.portallocator.errors import PortAllocationError
 from pilothouse.kube.core.services.portallocator.metrics import REPAIR_ERRORS, REPAIR_PORT_ERRORS, counted
 from pilothouse.kube.core.services.portallocator.port_set import PortSet
@@ -57,20 +57,20 @@ class NodePortRepair:
         seen = await self._ports.snapshot()
         rebuilt = PortSet(self._ports.ports)
         for service in await self._services.list():
-            self._collect(service, seen.taken, rebuilt)
+            for port in used_ports(service):
+                problem = _problem(port, seen.taken, rebuilt)
+                if problem is not None:
+                    REPAIR_PORT_ERRORS.labels(problem.type).inc()
+                    where = f"{namespace_of(service)}/{name_of(service)}"
+                    _log.warning("the node port %d for service %s %s", port, where, problem.text)
+                if problem in (None, _NOT_ALLOCATED):
+                    rebuilt.add(port)
+                    self._leaks.pop(port, None)
         self._keep_leaked(seen.taken, rebuilt)
-        return await self._store(seen, rebuilt)
-
-    def _collect(self, service: Json, stored: PortSet, rebuilt: PortSet) -> None:
-        for port in used_ports(service):
-            problem = _problem(port, stored, rebuilt)
-            if problem is not None:
-                REPAIR_PORT_ERRORS.labels(problem.type).inc()
-                where = f"{namespace_of(service)}/{name_of(service)}"
-                _log.warning("the node port %d for service %s %s", port, where, problem.text)
-            if problem in (None, _NOT_ALLOCATED):
-                rebuilt.add(port)
-                self._leaks.pop(port, None)
+        if seen.revision and seen.taken.encode() == rebuilt.encode():
+            counted(rebuilt)
+            return True
+        return await self._ports.replace(seen, rebuilt)
 
     def _keep_leaked(self, stored: PortSet, rebuilt: PortSet) -> None:
         leaked = [port for port in stored if port in rebuilt.ports and port not in rebuilt]
@@ -82,12 +82,6 @@ class NodePortRepair:
             else:
                 REPAIR_PORT_ERRORS.labels("leak").inc()
                 _log.warning("the node port %d appears to have leaked: cleaning up", port)
-
-    async def _store(self, seen: PortSnapshot, rebuilt: PortSet) -> bool:
-        if seen.revision and seen.taken.encode() == rebuilt.encode():
-            counted(rebuilt)
-            return True
-        return await self._ports.replace(seen, rebuilt)
 
 
 def used_ports(service: Json) -> list[int]:

@@ -29,8 +29,22 @@ def validate_cluster_ips(service: Json, old: Json | None) -> Errors:
     if type_of(service) == EXTERNAL_NAME:
         return
     ips = cluster_ips_of(service)
-    yield from _validate_singular(service)
-    yield from _validate_families(ip_families_of(service))
+    single, plural = cluster_ip_of(service), cluster_ips_of(service)
+    if not single:
+        if plural:
+            yield invalid(_IPS, plural, "must be empty when `clusterIP` is not specified")
+    elif not plural:
+        yield required(_IPS)
+    elif plural[0] != single:
+        yield invalid(_IPS, plural, "first value must match `clusterIP`")
+    families = ip_families_of(service)
+    seen: set[str] = set()
+    for position, family in enumerate(families):
+        if family not in (IPV4, IPV6):
+            yield not_supported(_FAMILIES.index(position), family, (IPV4, IPV6))
+        if family in seen:
+            yield duplicate(_FAMILIES.index(position), family)
+        seen.add(family)
     if (policy := service["spec"].get("ipFamilyPolicy")) is not None:
         yield from one_of(policy, root("spec", "ipFamilyPolicy"), _POLICIES)
     wrong = list(_validate_each(ips, cluster_ips_of(old) if old else []))
@@ -40,27 +54,6 @@ def validate_cluster_ips(service: Json, old: Json | None) -> Errors:
     # With addresses that are none, what follows would only be noise.
     if not wrong:
         yield from _validate_dual_stack(service)
-
-
-def _validate_singular(service: Json) -> Errors:
-    single, plural = cluster_ip_of(service), cluster_ips_of(service)
-    if not single:
-        if plural:
-            yield invalid(_IPS, plural, "must be empty when `clusterIP` is not specified")
-    elif not plural:
-        yield required(_IPS)
-    elif plural[0] != single:
-        yield invalid(_IPS, plural, "first value must match `clusterIP`")
-
-
-def _validate_families(families: list[str]) -> Errors:
-    seen: set[str] = set()
-    for position, family in enumerate(families):
-        if family not in (IPV4, IPV6):
-            yield not_supported(_FAMILIES.index(position), family, (IPV4, IPV6))
-        if family in seen:
-            yield duplicate(_FAMILIES.index(position), family)
-        seen.add(family)
 
 
 def _validate_each(ips: list[str], known: list[str]) -> Errors:

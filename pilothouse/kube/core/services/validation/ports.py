@@ -5,7 +5,7 @@ from __future__ import annotations
 from pilothouse.kube.core.services.traits import CLUSTER_IP, ports_of, type_of
 from pilothouse.kube.validation.fields import dns_label, qualified_name, required_one_of
 from pilothouse.kube.validation.ports import PROTOCOLS, port_num, port_num_or_name
-from pilothouse.machinery.field import Errors, Path, duplicate, forbidden, required, root
+from pilothouse.machinery.field import Errors, duplicate, forbidden, required, root
 from pilothouse.machinery.objects import Json
 
 _PORTS = root("spec", "ports")
@@ -23,15 +23,11 @@ def validate_ports(service: Json) -> Errors:
             names.add(name)
         elif len(ports) > 1:
             yield required(path.child("name"))
-        yield from _validate_port(port, path)
-
-
-def _validate_port(port: Json, path: Path) -> Errors:
-    yield from port_num(port.get("port") or 0, path.child("port"))
-    yield from required_one_of(port.get("protocol") or "", path.child("protocol"), PROTOCOLS)
-    yield from port_num_or_name(port.get("targetPort", 0), path.child("targetPort"))
-    if port.get("appProtocol") is not None:
-        yield from qualified_name(port["appProtocol"], path.child("appProtocol"))
+        yield from port_num(port.get("port") or 0, path.child("port"))
+        yield from required_one_of(port.get("protocol") or "", path.child("protocol"), PROTOCOLS)
+        yield from port_num_or_name(port.get("targetPort", 0), path.child("targetPort"))
+        if port.get("appProtocol") is not None:
+            yield from qualified_name(port["appProtocol"], path.child("appProtocol"))
 
 
 def validate_port_uniqueness(service: Json) -> Errors:

@@ -37,10 +37,18 @@ _SPEC = root("spec")
 
 def validate_service(service: Json, old: Json | None) -> Errors:
     """`old` is the stored service on an update: what it has already, it may keep."""
-    yield from _validate_topology(service)
+    annotations = annotations_of(service)
+    hints, mode = annotations.get(TOPOLOGY_HINTS), annotations.get(TOPOLOGY_MODE)
+    if hints is not None and mode is not None and hints != mode:
+        path = root("metadata", "annotations").key(TOPOLOGY_MODE)
+        yield invalid(path, mode, f"must match annotations[{TOPOLOGY_HINTS}] when both are specified")
     if not ports_of(service) and not is_headless(service) and type_of(service) != EXTERNAL_NAME:
         yield required(_SPEC.child("ports"))
-    yield from _validate_type_fields(service)
+    if type_of(service) in (LOAD_BALANCER, NODE_PORT) and is_headless(service):
+        why = f"may not be set to 'None' for {type_of(service)} services"
+        yield invalid(_SPEC.child("clusterIPs").index(0), "None", why)
+    if type_of(service) == EXTERNAL_NAME:
+        yield from _validate_external_name(service)
     yield from validate_ports(service)
     yield from validate_labels(service["spec"].get("selector"), _SPEC.child("selector"))
     yield from validate_affinity(service["spec"])
@@ -53,22 +61,6 @@ def validate_service(service: Json, old: Json | None) -> Errors:
     yield from validate_external_traffic(service)
     yield from validate_internal_traffic(service)
     yield from validate_traffic_distribution(service)
-
-
-def _validate_topology(service: Json) -> Errors:
-    annotations = annotations_of(service)
-    hints, mode = annotations.get(TOPOLOGY_HINTS), annotations.get(TOPOLOGY_MODE)
-    if hints is not None and mode is not None and hints != mode:
-        path = root("metadata", "annotations").key(TOPOLOGY_MODE)
-        yield invalid(path, mode, f"must match annotations[{TOPOLOGY_HINTS}] when both are specified")
-
-
-def _validate_type_fields(service: Json) -> Errors:
-    if type_of(service) in (LOAD_BALANCER, NODE_PORT) and is_headless(service):
-        why = f"may not be set to 'None' for {type_of(service)} services"
-        yield invalid(_SPEC.child("clusterIPs").index(0), "None", why)
-    if type_of(service) == EXTERNAL_NAME:
-        yield from _validate_external_name(service)
 
 
 def _validate_external_name(service: Json) -> Errors:
