@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import ssl
 import time
@@ -10,12 +11,14 @@ from pathlib import Path
 
 import pytest
 import yaml
+from etcd_backend import connect
 from etcd_process import EtcdProcess
 from patience import PATIENCE
 from serving_process import ServeProcess, parsed
 
 from pilothouse.cli.main import main
 
+_KEYS = "/registry/pilothouse.dev/sharedkeys/cluster"
 _QUIET = "/api/v1/configmaps?watch=1&timeoutSeconds=1&fieldSelector=metadata.name=none"
 """Takes a second, and asks nothing of anybody."""
 
@@ -32,6 +35,20 @@ class Replicas:
     def rotate(self, kind: str, step: str, *, through: ServeProcess) -> None:
         data_dir = f"--data-dir={through.data_dir}"
         assert main(["pki", "rotate", kind, "--step", step, "--no-wait", data_dir, self.store]) == 0
+
+    def record(self, put: bytes = b"") -> bytes:
+        """Return the record of the shared keys in etcd, after putting another in its place."""
+
+        async def exchange() -> bytes:
+            store = await connect(self.etcd.url)
+            try:
+                entry = await store.get(_KEYS)
+                assert entry is not None
+                return (await store.update(_KEYS, put, expected=entry.modified) if put else entry).value
+            finally:
+                await store.close()
+
+        return asyncio.run(exchange())
 
     def close(self) -> None:
         for server in (self.first, self.second):
@@ -92,8 +109,9 @@ def test_no_server_tells_the_token(replicas: Replicas) -> None:
 
 @pytest.mark.slow
 def test_keys_are_rotated_while_both_serve_and_old_ones_hold_until_they_are_retired(replicas: Replicas) -> None:
+    """Also when somebody who can write to etcd puts the record of the old keys back."""
     first, second = replicas.first, replicas.second
-    old_user, old_token = first.tls(), token_of(first)
+    old_user, old_token, old_record = first.tls(), token_of(first), replicas.record()
     for kind in ("ca", "service-account"):
         replicas.rotate(kind, "trust", through=second)
     until(first, lambda: published(first) == [2, 3])
@@ -111,6 +129,11 @@ def test_keys_are_rotated_while_both_serve_and_old_ones_hold_until_they_are_reti
     for server in (first, second):
         until(server, lambda server=server: status(server, old_token) == 401)  # type: ignore[misc]
         until(server, lambda server=server: server.get("/version", tls=old_user)[0] == 401)  # type: ignore[misc]
+        assert status(server, new_token) == 200
+    assert replicas.record(old_record) == old_record
+    until(first, lambda: replicas.record() != old_record)
+    for server in (first, second):
+        assert [status(server, old_token), server.get("/version", tls=old_user)[0]] == [401, 401]
         assert status(server, new_token) == 200
 
 

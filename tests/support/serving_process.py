@@ -67,8 +67,12 @@ class ServeProcess:
     def tls(self, *, as_admin: bool = True) -> ssl.SSLContext:
         pki = self.data_dir / "pki"
         context = ssl.create_default_context(cafile=str(pki / "ca.crt"))
-        if as_admin:
-            context.load_cert_chain(pki / "admin.crt", pki / "admin.key")
+        while as_admin:
+            try:
+                context.load_cert_chain(pki / "admin.crt", pki / "admin.key")
+                break
+            except ssl.SSLError:  # the server has replaced one of the files, and not the other yet
+                assert self.process.poll() is None
         return context
 
     def connect(

@@ -4,7 +4,7 @@
 
 A server that has joined keeps the cluster's key, so that a new token concerns only those who come later; the token is
 among what is sealed, so that every server can tell it to them. What was changed by somebody without the key does not
-open.
+open. The generation counts changes: a record that somebody puts back in place of a newer one is recognised by it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Final
 import orjson
 
 from pilothouse.controlplane.shared_keys.keys import SharedKeys
-from pilothouse.controlplane.shared_keys.token import JoinRefused, JoinToken
+from pilothouse.controlplane.shared_keys.token import TOKEN_ID, JoinRefused, JoinToken
 from pilothouse.machinery.dataclass import dataclass
 
 _KEY_BYTES: Final = 32
@@ -26,6 +26,7 @@ _PURPOSE: Final = b"pilothouse-join"
 _FRAME: Final = {"kind": "SharedKeys", "apiVersion": "pilothouse.dev/v1", "metadata": {"name": "cluster"}}
 """So that whoever lists the store can tell what it is."""
 _NOT_THE_TOKEN: Final = "the join token does not open the keys of this cluster"
+_SOMETHING_ELSE: Final = "the store has something else where the keys of the cluster should be"
 _OTHER_CLUSTER: Final = "the store has the keys of another cluster than the data directory"
 
 
@@ -36,11 +37,13 @@ class Opened:
     cluster_key: bytes = field(repr=False)
     token: JoinToken
     keys: SharedKeys = field(repr=False)
+    generation: int = 0
 
     @property
     def sealed(self) -> bytes:
         """The record, for the store. It differs each time."""
-        inner = {"token": self.token.text, "files": {name: pem.decode() for name, pem in self.keys.items()}}
+        files = {name: pem.decode() for name, pem in self.keys.items()}
+        inner = {"token": self.token.text, "files": files, "generation": self.generation}
         token = {"id": self.token.id, "sealed": _seal(_key_of(self.token), self.cluster_key)}
         return orjson.dumps({**_FRAME, "token": token, "sealed": _seal(self.cluster_key, orjson.dumps(inner))})
 
@@ -53,7 +56,7 @@ def open_with_key(record: bytes, cluster_key: bytes) -> Opened:
     """Raises JoinRefused where it is another cluster's key."""
     inner = orjson.loads(_open(cluster_key, _Record.parse(record).sealed, _OTHER_CLUSTER))
     files = {name: pem.encode() for name, pem in inner["files"].items()}
-    return Opened(cluster_key, JoinToken.parse(inner["token"]), files)
+    return Opened(cluster_key, JoinToken.parse(inner["token"]), files, inner.get("generation", 0))
 
 
 def open_with_token(record: bytes, token: JoinToken) -> Opened:
@@ -75,9 +78,12 @@ class _Record:
         """Raises JoinRefused."""
         try:
             found = orjson.loads(record)
-            return cls(found["token"]["id"], found["token"]["sealed"], found["sealed"])
+            texts = found["token"]["id"], found["token"]["sealed"], found["sealed"]
         except (ValueError, KeyError, TypeError):
-            raise JoinRefused("the store has something else where the keys of the cluster should be") from None
+            raise JoinRefused(_SOMETHING_ELSE) from None
+        if not all(isinstance(text, str) for text in texts) or not TOKEN_ID.fullmatch(texts[0]):
+            raise JoinRefused(_SOMETHING_ELSE)
+        return cls(*texts)
 
 
 def _key_of(token: JoinToken) -> bytes:

@@ -8,19 +8,23 @@ not locked itself out.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 from collections.abc import Callable
 from contextlib import aclosing
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Final
 
-from pilothouse.apiserver.storage.errors import Compacted, KeyExists, RevisionConflict
+import orjson
+
+from pilothouse.apiserver.storage.errors import Compacted, KeyExists, KeyNotFound, RevisionConflict
 from pilothouse.apiserver.storage.interface import Entry, Revision, Store
 from pilothouse.controlplane.shared_keys.keys import RETIRED, SharedKeys, completed, read_keys
 from pilothouse.controlplane.shared_keys.record import Opened, new_cluster_key, open_with_key, open_with_token
 from pilothouse.controlplane.shared_keys.rotation import blocks
 from pilothouse.controlplane.shared_keys.token import JoinRefused, JoinToken
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.whole_files import PRIVATE, write_atomically
 
 log = logging.getLogger(__name__)
@@ -34,6 +38,26 @@ _NEEDS_JOIN: Final = (
     " 'pilothouse join-token' prints on a server of the cluster, or the --pki-dir of the cluster"
 )
 _OF_ITS_OWN: Final = "the data directory has a CA that is not the cluster's: join with an empty data directory"
+
+
+_OLDER_RECORD: Final = (
+    "the store has an older record of the shared keys than this server has seen, and the keys in the data directory are"
+    " not those of the newer one. If you have restored an old backup, delete cluster-newest.json in the data directory"
+)
+_NEWEST: Final = "cluster-newest.json"
+
+
+@dataclass(frozen=True, slots=True)
+class _Newest:
+    """The newest record that a server has seen."""
+
+    generation: int
+    digest: str
+    """Of its keys."""
+
+
+def _digest(keys: SharedKeys) -> str:
+    return hashlib.sha256(repr(sorted(keys.items())).encode()).hexdigest()
 
 
 class StoredKeys:
@@ -61,8 +85,24 @@ class StoredKeys:
             if "ca.crt" not in own or self._given or self._cluster_key.exists():
                 raise
             return self._alone(own)
+        newest = self._newest
+        if newest is not None and opened.generation < newest.generation:
+            return await self._put_back(entry, replace(opened, keys=own), newest)
         self._keep(opened)
         return opened.keys
+
+    async def _put_back(self, entry: Entry, own: Opened, newest: _Newest) -> SharedKeys:
+        """Replace an older record by the keys of this server, which has seen a newer one: otherwise whoever can write
+        to the store could make all servers trust what was retired. Raises JoinRefused, StorageError."""
+        if newest.digest != _digest(own.keys):
+            raise JoinRefused(_OLDER_RECORD)
+        log.error("The store has an older record of the shared keys than this server has seen: it is replaced.")
+        restored = replace(own, token=self._kept_token() or own.token, generation=newest.generation)
+        try:
+            self._revision = (await self._store.update(self._key, restored.sealed, expected=entry.modified)).modified
+        except (RevisionConflict, KeyNotFound):
+            return await self.current()
+        return restored.keys
 
     async def known(self) -> SharedKeys:
         """Return the keys, and make none. Raises JoinRefused, StorageError, OSError."""
@@ -94,12 +134,12 @@ class StoredKeys:
         self._keep_token(token)
         keys = await asyncio.to_thread(completed, read_keys(self._data_dir / "pki"), self._data_dir)
         cluster_key = self._cluster_key.read_bytes() if self._cluster_key.exists() else new_cluster_key()
+        newest = self._newest
+        opened = Opened(cluster_key, token, keys, newest.generation if newest else 0)
         try:
-            return await self._store.create(self._key, Opened(cluster_key, token, keys).sealed)
+            return await self._store.create(self._key, opened.sealed)
         except KeyExists:
-            found = await self._store.get(self._key)
-            assert found is not None, "nobody deletes it"
-            return found
+            return await self._store.get(self._key) or await self._created()
 
     def _open(self, record: bytes, own: SharedKeys) -> Opened:
         """Raises JoinRefused."""
@@ -135,11 +175,11 @@ class StoredKeys:
     async def _update(self, change: Callable[[Opened], Opened]) -> Opened:
         for attempt in range(1, _MOST_ATTEMPTS + 1):
             entry, opened = await self._opened()
-            changed = change(opened)
+            changed = replace(change(opened), generation=opened.generation + 1)
             try:
                 await self._store.update(self._key, changed.sealed, expected=entry.modified)
                 break
-            except RevisionConflict:
+            except (RevisionConflict, KeyNotFound):
                 if attempt == _MOST_ATTEMPTS:
                     raise
         self._keep(changed)
@@ -156,6 +196,15 @@ class StoredKeys:
         if not self._cluster_key.exists() or self._cluster_key.read_bytes() != opened.cluster_key:
             write_atomically(self._cluster_key, opened.cluster_key, mode=PRIVATE)
         self._keep_token(opened.token)
+        seen = _Newest(opened.generation, _digest(opened.keys))
+        if seen != self._newest:
+            write_atomically(self._data_dir / _NEWEST, orjson.dumps(asdict(seen)), mode=PRIVATE)
+
+    @property
+    def _newest(self) -> _Newest | None:
+        """The newest record that this server has seen; None before it has seen one."""
+        file = self._data_dir / _NEWEST
+        return _Newest(**orjson.loads(file.read_bytes())) if file.exists() else None
 
     def _keep_token(self, token: JoinToken) -> None:
         if token != self._kept_token():

@@ -15,6 +15,7 @@ from pilothouse.controlplane.certificates.errors import CertificateError
 from pilothouse.machinery.dataclass import dataclass
 
 _ALPHABET: Final = string.ascii_lowercase + string.digits
+TOKEN_ID: Final = re.compile(r"[a-z0-9]{6}")
 _FORM: Final = re.compile(r"[a-z0-9]{6}\.[a-z0-9]{32}")
 
 
