@@ -1,15 +1,15 @@
 """Evaluating the expressions of one policy on one request, within one budget.
 
-An evaluation that proves long is begun again in a thread. So it is when an authorization check had to be waited for:
-expressions have no effects, so that running one again changes nothing.
+An evaluation that proves long is begun again beside the loop, in turns between users. So it is when an authorization
+check had to be waited for: expressions have no effects, so that running one again changes nothing.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from typing import Any
 
+from pilothouse.apiserver.beside_the_loop import Weight
 from pilothouse.apiserver.cel.authorization import Authorizations
 from pilothouse.apiserver.cel.expression import Expression
 from pilothouse.machinery.cel.authorizer import AnswerMissing
@@ -22,6 +22,8 @@ BUDGET = 10_000_000
 MATCH_CONDITIONS_BUDGET = 2_500_000
 _INLINE_LIMIT = 20_000
 """Some milliseconds: how long the event loop may be held up."""
+_LONG_EVALUATION = 512 << 10
+"""Bytes of other work that take about as long as an evaluation that proves long."""
 OUT_OF_BUDGET = "validation failed due to running out of cost budget, no further validation rules will be run"
 
 
@@ -106,10 +108,20 @@ class ExpressionEvaluator:
         while True:
             try:
                 if self._activation.limit == PER_CALL_LIMIT:
-                    return await asyncio.to_thread(run, program, self._activation)
+                    weight = Weight(_user_of(self._activation), _LONG_EVALUATION)
+                    return await weight.carry(run, program, self._activation)
                 return run(program, self._activation)
             except AnswerMissing as missing:
                 assert self._authorizations is not None
                 await self._authorizations.find_out(missing.check)
             except _TooLong:
                 self._activation.limit = PER_CALL_LIMIT
+
+
+def _user_of(variables: Mapping[str, Any]) -> str:
+    """Return the name of the user whose request is evaluated; empty where expressions see none."""
+    request = variables.get("request")
+    if not isinstance(request, Mapping):
+        return ""
+    info = request.get("userInfo")
+    return str((info.get("username") if isinstance(info, Mapping) else request.get("user")) or "")

@@ -12,6 +12,7 @@ from typing import Any
 from pilothouse.machinery.cel.interpreter.errors import EvaluationFailed
 from pilothouse.machinery.cel.interpreter.frame import DeferredFailure, ExecutionFrame, Step, attempted
 from pilothouse.machinery.cel.interpreter.values import shown
+from pilothouse.machinery.checkpoints import checkpoint
 from pilothouse.machinery.dataclass import dataclass
 
 _MISSING = object()
@@ -54,6 +55,7 @@ class Loop:
         if attempted(self.condition, frame) is False:
             return False
         frame.spend(0)
+        checkpoint()
         scope[self.accumulator] = attempted(self.step, frame)
         return True
 
