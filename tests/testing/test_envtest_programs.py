@@ -6,7 +6,9 @@ import os
 import signal
 import socket
 import subprocess
+import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import urlopen
@@ -22,6 +24,7 @@ from pilothouse.controlplane.options.options import Options
 from pilothouse.machinery.release import GIT_VERSION
 from pilothouse.testing.envtest.api_server import CONTROLLERS, options_for_envtest
 from pilothouse.testing.envtest.etcd_flags import UsageError, read_flags
+from pilothouse.testing.envtest.store_place import SECRET_FILE, SECRET_HEADER, STORE_HEADER
 
 
 @pytest.fixture(scope="module")
@@ -160,6 +163,30 @@ def test_a_stranger_on_the_port_does_not_choose_where_objects_go(
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     options = options_for_envtest(Options.parse([f"--etcd-servers={etcd[0].url}"]), tmp_path)
     assert options.etcd.servers == (etcd[0].url,)
+
+
+@pytest.mark.parametrize("secret", ["", "guessed", None], ids=["none", "wrong", "of a folder without one"])
+def test_a_stranger_does_not_choose_among_our_own_folders(tmp_path: Path, secret: str | None) -> None:
+    """Somebody else on this machine was faster than etcd, and names a folder of the user who tests."""
+    ours = tmp_path / "ours"
+    ours.mkdir(mode=0o700)
+    if secret is not None:
+        (ours / SECRET_FILE).write_text("random")
+
+    class Stranger(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header(STORE_HEADER, str(ours))
+            self.send_header(SECRET_HEADER, secret or "")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None: ...
+
+    with HTTPServer(("127.0.0.1", 0), Stranger) as stranger:
+        threading.Thread(target=stranger.handle_request, daemon=True).start()
+        url = f"http://127.0.0.1:{stranger.server_port}"
+        options = options_for_envtest(Options.parse([f"--etcd-servers={url}"]), tmp_path / "scratch")
+    assert (options.etcd.servers, options.pilothouse.data_dir) == ((url,), str(tmp_path / "scratch"))
 
 
 def test_controllers_can_be_asked_for_and_left_out() -> None:

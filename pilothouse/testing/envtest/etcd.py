@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import signal
 import socket
 import sys
@@ -13,8 +14,9 @@ from threading import Thread
 from urllib.parse import SplitResult, quote
 
 from pilothouse import __version__
+from pilothouse.machinery.whole_files import PRIVATE, write_atomically
 from pilothouse.testing.envtest.etcd_flags import USAGE, EtcdFlags, UsageError, read_flags
-from pilothouse.testing.envtest.store_place import STORE_HEADER
+from pilothouse.testing.envtest.store_place import SECRET_FILE, SECRET_HEADER, STORE_HEADER
 
 _VERSION = "3.6.0"
 _ANSWERS = {
@@ -50,10 +52,12 @@ def _hold(flags: EtcdFlags) -> None:
     """Raises OSError."""
     store = flags.data_dir / "pilothouse"
     store.mkdir(mode=0o700, parents=True, exist_ok=True)
+    secret = secrets.token_hex(16)
+    write_atomically(store / SECRET_FILE, secret.encode(), mode=PRIVATE)
     with ExitStack() as ports:
         for family, address in map(_address, flags.peer_urls):
             ports.enter_context(socket.create_server(address, family=family))
-        for server in [ports.enter_context(_Clients(url, store)) for url in flags.client_urls]:
+        for server in [ports.enter_context(_Clients(url, store, secret)) for url in flags.client_urls]:
             Thread(target=server.serve_forever, daemon=True).start()
         shown = ", ".join(url.geturl() for url in flags.client_urls)
         print(f"Standing in for etcd at {shown}, data directory {flags.data_dir}", file=sys.stderr, flush=True)
@@ -73,8 +77,8 @@ class _Clients(ThreadingHTTPServer):
     daemon_threads = True
     allow_reuse_address = True
 
-    def __init__(self, url: SplitResult, store: Path) -> None:
-        self.store = store
+    def __init__(self, url: SplitResult, store: Path, secret: str) -> None:
+        self.store, self.secret = store, secret
         self.address_family, address = _address(url)
         super().__init__(address, _Answer)
 
@@ -99,6 +103,7 @@ class _Answer(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "application/json" if body.startswith(b"{") else "text/plain")
         self.send_header("Content-Length", str(len(body)))
         self.send_header(STORE_HEADER, quote(str(self.server.store)))
+        self.send_header(SECRET_HEADER, self.server.secret)
         self.end_headers()
         self.wfile.write(body)
 

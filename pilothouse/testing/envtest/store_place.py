@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import os
 import time
 from collections.abc import Sequence
@@ -13,6 +14,9 @@ from pilothouse.machinery.platform import effective_user
 
 STORE_HEADER = "Pilothouse-Store"
 """In every answer of a stand-in: the folder, percent-encoded, in which `kube-apiserver` is to keep its objects."""
+SECRET_HEADER = "Pilothouse-Store-Secret"
+"""The content of a file in that folder, which nobody but its owner can read: strangers can not name our folders."""
+SECRET_FILE = ".stand-in"
 
 _APPEARS_WITHIN = 10.0
 _ASK_EVERY = 0.02
@@ -29,7 +33,7 @@ def store_of_stand_in(servers: Sequence[str]) -> Path | None:
     until = time.monotonic() + _APPEARS_WITHIN
     while time.monotonic() < until:
         try:
-            return _ours(_asked(url))
+            return _ours(*_asked(url))
         except ConnectionRefusedError:
             time.sleep(_ASK_EVERY)
         except (OSError, HTTPException):
@@ -37,18 +41,21 @@ def store_of_stand_in(servers: Sequence[str]) -> Path | None:
     return None
 
 
-def _asked(url: SplitResult) -> str:
-    """Return what is said of the store. Raises OSError, HTTPException."""
+def _asked(url: SplitResult) -> tuple[str, str]:
+    """Return the folder and its secret, as they are said to be. Raises OSError, HTTPException."""
     connection = HTTPConnection(url.hostname or "", url.port or 2379, timeout=_ANSWERS_WITHIN)
     try:
         connection.request("GET", "/health")
-        return unquote(connection.getresponse().getheader(STORE_HEADER, ""))
+        answer = connection.getresponse()
+        return unquote(answer.getheader(STORE_HEADER, "")), answer.getheader(SECRET_HEADER, "")
     finally:
         connection.close()
 
 
-def _ours(folder: str) -> Path | None:
+def _ours(folder: str, secret: str) -> Path | None:
     """A stranger on this port must not choose where we write: the stand-in of this user has made the folder."""
     if not folder or not os.path.isdir(folder) or os.stat(folder).st_uid != effective_user():
         return None
-    return Path(folder)
+    file = Path(folder) / SECRET_FILE
+    is_proven = file.is_file() and hmac.compare_digest(file.read_bytes(), secret.encode())
+    return Path(folder) if is_proven else None
