@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 
 import pytest
@@ -181,12 +182,30 @@ def test_rules_of_definitions_see_the_old_object(folder: Path, capsys: pytest.Ca
         ("cases:\n- object: {apiVersion: v1, kind: A}\n  expect: {}\n", 3, "expect.allowed must be true or false"),
         ("cases:\n- operation: EAT\n  object: {apiVersion: v1, kind: A}\n", 2, "operation must be one of"),
         ("cases: [\n", 2, "yaml: "),
+        ("cases: " + "[" * 100_000, 1, "yaml: exceeded max depth"),
+        ("cases: " + "{a: " * 50_000, 1, "yaml: exceeded max depth"),
+        ("cases: &a [*a]\n", 1, "contains itself"),
+        ("a: &a " + "x" * 100_000 + "\ncases: [" + "*a," * 2_000 + "]\n", 1, "excessive aliasing"),
+        ("policies: [/dev/zero]\ncases: []\n", 1, "/dev/zero is neither a file nor a folder"),
+        ("policies: [pipe]\ncases: []\n", 1, "pipe is neither a file nor a folder"),
     ],
+    ids=range(13),
 )
 def test_a_file_that_is_not_understood_is_refused_with_its_line(
     tmp_path: Path, text: str, line: int, message: str
 ) -> None:
     (tmp_path / "cases.yaml").write_text(text)
+    os.mkfifo(tmp_path / "pipe")
     (finding,) = asyncio.run(run_case_files([str(tmp_path / "cases.yaml")], "policy")).findings
     assert finding.line == line
     assert message in finding.message
+
+
+def test_pipes_and_devices_in_a_folder_are_not_waited_for(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "policies").mkdir()
+    (tmp_path / "policies/all.yaml").write_text(_POLICIES)
+    os.mkfifo(tmp_path / "policies/pipe.yaml")
+    (tmp_path / "policies/zero.yaml").symlink_to("/dev/zero")
+    (tmp_path / "policies/again").symlink_to(tmp_path)
+    (tmp_path / "cases.yaml").write_text(_POLICY_CASES.replace("[policies.yaml]", "[policies]"))
+    assert len(asyncio.run(run_case_files([str(tmp_path / "cases.yaml")], "policy")).checked) == 8

@@ -105,7 +105,10 @@ class _Reader:
         return found[0]
 
     def _from_files(self, name: str, path: str) -> list[Manifest]:
-        read = list(read_manifests([str(self._folder / name)]))
+        named = self._folder / name
+        if named.exists() and not named.is_file() and not named.is_dir():
+            raise self._error(path, f"{name} is neither a file nor a folder")
+        read = list(read_manifests([str(named)]))
         for one in read:
             if not isinstance(one, Manifest):
                 problem = one.findings[0]

@@ -81,7 +81,7 @@ def _in_folder(folder: Path) -> Iterator[Document | Checked]:
         if path.is_dir():
             # Links may lead back up, and hidden folders hold no manifests.
             yield from () if path.is_symlink() or path.name.startswith(".") else _in_folder(path)
-        elif path.suffix in _SUFFIXES:
+        elif path.suffix in _SUFFIXES and path.is_file():  # a pipe or a device may have no end
             yield from _in_file(path)
 
 
