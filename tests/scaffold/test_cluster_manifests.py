@@ -130,3 +130,53 @@ async def _check(api: API, place: Any) -> None:
     while "Readied" not in [event["reason"] for event in (await events.list())["items"]]:  # noqa: ASYNC110
         await asyncio.sleep(0.05)
     assert (await client.resource("coordination.k8s.io/v1", "leases", namespace=ELSEWHERE).get(NAME))["spec"]
+
+
+FORBIDDEN = [
+    *((verb, "secrets", ELSEWHERE, "", "") for verb in ("list", "watch", "delete", "deletecollection")),
+    ("get", "secrets", ELSEWHERE, "somebody-elses", ""),
+    ("update", "secrets", ELSEWHERE, f"{NAME}-ca", ""),
+    ("create", "secrets", "kube-system", "", ""),
+    ("get", "secrets", "kube-system", f"{NAME}-ca", ""),
+    *((verb, "configmaps", "kube-system", "", "") for verb in ("create", "update", "patch", "delete")),
+    *(("create", resource, ELSEWHERE, "", "") for resource in ("pods", "pods/exec", "serviceaccounts/token")),
+    *((verb, "deployments", ELSEWHERE, NAME, "apps") for verb in ("patch", "update", "delete")),
+    *((verb, "namespaces", "", "", "") for verb in ("list", "create", "patch", "delete")),
+    *((verb, "apiservices", "", "v1.", "apiregistration.k8s.io") for verb in ("get", "patch")),
+    *((verb, "apiservices", "", "", "apiregistration.k8s.io") for verb in ("list", "create", "update", "delete")),
+    *((verb, "leases", ELSEWHERE, "", "coordination.k8s.io") for verb in ("list", "delete", "deletecollection")),
+    ("update", "leases", "kube-system", "kube-controller-manager", "coordination.k8s.io"),
+    *((verb, "events", "default", "", "") for verb in ("get", "list", "delete")),
+    *((verb, "users", "", "", "") for verb in ("impersonate",)),
+    *((verb, "clusterroles", "", "", "rbac.authorization.k8s.io") for verb in ("create", "bind", "escalate", "patch")),
+    *((verb, "rolebindings", ELSEWHERE, "", "rbac.authorization.k8s.io") for verb in ("create", "patch")),
+    ("get", "nodes/proxy", "", "", ""),
+    ("create", "validatingwebhookconfigurations", "", "", "admissionregistration.k8s.io"),
+    ("create", "certificatesigningrequests", "", "", "certificates.k8s.io"),
+]
+"""Verb, resource, namespace, name and group of requests that would give a stolen account more than its server."""
+
+
+async def test_an_account_that_is_stolen_from_a_pod_opens_nothing_else(api: API) -> None:
+    await apply(api, Manifests.of(server, namespace=ELSEWHERE).objects())
+    reviews = api.client().resource("authorization.k8s.io/v1", "subjectaccessreviews")
+    groups = ["system:serviceaccounts", f"system:serviceaccounts:{ELSEWHERE}", "system:authenticated"]
+    allowed = []
+    for verb, path, namespace, name, group in FORBIDDEN:
+        resource, _, subresource = path.partition("/")
+        asked = {"verb": verb, "resource": resource, "subresource": subresource, "namespace": namespace, "name": name}
+        user = f"system:serviceaccount:{ELSEWHERE}:{NAME}"
+        spec = {"user": user, "groups": groups, "resourceAttributes": {**asked, "group": group}}
+        answer = await reviews.create({"spec": spec})
+        allowed += [(verb, path, namespace, name)] if answer["status"]["allowed"] else []
+    assert allowed == []
+
+
+async def test_the_pod_of_a_server_is_restricted(api: API) -> None:
+    level = {"pod-security.kubernetes.io/enforce": "restricted"}
+    await api.client().resource("v1", "namespaces").create({"metadata": {"name": "strict", "labels": level}})
+    deployment = Manifests.of(server, namespace="strict").files()["3-deployment.yaml"][1]
+    template = deployment["spec"]["template"]
+    accounts = api.client().resource("v1", "serviceaccounts", namespace="strict")
+    await accounts.create({"metadata": {"name": NAME}})
+    await api.client().resource("v1", "pods", namespace="strict").create({**template, "metadata": {"name": "one"}})
