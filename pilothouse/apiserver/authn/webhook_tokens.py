@@ -8,7 +8,13 @@ from typing import Any
 from pilothouse.apiserver.authn.identity import identity
 from pilothouse.apiserver.authn.interface import InvalidToken, TokenIdentity
 from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED, User
-from pilothouse.apiserver.webhook.reviews import ReviewFailed, ReviewWebhook
+from pilothouse.apiserver.webhook.reviews import (
+    ReviewFailed,
+    ReviewWebhook,
+    checked_fields,
+    checked_status,
+    checked_texts,
+)
 from pilothouse.machinery.objects import Json
 
 
@@ -21,18 +27,25 @@ class WebhookTokens:
 
     async def authenticate_token(self, token: str, audiences: Sequence[str] | None = None) -> TokenIdentity | None:
         wanted = self._audiences if audiences is None else tuple(audiences)
-        status = await self._ask(token, wanted)
-        meant_for = _texts(status.get("audiences")) or self._audiences
+        try:
+            return self._identity(await self._review(token, wanted), wanted)
+        except ReviewFailed as error:
+            raise InvalidToken(str(error)) from None
+
+    def _identity(self, status: Json, wanted: tuple[str, ...]) -> TokenIdentity | None:
+        """Raises InvalidToken, ReviewFailed."""
+        meant_for = checked_texts(status.get("audiences"), "status.audiences") or self._audiences
         accepted = tuple(audience for audience in wanted if audience in meant_for)
         if wanted and not accepted:
             return None
         if not status.get("authenticated"):
             if error := status.get("error"):
-                raise InvalidToken(str(error))
+                raise InvalidToken(error)
             return None
-        return TokenIdentity(_user(status.get("user") or {}), accepted)
+        return TokenIdentity(_user(status.get("user")), accepted)
 
-    async def _ask(self, token: str, audiences: tuple[str, ...]) -> Json:
+    async def _review(self, token: str, audiences: tuple[str, ...]) -> Json:
+        """Return the status. Raises ReviewFailed."""
         spec: Json = {"token": token} | ({"audiences": list(audiences)} if audiences else {})
         review = {
             "kind": "TokenReview",
@@ -41,25 +54,17 @@ class WebhookTokens:
             "spec": spec,
             "status": {"user": {}},
         }
-        try:
-            answer = await self._webhook.review(review)
-        except ReviewFailed as error:
-            raise InvalidToken(str(error)) from None
-        status = answer.get("status")
-        return status if isinstance(status, dict) else {}
+        return checked_status(await self._webhook.review(review), authenticated=bool, error=str)
 
 
-def _user(info: Json) -> User:
-    """Raises InvalidToken."""
-    groups = _texts(info.get("groups"))
-    extra = info.get("extra") or {}
+def _user(info: Any) -> User:
+    """Raises InvalidToken, ReviewFailed."""
+    fields = checked_fields(info, "status.user", username=str, uid=str, extra=dict)
+    groups = checked_texts(fields.get("groups"), "status.user.groups")
+    extra = fields.get("extra") or {}
     return identity(
-        str(info.get("username") or ""),
-        uid=str(info.get("uid") or ""),
+        fields.get("username") or "",
+        uid=fields.get("uid") or "",
         groups=groups if ALL_AUTHENTICATED in groups else (*groups, ALL_AUTHENTICATED),
-        extra={str(key): _texts(values) for key, values in extra.items()},
+        extra={key: checked_texts(values, "status.user.extra") for key, values in extra.items()},
     )
-
-
-def _texts(values: Any) -> tuple[str, ...]:
-    return tuple(map(str, values)) if isinstance(values, list) else ()

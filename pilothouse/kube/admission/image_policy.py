@@ -12,6 +12,7 @@ import orjson
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.admission.refusals import refused
+from pilothouse.apiserver.webhook.reviews import ReviewFailed, checked_status
 from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
 from pilothouse.machinery.bounded_cache import BoundedCache
@@ -88,7 +89,7 @@ class ImagePolicyWebhook:
         if status is None:
             return
         for key, value in (status.get("auditAnnotations") or {}).items():
-            attributes.annotate(_AUDIT + key, value)
+            attributes.annotate(_AUDIT + key, str(value))
         if not status.get("allowed"):
             reason = status.get("reason")
             denied = f"image policy webhook backend denied one or more images: {reason}"
@@ -104,14 +105,14 @@ class ImagePolicyWebhook:
         review = {"kind": "ImageReview", "apiVersion": "imagepolicy.k8s.io/v1alpha1", "metadata": {}, "spec": spec}
         try:
             answer = await self._webhook.post(review)
-        except (StatusError, ConnectionFailed, InvalidResponse) as error:
+            status = checked_status(answer, allowed=bool, reason=str, auditAnnotations=dict)
+        except (StatusError, ConnectionFailed, InvalidResponse, ReviewFailed) as error:
             if not self._config.default_allow:
                 raise refused(attributes, str(error)) from error
             attributes.annotate(f"{_AUDIT}failed-open", "true")
             annotations = metadata(pod).get("annotations") or {}
             metadata(pod)["annotations"] = annotations | {_FAILED_OPEN: "true"}
             return None
-        status: Json = answer.get("status") or {}
         ttl = self._config.allow_ttl if status.get("allowed") else self._config.deny_ttl
         self._answers.put(key, status, size=512 + len(key) + 4 * len(orjson.dumps(status)), ttl=ttl)
         return status

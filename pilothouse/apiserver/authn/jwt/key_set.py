@@ -18,10 +18,14 @@ import orjson
 from pilothouse.apiserver.authn.jwt.fetching import FetchFailed, fetch, tls_context
 from pilothouse.apiserver.authn.jwt.metrics import JWKS_FETCHES
 from pilothouse.apiserver.authn.jwt.settings import IssuerSettings
+from pilothouse.apiserver.beside_the_loop import by_size
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 _log = logging.getLogger(__name__)
+
+_KEY_BYTES = 512
+"""About the size of a published key."""
 
 
 class KeysUnavailable(Exception):
@@ -128,7 +132,7 @@ class RemoteKeySet:
             listed = document.get("keys")
             if not isinstance(listed, list):
                 raise KeysUnavailable("oidc: the answer has no keys")
-            self._keys = tuple(filter(None, map(_published, listed)))
+            self._keys = await by_size(_KEY_BYTES * len(listed), _all_published, listed)
         except KeysUnavailable:
             JWKS_FETCHES.inc(("failure", self._settings.url))
             raise
@@ -154,14 +158,18 @@ _ALGORITHMS = {
 }
 
 
+def _all_published(listed: list[Any]) -> tuple[PublishedKey, ...]:
+    return tuple(filter(None, map(_published, listed)))
+
+
 def _published(listed: Any) -> PublishedKey | None:
     """None for keys that sign no tokens here, such as those for encryption or with a shared secret."""
     import jwt
 
     if not isinstance(listed, dict) or listed.get("use") not in (None, "sig"):
         return None
-    kind = listed.get("kty")
-    algorithms = _ALGORITHMS.get((kind, listed.get("crv") if kind == "EC" else None))  # type: ignore[arg-type]
+    kind, curve = listed.get("kty"), listed.get("crv")
+    algorithms = _ALGORITHMS.get((str(kind), str(curve) if kind == "EC" else None))
     if algorithms is None:
         return None
     if isinstance(named := listed.get("alg"), str):

@@ -19,7 +19,7 @@ from pilothouse.apiserver.beside_the_loop import by_size
 from pilothouse.apiserver.cel.match_conditions import MatchFailed
 from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.tallies import CounterTally, HistogramTally
-from pilothouse.apiserver.webhook.reviews import ReviewFailed, ReviewWebhook
+from pilothouse.apiserver.webhook.reviews import ReviewFailed, ReviewWebhook, checked_status
 from pilothouse.machinery.bounded_cache import BoundedCache
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
@@ -113,6 +113,7 @@ class WebhookAuthorizer:
         start, result = time.perf_counter(), "canceled"
         try:
             answered = await self._webhook.review(sent)
+            status = checked_status(answered, allowed=bool, denied=bool, reason=str)
             result = "success"
         except ReviewFailed as error:
             result = "timeout" if error.timed_out else "error"
@@ -122,7 +123,7 @@ class WebhookAuthorizer:
         finally:
             EVALUATIONS.inc((self._config.name, result))
             DURATION.observe((self._config.name, result), time.perf_counter() - start)
-        answer = _answer(answered.get("status") or {})
+        answer = _answer(status)
         chosen = (
             *(attributes.namespace, attributes.verb, attributes.group, attributes.version),
             *(attributes.resource, attributes.subresource, attributes.name, attributes.path),
@@ -135,7 +136,7 @@ class WebhookAuthorizer:
 
 
 def _answer(status: Json) -> Answer:
-    reason = str(status.get("reason") or "")
+    reason: str = status.get("reason") or ""
     if status.get("denied"):
         return Answer(Decision.DENY, reason, _BOTH if status.get("allowed") else "")
     return Answer(Decision.ALLOW if status.get("allowed") else Decision.NO_OPINION, reason)
