@@ -3,7 +3,7 @@
 A collection stops everybody for as long as it looks at what is new, and of a body of 3 MB there can be a million new
 containers. They are JSON, have no cycles, and go by reference counting alone when their request is over: to look at
 them is in vain. So that cycles which others made meanwhile go even if large objects never cease to come, what is young
-is looked at once in a while, and whenever memory has grown by much (docs/decisions/beside-the-loop.md).
+is looked at once in a while, and whenever memory has grown by much (docs/decisions/offload.md).
 """
 
 from __future__ import annotations

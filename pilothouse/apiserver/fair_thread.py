@@ -21,7 +21,7 @@ from typing import Any
 from pilothouse.machinery.checkpoints import ask_for_attention
 from pilothouse.machinery.dataclass import dataclass
 
-# How long a thread may keep the interpreter when the event loop wants it (docs/decisions/beside-the-loop.md).
+# How long a thread may keep the interpreter when the event loop wants it (docs/decisions/offload.md).
 _SWITCH_INTERVAL = 0.0005
 _LONGEST_PAUSE, _SHORTEST_RUN = 0.2, 0.02
 """Seconds: large work gets about a tenth of the time, however much small work there is."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import orjson
 
 from pilothouse.apiserver.audit.annotations import METADATA, Annotations
-from pilothouse.apiserver.beside_the_loop import Weight
+from pilothouse.apiserver.offload import Weight
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.percent import BadEscape, unescape
@@ -148,7 +148,7 @@ class Request:
     @property
     def is_offloaded(self) -> bool:
         """Whether work of the request is done beside the loop at this moment, and nothing else."""
-        return self._weight is not None and self._weight.is_carried
+        return self._weight is not None and self._weight.is_offloaded
 
     @property
     def annotations(self) -> Annotations:

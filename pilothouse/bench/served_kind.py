@@ -9,7 +9,7 @@ from pilothouse.apiserver.endpoints.groups import ServedResource
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.storage.errors import KeyNotFound, RevisionConflict
 from pilothouse.apiserver.storage.interface import Store
-from pilothouse.bench.heard_store import HeardStore
+from pilothouse.bench.observed_store import ObservedStore
 from pilothouse.extensions.customresources.model import CustomResource
 from pilothouse.extensions.customresources.version_endpoints import api_versions, open_registry
 from pilothouse.machinery.objects import Json, name_of
@@ -39,7 +39,7 @@ class ServedKind:
 
     def __init__(self, resource: CustomResource, store: Store, *, root: str, owner: Owner) -> None:
         self.resource = resource
-        self.registry = open_registry(resource, HeardStore(store, owner.hear), root=root)
+        self.registry = open_registry(resource, ObservedStore(store, owner.hear), root=root)
         self.access = OwnAccess(self.registry)
         self._owner = owner
         self._unwritten: dict[str, None] = {}

@@ -13,7 +13,7 @@ from pilothouse.client.idleness import at_work
 from pilothouse.client.rest.client import Client
 from pilothouse.controllers.choice import enabled
 from pilothouse.controllers.descriptor import ControllerDescriptor
-from pilothouse.controlplane.beside_the_server import election
+from pilothouse.controlplane.background_work import election
 from pilothouse.controlplane.loopback import Loopback
 from pilothouse.controlplane.options.completion import CompletedOptions
 

@@ -11,7 +11,7 @@ from functools import partial
 
 from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.server.server import GenericAPIServer
-from pilothouse.controlplane.beside_the_server import election, run_beside
+from pilothouse.controlplane.background_work import election, run_beside
 from pilothouse.controlplane.controllers import Controllers
 from pilothouse.controlplane.loopback import Loopback
 from pilothouse.controlplane.nodes import SimulatedNodes

@@ -25,7 +25,7 @@ from pilothouse.nodes.fleet.fleet import Fleet
 from pilothouse.nodes.kubelet.endpoint import serve_kubelets
 from pilothouse.nodes.kubelet.host import Host
 from pilothouse.nodes.metrics.reader_role import install_reader_role
-from pilothouse.nodes.pods.happenings import Happening
+from pilothouse.nodes.pods.pod_events import PodEvent
 from pilothouse.nodes.running.events import NodeEvents
 from pilothouse.nodes.running.pods import Pods
 from pilothouse.nodes.stages import definition as stage
@@ -78,7 +78,7 @@ class Simulation:
         await self._context.informer(resource).add_event_handler(handler).wait_synced()
 
     def _tell(self, obj: Json, type_: str, reason: str, message: str) -> None:
-        self.events.tell(obj, (obj.get("spec") or {}).get("nodeName") or "", Happening(type_, reason, message))
+        self.events.record(obj, (obj.get("spec") or {}).get("nodeName") or "", PodEvent(type_, reason, message))
 
 
 class _Surroundings:

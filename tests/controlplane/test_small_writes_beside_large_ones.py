@@ -148,6 +148,6 @@ def test_work_for_clients_that_have_left_ends(server: ServeProcess, victim: Vict
 def _offloaded(server: ServeProcess) -> int:
     """How much work is beside the loop, or waits to be."""
     _, body = server.get("/metrics", token=WRITER_TOKEN)
-    found = re.findall(r"^pilothouse_beside_the_loop_(?:running|waiting) ([0-9.]+)$", body.decode(), re.MULTILINE)
+    found = re.findall(r"^pilothouse_offload_(?:running|waiting) ([0-9.]+)$", body.decode(), re.MULTILINE)
     assert len(found) == 2
     return sum(int(float(number)) for number in found)

@@ -12,7 +12,7 @@ from pilothouse.client.rest.asgi_transport import AsgiTransport
 from pilothouse.machinery.errors import Forbidden
 from pilothouse.nodes.fleet.addresses import Addresses, NodeRanges, NoMoreAddresses
 from pilothouse.nodes.fleet.leases import Leases, interval
-from pilothouse.nodes.pods.happenings import Happening
+from pilothouse.nodes.pods.pod_events import PodEvent
 from pilothouse.nodes.running.agenda import Agenda
 from pilothouse.nodes.running.events import NodeEvents
 
@@ -146,13 +146,13 @@ async def test_a_namespace_that_is_about_to_go_is_not_asked_to_take_each_event()
     events._events = Refusing()  # type: ignore[assignment]
     writing = asyncio.ensure_future(events.run())
     for namespace in ("going", "going", "staying", "going"):
-        events.tell(
-            {"metadata": {"name": "p", "namespace": namespace}}, "node", Happening("Normal", "Killing", namespace)
+        events.record(
+            {"metadata": {"name": "p", "namespace": namespace}}, "node", PodEvent("Normal", "Killing", namespace)
         )
     while await written.get() != "staying":
         pass
     clock.advance(1)
-    events.tell({"metadata": {"name": "p", "namespace": "going"}}, "node", Happening("Normal", "Killing", "later"))
+    events.record({"metadata": {"name": "p", "namespace": "going"}}, "node", PodEvent("Normal", "Killing", "later"))
     while await written.get() != "later":
         pass
     writing.cancel()

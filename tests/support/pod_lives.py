@@ -9,8 +9,8 @@ from typing import Any
 from pilothouse.client import Json
 from pilothouse.nodes.behavior.model import NOTHING_SPECIAL, ContainerBehavior
 from pilothouse.nodes.config import SimulationConfig
-from pilothouse.nodes.pods.happenings import Happening
 from pilothouse.nodes.pods.machine import advance
+from pilothouse.nodes.pods.pod_events import PodEvent
 from pilothouse.nodes.pods.restore import restore
 from pilothouse.nodes.pods.status import Addresses, new_status
 from pilothouse.nodes.pods.world import Obstacle, Refusal, World
@@ -41,7 +41,7 @@ class Life:
     refusal: Refusal | None = None
     now: float = START
     writes: int = 0
-    happenings: list[Happening] = field(default_factory=list)
+    events: list[PodEvent] = field(default_factory=list)
     phases: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -58,7 +58,7 @@ class Life:
         world = World(self.config, self._behavior, "u", self.obstacle, self.allocatable, self.refusal)
         step = advance(self.pod, self.state, world, self.now)
         self.state, self.due = step.state, step.due
-        self.happenings += step.happenings
+        self.events += step.events
         status = new_status(self.pod, self.state, ADDRESSES, self.now)
         if status is not None:
             self.pod["status"] = status
@@ -95,4 +95,4 @@ class Life:
 
     @property
     def reasons(self) -> list[str]:
-        return [each.reason for each in self.happenings]
+        return [each.reason for each in self.events]

@@ -44,7 +44,7 @@ async def test_nothing_of_a_server_is_left() -> None:
     with socket.socket() as probe:
         assert probe.connect_ex(("127.0.0.1", port)) != 0
     left = {thread.name for thread in threading.enumerate()} - before
-    assert not [name for name in left if not name.startswith(("asyncio_", "beside-the-loop"))]
+    assert not [name for name in left if not name.startswith(("asyncio_", "offload"))]
 
 
 async def test_a_data_directory_that_was_given_stays_and_is_served_again(tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ class _Remote:
             address.host,
             address.port,
             escaped_path(request.path),
-            await request.weight.carry(reencoded, request.query_string),
+            await request.weight.run(reencoded, request.query_string),
             tls=await self.transport.tls(),
             server_name=place.server_name,
         )

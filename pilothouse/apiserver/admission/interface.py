@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 from pilothouse.apiserver.admission.equivalents import EquivalentResources
 from pilothouse.apiserver.audit.annotations import METADATA
 from pilothouse.apiserver.authn.user import User
-from pilothouse.apiserver.beside_the_loop import Weight
+from pilothouse.apiserver.offload import Weight
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupResource, GroupVersionKind, GroupVersionResource
 from pilothouse.machinery.objects import Json

@@ -16,7 +16,7 @@ import orjson
 from pilothouse.apiserver.audit.policy import Level, RequestAuditConfig
 from pilothouse.apiserver.audit.sizes import MAX_BATCH
 from pilothouse.apiserver.audit.truncation import marked_truncated
-from pilothouse.apiserver.beside_the_loop import by_size
+from pilothouse.apiserver.offload import offload_by_size
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.times import now_micro
 
@@ -62,7 +62,7 @@ class AuditContext:
     async def log_request_patch(self, patch: bytes) -> None:
         """As it was sent: a patch is JSON of any kind, or, for apply, YAML, which is logged as text."""
         if self.wants_request:
-            is_json = await by_size(len(patch), _is_json, patch)
+            is_json = await offload_by_size(len(patch), _is_json, patch)
             self._event["requestObject"] = orjson.Fragment(patch) if is_json else patch.decode("utf-8", "replace")
 
     def log_response_object(self, body: bytes) -> None:
@@ -104,7 +104,7 @@ class AuditContext:
         event = marked_truncated(self._event_at(stage, annotations))
         try:
             if self._response_size <= LARGEST_RESPONSE:
-                shown = await by_size(self._response_work, self._encoded_response, make)
+                shown = await offload_by_size(self._response_work, self._encoded_response, make)
                 event = self._event_at(stage, annotations) | {"responseObject": shown}
         except Exception:
             _log.exception("an answer cannot be shown in the audit log")

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pilothouse.apiserver.beside_the_loop import Weight
 from pilothouse.apiserver.cel.authorization import Authorizations
 from pilothouse.apiserver.cel.expression import Expression
+from pilothouse.apiserver.offload import Weight
 from pilothouse.machinery.cel.authorizer import AnswerMissing
 from pilothouse.machinery.cel.interpreter.errors import CostLimitExceeded, EvaluationCancelled, EvaluationFailed
 from pilothouse.machinery.cel.program import PER_CALL_LIMIT, EvaluationOutcome, Program

@@ -33,7 +33,7 @@ def connect_handler(storage: Connecter, scope: RequestScope) -> Handler:
 async def _admit(request: Request, scope: RequestScope) -> None:
     """The object of a CONNECT are its options."""
     kind = scope.served.view.kind
-    options = await request.weight.carry(options_of, request, kind)
+    options = await request.weight.run(options_of, request, kind)
     before = deepcopy(options)
     attributes = scope.attributes(request, Operation.CONNECT, name=request.info.name, obj=options)
     await scope.admission.admit(attributes)

@@ -36,7 +36,7 @@ def delete_handler(storage: GracefulDeleter, scope: RequestScope) -> Handler:
 def delete_collection_handler(storage: CollectionDeleter, scope: RequestScope) -> Handler:
     async def delete_collection(request: Request) -> Response:
         output = negotiate_output(request, scope.served.serializers, scope.served.views)
-        selection = replace(await request.weight.carry(list_options, request, scope), watch=False)
+        selection = replace(await request.weight.run(list_options, request, scope), watch=False)
         options = await _options(request, scope)
         validate = _validator(request, scope, options)
         deleted = await storage.delete_collection(
@@ -49,7 +49,7 @@ def delete_collection_handler(storage: CollectionDeleter, scope: RequestScope) -
 
 async def _options(request: Request, scope: RequestScope) -> DeleteOptions:
     body = await read_body(request)
-    return await request.weight.carry(delete_options, request, scope, body)
+    return await request.weight.run(delete_options, request, scope, body)
 
 
 def _validator(request: Request, scope: RequestScope, options: DeleteOptions) -> Validate:

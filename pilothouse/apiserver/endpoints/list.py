@@ -16,7 +16,7 @@ from pilothouse.machinery.errors import MethodNotAllowed
 def list_handler(storage: Lister, scope: RequestScope) -> Handler:
     async def list_objects(request: Request) -> Response:
         output = negotiate_output(request, scope.served.serializers, scope.served.views)
-        options = await request.weight.carry(list_options, request, scope)
+        options = await request.weight.run(list_options, request, scope)
         return await list_response(request, scope, output, await storage.list(scope.context(request), options))
 
     return traced("List", list_objects)
@@ -28,7 +28,7 @@ def watch_handler(storage: Lister, scope: RequestScope) -> Handler:
 
     async def watch(request: Request) -> Response:
         output = negotiate_output(request, scope.served.serializers, scope.served.views)
-        options = await request.weight.carry(list_options, request, scope)
+        options = await request.weight.run(list_options, request, scope)
         if watched is None:
             raise MethodNotAllowed.of(request.info.group_resource, "watch")
         return await watch_response(request, scope, output, watched, options)

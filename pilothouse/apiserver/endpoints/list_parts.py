@@ -11,9 +11,9 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Protocol, TypeVar
 
-from pilothouse.apiserver.beside_the_loop import by_size
 from pilothouse.apiserver.endpoints.list_views import ListView
 from pilothouse.apiserver.endpoints.serializers.interface import ListWriter
+from pilothouse.apiserver.offload import offload_by_size
 from pilothouse.apiserver.storage.object import StoredObject
 
 PART = 256 * 1024
@@ -38,7 +38,7 @@ async def list_parts(writer: ListWriter, view: ListView) -> AsyncIterator[bytes]
 
 async def _pieces(writer: ListWriter, view: ListView, objects: Sequence[StoredObject]) -> list[bytes]:
     await asyncio.sleep(0)  # it is the others' turn after each part
-    return await by_size(view.bytes_to_encode(writer, objects), view.pieces, writer, objects)
+    return await offload_by_size(view.bytes_to_encode(writer, objects), view.pieces, writer, objects)
 
 
 class _Sized(Protocol):

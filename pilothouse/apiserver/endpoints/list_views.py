@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import TypeAlias
 
-from pilothouse.apiserver.beside_the_loop import by_size
 from pilothouse.apiserver.endpoints import transform
 from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.endpoints.serializers.interface import ListFrame, ListWriter, View
 from pilothouse.apiserver.http import Request
+from pilothouse.apiserver.offload import offload_by_size
 from pilothouse.apiserver.registry.interface import ListResult
 from pilothouse.apiserver.registry.table import DEFAULT_COLUMNS
 from pilothouse.apiserver.storage.object import StoredObject
@@ -103,7 +103,7 @@ async def _in_row_order(scope: RequestScope, objects: Sequence[StoredObject]) ->
     if order is None:
         return objects
     size = sum(stored.size for stored in objects)
-    return await by_size(size, sorted, objects, key=lambda stored: order(scope.served.view.object(stored)))
+    return await offload_by_size(size, sorted, objects, key=lambda stored: order(scope.served.view.object(stored)))
 
 
 def list_metadata(result: ListResult, *, typed_items: bool = False) -> Json:

@@ -35,7 +35,7 @@ def patch_handler(storage: Patcher, scope: RequestScope) -> Handler:
         body = await read_body(request)
         if request.audit is not None:
             await request.audit.log_request_patch(body)
-        options = await request.weight.carry(patch_options, request, patch_type)
+        options = await request.weight.run(patch_options, request, patch_type)
         applies = patch_type in APPLY_PATCHES
         read: Callable[..., ApplyMechanism | PatchMechanism] = ApplyMechanism if applies else PatchMechanism
         mechanism = read(request, scope, body, options)

@@ -10,7 +10,6 @@ from typing import Any
 
 import orjson
 
-from pilothouse.apiserver.beside_the_loop import WORTH_A_THREAD
 from pilothouse.apiserver.endpoints import transform
 from pilothouse.apiserver.endpoints.list_parts import PART, list_parts, whole_list
 from pilothouse.apiserver.endpoints.list_views import list_view
@@ -18,6 +17,7 @@ from pilothouse.apiserver.endpoints.negotiation import Output
 from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.endpoints.serializers.registry import JSON
 from pilothouse.apiserver.http import Request, Response, Stream
+from pilothouse.apiserver.offload import WORTH_A_THREAD
 from pilothouse.apiserver.registry.interface import ListResult, Result
 from pilothouse.apiserver.server.features import enabled
 from pilothouse.apiserver.storage.object import StoredObject
@@ -49,7 +49,7 @@ async def _of_object(request: Request, scope: RequestScope, output: Output, resu
         request.weight.at_least(result.size)
     if request.weight.is_light:
         return _object_response(request, scope, output, result, status=status)
-    return await request.weight.carry(_object_response, request, scope, output, result, status=status)
+    return await request.weight.run(_object_response, request, scope, output, result, status=status)
 
 
 def _is_quick(request: Request, scope: RequestScope, output: Output, stored: StoredObject) -> bool:

@@ -24,10 +24,10 @@ def update_handler(storage: Updater, scope: RequestScope) -> Handler:
     async def update(request: Request) -> Response:
         output = negotiate_output(request, scope.served.serializers, scope.served.views)
         body = await read_body(request)
-        options = await request.weight.carry(update_options, request)
+        options = await request.weight.run(update_options, request)
         serializer = negotiate_input(request, scope.served.serializers)
         event("About to convert to expected version")
-        obj = await request.weight.carry(_read, request, serializer, body, options)
+        obj = await request.weight.run(_read, request, serializer, body, options)
         event("Conversion done")
         manager = manager_or_user_agent(options.field_manager, request.header(b"user-agent"))
 

@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 from typing import Protocol, TypeVar
 
-from pilothouse.apiserver.beside_the_loop import by_size
 from pilothouse.apiserver.endpoints.event_encoding import EventEncoder, event_encoder
 from pilothouse.apiserver.endpoints.list_parts import slices
 from pilothouse.apiserver.endpoints.negotiation import Output, negotiate_stream
@@ -20,6 +19,7 @@ from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.endpoints.serializers.interface import Serializer
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.metrics import REGISTRY
+from pilothouse.apiserver.offload import offload_by_size
 from pilothouse.apiserver.registry.interface import Watcher
 from pilothouse.apiserver.registry.options import ListOptions
 from pilothouse.apiserver.serving.websocket import accepted, is_websocket_request, refusal
@@ -108,7 +108,7 @@ async def _stream(
     try:
         async for event in watcher:
             for events in slices([event, *watcher.drain()]):
-                frames = await by_size(sum(map(encoder.work, events)), _frames, encoder, events)
+                frames = await offload_by_size(sum(map(encoder.work, events)), _frames, encoder, events)
                 for frame in frames:
                     WATCH_EVENTS.inc(labels)
                     WATCH_EVENT_SIZES.observe(labels, len(frame))

@@ -36,7 +36,7 @@ class UpdateAdmission:
         """
 
         async def admitted(existing: Json | None) -> Json:
-            obj = await self.request.weight.carry(make, existing)
+            obj = await self.request.weight.run(make, existing)
             operation = Operation.CREATE if existing is None else Operation.UPDATE
             await admit(self.scope.admission, self._attributes(operation, obj, existing))
             return obj

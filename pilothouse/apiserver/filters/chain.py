@@ -131,8 +131,8 @@ def _bench(config: ChainConfig, *, own: bool = False) -> list[Filter]:
 def _limited(config: ChainConfig) -> list[Filter]:
     """Fair queuing, or where that is off, two numbers."""
     if config.flow_control is not None:
-        in_turns = with_priority_and_fairness(config.flow_control)
-        return [*with_filter_span(config.tracer, "priorityandfairness"), in_turns]
+        fairness = with_priority_and_fairness(config.flow_control)
+        return [*with_filter_span(config.tracer, "priorityandfairness"), fairness]
     return [_counted(config)]
 
 

@@ -10,9 +10,9 @@ from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authn.user_info import user_info
 from pilothouse.apiserver.authz.impersonation import Impersonator
 from pilothouse.apiserver.authz.interface import Authorizer, attributes_of
-from pilothouse.apiserver.beside_the_loop import by_size
 from pilothouse.apiserver.head_fields import FIELD_OVERHEAD
 from pilothouse.apiserver.http import NO_SNIFFING, Filter, Handler, Headers, Request, Response
+from pilothouse.apiserver.offload import offload_by_size
 from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.status_error import StatusError
@@ -46,7 +46,7 @@ def with_impersonation(authorizer: Authorizer) -> Filter:
 
 
 async def _go_on_as_wanted(impersonator: Impersonator, request: Request) -> None:
-    wanted = await by_size(len(request.headers) * FIELD_OVERHEAD, wanted_user, request.headers)
+    wanted = await offload_by_size(len(request.headers) * FIELD_OVERHEAD, wanted_user, request.headers)
     if wanted is None:
         return
     request.user, constraint = await impersonator.impersonated_user(wanted, attributes_of(request))

@@ -10,9 +10,9 @@ from typing import Protocol
 from weakref import WeakSet
 
 from pilothouse.apiserver.authn.user import SYSTEM_PRIVILEGED_GROUP
-from pilothouse.apiserver.beside_the_loop import TRY_AGAIN_LATER
 from pilothouse.apiserver.filters.metrics import CURRENT_INFLIGHT, DROPPED
 from pilothouse.apiserver.http import Filter, Handler, Request, Response
+from pilothouse.apiserver.offload import TRY_AGAIN_LATER
 from pilothouse.machinery.server_errors import TooManyRequests
 
 READ_ONLY = frozenset(("get", "list", "watch"))

@@ -7,15 +7,15 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 
-from pilothouse.apiserver.beside_the_loop import TRY_AGAIN_LATER
+from pilothouse.apiserver.external_latency import waited_in_queue
 from pilothouse.apiserver.filters.max_in_flight import READ_ONLY, show_in_flight
 from pilothouse.apiserver.flowcontrol.controller import Flow, FlowController
 from pilothouse.apiserver.flowcontrol.estimate import ONE_SEAT, StatsOf, WorkEstimate, count_watchers, estimate
 from pilothouse.apiserver.flowcontrol.queue_set import Rejected, Ticket
 from pilothouse.apiserver.flowcontrol.series import DISPATCHED, REJECTED, WAIT
 from pilothouse.apiserver.flowcontrol.use import KindUse
-from pilothouse.apiserver.foreign_time import waited_in_queue
 from pilothouse.apiserver.http import Filter, Handler, Request, Response
+from pilothouse.apiserver.offload import TRY_AGAIN_LATER
 from pilothouse.apiserver.streams import UntilEnd
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.server_errors import TooManyRequests

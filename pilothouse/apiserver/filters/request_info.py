@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pilothouse.apiserver.beside_the_loop import by_size
 from pilothouse.apiserver.filters.internal_error import asked_url, internal_error
 from pilothouse.apiserver.http import Handler, Request, Response
+from pilothouse.apiserver.offload import offload_by_size
 from pilothouse.apiserver.request_info import UndeterminedRequest, request_info
 
 
@@ -12,7 +12,7 @@ def with_request_info(handler: Handler) -> Handler:
     async def inform(request: Request) -> Response:
         try:
             if request.query_string:
-                request.info = await by_size(len(request.query_string), request_info, request)
+                request.info = await offload_by_size(len(request.query_string), request_info, request)
             else:
                 request.info = request_info(request)
         except UndeterminedRequest as error:

@@ -12,6 +12,7 @@ from functools import partial
 from prometheus_client import Gauge
 
 from pilothouse.apiserver.authn.user import API_SERVER_USER
+from pilothouse.apiserver.external_latency import begin_external_latency, end_external_latency
 from pilothouse.apiserver.filters.metrics import (
     DURATION,
     LONG_RUNNING,
@@ -21,7 +22,6 @@ from pilothouse.apiserver.filters.metrics import (
     SLI_DURATION,
 )
 from pilothouse.apiserver.filters.request_log import EACH, OTHER, SLOW, log, log_request, scope_of, shown_verb
-from pilothouse.apiserver.foreign_time import begin_foreign_time, end_foreign_time
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.streams import UntilEnd
 from pilothouse.apiserver.tallies import Count, Labels
@@ -56,7 +56,7 @@ _SERIES: BoundedCache[Labels, _Series] = BoundedCache(entries=4096, total_bytes=
 def with_request_metrics(handler: Handler) -> Handler:
     async def measure(request: Request) -> Response:
         start, code = time.perf_counter(), 500
-        token, foreign = begin_foreign_time()
+        token, foreign = begin_external_latency()
         lasts = False
         try:
             response = await handler(request)
@@ -67,7 +67,7 @@ def with_request_metrics(handler: Handler) -> Handler:
             raise
         finally:
             taken = time.perf_counter() - start
-            end_foreign_time(token)
+            end_external_latency(token)
             series = _series_of(request)
             series.count(code)
             series.duration.observe(taken)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pilothouse.apiserver.beside_the_loop import by_size
 from pilothouse.apiserver.endpoints.negotiation import negotiate_output
 from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN
 from pilothouse.apiserver.http import Handler, Request, Response, raw_json
+from pilothouse.apiserver.offload import offload_by_size
 from pilothouse.machinery.errors import NotAcceptable
 from pilothouse.machinery.status_error import StatusError
 
@@ -16,7 +16,7 @@ def with_status_errors(handler: Handler) -> Handler:
             response = await handler(request)
         except StatusError as error:
             # A refusal can be about very many fields. The message names them all, so it tells how long it is.
-            response = await by_size(len(error.message), error_response, request, error)
+            response = await offload_by_size(len(error.message), error_response, request, error)
             _forget_frames(error)
         if request.answer_headers:
             response.headers.extend(request.answer_headers)

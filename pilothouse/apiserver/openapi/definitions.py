@@ -15,9 +15,9 @@ import orjson
 
 from pilothouse.apiserver.openapi.defaults import defaults_of
 from pilothouse.apiserver.openapi.key_order import ordered_schema
+from pilothouse.machinery.compact_bytes import copy_compact
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.generated import definitions
-from pilothouse.machinery.kept_bytes import kept
 from pilothouse.machinery.objects import Json
 
 V2_REFERENCE, V3_REFERENCE = "#/definitions/", "#/components/schemas/"
@@ -43,7 +43,7 @@ class Definition:
 
     @classmethod
     def of(cls, schema: Json) -> Definition:
-        encoded = kept(orjson.dumps(ordered_schema(schema)))
+        encoded = copy_compact(orjson.dumps(ordered_schema(schema)))
         return cls(encoded, tuple({name.decode() for name in _REFERENCE.findall(encoded)}))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from dataclasses import replace
 
-from pilothouse.apiserver.beside_the_loop import beside_the_loop
+from pilothouse.apiserver.offload import offload
 from pilothouse.apiserver.outbound.failures import BackendFailed
 from pilothouse.apiserver.outbound.request import AnswerTooLarge, OutboundResponse
 
@@ -17,7 +17,7 @@ async def inflated(answer: OutboundResponse, *, limit: int) -> OutboundResponse:
     for what is not whole. A few bytes may stand for very many, so that none of it is done on the event loop."""
     if answer.header(b"content-encoding").lower() != "gzip":
         return answer
-    return replace(answer, body=await beside_the_loop(_gunzipped, answer.body, limit))
+    return replace(answer, body=await offload(_gunzipped, answer.body, limit))
 
 
 def _gunzipped(body: bytes, limit: int) -> bytes:

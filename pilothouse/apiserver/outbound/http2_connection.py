@@ -12,13 +12,13 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Final, cast
 
-from pilothouse.apiserver.beside_the_loop import TURN_BYTES
 from pilothouse.apiserver.http2 import frames
 from pilothouse.apiserver.http2.control import connection_error
 from pilothouse.apiserver.http2.dispatcher import FrameDispatcher
 from pilothouse.apiserver.http2.fields import Field
 from pilothouse.apiserver.http2.frames import ConnectionFailure, ErrorCode, Setting
 from pilothouse.apiserver.http2.reader import Frame, FrameReader
+from pilothouse.apiserver.offload import TURN_BYTES
 from pilothouse.apiserver.outbound.connection import INPUT
 from pilothouse.apiserver.outbound.failures import SERVER_SHUTTING_DOWN, broken_connection
 from pilothouse.apiserver.outbound.http2_stream import STREAM_WINDOW, BackendStream

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
-from pilothouse.apiserver.beside_the_loop import by_size
+from pilothouse.apiserver.offload import offload_by_size
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.interface import Revision
 from pilothouse.apiserver.storage.object import StoredObject
@@ -49,7 +49,7 @@ class CompiledObjects(Generic[T]):
         for stored in page.objects:
             known = self._made.get(stored.key)
             if known is None or known.revision != stored.revision:
-                known = _CompiledObject(stored.revision, await by_size(stored.size, self._compiled, stored))
+                known = _CompiledObject(stored.revision, await offload_by_size(stored.size, self._compiled, stored))
             made[stored.key] = known
         self._made, self._all, self._changes = made, [each.result for each in made.values()], changes
         return self._all

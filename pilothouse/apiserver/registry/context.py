@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import field
 
 from pilothouse.apiserver.authn.user import User
-from pilothouse.apiserver.beside_the_loop import Weight
+from pilothouse.apiserver.offload import Weight
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupResource
 

@@ -60,7 +60,7 @@ async def prepare(
 ) -> None:
     """All that happens before the write. Also the way of an update that creates."""
     kind = registry.resource.kind.group_kind
-    await ctx.weight.begin(before_create, registry.strategy, ctx, kind, obj, objections)
+    await ctx.weight.run_or_restart(before_create, registry.strategy, ctx, kind, obj, objections)
     await validate(obj)
 
 

@@ -79,11 +79,11 @@ async def _delete(
     registry: RegistryStore, ctx: RequestContext, current: StoredObject, *, options: DeleteOptions, validate: Validate
 ) -> Deleted:
     ctx.weight.at_least(current.size)
-    obj = await ctx.weight.carry(current.parse)
+    obj = await ctx.weight.run(current.parse)
     grace = begin_graceful_deletion(registry.strategy, obj, options, registry.resource.kind.group_kind)
     if grace.pending:
         return Deleted(_answer(registry, ctx, current, obj), immediately=False)
-    await validate(await ctx.weight.carry(current.parse))
+    await validate(await ctx.weight.run(current.parse))
     finalizers: list[str] = metadata(obj).get("finalizers") or []
     if ctx.collects_garbage:
         finalizers = deletion_finalizers(registry.strategy, obj, options)
@@ -108,7 +108,7 @@ async def _delete(
 async def _mark(
     registry: RegistryStore, ctx: RequestContext, current: StoredObject, obj: Json, *, dry_run: bool
 ) -> Result:
-    if await ctx.weight.carry(lambda: obj == current.parse()):
+    if await ctx.weight.run(lambda: obj == current.parse()):
         return current
     return await registry.objects.update(current, obj, ttl=registry.strategy.ttl(obj), dry_run=dry_run)
 

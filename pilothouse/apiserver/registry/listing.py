@@ -42,7 +42,7 @@ def predicate(options: ListOptions) -> SelectionPredicate | None:
 
 
 async def list_objects(registry: RegistryStore, ctx: RequestContext, options: ListOptions) -> ListResult:
-    prefix, wanted = await ctx.weight.carry(_selected, registry, ctx, options)
+    prefix, wanted = await ctx.weight.run(_selected, registry, ctx, options)
     with translated(ctx.resource):
         if options.continue_token:
             position = continue_token.decode(options.continue_token, prefix)
@@ -64,7 +64,7 @@ async def watch_objects(
     registry: RegistryStore, ctx: RequestContext, options: ListOptions, *, deadline: float
 ) -> CacheWatcher:
     version = parse_resource_version(options.resource_version)
-    prefix, wanted = await ctx.weight.carry(_selected, registry, ctx, options)
+    prefix, wanted = await ctx.weight.run(_selected, registry, ctx, options)
     with translated(ctx.resource):
         return await registry.cacher.watch(
             prefix,

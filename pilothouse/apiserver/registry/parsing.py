@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pilothouse.apiserver.beside_the_loop import by_size
+from pilothouse.apiserver.offload import offload_by_size
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.objects import Json
 
 
 async def parse_all(stored: Sequence[StoredObject]) -> list[Json]:
     """A fresh copy of each."""
-    return await by_size(sum(each.size for each in stored), _parse_all, stored)
+    return await offload_by_size(sum(each.size for each in stored), _parse_all, stored)
 
 
 def _parse_all(stored: Sequence[StoredObject]) -> list[Json]:

@@ -82,14 +82,14 @@ class Update:
     async def _update(self, current: StoredObject) -> Updated:
         weight = self.ctx.weight
         weight.at_least(current.size)
-        old = await weight.carry(current.parse)
+        old = await weight.run(current.parse)
         self._check_uid(current.key, old)
-        obj = await self.asked.make(await weight.carry(current.parse))
+        obj = await self.asked.make(await weight.run(current.parse))
         self._check_resource_version(obj, current)
         try:
             async with self.registry.hooks.around_update(obj, old, dry_run=self.asked.options.dry_run) as objections:
                 kind = self.registry.resource.kind.group_kind
-                await weight.begin(before_update, self.registry.strategy, self.ctx, kind, obj, old, objections)
+                await weight.run_or_restart(before_update, self.registry.strategy, self.ctx, kind, obj, old, objections)
                 await self.asked.validate_update(obj, old)
                 if should_delete_during_update(self.registry.strategy, obj, old):
                     raise _LastFinalizerGone
@@ -102,7 +102,7 @@ class Update:
     async def _write(self, current: StoredObject, obj: Json, old: Json) -> Result:
         """An update that changes nothing is not written and yields no event, unless it brings the stored form up to
         date."""
-        if await self.ctx.weight.carry(_is_stored, current, self.registry.objects.stored, obj, old):
+        if await self.ctx.weight.run(_is_stored, current, self.registry.objects.stored, obj, old):
             return current
         ttl = self.registry.strategy.ttl(obj)
         return await self.registry.objects.update(current, obj, ttl=ttl, dry_run=self.asked.options.dry_run)

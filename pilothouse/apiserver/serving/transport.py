@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final, cast
 
-from pilothouse.apiserver.beside_the_loop import TURN_BYTES
+from pilothouse.apiserver.offload import TURN_BYTES
 from pilothouse.apiserver.serving.client_certificate import UNREAD, KnownCertificate
 from pilothouse.apiserver.serving.exchange import ClientGone, Exchange
 from pilothouse.apiserver.serving.state import NEVER, ServingState

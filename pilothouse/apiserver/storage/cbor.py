@@ -11,12 +11,12 @@ from dataclasses import replace
 
 import orjson
 
-from pilothouse.apiserver.beside_the_loop import by_size
+from pilothouse.apiserver.offload import offload_by_size
 from pilothouse.apiserver.storage.errors import Undecodable
 from pilothouse.apiserver.storage.interface import Entry, Revision, Store
 from pilothouse.apiserver.storage.shown_as_json import ShownAsJson
 from pilothouse.machinery.cbor.wire import SELF_DESCRIBED
-from pilothouse.machinery.kept_bytes import kept
+from pilothouse.machinery.compact_bytes import copy_compact
 
 
 class CborStore(ShownAsJson):
@@ -37,7 +37,7 @@ class CborStore(ShownAsJson):
         to_decode = sum(len(entry.value) for entry in entries if _is_cbor(entry.value))
         if not to_decode and not self._writes_cbor:
             return entries
-        return await by_size(to_decode, self._shown, entries)
+        return await offload_by_size(to_decode, self._shown, entries)
 
     def _shown(self, entries: Sequence[Entry]) -> Sequence[Entry]:
         return [
@@ -46,7 +46,7 @@ class CborStore(ShownAsJson):
         ]
 
     async def _stored(self, value: bytes) -> bytes:
-        return await by_size(len(value), _as_cbor, value) if self._writes_cbor else value
+        return await offload_by_size(len(value), _as_cbor, value) if self._writes_cbor else value
 
 
 def _is_cbor(value: bytes) -> bool:
@@ -67,6 +67,6 @@ def _in_json(entry: Entry) -> Entry:
     if not _is_cbor(entry.value):
         return entry
     try:
-        return replace(entry, value=kept(orjson.dumps(decode(entry.value))))
+        return replace(entry, value=copy_compact(orjson.dumps(decode(entry.value))))
     except CborError as error:
         raise Undecodable(f"unable to decode the value of {entry.key}: {error}") from error

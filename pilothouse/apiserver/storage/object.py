@@ -20,8 +20,8 @@ import orjson
 
 from pilothouse.apiserver.storage.interface import Entry, Revision
 from pilothouse.apiserver.storage.labels_in_bytes import labels_in
+from pilothouse.machinery.compact_bytes import copy_compact
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.kept_bytes import kept
 from pilothouse.machinery.objects import METADATA_ORDER, Json, labels_of, metadata
 from pilothouse.machinery.schema.raw_json import RawFields, compact, dump_exactly, keep_raw
 
@@ -67,7 +67,7 @@ class ObjectCodec:
         meta = {key: own[key] for key in _STORED_METADATA if key in own}
         rest = {key: value for key, value in obj.items() if key not in ("kind", "apiVersion", "metadata")}
         whole = {"kind": self.kind, "apiVersion": self.api_version, "metadata": meta, **rest}
-        return kept(orjson.dumps(whole) if self.raw is None else dump_exactly(whole))
+        return copy_compact(orjson.dumps(whole) if self.raw is None else dump_exactly(whole))
 
 
 class StoredObject:

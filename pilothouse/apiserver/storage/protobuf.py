@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import orjson
 
-from pilothouse.apiserver.beside_the_loop import by_size
+from pilothouse.apiserver.offload import offload_by_size
 from pilothouse.apiserver.storage.errors import Undecodable
 from pilothouse.apiserver.storage.interface import Entry, Store
 from pilothouse.apiserver.storage.shown_as_json import ShownAsJson
@@ -30,7 +30,7 @@ class ProtobufStore(ShownAsJson):
 
     async def shown(self, entries: Sequence[Entry]) -> Sequence[Entry]:
         to_decode = sum(len(entry.value) for entry in entries if entry.value.startswith(MAGIC))
-        return await by_size(to_decode, self._in_json, entries) if to_decode else entries
+        return await offload_by_size(to_decode, self._in_json, entries) if to_decode else entries
 
     def _in_json(self, entries: Sequence[Entry]) -> Sequence[Entry]:
         return [self._shown(entry) if entry.value.startswith(MAGIC) else entry for entry in entries]

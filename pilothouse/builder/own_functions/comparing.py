@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import orjson
 
-from pilothouse.apiserver.beside_the_loop import by_size
+from pilothouse.apiserver.offload import offload_by_size
 from pilothouse.apiserver.storage.interface import Entry, Revision
 from pilothouse.apiserver.storage.object import ObjectCodec
 from pilothouse.builder.own_functions import merging
@@ -60,7 +60,7 @@ class Comparer:
             return None
         before = known.mentioned if known else frozenset()
         size = len(answer.text) + (len(entry.value) if entry else 0)
-        change = await by_size(size, self._change, answer, entry, before)
+        change = await offload_by_size(size, self._change, answer, entry, before)
         self.carried |= change.mentioned
         if entry is not None and change.value == entry.value:
             self.written(change, entry)
@@ -77,11 +77,11 @@ class Comparer:
 
     async def kept(self, answer: Answer, sent: bytes) -> bytes:
         """To be stored when the author answers a write: the answer, and what was sent of the metadata besides."""
-        return await by_size(len(answer.text) + len(sent), self._kept, answer, sent)
+        return await offload_by_size(len(answer.text) + len(sent), self._kept, answer, sent)
 
     async def concerns_author(self, value: bytes, mirrored: bytes) -> bool:
         """Whether a change of an object is one of those parts that the author keeps."""
-        return await by_size(len(value) + len(mirrored), self._concerns_author, value, mirrored)
+        return await offload_by_size(len(value) + len(mirrored), self._concerns_author, value, mirrored)
 
     def _kept(self, answer: Answer, sent: bytes) -> bytes:
         obj = self.reader.parse(answer)

@@ -36,7 +36,7 @@ class Figures:
     uptime: float
     revision: int
     in_flight: float
-    beside_the_loop: tuple[float, float]
+    offloaded: tuple[float, float]
     """Running and waiting."""
     restarts: float
     whole: Process
@@ -70,9 +70,9 @@ class Between:
                 max((value for _, value in self._after.of("apiserver_watch_cache_resource_version")), default=0)
             ),
             in_flight=self._after.total("apiserver_current_inflight_requests"),
-            beside_the_loop=(
-                self._after.total("pilothouse_beside_the_loop_running"),
-                self._after.total("pilothouse_beside_the_loop_waiting"),
+            offloaded=(
+                self._after.total("pilothouse_offload_running"),
+                self._after.total("pilothouse_offload_waiting"),
             ),
             restarts=self._after.total("pilothouse_worker_restarts_total"),
             whole=Process(

@@ -28,7 +28,7 @@ _SHOWN = (
     "apiserver_watch_events_total",
     "etcd_request_duration_seconds",
     "kubernetes_build_info",
-    "pilothouse_beside_the_loop",
+    "pilothouse_offload",
     "pilothouse_storage_commit",
     "pilothouse_worker",
     "process_cpu_seconds_total",

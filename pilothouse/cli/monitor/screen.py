@@ -34,11 +34,11 @@ def _side_by_side(*tables: Table) -> RenderableType:
 
 
 def _head(figures: Figures, host: str) -> RenderableType:
-    running, waiting = figures.beside_the_loop
+    running, waiting = figures.offloaded
     first = f"{host}  {figures.version}  up {duration(figures.uptime)}  revision {figures.revision}"
     second = (
         f"{_load(figures.whole)}  {figures.in_flight:.0f} requests in flight  "
-        f"{running:.0f} jobs beside the loop, {waiting:.0f} waiting"
+        f"{running:.0f} offloaded jobs, {waiting:.0f} waiting"
     )
     workers = "  ".join(f"{worker.name}: {_load(worker)}" for worker in figures.workers)
     third = [f"workers  {workers}  restarted {figures.restarts:.0f} times"] if workers else []

@@ -9,8 +9,8 @@ from pilothouse.controllers.endpointslice import pods
 from pilothouse.controllers.endpointslice.endpoint import publishes_not_ready
 from pilothouse.controllers.endpointslice.labels import HEADLESS, is_headless
 from pilothouse.controllers.endpointslice.trigger_times import with_trigger_time
-from pilothouse.controllers.in_turns import in_turns
 from pilothouse.controllers.workloads.pod_state import is_ready
+from pilothouse.controllers.yield_periodically import yield_periodically
 from pilothouse.machinery.objects import Json, annotations_of, labels_of, metadata, name_of
 
 CONTROLLER = "endpoint-controller"
@@ -20,7 +20,7 @@ OVER_CAPACITY = "endpoints.kubernetes.io/over-capacity"
 
 async def desired_subsets(service: Json, selected: Sequence[Json]) -> list[Json]:
     found: list[Json] = []
-    async for pod in in_turns(selected):
+    async for pod in yield_periodically(selected):
         if pods.should_be_in_endpoints(pod, include_terminating=publishes_not_ready(service)):
             found += _subsets_of(pod, service)
     return repack(found)

@@ -17,7 +17,7 @@ from pilothouse.controllers.endpointslice.endpoint import (
     publishes_not_ready,
 )
 from pilothouse.controllers.endpointslice.pods import IPV4, IPV6
-from pilothouse.controllers.in_turns import in_turns
+from pilothouse.controllers.yield_periodically import yield_periodically
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
@@ -51,7 +51,7 @@ def missing_nodes(service: Json, counted: Iterable[Json], nodes: Indexer) -> set
 
 async def desired_endpoints(service: Json, counted: Sequence[Json], nodes: Indexer, family: str) -> DesiredEndpoints:
     desired = DesiredEndpoints()
-    async for pod in in_turns(counted):
+    async for pod in yield_periodically(counted):
         ports = endpoint_ports(service, pod)
         group = desired.groups.setdefault(ports_key(ports), {})
         desired.ports.setdefault(ports_key(ports), ports)

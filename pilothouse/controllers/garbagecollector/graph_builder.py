@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from prometheus_client import CollectorRegistry
 
-from pilothouse.apiserver.beside_the_loop import beside_the_loop
+from pilothouse.apiserver.offload import offload
 from pilothouse.client.clock import Clock
 from pilothouse.client.events.lru import LRU
 from pilothouse.client.workqueue.queue import WorkQueue
@@ -41,7 +41,7 @@ class GraphEvent:
     async def read(self) -> GraphEvent:
         if self.unread is None:
             return self
-        return GraphEvent(self.identity, await beside_the_loop(ObjectState.of, self.unread), self.virtual)
+        return GraphEvent(self.identity, await offload(ObjectState.of, self.unread), self.virtual)
 
 
 class GraphBuilder:
@@ -111,7 +111,7 @@ class GraphBuilder:
     async def _diff(self, old: Sequence[OwnerReference], new: Sequence[OwnerReference]) -> Diff:
         if len(old) <= MANY_OWNERS and len(new) <= MANY_OWNERS:
             return diff(old, new)
-        return await beside_the_loop(diff, old, new)
+        return await offload(diff, old, new)
 
     def _transition(self, node: GraphNode, old: ObjectState | None) -> None:
         """Queue an object whose deletion has just begun, if it waits for what becomes of its dependents."""

@@ -19,7 +19,6 @@ from pilothouse.client.events.event import NORMAL, EventSource
 from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.client.wait import until
 from pilothouse.controllers.context import ControllerContext, ObjectSelection
-from pilothouse.controllers.in_turns import in_turns
 from pilothouse.controllers.metrics import metrics_in
 from pilothouse.controllers.nodelifecycle.disruption import Change, Zones
 from pilothouse.controllers.nodelifecycle.health import (
@@ -36,6 +35,7 @@ from pilothouse.controllers.nodelifecycle.tainter import NodeTainter
 from pilothouse.controllers.nodelifecycle.zones import zone_health, zone_key
 from pilothouse.controllers.pod_index import PODS_BY_NODE, index_pods_by_node
 from pilothouse.controllers.resources import LEASES, NODES, PODS
+from pilothouse.controllers.yield_periodically import yield_periodically
 from pilothouse.machinery.conditions import find_condition
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, labels_of, name_of, uid_of
@@ -109,7 +109,7 @@ class _NodeLifecycle:
         start, nodes = self._clock.now(), self._nodes.indexer.list()
         await self._register(nodes)
         ready: dict[str, list[bool]] = defaultdict(list)
-        async for node in in_turns(nodes):
+        async for node in yield_periodically(nodes):
             try:
                 await self._check(node, ready)
             except NotFound:

@@ -16,8 +16,8 @@ from pilothouse.client.cache.reflector import Reflector
 from pilothouse.client.cache.shared_informer import SharedIndexInformer
 from pilothouse.client.clock import Clock, cancelled
 from pilothouse.client.rest.resource import ResourceClient
-from pilothouse.controllers.in_turns import in_turns
 from pilothouse.controllers.resourcequota.evaluator import QuotaEvaluator, hard, is_counted, usage_in
+from pilothouse.controllers.yield_periodically import yield_periodically
 from pilothouse.machinery.objects import Json, name_of, namespace_of
 from pilothouse.machinery.quantity import ZERO
 from pilothouse.machinery.resource_list import ResourceList, added, only
@@ -64,7 +64,7 @@ class ObjectMonitor:
 
     async def usage(self, quota: Json) -> ResourceList:
         total: ResourceList = dict.fromkeys(self.evaluator.matching(hard(quota)), ZERO)
-        async for obj in in_turns(self._informer.indexer.by_index(NAMESPACE_INDEX, namespace_of(quota))):
+        async for obj in yield_periodically(self._informer.indexer.by_index(NAMESPACE_INDEX, namespace_of(quota))):
             total = added(total, usage_in(quota, self.evaluator, obj))
         return total
 

@@ -13,13 +13,13 @@ from itertools import islice
 from typing import Any
 
 from pilothouse.apiserver.server.features import enabled
-from pilothouse.controllers.in_turns import in_turns
 from pilothouse.controllers.statefulset.claims import claim_templates, storage_matches
 from pilothouse.controllers.statefulset.identity import identity_matches, ordinal_of
 from pilothouse.controllers.statefulset.members import Members, Versions, is_running_and_ready, phase_of, revision_of
 from pilothouse.controllers.statefulset.pods import StatefulPods
 from pilothouse.controllers.workloads.pod_control import SlowStartError, slow_start
 from pilothouse.controllers.workloads.pod_state import has_ended, is_deleted
+from pilothouse.controllers.yield_periodically import yield_periodically
 from pilothouse.machinery.integers import scaled_int_or_percent
 from pilothouse.machinery.objects import Json, name_of
 
@@ -79,7 +79,7 @@ class Convergence:
     async def _blocked_by(self, pods: Iterable[Json], do: Callable[[Json], Coroutine[Any, Any, bool]]) -> bool:
         """Do something for each pod. In order, the first pod after which others must wait ends it."""
         if self._in_order:
-            async with aclosing(in_turns(pods)) as each_pod:
+            async with aclosing(yield_periodically(pods)) as each_pod:
                 async for pod in each_pod:
                     if await do(pod):
                         return True

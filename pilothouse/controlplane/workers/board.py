@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pilothouse.machinery.shared_words import shared_words
+from pilothouse.machinery.shared_counters import shared_counters
 
 _RESTARTS = 0
 
@@ -12,7 +12,7 @@ class Board:
 
     def __init__(self, workers: int) -> None:
         self.workers = workers
-        self._words = shared_words(1 + workers)
+        self._words = shared_counters(1 + workers)
 
     @property
     def restarts(self) -> int:

@@ -31,7 +31,7 @@ class SubjectAccessReviews:
         self._authorizer = authorizer
 
     async def create(self, ctx: RequestContext, obj: Json, *, options: WriteOptions, validate: Validate) -> Result:
-        question = await ctx.weight.carry(self._checked, ctx, obj)
+        question = await ctx.weight.run(self._checked, ctx, obj)
         await validate(obj)
         answer = await self._authorizer.authorize(question.attributes)
         status: Json = {"allowed": answer.decision is Decision.ALLOW}

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from pilothouse.apiserver.authn.user import SYSTEM_PRIVILEGED_GROUP
 from pilothouse.apiserver.authz.interface import Attributes, Authorizer, Decision
-from pilothouse.apiserver.beside_the_loop import by_size
+from pilothouse.apiserver.offload import offload_by_size
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.kube.rbac.authorizer.feed import PolicyFeed
 from pilothouse.kube.rbac.authorizer.grants import RoleRef
@@ -83,7 +83,7 @@ class Escalation:
     async def _missing(self, ctx: RequestContext, rules: Sequence[PolicyRule]) -> MissingRights:
         owned = self.feed.policy.access(ctx.user, ctx.namespace).rules
         words = sum(rule.words for rule in (*owned, *rules))
-        return await by_size(words * _SIZE_OF_A_WORD, missing_rights, owned, rules)
+        return await offload_by_size(words * _SIZE_OF_A_WORD, missing_rights, owned, rules)
 
     def _complaint(self, ctx: RequestContext, missing: MissingRights) -> str:
         who = f"user {quote(ctx.user.name)} (groups={quoted_list(ctx.user.groups)})"

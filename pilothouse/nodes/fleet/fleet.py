@@ -23,7 +23,7 @@ from pilothouse.nodes.config import SimulationConfig
 from pilothouse.nodes.fleet.addresses import NoMoreAddresses
 from pilothouse.nodes.fleet.leases import Leases
 from pilothouse.nodes.fleet.node_addresses import NodeAddresses
-from pilothouse.nodes.fleet.node_happenings import told_of
+from pilothouse.nodes.fleet.node_events import node_condition_events
 from pilothouse.nodes.fleet.node_object import is_simulated, node_name
 from pilothouse.nodes.fleet.upkeep import Upkeep
 from pilothouse.nodes.running.events import NodeEvents
@@ -111,7 +111,7 @@ class Fleet:
         if is_simulated(node):
             self._keep(node)
             self._look_at(name)
-            self._tell(name)
+            self._record_events(name)
         elif name in self.nodes:
             self._gone(node)
 
@@ -129,16 +129,16 @@ class Fleet:
         self._addresses.give_back(node)
         self._reported.pop(name_of(node), None)
         self._stages.forget(NODE, name_of(node))
-        self._tell(name_of(node))
+        self._record_events(name_of(node))
 
-    def _tell(self, name: str) -> None:
+    def _record_events(self, name: str) -> None:
         for tell in self.on_change:
             tell(name)
 
     def _look_at_all(self) -> None:
         for name in self.nodes:
             self._look_at(name)
-            self._tell(name)
+            self._record_events(name)
 
     def _look_at(self, name: str) -> None:
         if name not in self._queued:
@@ -167,8 +167,8 @@ class Fleet:
             node = await self._follow_stages(name, node)
         else:
             before, node = node, await self._upkeep.report(node, heartbeat=heartbeat)
-            for happening in told_of(before, node):
-                self._events.tell({**node, "kind": "Node", "apiVersion": "v1"}, name, happening)
+            for event in node_condition_events(before, node):
+                self._events.record({**node, "kind": "Node", "apiVersion": "v1"}, name, event)
         if name in self.nodes:
             self._keep(node)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Protocol
 
-from pilothouse.controllers.in_turns import in_turns
+from pilothouse.controllers.yield_periodically import yield_periodically
 from pilothouse.machinery import times
 from pilothouse.machinery.objects import Json, name_of
 from pilothouse.nodes.behavior.model import ContainerBehavior
@@ -37,7 +37,7 @@ async def measure_pods(of: Measured, namespace: str = "") -> list[Json]:
     now = _now()
     nodes = {name_of(node) for node in of.nodes()}
     pods = (pod for pod in of.pods.all_in(namespace) if (pod.get("spec") or {}).get("nodeName") in nodes)
-    made = [pod_metrics(pod, of.behavior, now) async for pod in in_turns(pods)]
+    made = [pod_metrics(pod, of.behavior, now) async for pod in yield_periodically(pods)]
     return [each for each in made if each is not None]
 
 

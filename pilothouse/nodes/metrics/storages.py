@@ -21,7 +21,7 @@ from pilothouse.apiserver.registry.table import NAME, Column
 from pilothouse.apiserver.simulated_kubelet import HOST, SERVER_NAME, SimulatedKubelet
 from pilothouse.apiserver.storage.interface import Entry
 from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
-from pilothouse.controllers.in_turns import in_turns
+from pilothouse.controllers.yield_periodically import yield_periodically
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.names import GroupResource, GroupVersionKind
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
@@ -56,7 +56,8 @@ class MeasuredObjects:
         found = sorted(await self._ask(path), key=lambda each: (namespace_of(each), name_of(each)))
         matches = predicate(options)
         objects = [
-            StoredObject(Entry("", self._codec.encode(each), 0, 0), self._codec) async for each in in_turns(found)
+            StoredObject(Entry("", self._codec.encode(each), 0, 0), self._codec)
+            async for each in yield_periodically(found)
         ]
         return ListResult([each for each in objects if matches is None or matches(each)], revision=0)
 

@@ -7,13 +7,12 @@ from dataclasses import replace
 
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, metadata
-from pilothouse.nodes.pods import happenings as told
-from pilothouse.nodes.pods import resize
+from pilothouse.nodes.pods import pod_events, resize
 from pilothouse.nodes.pods.containers import EPHEMERAL, INIT, MAIN, SIDECAR, Container, containers_of
 from pilothouse.nodes.pods.ends import KILLED, SIGTERM, is_finite, reason_of
-from pilothouse.nodes.pods.happenings import Happening
 from pilothouse.nodes.pods.one_container import Moment, restarted_for_resize, step, terminated
 from pilothouse.nodes.pods.phase import ENDED, FAILED, has_ended, has_failed, is_initialized, phase_of
+from pilothouse.nodes.pods.pod_events import PodEvent
 from pilothouse.nodes.pods.state import (
     CONTAINER_CREATING,
     POD_INITIALIZING,
@@ -37,7 +36,7 @@ class Step:
     state: PodState
     due: float | None
     """When something happens next by itself."""
-    happenings: tuple[Happening, ...]
+    events: tuple[PodEvent, ...]
 
     @property
     def has_ended(self) -> bool:
@@ -86,12 +85,12 @@ class _Turn:
             self._kill = Kill(self._now)
         elif (refusal := self._world.refusal) is not None:
             self._kill = Kill(self._now, refusal.reason, f"Pod was rejected: {refusal.message}")
-            self._moment.tell(told.refused(refusal.reason, refusal.message))
+            self._moment.record(pod_events.refused(refusal.reason, refusal.message))
         elif (limit := (self._pod.get("spec") or {}).get("activeDeadlineSeconds")) is not None:
             at = self._state.start_time + limit
             if self._moment.has_come(at):
                 self._kill = Kill(self._now, DEADLINE, _DEADLINE_MESSAGE)
-                self._moment.tell(told.deadline_exceeded(_DEADLINE_MESSAGE))
+                self._moment.record(pod_events.deadline_exceeded(_DEADLINE_MESSAGE))
 
     def _go_on(self) -> None:
         """Containers may follow each other at the same moment, if nothing takes any time."""
@@ -131,7 +130,7 @@ class _Turn:
         running = [each for each in self._containers if self._states[each.name].runs]
         if self._state.kill is None:
             for container in running:
-                self._moment.tell(told.killing(container))
+                self._moment.record(pod_events.killing(container))
         if running and not self._moment.has_come(kill.since + self._time_to_stop(running)):
             return
         self._stop(running, self._exit_code_when_killed)
@@ -148,7 +147,7 @@ class _Turn:
         return whole if grace is None else min(whole, float(grace))
 
     def _exit_code_when_killed(self, container: Container) -> int:
-        """Servers end well when they are told to; what has work to do has not done it."""
+        """Servers end well when they are pod_events to; what has work to do has not done it."""
         if self._kill is not None and self._kill.reason:
             return KILLED
         return SIGTERM if is_finite(container, self._pod) else 0
@@ -184,14 +183,14 @@ class _Turn:
             has_sandbox=self._state.has_sandbox or any(each.stage == RUNNING for each in self._states.values()),
             resize_problem=self._resize(),
         )
-        return Step(state, None if ended else self._moment.due, tuple(self._moment.happenings))
+        return Step(state, None if ended else self._moment.due, tuple(self._moment.events))
 
     def _resize(self) -> str:
         if self._kill is not None or not resize.is_resized(self._pod):
             return ""
         problem = resize.infeasible(self._pod, self._world.allocatable)
         if problem != self._state.resize_problem or not problem:
-            self._moment.tell(resize.tell(self._pod, problem))
+            self._moment.record(resize.resize_event(self._pod, problem))
         return problem
 
     def _have_begun(self) -> bool:

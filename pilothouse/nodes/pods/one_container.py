@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from pilothouse.machinery.objects import Json
 from pilothouse.nodes.behavior.model import READINESS
-from pilothouse.nodes.pods import happenings as told
+from pilothouse.nodes.pods import pod_events
 from pilothouse.nodes.pods.containers import INIT, Container, restarts_after
 from pilothouse.nodes.pods.ends import (
     NOT_STARTED,
@@ -18,8 +18,8 @@ from pilothouse.nodes.pods.ends import (
     reason_of,
     started_at,
 )
-from pilothouse.nodes.pods.happenings import Happening
 from pilothouse.nodes.pods.images import problem_with
+from pilothouse.nodes.pods.pod_events import PodEvent
 from pilothouse.nodes.pods.state import (
     CRASH_LOOP_BACK_OFF,
     CREATE_CONTAINER_CONFIG_ERROR,
@@ -44,7 +44,7 @@ class Moment:
     def __init__(self, pod: Json, world: World, now: float) -> None:
         self.pod, self.world, self.now = pod, world, now
         self.due: float | None = None
-        self.happenings: list[Happening] = []
+        self.events: list[PodEvent] = []
 
     def has_come(self, at: float) -> bool:
         if at <= self.now:
@@ -52,8 +52,8 @@ class Moment:
         self.due = at if self.due is None else min(self.due, at)
         return False
 
-    def tell(self, happenings: Iterable[Happening]) -> None:
-        self.happenings.extend(happenings)
+    def record(self, events: Iterable[PodEvent]) -> None:
+        self.events.extend(events)
 
 
 def step(moment: Moment, container: Container, state: ContainerState) -> ContainerState:
@@ -79,7 +79,7 @@ def terminated(state: ContainerState, exit_code: int, reason: str, now: float) -
 
 def restarted_for_resize(moment: Moment, container: Container, state: ContainerState) -> ContainerState:
     """Return a container that was ended and started again, because it could not be resized while it ran."""
-    moment.tell(told.killed_for_resize(container))
+    moment.record(pod_events.killed_for_resize(container))
     return _restart(moment, container, terminated(state, 0, reason_of(0), moment.now))
 
 
@@ -103,17 +103,17 @@ def _wait(moment: Moment, container: Container, state: ContainerState) -> Contai
 
 def _create(moment: Moment, container: Container, state: ContainerState) -> ContainerState:
     if problem := problem_with(container.image):
-        moment.tell(told.image_has_no_name(container, problem))
+        moment.record(pod_events.image_has_no_name(container, problem))
         return replace(state, reason=INVALID_IMAGE_NAME, message=problem, since=moment.now)
     error = moment.world.behavior(container.name).image_pull_error
     if error:
-        moment.tell(told.pull_failed(container, error))
+        moment.record(pod_events.pull_failed(container, error))
         pulls = state.pulls + 1
         return replace(state, reason=ERR_IMAGE_PULL, message=error, since=moment.now, pulls=pulls)
-    moment.tell(told.pulled(container))
+    moment.record(pod_events.pulled(container))
     obstacle = moment.world.obstacle
     if obstacle is not None and _is_blocked(moment, container):
-        moment.tell(told.config_failed(container, obstacle.message))
+        moment.record(pod_events.config_failed(container, obstacle.message))
         return replace(state, reason=CREATE_CONTAINER_CONFIG_ERROR, message=obstacle.message, since=moment.now)
     return _start(moment, container, state)
 
@@ -124,23 +124,23 @@ def _is_blocked(moment: Moment, container: Container) -> bool:
 
 
 def _back_off_pulling(moment: Moment, container: Container, state: ContainerState) -> ContainerState:
-    moment.tell(told.pull_backs_off(container))
+    moment.record(pod_events.pull_backs_off(container))
     message = f'Back-off pulling image "{container.image}": {ERR_IMAGE_PULL}: {state.message}'
     return replace(state, reason=IMAGE_PULL_BACK_OFF, message=message, since=moment.now)
 
 
 def _start(moment: Moment, container: Container, state: ContainerState) -> ContainerState:
     if error := moment.world.start_errors.get(container.name):
-        moment.tell(told.start_failed(container, error))
+        moment.record(pod_events.start_failed(container, error))
         ended = Termination(NOT_STARTED, START_ERROR, error, 0.0, moment.now, state.restarts)
         return replace(terminated(state, NOT_STARTED, START_ERROR, moment.now), ended=ended, crashes=state.crashes + 1)
-    moment.tell(told.started(container))
+    moment.record(pod_events.started(container))
     last, restarts, crashes = state.last, state.restarts, state.crashes
     return ContainerState(stage=RUNNING, since=moment.now, restarts=restarts, crashes=crashes, last=last)
 
 
 def _restart(moment: Moment, container: Container, state: ContainerState) -> ContainerState:
-    moment.tell(told.pulled(container))
+    moment.record(pod_events.pulled(container))
     return _start(moment, container, replace(state, restarts=state.restarts + 1, last=state.ended or state.last))
 
 
@@ -148,7 +148,7 @@ def _run(moment: Moment, container: Container, state: ContainerState) -> Contain
     end = next_end(container, state, moment.pod, moment.world)
     if end is not None and moment.has_come(end.at):
         if end.failed_probe:
-            moment.tell(told.probe_failed(container, end.failed_probe))
+            moment.record(pod_events.probe_failed(container, end.failed_probe))
         ran_well = moment.now - state.since >= moment.world.config.scaled(_CALM)
         after = terminated(state, end.exit_code, end.reason, moment.now)
         return replace(after, crashes=1 if ran_well else state.crashes + 1)
@@ -156,7 +156,7 @@ def _run(moment: Moment, container: Container, state: ContainerState) -> Contain
     if (started, ready) == (state.started, state.ready):
         return state
     if state.ready and not ready:
-        moment.tell(told.probe_failed(container, READINESS))
+        moment.record(pod_events.probe_failed(container, READINESS))
     return replace(state, started=started, ready=ready)
 
 
@@ -179,8 +179,8 @@ def _end(moment: Moment, container: Container, state: ContainerState) -> Contain
         return state
     if state.crashes <= 1:
         return _restart(moment, container, state)
-    moment.tell(told.restart_backs_off(container, moment.pod))
-    message = told.back_off_message(container, moment.pod, state.crashes)
+    moment.record(pod_events.restart_backs_off(container, moment.pod))
+    message = pod_events.back_off_message(container, moment.pod, state.crashes)
     return replace(
         state, stage=WAITING, reason=CRASH_LOOP_BACK_OFF, message=message, since=moment.now, ended=None, last=ended
     )

@@ -10,7 +10,7 @@ from pilothouse.client.events.event import NORMAL, WARNING
 from pilothouse.machinery.objects import Json, metadata
 from pilothouse.machinery.quantity import Quantity, parse_quantity
 from pilothouse.nodes.pods.containers import MAIN, SIDECAR, Container, containers_of
-from pilothouse.nodes.pods.happenings import Happening
+from pilothouse.nodes.pods.pod_events import PodEvent
 
 PENDING = "PodResizePending"
 _RESIZABLE = ("cpu", "memory")
@@ -68,13 +68,13 @@ def infeasible(pod: Json, allocatable: Mapping[str, str]) -> str:
     return ""
 
 
-def tell(pod: Json, problem: str) -> Iterator[Happening]:
+def resize_event(pod: Json, problem: str) -> Iterator[PodEvent]:
     """Yield what a kubelet says about a resize: that it can not be, or that it is done."""
     if problem:
-        yield Happening(WARNING, "ResizeInfeasible", f"Pod resize Infeasible: {_summary(pod, problem)}")
+        yield PodEvent(WARNING, "ResizeInfeasible", f"Pod resize Infeasible: {_summary(pod, problem)}")
     else:
-        yield Happening(NORMAL, "ResizeStarted", f"Pod resize started: {_summary(pod)}")
-        yield Happening(NORMAL, "ResizeCompleted", f"Pod resize completed: {_summary(pod)}")
+        yield PodEvent(NORMAL, "ResizeStarted", f"Pod resize started: {_summary(pod)}")
+        yield PodEvent(NORMAL, "ResizeCompleted", f"Pod resize completed: {_summary(pod)}")
 
 
 def stored_status(pod: Json, name: str) -> Json | None:

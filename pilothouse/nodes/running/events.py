@@ -20,7 +20,7 @@ from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
 from pilothouse.controllers.namespace_state import is_refusal_of_terminating_namespace
 from pilothouse.machinery.objects import Json, name_of, namespace_of, resource_version_of, uid_of
 from pilothouse.machinery.status_error import StatusError
-from pilothouse.nodes.pods.happenings import Happening
+from pilothouse.nodes.pods.pod_events import PodEvent
 
 logger = logging.getLogger(__name__)
 
@@ -39,16 +39,14 @@ class NodeEvents:
         self._queue: asyncio.Queue[Json] = asyncio.Queue(_MAX_QUEUED)
         self._closing = ("", 0.0)  # the last namespace that refused an event, and until when it is not asked again
 
-    def tell(self, obj: Json, node: str, happening: Happening) -> None:
+    def record(self, obj: Json, node: str, event: PodEvent) -> None:
         """About a pod, if the object does not say otherwise. Never waits and never fails."""
-        if self._queue.full() or (happening.type != WARNING and not self._normal.try_accept()):
+        if self._queue.full() or (event.type != WARNING and not self._normal.try_accept()):
             return
         source = EventSource("kubelet", node)
-        regarding = _reference(obj, happening.field_path)
-        now, reason, message = self._clock.wall(), happening.reason, happening.message
-        self._queue.put_nowait(
-            new_event(regarding, source, type_=happening.type, reason=reason, message=message, now=now)
-        )
+        regarding = _reference(obj, event.field_path)
+        now, reason, message = self._clock.wall(), event.reason, event.message
+        self._queue.put_nowait(new_event(regarding, source, type_=event.type, reason=reason, message=message, now=now))
 
     async def run(self) -> NoReturn:
         """Until cancelled."""

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from pilothouse.client.clock import Clock
 from pilothouse.client.rest.client import Client
-from pilothouse.controllers.in_turns import in_turns
 from pilothouse.controllers.resources import CONFIG_MAPS, PERSISTENT_VOLUME_CLAIMS, SECRETS
+from pilothouse.controllers.yield_periodically import yield_periodically
 from pilothouse.machinery.bounded_cache import BoundedCache
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound
@@ -51,7 +51,7 @@ class Prerequisites:
     async def obstacle(self, pod: Json) -> Obstacle | None:
         """Return what keeps the pod, or one of its containers, from starting. Raises StatusError, ConnectionFailed."""
         namespace, looked_at = namespace_of(pod), set[_Need]()
-        async for need in in_turns(needs_of(pod)):
+        async for need in yield_periodically(needs_of(pod)):
             alike = replace(need, container="", volume="")
             if alike not in looked_at and (message := await self._missing(need, namespace)) is not None:
                 return Obstacle(need.container, message)
@@ -100,7 +100,7 @@ class Prerequisites:
 async def start_errors(pod: Json) -> dict[str, str]:
     """Return the containers that the kernel does not start, and why. Values of other objects count as empty."""
     errors: dict[str, str] = {}
-    async for container in in_turns(containers_of(pod)):
+    async for container in yield_periodically(containers_of(pod)):
         try:
             await _add_up(pod, container.spec)
         except ArgumentsTooLong as error:
@@ -114,11 +114,11 @@ async def _add_up(pod: Json, spec: Json) -> None:
     """Add up the strings that the container is started with. Raises ArgumentsTooLong."""
     sizes = ArgumentSizes()
     known = {name: len(value) for name, value in first_variables(pod).items()}
-    async for variable in in_turns(spec.get("env") or ()):
+    async for variable in yield_periodically(spec.get("env") or ()):
         name = variable["name"]
         known[name] = await _expanded_size(variable.get("value") or "", known)
         sizes.add(len(name) + known[name])
-    async for word in in_turns((*(spec.get("command") or ()), *(spec.get("args") or ()))):
+    async for word in yield_periodically((*(spec.get("command") or ()), *(spec.get("args") or ()))):
         sizes.add(await _expanded_size(word, known))
 
 

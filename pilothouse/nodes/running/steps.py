@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 
-from pilothouse.apiserver.beside_the_loop import by_size
+from pilothouse.apiserver.offload import offload_by_size
 from pilothouse.client.rest.options import DeleteOptions
 from pilothouse.client.rest.resource import ResourceClient
 from pilothouse.controllers.context import ControllerContext
-from pilothouse.controllers.in_turns import in_turns
 from pilothouse.controllers.resources import PODS
+from pilothouse.controllers.yield_periodically import yield_periodically
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of, resource_version_of, uid_of
 from pilothouse.nodes.behavior.behaviors import Behaviors
 from pilothouse.nodes.config import SimulationConfig
 from pilothouse.nodes.fleet.node_object import address_of, cidr_of
-from pilothouse.nodes.pods.happenings import Happening, behavior_refused, mount_failed
 from pilothouse.nodes.pods.machine import advance
+from pilothouse.nodes.pods.pod_events import PodEvent, behavior_refused, mount_failed
 from pilothouse.nodes.pods.restore import restore
 from pilothouse.nodes.pods.status import Addresses, new_status
 from pilothouse.nodes.pods.world import World
@@ -74,10 +74,10 @@ class Steps:
             record.state, record.follows_stages = restore(record.pod, self._clock.wall()), False
         retry = await self._clear(record)
         world, now = self._world(record, node), self._clock.wall()
-        step = await by_size(_size(record.pod), advance, record.pod, record.state, world, now)
+        step = await offload_by_size(_size(record.pod), advance, record.pod, record.state, world, now)
         record.state = step.state
         await self._write(record, node)
-        await self._tell(record, step.happenings)
+        await self._record_events(record, step.events)
         if step.has_ended:
             await self._remove(record)
         return Outcome(min((at for at in (retry, step.due) if at is not None), default=None), step.has_ended)
@@ -93,7 +93,7 @@ class Steps:
         if record.is_cleared or record.is_deleting or record.refusal is not None:
             return None
         if not record.tries and (problem := self._behaviors.problem_with(record.pod)):
-            await self._tell(record, behavior_refused(problem))
+            await self._record_events(record, behavior_refused(problem))
         record.tries += 1
         record.obstacle = await self._prerequisites.obstacle(record.pod)
         record.is_cleared = record.obstacle is None
@@ -101,12 +101,12 @@ class Steps:
             record.start_errors = await start_errors(record.pod)
             return None
         if not record.obstacle.container:
-            await self._tell(record, mount_failed(record.obstacle.message))
+            await self._record_events(record, mount_failed(record.obstacle.message))
         return self._clock.wall() + min(_FIRST_RETRY * 2.0 ** min(record.tries - 1, 10), _LONGEST_RETRY)
 
-    async def _tell(self, record: Record, happenings: Iterable[Happening]) -> None:
-        async for happening in in_turns(happenings):
-            self._events.tell(record.pod, record.node, happening)
+    async def _record_events(self, record: Record, events: Iterable[PodEvent]) -> None:
+        async for event in yield_periodically(events):
+            self._events.record(record.pod, record.node, event)
 
     def _world(self, record: Record, node: Json) -> World:
         allocatable = (node.get("status") or {}).get("allocatable") or {}
@@ -126,7 +126,7 @@ class Steps:
         """A whole status is written, not a patch: nobody else writes it at the same time, and it costs less."""
         pod = record.pod
         addresses, now = self._addresses_of(record, node), self._clock.wall()
-        status = await by_size(_size(pod), new_status, pod, record.state, addresses, now)
+        status = await offload_by_size(_size(pod), new_status, pod, record.state, addresses, now)
         if status is not None:
             answer = await self._pods_beside(pod).update_status({**pod, "status": status})
             metadata(answer).pop("managedFields", None)  # a status cannot change them, so they need not be sent again

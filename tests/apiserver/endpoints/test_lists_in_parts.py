@@ -121,7 +121,7 @@ async def test_what_was_never_encoded_before_is_encoded_beside_the_loop(
     monkeypatch.setattr(orjson, "loads", _noting(orjson.loads, threads))
     assert (await api.request("GET", LIMIT_RANGES, accept=accept)).status == 200
     assert threads
-    assert all(name.startswith("beside-the-loop") for name in threads)
+    assert all(name.startswith("offload") for name in threads)
 
 
 def _noting(loads: Callable[[bytes], Any], threads: set[str]) -> Callable[[bytes], Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pilothouse.apiserver.beside_the_loop import TakesLong
+from pilothouse.apiserver.offload import NeedsOffload
 from pilothouse.extensions.schema.compiled import compile_schema, tolerated_errors
 
 
@@ -231,7 +231,7 @@ def test_all_rules_of_an_object_share_one_budget(monkeypatch: pytest.MonkeyPatch
 
 
 def test_where_the_event_loop_waits_dear_rules_are_not_run_to_their_end() -> None:
-    with pytest.raises(TakesLong):
+    with pytest.raises(NeedsOffload):
         errors(ruled(MANY, DEAR), list(range(200)))
 
 

@@ -10,7 +10,7 @@ from pilothouse.apiserver.admission.interface import Attributes
 from pilothouse.apiserver.admission.metrics import WEBHOOK, WEBHOOK_REJECTIONS, WEBHOOK_REQUESTS
 from pilothouse.apiserver.admission.webhook.errors import CallingWebhookFailed, WebhookRejection
 from pilothouse.apiserver.admission.webhook.hooks import AdmissionWebhook
-from pilothouse.apiserver.foreign_time import webhook_took
+from pilothouse.apiserver.external_latency import webhook_took
 
 _MUTATING = "admit"
 _MOST = 600

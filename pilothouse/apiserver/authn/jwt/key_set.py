@@ -18,7 +18,7 @@ import orjson
 from pilothouse.apiserver.authn.jwt.fetching import FetchFailed, fetch, tls_context
 from pilothouse.apiserver.authn.jwt.metrics import JWKS_FETCHES
 from pilothouse.apiserver.authn.jwt.settings import IssuerSettings
-from pilothouse.apiserver.beside_the_loop import by_size
+from pilothouse.apiserver.offload import offload_by_size
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
@@ -132,7 +132,7 @@ class RemoteKeySet:
             listed = document.get("keys")
             if not isinstance(listed, list):
                 raise KeysUnavailable("oidc: the answer has no keys")
-            self._keys = await by_size(_KEY_BYTES * len(listed), _all_published, listed)
+            self._keys = await offload_by_size(_KEY_BYTES * len(listed), _all_published, listed)
         except KeysUnavailable:
             JWKS_FETCHES.inc(("failure", self._settings.url))
             raise

@@ -13,7 +13,7 @@ import orjson
 from pilothouse.apiserver.authn.interface import InvalidToken
 from pilothouse.apiserver.authn.jwt.key_set import PublishedKey, RemoteKeySet
 from pilothouse.apiserver.authn.jwt.settings import IssuerSettings
-from pilothouse.apiserver.beside_the_loop import by_size
+from pilothouse.apiserver.offload import offload_by_size
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json
 
@@ -72,7 +72,7 @@ class Verifier:
     async def _is_signed_by_known(self, token: str, header: Json, algorithm: str) -> bool:
         """A token that names no key may have been signed by any."""
         keys = self._candidates(header)
-        return await by_size(_SIGNATURE_WORTH * len(keys), _signed_by, token, keys, algorithm)
+        return await offload_by_size(_SIGNATURE_WORTH * len(keys), _signed_by, token, keys, algorithm)
 
     def _candidates(self, header: Json) -> list[PublishedKey]:
         named = header.get("kid")

@@ -15,9 +15,9 @@ from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.interface import Answer, Attributes, Decision
 from pilothouse.apiserver.authz.rules import Rules
 from pilothouse.apiserver.authz.webhook.review import review_spec
-from pilothouse.apiserver.beside_the_loop import by_size
 from pilothouse.apiserver.cel.match_conditions import MatchFailed
 from pilothouse.apiserver.metrics import REGISTRY
+from pilothouse.apiserver.offload import offload_by_size
 from pilothouse.apiserver.tallies import CounterTally, HistogramTally
 from pilothouse.apiserver.webhook.reviews import ReviewFailed, ReviewWebhook, checked_status
 from pilothouse.machinery.bounded_cache import BoundedCache
@@ -93,7 +93,7 @@ class WebhookAuthorizer:
 
     async def authorize(self, attributes: Attributes) -> Answer:
         size = len(attributes.field_selector) + len(attributes.label_selector)
-        spec = await by_size(size, review_spec, attributes)
+        spec = await offload_by_size(size, review_spec, attributes)
         try:
             if not await self._config.conditions.match(spec):
                 EXCLUSIONS.inc(("Webhook", self._config.name))

@@ -22,7 +22,7 @@ async def admit(chain: AdmissionChain, attributes: Attributes) -> None:
     assert obj is not None, "only writes of objects are admitted here"
     before = metadata(obj).get("managedFields")
     await chain.admit(attributes)
-    await attributes.weight.carry(_repair_metadata, attributes, obj, before)
+    await attributes.weight.run(_repair_metadata, attributes, obj, before)
 
 
 def _repair_metadata(attributes: Attributes, obj: Json, before: Any) -> None:

@@ -7,7 +7,7 @@ reads that revision or a newer one: a linearizable read without asking.
 from __future__ import annotations
 
 from pilothouse.apiserver.storage.interface import Revision
-from pilothouse.machinery.shared_words import shared_words
+from pilothouse.machinery.shared_counters import shared_counters
 
 _CURRENT, _COMPACTED = 0, 1
 
@@ -16,7 +16,7 @@ class SharedRevisions:
     """Shared with processes that are forked after it was made."""
 
     def __init__(self) -> None:
-        self._words = shared_words(2)
+        self._words = shared_counters(2)
 
     @property
     def current(self) -> Revision:

@@ -23,7 +23,6 @@ from pilothouse.apiserver.storage.errors import (
 from pilothouse.apiserver.storage.interface import Batch, Entry, Event, Page, Revision
 from pilothouse.apiserver.storage.metrics import forget_size, report_size
 from pilothouse.apiserver.storage.sizes import check_request_size
-from pilothouse.apiserver.storage.sqlite.chronicle import Chronicle
 from pilothouse.apiserver.storage.sqlite.clock import SystemClock, WallClock
 from pilothouse.apiserver.storage.sqlite.commit import probe
 from pilothouse.apiserver.storage.sqlite.compaction import SqliteCompactor
@@ -32,6 +31,7 @@ from pilothouse.apiserver.storage.sqlite.expiry import Expiry
 from pilothouse.apiserver.storage.sqlite.health import StoreHealth
 from pilothouse.apiserver.storage.sqlite.history import Deadline
 from pilothouse.apiserver.storage.sqlite.keys import SqliteKeyRange
+from pilothouse.apiserver.storage.sqlite.mvcc_history import MvccHistory
 from pilothouse.apiserver.storage.sqlite.pipeline import Pipeline, Write
 from pilothouse.apiserver.storage.sqlite.state import StoreState
 from pilothouse.apiserver.storage.sqlite.thread import ConnectionThread
@@ -49,8 +49,8 @@ Announce: TypeAlias = Callable[[Revision, Revision], None]
 class SqliteWatch(QueuedWatch):
     """A watch of the embedded store; events that memory has no longer are read from the file."""
 
-    def __init__(self, chronicle: Chronicle, watchers: StoreWatchers, *, prefix: str, after: Revision) -> None:
-        self._chronicle = chronicle
+    def __init__(self, history: MvccHistory, watchers: StoreWatchers, *, prefix: str, after: Revision) -> None:
+        self._history = history
         self._watchers = watchers
         super().__init__(prefix=prefix, after=after)
 
@@ -59,13 +59,13 @@ class SqliteWatch(QueuedWatch):
 
     @property
     def _newest(self) -> Revision:
-        return self._chronicle.revision
+        return self._history.revision
 
     def _join(self) -> list[Event] | None:
-        self._chronicle.ensure_open()
-        if self._reached < self._chronicle.compacted:
-            raise Compacted(self._reached, self._chronicle.compacted)
-        events = self._chronicle.recent(self.prefix, self._reached)
+        self._history.ensure_open()
+        if self._reached < self._history.compacted:
+            raise Compacted(self._reached, self._history.compacted)
+        events = self._history.recent(self.prefix, self._reached)
         if events is not None:
             self._watchers.add(self)
         return events
@@ -74,7 +74,7 @@ class SqliteWatch(QueuedWatch):
         self._watchers.discard(self)
 
     async def _replay(self) -> Batch:
-        return await self._chronicle.replay(self.prefix, self._reached)
+        return await self._history.replay(self.prefix, self._reached)
 
 
 class SqliteStore:
@@ -101,7 +101,7 @@ class SqliteStore:
         self._state = StoreState(snapshot)
         self._compactor = SqliteCompactor(self._writer, self._state, compacted=snapshot.compacted, swept=snapshot.swept)
         self._announce = self._compactor.changed = lambda: announce(self._state.revision, self._compactor.compacted)
-        self._chronicle = Chronicle(self._state, self._reader, self._compactor)
+        self._history = MvccHistory(self._state, self._reader, self._compactor)
         self._watchers = StoreWatchers()
         self._health = StoreHealth(clock, lambda: self._writer.call(probe))
         self._pipeline = Pipeline(self._writer, self._state, publish=self._publish, health=self._health)
@@ -134,7 +134,7 @@ class SqliteStore:
         return cls(opened, clock=clock, compaction_interval=compaction_interval, announce=announce)
 
     async def get(self, key: str) -> Entry | None:
-        self._chronicle.ensure_open()
+        self._history.ensure_open()
         return self._state.read(key)
 
     async def create(self, key: str, value: bytes, *, ttl: int = 0) -> Entry:
@@ -152,29 +152,29 @@ class SqliteStore:
         return await self._pipeline.write(key, None, check=partial(_at_revision, key, expected))
 
     async def list(self, prefix: str, *, at: Revision | None = None, after: str = "", limit: int = 0) -> Page:
-        self._chronicle.ensure_open()
+        self._history.ensure_open()
         keys = SqliteKeyRange.under(prefix, after=after)
         if at is None:
             return self._state.page(keys, limit)
-        return await self._chronicle.page(keys, at=at, limit=limit)
+        return await self._history.page(keys, at=at, limit=limit)
 
     async def count(self, prefix: str) -> int:
-        self._chronicle.ensure_open()
+        self._history.ensure_open()
         return self._state.count(SqliteKeyRange.under(prefix))
 
     def watch(self, prefix: str, *, after: Revision) -> SqliteWatch:
-        return SqliteWatch(self._chronicle, self._watchers, prefix=prefix, after=after)
+        return SqliteWatch(self._history, self._watchers, prefix=prefix, after=after)
 
     async def current_revision(self) -> Revision:
-        self._chronicle.ensure_open()
+        self._history.ensure_open()
         return self._state.revision
 
     async def compact(self, revision: Revision) -> None:
-        self._chronicle.ensure_open()
+        self._history.ensure_open()
         await self._compactor.compact(revision)
 
     async def ping(self) -> None:
-        self._chronicle.ensure_open()
+        self._history.ensure_open()
         await self._health.check()
 
     async def close(self) -> None:
@@ -196,7 +196,7 @@ class SqliteStore:
 
     def _publish(self, batch: Sequence[Write]) -> None:
         events = [write.event for write in batch]
-        self._chronicle.publish(events)
+        self._history.publish(events)
         self._announce()
         for write in batch:
             if write.ttl:

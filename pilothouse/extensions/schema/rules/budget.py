@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pilothouse.apiserver.beside_the_loop import TakesLong, may_take_long
+from pilothouse.apiserver.offload import NeedsOffload, is_offloaded
 from pilothouse.machinery.cel.interpreter.errors import CostLimitExceeded
 from pilothouse.machinery.cel.program import PER_CALL_LIMIT, EvaluationOutcome, Program
 
@@ -24,7 +24,7 @@ class Budget:
 
     def __init__(self) -> None:
         self.remaining = RUNTIME_BUDGET
-        self._inline = None if may_take_long() else _INLINE
+        self._inline = None if is_offloaded() else _INLINE
         """The cost that may still be spent on the event loop; None where nobody waits."""
 
     @property
@@ -36,7 +36,7 @@ class Budget:
         outcome = program.run(variables, limit=PER_CALL_LIMIT if self._inline is None else self._inline)
         if self._inline is not None:
             if isinstance(outcome.error, CostLimitExceeded):
-                raise TakesLong
+                raise NeedsOffload
             self._inline -= outcome.cost
         self.remaining = self.remaining - outcome.cost if outcome.cost <= self.remaining else -1
         return outcome

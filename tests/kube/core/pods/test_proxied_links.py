@@ -180,7 +180,7 @@ async def test_rewriting_leaves_the_loop_to_others(encoding: str) -> None:
     seen = b"".join(await passed(compress(page), encoding, links=Noting(LINKS.prefix, LINKS.hosts)))
     assert decompress(seen) == through_the_proxy(b'<a href="P/x">') * 20_000
     assert threads
-    assert all(name.startswith("beside-the-loop") for name in threads)
+    assert all(name.startswith("offload") for name in threads)
 
 
 async def test_a_page_that_would_inflate_without_end_passes_untouched() -> None:

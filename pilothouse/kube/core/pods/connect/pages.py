@@ -12,8 +12,8 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from io import BytesIO
 from typing import Final
 
-from pilothouse.apiserver.beside_the_loop import beside_the_loop, by_size
 from pilothouse.apiserver.http import Stream
+from pilothouse.apiserver.offload import offload, offload_by_size
 from pilothouse.apiserver.streams import close_stream
 from pilothouse.kube.core.pods.connect.html_links import LinkRewriter
 from pilothouse.kube.core.pods.connect.links import Links
@@ -38,7 +38,7 @@ async def _plain_page(page: Stream, links: Links) -> AsyncIterator[bytes]:
     try:
         async for step in _steps(page):
             last = done + len(step) > LARGEST_PAGE >= done
-            yield step if done > LARGEST_PAGE else await by_size(len(step), rewriter.feed, step, last=last)
+            yield step if done > LARGEST_PAGE else await offload_by_size(len(step), rewriter.feed, step, last=last)
             done += len(step)
         yield rewriter.feed(b"", last=True)
     finally:
@@ -67,11 +67,11 @@ async def _compressed_page(page: Stream, encoding: str, links: Links) -> AsyncIt
                 break
         else:
             data = bytes(held)
-            if not await beside_the_loop(_fits, data, encoding):
+            if not await offload(_fits, data, encoding):
                 yield data
                 return
             rewriting = _rewriting(data, encoding, links)
-            while (part := await beside_the_loop(next, rewriting, None)) is not None:
+            while (part := await offload(next, rewriting, None)) is not None:
                 yield part
             return
         held.clear()

@@ -65,7 +65,7 @@ class PortForwardStorage:
     async def connect(self, ctx: RequestContext, name: str, request: Request) -> Response:
         await ensure_may_create(request, self.authorizer)
         pod = await self.locations.pod(ctx, name)
-        location = await self.locations.port_forward(pod, await request.weight.carry(_wanted_ports, request))
+        location = await self.locations.port_forward(pod, await request.weight.run(_wanted_ports, request))
         if _handled_here("PortForwardWebsockets", "portforward", location):
             from pilothouse.apiserver.proxy.stream_tunnel import tunneled, tunneled_protocols
 

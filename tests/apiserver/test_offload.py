@@ -10,17 +10,10 @@ from unittest.mock import MagicMock
 import pytest
 from patience import PATIENCE
 
-from pilothouse.apiserver import beside_the_loop as subject
-from pilothouse.apiserver.beside_the_loop import (
-    WORTH_A_THREAD,
-    TakesLong,
-    Weight,
-    beside_the_loop,
-    by_size,
-    may_take_long,
-)
+from pilothouse.apiserver import offload as subject
 from pilothouse.apiserver.endpoints import apply, patch
 from pilothouse.apiserver.fair_thread import FairThreads, Job
+from pilothouse.apiserver.offload import WORTH_A_THREAD, NeedsOffload, Weight, is_offloaded, offload, offload_by_size
 from pilothouse.machinery.checkpoints import checkpoint
 from pilothouse.machinery.server_errors import TooManyRequests
 
@@ -29,35 +22,35 @@ HEAVY, LARGE = WORTH_A_THREAD + 1, 3 << 20
 
 async def test_light_work_stays_where_it_is_and_heavy_work_leaves_the_loop() -> None:
     here = threading.get_ident()
-    assert await by_size(WORTH_A_THREAD, threading.get_ident) == here
-    assert await by_size(HEAVY, threading.get_ident) != here
-    assert await Weight("a", 1).carry(threading.get_ident) == here
-    assert await Weight("a", HEAVY).carry(threading.get_ident) != here
+    assert await offload_by_size(WORTH_A_THREAD, threading.get_ident) == here
+    assert await offload_by_size(HEAVY, threading.get_ident) != here
+    assert await Weight("a", 1).run(threading.get_ident) == here
+    assert await Weight("a", HEAVY).run(threading.get_ident) != here
 
 
 async def test_what_work_raises_is_raised() -> None:
     with pytest.raises(ZeroDivisionError):
-        await beside_the_loop(lambda: 1 // 0)
+        await offload(lambda: 1 // 0)
 
 
-async def test_work_that_proves_long_begins_again_beside_the_loop() -> None:
+async def test_work_that_needs_offloading_restarts_in_a_thread() -> None:
     begun = []
 
     def work() -> str:
-        begun.append(may_take_long())
-        if not may_take_long():
-            raise TakesLong
+        begun.append(is_offloaded())
+        if not is_offloaded():
+            raise NeedsOffload
         return "done"
 
-    assert await Weight("a").begin(work) == "done"
+    assert await Weight("a").run_or_restart(work) == "done"
     assert begun == [False, True]
 
 
 async def test_what_is_of_ordinary_size_does_not_wait_for_what_is_large() -> None:
     go = threading.Event()
-    large = asyncio.create_task(Weight("a", LARGE).carry(go.wait, 30))
+    large = asyncio.create_task(Weight("a", LARGE).run(go.wait, 30))
     await asyncio.sleep(0)
-    assert await Weight("b", HEAVY).carry(lambda: "served") == "served"
+    assert await Weight("b", HEAVY).run(lambda: "served") == "served"
     assert not large.done()
     go.set()
     assert await large
@@ -135,13 +128,13 @@ async def test_work_of_a_cancelled_request_ends_at_its_next_checkpoint() -> None
         while True:
             checkpoint()
 
-    task = asyncio.create_task(Weight("a", HEAVY).carry(work))
+    task = asyncio.create_task(Weight("a", HEAVY).run(work))
     while not begun.is_set():  # noqa: ASYNC110
         await asyncio.sleep(0.001)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert await Weight("a", HEAVY).carry(lambda: "served") == "served"
+    assert await Weight("a", HEAVY).run(lambda: "served") == "served"
 
 
 def _ignored(result: object, error: BaseException | None) -> None:
@@ -156,7 +149,7 @@ async def test_work_of_a_cancelled_request_that_has_begun_is_waited_for() -> Non
         go.wait(PATIENCE)
         over.append(True)
 
-    task = asyncio.create_task(Weight("a", HEAVY).carry(work))
+    task = asyncio.create_task(Weight("a", HEAVY).run(work))
     while not begun.is_set():  # noqa: ASYNC110
         await asyncio.sleep(0.001)
     for _ in range(2):
@@ -172,16 +165,16 @@ async def test_work_of_a_cancelled_request_that_has_begun_is_waited_for() -> Non
 async def test_work_of_a_cancelled_request_that_has_not_begun_never_begins() -> None:
     go = threading.Event()
     ran: list[str] = []
-    first = asyncio.create_task(Weight("a", HEAVY).carry(go.wait, 30))
+    first = asyncio.create_task(Weight("a", HEAVY).run(go.wait, 30))
     await asyncio.sleep(0)
-    second = asyncio.create_task(Weight("a", HEAVY).carry(ran.append, "second"))
+    second = asyncio.create_task(Weight("a", HEAVY).run(ran.append, "second"))
     await asyncio.sleep(0)
     second.cancel()
     with pytest.raises(asyncio.CancelledError):
         await second
     go.set()
     await first
-    await beside_the_loop(lambda: None)
+    await offload(lambda: None)
     assert ran == []
 
 
@@ -189,13 +182,13 @@ async def test_a_flow_for_which_too_much_waits_is_turned_away_and_others_are_not
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     go = threading.Event()
-    waiting = [asyncio.create_task(Weight("hostile", HEAVY).carry(go.wait, 30)) for _ in range(3)]
+    waiting = [asyncio.create_task(Weight("hostile", HEAVY).run(go.wait, 30)) for _ in range(3)]
     while Weight("hostile", HEAVY).thread.waiting_bytes("hostile") < 2 * HEAVY:  # noqa: ASYNC110
         await asyncio.sleep(0.001)
     monkeypatch.setattr(subject, "_MOST_WAITING", HEAVY)
     with pytest.raises(TooManyRequests):
-        await Weight("hostile", HEAVY).carry(go.wait, 30)
-    other = asyncio.create_task(Weight("other", HEAVY).carry(lambda: "served"))
+        await Weight("hostile", HEAVY).run(go.wait, 30)
+    other = asyncio.create_task(Weight("other", HEAVY).run(lambda: "served"))
     go.set()
     assert await other == "served"
     await asyncio.gather(*waiting)
@@ -207,7 +200,7 @@ async def test_no_garbage_is_collected_while_a_large_object_is_in_work_and_then_
     monkeypatch.setattr("pilothouse.apiserver.collector_pause._GRACE", 0.0)
     monkeypatch.setattr("pilothouse.apiserver.collector_pause._LOOK_EVERY", 0.001)
     await _until_collected()
-    assert await Weight("a", LARGE).carry(gc.isenabled) is False
+    assert await Weight("a", LARGE).run(gc.isenabled) is False
     await _until_collected()
 
 
@@ -223,7 +216,7 @@ async def test_memory_that_grows_meanwhile_is_looked_through(monkeypatch: pytest
 
     gc.callbacks.append(notice)
     try:
-        assert await Weight("a", LARGE).carry(collected.wait, 10)
+        assert await Weight("a", LARGE).run(collected.wait, 10)
     finally:
         gc.callbacks.remove(notice)
 
@@ -253,7 +246,7 @@ async def test_the_body_of_one_patch_is_read_while_another_is(
 
     monkeypatch.setattr(f"{mechanism.__module__}.{read}", slowly)
     first, second = (mechanism(MagicMock(), MagicMock(), b"[]", MagicMock()) for _ in range(2))
-    reading = asyncio.create_task(beside_the_loop(lambda: getattr(first, kept)))
+    reading = asyncio.create_task(offload(lambda: getattr(first, kept)))
     while not begun.is_set():  # noqa: ASYNC110
         await asyncio.sleep(0.001)
     assert getattr(second, kept)

@@ -11,7 +11,7 @@ T = TypeVar("T")
 _PER_TURN = 200
 
 
-async def in_turns(objects: Iterable[T]) -> AsyncGenerator[T, None]:
+async def yield_periodically(objects: Iterable[T]) -> AsyncGenerator[T, None]:
     """Yield the objects; after every two hundred, the event loop gets its turn."""
     for number, each in enumerate(objects, start=1):
         yield each

@@ -6,16 +6,16 @@ from collections.abc import Iterator
 
 from pilothouse.client.events.event import NORMAL
 from pilothouse.machinery.objects import Json, name_of
-from pilothouse.nodes.pods.happenings import Happening
+from pilothouse.nodes.pods.pod_events import PodEvent
 
 _OF_KUBELETS = "Kubelet"
 
 
-def told_of(before: Json, after: Json) -> Iterator[Happening]:
+def node_condition_events(before: Json, after: Json) -> Iterator[PodEvent]:
     """Yield an event for each condition of a kubelet that has changed; a node that says its first is no news."""
     said = {each["type"]: each["status"] for each in (before.get("status") or {}).get("conditions") or ()}
     for condition in (after.get("status") or {}).get("conditions") or ():
         reason = condition.get("reason") or ""
         if said.get(condition["type"], condition["status"]) != condition["status"] and reason.startswith(_OF_KUBELETS):
             shown = f"Node{reason.removeprefix(_OF_KUBELETS)}"
-            yield Happening(NORMAL, shown, f"Node {name_of(after)} status is now: {shown}")
+            yield PodEvent(NORMAL, shown, f"Node {name_of(after)} status is now: {shown}")

@@ -11,7 +11,7 @@ from pilothouse.machinery.dataclass import dataclass
 
 
 @dataclass(slots=True, eq=False)
-class ForeignTime:
+class ExternalLatency:
     """In seconds. Mutating webhooks are called one after the other, validating ones all at once."""
 
     mutating: float = 0.0
@@ -23,16 +23,16 @@ class ForeignTime:
         return self.mutating + self.validating + self.queued
 
 
-_CURRENT: ContextVar[ForeignTime | None] = ContextVar("foreign_time", default=None)
+_CURRENT: ContextVar[ExternalLatency | None] = ContextVar("external_latency", default=None)
 
 
-def begin_foreign_time() -> tuple[Token[ForeignTime | None], ForeignTime]:
+def begin_external_latency() -> tuple[Token[ExternalLatency | None], ExternalLatency]:
     """From now on the time of this request is counted. One that it makes of the server itself has its own."""
-    time = ForeignTime()
+    time = ExternalLatency()
     return _CURRENT.set(time), time
 
 
-def end_foreign_time(token: Token[ForeignTime | None]) -> None:
+def end_external_latency(token: Token[ExternalLatency | None]) -> None:
     _CURRENT.reset(token)
 
 

@@ -15,7 +15,7 @@ Hear: TypeAlias = Callable[[str, Json | None], Awaitable[None]]
 """Told the name of an object, and the object; None when it is gone. The writer waits until it returns."""
 
 
-class HeardStore(DelegatingStore):
+class ObservedStore(DelegatingStore):
     """The objects of one resource without namespaces."""
 
     def __init__(self, store: Store, hear: Hear) -> None:

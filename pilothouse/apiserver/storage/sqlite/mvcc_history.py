@@ -21,7 +21,7 @@ from pilothouse.apiserver.storage.watching.window import EventWindow
 _REPLAY_LIMIT = 500
 
 
-class Chronicle:
+class MvccHistory:
     """Everything published so far. Nothing newer than the state's revision is ever shown, even if it is on disk."""
 
     def __init__(self, state: StoreState, reader: ConnectionThread, compactor: SqliteCompactor) -> None:
