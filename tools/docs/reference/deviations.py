@@ -1,4 +1,4 @@
-"""Where answers differ from upstream's, from `docs/reference/deviations.yaml`, and how many do not."""
+"""The page of differences from upstream, from `docs/reference/deviations.yaml`, with the share of equal behaviour."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from tools.docs.pages import DOCS, ROOT
 from tools.docs.reference.markdown import page, table
 
 STATUSES = {
-    "kept": "it is meant to be so, and stays",
-    "partial": "a part of it is there",
-    "missing": "it is not there; who asks for it is refused, or told",
+    "kept": "intended; stays",
+    "partial": "partly implemented",
+    "missing": "not implemented; requests are rejected, or the documentation says so",
 }
-_FIELDS = ("what", "area", "upstream", "pilothouse", "reason", "status")
+_FIELDS = ("subject", "area", "upstream", "pilothouse", "reason", "status")
 _COUNTED = re.compile(r"^\|[^|]+\| (\d+) \| (\d+) \|", re.MULTILINE)
 _ABOUT = {
-    "The scheduler": "It finds the nodes that kube-scheduler v1.36 with its default configuration finds, in its words."
-    " What differs:",
-    "Simulated nodes": "[Simulated nodes](simulated-nodes.md) says what they do. What a kubelet does and they do not:",
+    "The scheduler": "The scheduler selects the nodes that kube-scheduler v1.36 selects by default, with the same"
+    " messages. The differences:",
+    "Simulated nodes": "[Simulated nodes](simulated-nodes.md) documents their behaviour. Differences from a kubelet:",
 }
 
 
 def deviations_page() -> str:
-    """Raises ValueError for a deviation that does not say all that there is to say."""
+    """Raises ValueError for a deviation with a missing, empty or unknown field."""
     rows = _deviations()
     parts = [
-        "Everything that is known to differ, and why. What is not on this page and differs is a defect.",
-        "## How much is the same",
-        table(["", "the same", "of", "share"], [_recorded(), _conformance()]),
-        "Recorded steps are requests whose answers a real kube-apiserver v1.36.4 gave. What is compared of an answer,"
-        " most often all of it, is said in each scenario. Of the conformance tests, those count that look at the API.",
-        "## How much differs",
+        "Every known difference, with its reason. A difference that is not on this page is a defect.",
+        "## Share of equal behaviour",
+        table(["", "equal", "of", "share"], [_recorded(), _conformance()]),
+        "Recorded steps are requests with the responses of a real kube-apiserver v1.36.4. Each scenario defines the"
+        " compared part of a response, usually the whole response. Only conformance tests of the API are counted.",
+        "## Number of differences",
         table(["status", "", "deviations"], _statuses(rows)),
     ]
     for area in dict.fromkeys(row["area"] for row in rows):
@@ -44,8 +44,8 @@ def deviations_page() -> str:
 
 
 _TESTED = (
-    "the steps are replayed by `.ci/run`, which fails when fewer are the same; the page is made from"
-    " `docs/reference/deviations.yaml`, and `tests/docs/test_reference.py` compares it."
+    "`.ci/run` replays the steps, and fails when fewer steps are equal; the page is generated from"
+    " `docs/reference/deviations.yaml`, and `tests/docs/test_reference.py` compares the page."
 )
 
 
@@ -54,15 +54,15 @@ def _deviations() -> list[dict[str, str]]:
     for row in rows:
         if set(row) != set(_FIELDS) or not all(row.values()) or row["status"] not in STATUSES:
             raise ValueError(
-                f"{row.get('what')}: a deviation has {', '.join(_FIELDS)}, and one of {', '.join(STATUSES)}"
+                f"{row.get('subject')}: a deviation has {', '.join(_FIELDS)}, and one of {', '.join(STATUSES)}"
             )
     return rows
 
 
 def _table(rows: list[dict[str, str]]) -> str:
-    order = ("what", "upstream", "pilothouse", "reason", "status")
+    order = ("subject", "upstream", "pilothouse", "reason", "status")
     return table(
-        ["what", "upstream", "Pilothouse", "reason", "status"], [[row[name] for name in order] for row in rows]
+        ["subject", "upstream", "Pilothouse", "reason", "status"], [[row[name] for name in order] for row in rows]
     )
 
 
@@ -82,8 +82,8 @@ def _recorded() -> list[str]:
 def _conformance() -> list[str]:
     counts = _COUNTED.findall((DOCS / "reference" / "conformance.md").read_text())
     passed, total = (sum(int(count[column]) for count in counts) for column in (0, 1))
-    return _share("[conformance tests](conformance.md) of what is API", passed, total)
+    return _share("[conformance tests](conformance.md) of the API", passed, total)
 
 
-def _share(what: str, same: int, total: int) -> list[str]:
-    return [what, f"{same:,}", f"{total:,}", f"{same / total:.1%}"]
+def _share(subject: str, same: int, total: int) -> list[str]:
+    return [subject, f"{same:,}", f"{total:,}", f"{same / total:.1%}"]

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from typing import NoReturn, cast
+from unittest.mock import patch
 
 from pilothouse.cli.main import COMMANDS
 from pilothouse.controlplane.options.options import SECTIONS
@@ -22,18 +24,19 @@ _PLACES = ("/home/", "/root/", "/tmp/")
 
 def flags_page() -> str:
     parts = [
-        "`pilothouse serve` has flags of its own, which come first, by task. kube-controller-manager's flags follow,"
-        " for the controllers that it runs, then kube-apiserver's. The last column compares the default with v1.36.4:"
-        " “same”, or upstream's default; empty for flags that upstream does not have. Flags of kube-apiserver that are"
+        "The flags of `pilothouse serve` itself come first, by task. kube-controller-manager's flags follow,"
+        " for the controllers in the server, then kube-apiserver's. The last column compares the default with v1.36.4:"
+        " “same”, or upstream's default; empty for flags unknown to upstream. Flags of kube-apiserver that are"
         " not in this table are rejected with an error that names the flag.",
         "## pilothouse serve",
         *_sections_of_serve(),
     ]
     for command, about in COMMANDS.items():
         if command not in _NOT_ARGPARSE:
-            parser: argparse.ArgumentParser = import_module(f"pilothouse.cli.{command.replace('-', '_')}")._parser()
-            parts += [f"## pilothouse {command}", f"{about}.", *_of_parser(parser)]
-    tested = "the page is made from the options themselves, and `tests/docs/test_reference.py` compares it with them."
+            parts += [f"## pilothouse {command}", f"{about}.", *_of_parser(_parser_of(command))]
+    tested = (
+        "the page is generated from the options, and `tests/docs/test_reference.py` compares the page with the options."
+    )
     return page("Flags", *parts, tested=tested)
 
 
@@ -69,6 +72,25 @@ def _upstream_defaults() -> dict[str, dict[str, str]]:
     """Return the defaults by program and flag, as `--help` of v1.36.4 has them."""
     defaults: dict[str, dict[str, str]] = json.loads(Path(__file__).with_name("upstream_defaults.json").read_text())
     return defaults
+
+
+class _Captured(Exception):
+    """Carries the parser of a command out of the command."""
+
+
+def _parser_of(command: str) -> argparse.ArgumentParser:
+    """Run the command up to the first call of `parse_args`, and return the parser."""
+
+    def capture(parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        raise _Captured(parser)
+
+    module = import_module(f"pilothouse.cli.{command.replace('-', '_')}")
+    with patch.object(argparse.ArgumentParser, "parse_args", capture):
+        try:
+            module.main([])
+        except _Captured as captured:
+            return cast("argparse.ArgumentParser", captured.args[0])
+    raise ValueError(f"pilothouse {command}: the command does not parse its arguments with argparse")
 
 
 def _of_parser(parser: argparse.ArgumentParser) -> Iterator[str]:

@@ -12,7 +12,7 @@ from pilothouse.testing import Server
 from tools.docs.reference.markdown import cell, code, page, table
 
 _TESTED = (
-    "the page is made from the registry of a server that runs, and `tests/docs/test_reference.py` compares it with one."
+    "the page is generated from the registry of a running server; `tests/docs/test_reference.py` compares the page."
 )
 
 
@@ -21,8 +21,8 @@ def metrics_page() -> str:
         found = {name: row for collector in _collectors() for name, row in _families(collector)}
     rows = [found[name] for name in sorted(found)]
     about = (
-        "`GET /metrics` has all of these in Prometheus' text form, under kube-apiserver's names where it has them."
-        f" There are {len(rows)}. The words in brackets are upstream's promise of how stable a metric is."
+        f"`GET /metrics` exports {len(rows)} metrics in Prometheus' text format, under kube-apiserver's names where"
+        " upstream has the metric. The word in brackets is upstream's stability level."
     )
     return page("Metrics", about, table(["name", "type", "labels", ""], rows), tested=_TESTED)
 

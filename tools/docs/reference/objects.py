@@ -16,13 +16,11 @@ from tools.docs.reference.markdown import code, page, table
 
 def objects_page() -> str:
     about = (
-        "`pilothouse serve --testing` serves these kinds in `testing.pilothouse.dev/v1alpha1`; none belongs to a"
-        " namespace. [The test bench as API objects](test-bench-objects.md) shows them at work."
+        "`pilothouse serve --testing` serves the following cluster-scoped kinds in"
+        " `testing.pilothouse.dev/v1alpha1`. [The test bench as API objects](test-bench-objects.md) shows examples."
     )
     parts = [part for kind in (FAULT, SETTLED, CLOCK, RECORDING, SNAPSHOT) for part in _kind(kind)]
-    tested = (
-        "the page is made from the schemas by which the objects are checked; `tests/docs/test_reference.py` compares."
-    )
+    tested = "the page is generated from the schemas of the objects; `tests/docs/test_reference.py` compares the page."
     return page("Fields of the test bench's objects", about, *parts, tested=tested)
 
 
@@ -34,7 +32,7 @@ def _kind(resource: CustomResource) -> Iterator[str]:
     for part in ("spec", "status"):
         yield table(["field", "type", ""], _fields(schema["properties"][part], part))
     if rules := [rule["message"] for rule in [*_rules(schema)]]:
-        yield "An object is refused unless: " + "; ".join(rules) + "."
+        yield "Validation rules: " + "; ".join(rules) + "."
 
 
 def _fields(schema: Any, path: str) -> Iterator[list[str]]:

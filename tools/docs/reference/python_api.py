@@ -20,8 +20,8 @@ PACKAGES = {
 _EXAMPLE = re.compile(r"(?:^>>> .*\n(?:(?!\n).*\n)*)+", re.MULTILINE)
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 _TESTED = (
-    "`tests/test_public_names.py` runs every example, in which `api` is a server that runs and `client` one of its"
-    " clients; `tests/docs/test_reference.py` compares the page with the docstrings."
+    "`tests/test_public_names.py` runs every example, with `api` as a running server and `client` as its"
+    " client; `tests/docs/test_reference.py` compares the page with the docstrings."
 )
 
 
