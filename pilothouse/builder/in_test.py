@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pilothouse.builder.options import parse_options
 from pilothouse.builder.running import serve
-from pilothouse.machinery.conditions import is_true
+from pilothouse.kinds.conditions import is_true
 from pilothouse.testing.running import server as whole_server
 
 if TYPE_CHECKING:

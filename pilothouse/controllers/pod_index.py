@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from pilothouse.client.cache.indexer import IndexFunc
 from pilothouse.client.cache.shared_informer import SharedIndexInformer
+from pilothouse.kinds.references import claim_names
 from pilothouse.machinery.objects import Json, namespace_of
-from pilothouse.machinery.pod_references import claim_names
 
 PODS_BY_NODE = "spec.nodeName"
 PODS_BY_CLAIM = "pod-pvc-index"

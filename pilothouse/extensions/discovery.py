@@ -10,7 +10,7 @@ from pilothouse.apiserver.discovery.resources import storage_version_hash
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.extensions.customresourcedefinitions.conditions import ESTABLISHED, TERMINATING
 from pilothouse.extensions.customresources.model import CustomResource, Version
-from pilothouse.machinery.conditions import is_true
+from pilothouse.kinds.conditions import is_true
 from pilothouse.machinery.kube_versions import preference
 from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json

@@ -13,7 +13,7 @@ from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.options import ListOptions
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.resources import PODS
-from pilothouse.machinery.conditions import is_true
+from pilothouse.kinds.conditions import is_true
 from pilothouse.machinery.errors import AlreadyExists
 from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json, name_of

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
 from pilothouse.client.cache.keys import last_known_state
-from pilothouse.controllers.workloads.pod_state import has_ended
+from pilothouse.kinds.pods import has_ended
 from pilothouse.machinery.objects import Json, labels_of, name_of, uid_of
 from pilothouse.scheduler.cache.pod_info import DEFAULT_SCHEDULER, PodInfo
 from pilothouse.scheduler.cluster_events import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.options import DeleteOptions, PatchType
 from pilothouse.controllers.resources import PODS
-from pilothouse.machinery.conditions import find_condition
+from pilothouse.kinds.conditions import find_condition
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.times import now

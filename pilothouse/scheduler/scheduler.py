@@ -11,7 +11,7 @@ import logging
 from collections.abc import Coroutine
 from typing import Any
 
-from pilothouse.controllers.workloads.pod_state import has_ended
+from pilothouse.kinds.pods import has_ended
 from pilothouse.machinery.status_error import PilothouseError
 from pilothouse.scheduler.cache.pod_info import PodInfo
 from pilothouse.scheduler.cluster_events import POD_DELETED

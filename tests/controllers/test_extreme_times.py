@@ -15,7 +15,7 @@ from pilothouse.controllers.leaderelection.candidates import candidate_of
 from pilothouse.controllers.leaderelection.lease import is_expired
 from pilothouse.controllers.nodelifecycle.health import observe
 from pilothouse.controllers.ttlafterfinished.controller import seconds_left
-from pilothouse.controllers.workloads.pod_state import is_available, next_availability
+from pilothouse.kinds.pods import is_available, next_availability
 from pilothouse.machinery.adjustable_time import AdjustableTime
 from pilothouse.machinery.objects import Json
 

@@ -27,7 +27,7 @@ from pilothouse.controllers.nodelifecycle.node_syncs import missing_labels
 from pilothouse.controllers.nodelifecycle.taint_queue import TaintQueue
 from pilothouse.controllers.nodelifecycle.taints import no_schedule_changes
 from pilothouse.controllers.nodelifecycle.zones import ZoneHealth, ZoneState, eviction_rate, zone_health, zone_key
-from pilothouse.machinery.conditions import find_condition
+from pilothouse.kinds.conditions import find_condition
 from pilothouse.machinery.objects import Json, labels_of
 from pilothouse.machinery.times import format_micro_time, format_time
 

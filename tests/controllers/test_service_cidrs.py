@@ -16,7 +16,7 @@ from pilothouse.controllers.choice import enabled
 from pilothouse.controllers.manager import ControllerManager
 from pilothouse.controllers.servicecidrs.controller import FINALIZER
 from pilothouse.controllers.servicecidrs.ranges import is_needed, overlapping
-from pilothouse.machinery.conditions import find_condition
+from pilothouse.kinds.conditions import find_condition
 from pilothouse.machinery.objects import Json, metadata
 
 

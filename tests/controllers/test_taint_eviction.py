@@ -17,7 +17,7 @@ from pilothouse.controllers.choice import enabled
 from pilothouse.controllers.manager import ControllerManager
 from pilothouse.controllers.tainteviction.controller import tolerated_seconds
 from pilothouse.controllers.ttl.controller import TTL_ANNOTATION, ClusterSize
-from pilothouse.machinery.conditions import find_condition
+from pilothouse.kinds.conditions import find_condition
 from pilothouse.machinery.objects import Json, annotations_of, metadata
 
 TAINT: Json = {"key": "down", "value": "yes", "effect": "NoExecute"}

@@ -17,7 +17,7 @@ from running_command import RunningCommand
 
 from pilothouse.client.blocking import BlockingClient
 from pilothouse.client.config.kubeconfig import load_kubeconfig
-from pilothouse.machinery.conditions import is_true
+from pilothouse.kinds.conditions import is_true
 
 pytestmark = pytest.mark.slow
 

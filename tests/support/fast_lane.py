@@ -116,6 +116,7 @@ LANE = {
         "extensions/test_naming_decisions.py",
         "extensions/test_writes_of_custom_resources.py",
     ),
+    "kinds": ("kinds/*.py",),
     "kube": (
         "kube/*/test_*_rules.py",
         "kube/abac/*.py",
@@ -147,7 +148,6 @@ LANE = {
         "!machinery/cel/test_interpreter_against_native_runtime.py",
         "machinery/codec/test_body_decoder.py",
         "machinery/protobuf/test_protobuf_reading.py",
-        "machinery/scheduling/*.py",
         "machinery/schema/*.py",
         "!machinery/schema/test_schema_properties.py",
         "machinery/*.py",

@@ -14,7 +14,7 @@ from tls_backends import Pki, backend
 
 from pilothouse.apiserver import Request, Response
 from pilothouse.client import Client, Json
-from pilothouse.machinery.conditions import is_true
+from pilothouse.kinds.conditions import is_true
 from pilothouse.machinery.times import format_time
 
 GROUPS = {"metrics.k8s.io": "v1beta1", "custom.metrics.k8s.io": "v1beta2", "external.metrics.k8s.io": "v1beta1"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pilothouse.machinery.conditions import Condition, find_condition
+from pilothouse.kinds.conditions import Condition, find_condition
 from pilothouse.machinery.objects import Json
 
 AVAILABLE = "Available"

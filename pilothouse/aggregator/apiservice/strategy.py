@@ -15,7 +15,7 @@ from pilothouse.apiserver.registry.carry_over import carry_over
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
-from pilothouse.machinery.conditions import set_condition
+from pilothouse.kinds.conditions import set_condition
 from pilothouse.machinery.field import Errors
 from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json, metadata

@@ -6,7 +6,7 @@ from pilothouse.aggregator.apiservice.availability import AVAILABLE
 from pilothouse.aggregator.availability.services import Services
 from pilothouse.aggregator.proxy.transport import TransportConfig
 from pilothouse.apiserver.webhook.service_resolver import ServiceUnresolved
-from pilothouse.machinery.conditions import Condition
+from pilothouse.kinds.conditions import Condition
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json

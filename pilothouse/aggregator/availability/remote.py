@@ -20,7 +20,7 @@ from pilothouse.aggregator.availability.status import AvailabilityStatus
 from pilothouse.aggregator.proxy.handler import ProxyConfig
 from pilothouse.aggregator.proxy.transport import TransportConfig
 from pilothouse.client.controller.runner import Requeue
-from pilothouse.machinery.conditions import Condition
+from pilothouse.kinds.conditions import Condition
 from pilothouse.machinery.objects import Json, name_of
 
 _NAME = "RemoteAvailabilityController"

@@ -10,7 +10,7 @@ from pilothouse.aggregator.apiservice.availability import AVAILABLE
 from pilothouse.aggregator.apiservice.strategy import API_SERVICES, GROUP_VERSION
 from pilothouse.aggregator.availability.metrics import count_unavailable, note_availability
 from pilothouse.client.rest.client import Client
-from pilothouse.machinery.conditions import Condition, find_condition, is_true, set_condition
+from pilothouse.kinds.conditions import Condition, find_condition, is_true, set_condition
 from pilothouse.machinery.errors import Conflict, NotFound
 from pilothouse.machinery.objects import Json, name_of
 

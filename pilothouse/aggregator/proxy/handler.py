@@ -20,7 +20,7 @@ from pilothouse.apiserver.proxy.upgrades import forward_upgrade
 from pilothouse.apiserver.server.run_options import ServerRunOptions
 from pilothouse.apiserver.serving.upgrade import is_upgrade
 from pilothouse.apiserver.webhook.service_resolver import NoServices, ServiceResolver, ServiceUnresolved
-from pilothouse.machinery.conditions import is_true
+from pilothouse.kinds.conditions import is_true
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.status_error import StatusError

@@ -25,8 +25,8 @@ from pilothouse.cli.diagnosis.places import find_places
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
 from pilothouse.client.rest.resource import ResourceClient
+from pilothouse.kinds.conditions import find_condition
 from pilothouse.kube.bootstrap.cluster_authentication_trust import NAME, NAMESPACE
-from pilothouse.machinery.conditions import find_condition
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, name_of

@@ -15,7 +15,8 @@ from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.cronjob.runs import CronJobRuns
 from pilothouse.controllers.cronjob.timing import schedule_of, seconds_to_next
 from pilothouse.controllers.resources import CRON_JOBS, JOBS
-from pilothouse.controllers.workloads.owners import CONTROLLER_UID_INDEX, controller_of, index_by_controller
+from pilothouse.controllers.workloads.controller_index import CONTROLLER_UID_INDEX, index_by_controller
+from pilothouse.kinds.owners import controller_of
 from pilothouse.machinery.cron.parser import ScheduleError
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, namespace_of, resource_version_of, uid_of

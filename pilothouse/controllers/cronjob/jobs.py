@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from pilothouse.client.events.event import reference_to
-from pilothouse.controllers.workloads.owners import controller_ref
+from pilothouse.kinds.owners import controller_ref
 from pilothouse.machinery.cron.time_zones import load_location
 from pilothouse.machinery.objects import Json, name_of, namespace_of
 from pilothouse.machinery.times import parse_time

@@ -24,7 +24,7 @@ from pilothouse.controllers.cronjob.jobs import (
 from pilothouse.controllers.cronjob.timing import Missed, NeverDue, due_time, schedule_of, seconds_to_next
 from pilothouse.controllers.namespace_state import is_refusal_of_terminating_namespace
 from pilothouse.controllers.resources import CRON_JOBS, JOBS
-from pilothouse.controllers.workloads.owners import is_controlled_by
+from pilothouse.kinds.owners import is_controlled_by
 from pilothouse.machinery.cron.parser import ScheduleError
 from pilothouse.machinery.cron.schedule import Schedule
 from pilothouse.machinery.cron.time_zones import TimeZoneError, load_location

@@ -23,13 +23,13 @@ from pilothouse.controllers.daemon.status import count, write_status
 from pilothouse.controllers.daemon.strategy import is_rolling
 from pilothouse.controllers.daemon.view import DaemonView, by_node
 from pilothouse.controllers.resources import CONTROLLER_REVISIONS, DAEMON_SETS, NODES, PODS
+from pilothouse.controllers.workloads.controller_index import controlled_or_orphaned, index_by_controller
 from pilothouse.controllers.workloads.expectations import ControllerExpectations
-from pilothouse.controllers.workloads.owners import controlled_or_orphaned, index_by_controller
 from pilothouse.controllers.workloads.pacing import Pacing
 from pilothouse.controllers.workloads.pod_control import PodControl
-from pilothouse.controllers.workloads.pod_state import is_deleted
 from pilothouse.controllers.workloads.ref_manager import CannotAdopt, ControllerRefManager
 from pilothouse.controllers.workloads.template_hash import CONTROLLER_REVISION_HASH
+from pilothouse.kinds.deletion import is_deleting
 from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json, name_of, namespace_of, uid_of
 from pilothouse.machinery.selectors.label_selector import from_label_selector
@@ -83,7 +83,7 @@ class _DaemonSetController:
             told = "This daemon set is selecting all pods. A non-empty selector is required."
             self._recorder.event(daemon_set, WARNING, "SelectingAll", told)
             return None
-        if is_deleted(daemon_set):
+        if is_deleting(daemon_set):
             return None  # its revisions may be gone before its pods are, and it could not be said which are updated
         try:
             return await self._update(daemon_set, key)

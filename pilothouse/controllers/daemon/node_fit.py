@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from pilothouse.apiserver.server.features import enabled
 from pilothouse.controllers.daemon.pod_template import daemon_tolerations
+from pilothouse.kinds.node_affinity import required_node_affinity
+from pilothouse.kinds.tolerations import NO_EXECUTE, first_untolerated
 from pilothouse.machinery.objects import Json, name_of
-from pilothouse.machinery.scheduling.node_affinity import required_node_affinity
-from pilothouse.machinery.scheduling.tolerations import NO_EXECUTE, first_untolerated
 
 
 class Fit(NamedTuple):

@@ -9,9 +9,10 @@ from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
 from pilothouse.controllers.daemon.node_fit import NodeFits
 from pilothouse.controllers.workloads.expectations import ControllerExpectations
 from pilothouse.controllers.workloads.owner_lookup import OwnerLookup
-from pilothouse.controllers.workloads.owners import controller_of
 from pilothouse.controllers.workloads.pacing import Pacing
-from pilothouse.controllers.workloads.pod_state import is_deleted, is_ready, node_name
+from pilothouse.kinds.deletion import is_deleting
+from pilothouse.kinds.owners import controller_of
+from pilothouse.kinds.pods import is_ready, node_name
 from pilothouse.machinery.objects import Json, labels_of, name_of, resource_version_of, uid_of
 
 _KIND = "DaemonSet"
@@ -72,7 +73,7 @@ class Notifications:
             self._enqueue(last)
 
     def _pod_added(self, pod: Json) -> None:
-        if is_deleted(pod):
+        if is_deleting(pod):
             self._pod_deleted(pod)
             return
         if (owner := self._owners.owner_of(pod)) is not None:
@@ -82,7 +83,7 @@ class Notifications:
     def _pod_updated(self, old: Json, new: Json) -> None:
         if resource_version_of(old) == resource_version_of(new):
             return
-        if is_deleted(new):
+        if is_deleting(new):
             self._pod_deleted(new)
             return
         concerned = self._owners.concerned_by_change(old, new)
@@ -100,7 +101,7 @@ class Notifications:
 
     def _revision_added(self, revision: Json) -> None:
         """One that a set has made itself is no news to it."""
-        if is_deleted(revision):
+        if is_deleting(revision):
             self._revision_deleted(revision)
         elif controller_of(revision) is None:
             self._enqueue(*self._owners.adopters_of(revision))

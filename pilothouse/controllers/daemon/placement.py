@@ -9,8 +9,9 @@ from typing import TypeAlias
 from pilothouse.client.events.event import NORMAL, WARNING
 from pilothouse.controllers.daemon.node_fit import Fit
 from pilothouse.controllers.daemon.view import DaemonView, oldest_first
-from pilothouse.controllers.workloads.pod_state import has_ended, is_deleted, is_ready, node_name
 from pilothouse.controllers.workloads.template_hash import CONTROLLER_REVISION_HASH
+from pilothouse.kinds.deletion import is_deleting
+from pilothouse.kinds.pods import has_ended, is_ready, node_name
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, labels_of, name_of, namespace_of
 
@@ -39,7 +40,7 @@ def plan_placement(view: DaemonView, may_replace: MayReplace) -> Plan:
             running = [*_still_running(node, pods or (), plan, may_replace)]
             _prune(view, node, fit, running, plan)
         elif pods is not None:
-            plan.pods += [pod for pod in pods if not is_deleted(pod)]
+            plan.pods += [pod for pod in pods if not is_deleting(pod)]
     for node, stranded in view.pods.items():
         if node not in view.fits:  # nobody else deletes what waits for a node that is gone
             plan.pods += [pod for pod in stranded if not node_name(pod)]
@@ -49,7 +50,7 @@ def plan_placement(view: DaemonView, may_replace: MayReplace) -> Plan:
 def _still_running(node: str, pods: Iterable[Json], plan: Plan, may_replace: MayReplace) -> Iterator[Json]:
     """Yield the pods that are neither going nor ended; those that ended must go."""
     for pod in pods:
-        if is_deleted(pod):
+        if is_deleting(pod):
             continue
         if not has_ended(pod):
             yield pod

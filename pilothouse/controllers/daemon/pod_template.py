@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pilothouse.controllers.workloads.template_hash import CONTROLLER_REVISION_HASH
+from pilothouse.kinds.node_affinity import node_affinity_of
+from pilothouse.kinds.tolerations import NO_EXECUTE, NO_SCHEDULE, with_toleration
 from pilothouse.machinery.integers import parse_int64
 from pilothouse.machinery.objects import Json, annotations_of, labels_of
-from pilothouse.machinery.scheduling.node_affinity import node_affinity_of
-from pilothouse.machinery.scheduling.tolerations import NO_EXECUTE, NO_SCHEDULE, with_toleration
 
 GENERATION_ANNOTATION = "deprecated.daemonset.template.generation"
 GENERATION_LABEL = "pod-template-generation"

@@ -13,7 +13,7 @@ from pilothouse.controllers.daemon.node_fit import Fit
 from pilothouse.controllers.daemon.placement import Plan
 from pilothouse.controllers.daemon.strategy import max_surge, max_unavailable
 from pilothouse.controllers.daemon.view import DaemonView
-from pilothouse.controllers.workloads.pod_state import is_deleted
+from pilothouse.kinds.deletion import is_deleting
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
@@ -47,7 +47,7 @@ def _pair(view: DaemonView, pods: Sequence[Json]) -> _Pair:
     new: list[Json] = []
     old: list[Json] = []
     for pod in pods:
-        if not is_deleted(pod):
+        if not is_deleting(pod):
             (new if view.is_updated(pod) else old).append(pod)
     if len(new) > 1 or len(old) > 1:
         return _Pair(is_confused=True)

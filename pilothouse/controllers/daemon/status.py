@@ -5,7 +5,7 @@ from __future__ import annotations
 from pilothouse.client.rest.client import Client
 from pilothouse.controllers.daemon.view import DaemonView, oldest_first
 from pilothouse.controllers.resources import DAEMON_SETS
-from pilothouse.controllers.workloads.pod_state import is_ready
+from pilothouse.kinds.pods import is_ready
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
 from pilothouse.machinery.status_error import StatusError
 

@@ -9,7 +9,8 @@ from datetime import datetime
 from pilothouse.controllers.daemon.node_fit import Fit
 from pilothouse.controllers.daemon.pod_template import is_updated, target_node, template_generation
 from pilothouse.controllers.daemon.strategy import max_surge
-from pilothouse.controllers.workloads.pod_state import has_ended, is_available, is_deleted, node_name
+from pilothouse.kinds.deletion import is_deleting
+from pilothouse.kinds.pods import has_ended, is_available, node_name
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, metadata, name_of
 
@@ -50,7 +51,7 @@ def by_node(pods: Iterable[Json]) -> dict[str, list[Json]]:
     """Return the pods by the nodes that they were made for, without those that have ended and are being deleted."""
     found: dict[str, list[Json]] = {}
     for pod in pods:
-        if has_ended(pod) and is_deleted(pod):
+        if has_ended(pod) and is_deleting(pod):
             continue
         if (node := target_node(pod)) is not None:
             found.setdefault(node, []).append(pod)

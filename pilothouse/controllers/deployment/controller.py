@@ -32,7 +32,11 @@ from pilothouse.controllers.deployment.scaling import is_resized, scale
 from pilothouse.controllers.deployment.status import calculated_status, progress_deadline, seconds_until_check
 from pilothouse.controllers.namespace_state import is_refusal_of_terminating_namespace
 from pilothouse.controllers.resources import DEPLOYMENTS, PODS, REPLICA_SETS
-from pilothouse.controllers.workloads.owners import CONTROLLER_UID_INDEX, controlled_or_orphaned, index_by_controller
+from pilothouse.controllers.workloads.controller_index import (
+    CONTROLLER_UID_INDEX,
+    controlled_or_orphaned,
+    index_by_controller,
+)
 from pilothouse.controllers.workloads.ref_manager import CannotAdopt, ControllerRefManager
 from pilothouse.machinery.errors import AlreadyExists, Conflict, NotFound
 from pilothouse.machinery.objects import Json, metadata, uid_of

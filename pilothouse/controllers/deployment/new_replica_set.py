@@ -24,8 +24,8 @@ from pilothouse.controllers.deployment.revisions import (
 )
 from pilothouse.controllers.deployment.status import progress_deadline
 from pilothouse.controllers.namespace_state import is_refusal_of_terminating_namespace
-from pilothouse.controllers.workloads.owners import controller_ref, is_controlled_by
 from pilothouse.controllers.workloads.template_hash import POD_TEMPLATE_HASH, template_hash
+from pilothouse.kinds.owners import controller_ref, is_controlled_by
 from pilothouse.machinery.errors import AlreadyExists
 from pilothouse.machinery.objects import Json, annotations_of, labels_of, metadata, name_of, namespace_of
 from pilothouse.machinery.status_error import StatusError

@@ -10,8 +10,8 @@ from pilothouse.client.cache.shared_informer import SharedIndexInformer
 from pilothouse.client.controller.enqueue import enqueue_keys
 from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
 from pilothouse.controllers.deployment.fenceposts import RECREATE, strategy_of
+from pilothouse.controllers.workloads.controller_index import CONTROLLER_UID_INDEX
 from pilothouse.controllers.workloads.owner_lookup import OwnerLookup
-from pilothouse.controllers.workloads.owners import CONTROLLER_UID_INDEX
 from pilothouse.machinery.objects import Json, resource_version_of, uid_of
 
 

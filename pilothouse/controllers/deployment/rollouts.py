@@ -10,7 +10,7 @@ from pilothouse.controllers.deployment.cleanup import clean_up
 from pilothouse.controllers.deployment.fenceposts import max_scaled_down, min_available, new_set_size
 from pilothouse.controllers.deployment.replica_sets import ReplicaSets, age, available, size, total, total_size
 from pilothouse.controllers.deployment.status import is_complete
-from pilothouse.controllers.workloads.pod_state import has_ended
+from pilothouse.kinds.pods import has_ended
 from pilothouse.machinery.objects import Json, uid_of
 from pilothouse.machinery.status_error import StatusError
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import field
 from datetime import datetime, timedelta
 
-from pilothouse.controllers.workloads.pod_state import is_ready
+from pilothouse.kinds.pods import is_ready
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.integers import scaled_int_or_percent
 from pilothouse.machinery.objects import Json, metadata, name_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from pilothouse.controllers.endpointslice import pods
-from pilothouse.controllers.workloads.pod_state import is_ready
+from pilothouse.kinds.pods import is_ready
 from pilothouse.machinery.objects import Json, labels_of
 
 EndpointKey: TypeAlias = tuple[Any, ...]

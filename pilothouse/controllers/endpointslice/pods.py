@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from ipaddress import IPv6Address
 from typing import Any
 
-from pilothouse.controllers.workloads.pod_state import is_ready
+from pilothouse.kinds.pods import is_ready
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
 from pilothouse.machinery.validation.addresses import Address, format_ip, parse_ip_sloppy
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from pilothouse.client.cache.keys import meta_namespace_key
-from pilothouse.controllers.workloads.pod_state import ready_condition
+from pilothouse.kinds.pods import ready_condition
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, metadata, name_of
 from pilothouse.machinery.times import format_time, parse_time

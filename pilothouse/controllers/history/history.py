@@ -8,7 +8,7 @@ from pilothouse.client.cache.shared_informer import SharedIndexInformer
 from pilothouse.client.rest.client import Client
 from pilothouse.controllers.history.revisions import data_hash, number_of, revision_name
 from pilothouse.controllers.resources import CONTROLLER_REVISIONS
-from pilothouse.controllers.workloads.owners import controlled_or_orphaned, index_by_controller
+from pilothouse.controllers.workloads.controller_index import controlled_or_orphaned, index_by_controller
 from pilothouse.machinery.errors import AlreadyExists, Conflict
 from pilothouse.machinery.objects import Json, labels_of, name_of, namespace_of
 from pilothouse.machinery.selectors.labels import Selector

@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from pilothouse.controllers.workloads.owners import controller_ref
+from pilothouse.kinds.owners import controller_ref
 from pilothouse.machinery.gofmt import escape_html
 from pilothouse.machinery.names_generator import safe_encode
 from pilothouse.machinery.objects import Json, annotations_of, labels_of, metadata, name_of, namespace_of

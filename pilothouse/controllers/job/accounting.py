@@ -24,7 +24,7 @@ from pilothouse.controllers.job.pod_failure_policy import match_failure
 from pilothouse.controllers.job.pods import completion_index, has_failed, has_succeeded, valid_index
 from pilothouse.controllers.job.spec import is_indexed
 from pilothouse.controllers.job.sync_state import SyncState
-from pilothouse.controllers.workloads.pod_state import is_deleted
+from pilothouse.kinds.deletion import is_deleting
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, uid_of
 
@@ -113,7 +113,7 @@ def enact_end(state: SyncState) -> bool:
 
 
 def _may_go(state: SyncState, pod: Json) -> bool:
-    if is_deleted(state.job) or state.finished is not None or has_succeeded(pod):
+    if is_deleting(state.job) or state.finished is not None or has_succeeded(pod):
         return True
     if not has_failed(pod, state.job):
         return False

@@ -27,7 +27,7 @@ from pilothouse.controllers.resources import JOBS, PODS
 from pilothouse.controllers.workloads.expectations import ControllerExpectations
 from pilothouse.controllers.workloads.owner_lookup import OwnerLookup
 from pilothouse.controllers.workloads.pod_control import PodControl
-from pilothouse.controllers.workloads.pod_state import is_deleted
+from pilothouse.kinds.deletion import is_deleting
 from pilothouse.machinery.objects import Json, resource_version_of, uid_of
 from pilothouse.machinery.times import format_time
 
@@ -128,7 +128,7 @@ class _JobController:
 
     async def _go_on(self, state: SyncState, key: str, are_met: bool) -> tuple[bool, Exception | None]:
         """Return whether the job was suspended or resumed, and what went wrong."""
-        may_manage = are_met and not is_deleted(state.job)
+        may_manage = are_met and not is_deleting(state.job)
         error = await self._manager.manage(state, key) if may_manage else None
         state.finished = completed(state)
         changed = may_manage and state.finished is None and self._suspend_or_resume(state)

@@ -20,8 +20,8 @@ from pilothouse.controllers.job.released_pods import ReleasedPods
 from pilothouse.controllers.job.spec import is_finished
 from pilothouse.controllers.job.verdict import seconds_to_deadline
 from pilothouse.controllers.workloads.expectations import ControllerExpectations
-from pilothouse.controllers.workloads.owners import controller_of
-from pilothouse.controllers.workloads.pod_state import is_deleted
+from pilothouse.kinds.deletion import is_deleting
+from pilothouse.kinds.owners import controller_of
 from pilothouse.machinery.objects import Json, labels_of, metadata, namespace_of, resource_version_of, uid_of
 from pilothouse.machinery.selectors.label_selector import from_label_selector
 
@@ -93,7 +93,7 @@ class JobHandlers:
             self._orphans.add_pods_of(job)
 
     def _pod_added(self, pod: Json) -> None:
-        if is_deleted(pod):  # as after a restart; nobody waits for its creation
+        if is_deleting(pod):  # as after a restart; nobody waits for its creation
             self._pod_deleting(pod, gone=False)
             return
         if controller_of(pod) is not None:
@@ -106,7 +106,7 @@ class JobHandlers:
     def _pod_updated(self, old: Json, new: Json) -> None:
         if resource_version_of(old) == resource_version_of(new):
             return
-        if is_deleted(new):
+        if is_deleting(new):
             self._pod_deleting(new, gone=False)
             return
         before, after = controller_of(old), controller_of(new)

@@ -13,7 +13,7 @@ from pilothouse.controllers.job.pods import indexes_in
 from pilothouse.controllers.job.removal import pods_to_remove
 from pilothouse.controllers.job.spec import is_indexed, is_suspended, limits_each_index, replaces_only_failed
 from pilothouse.controllers.job.sync_state import SyncState
-from pilothouse.controllers.workloads.pod_state import is_terminating
+from pilothouse.kinds.pods import is_terminating
 from pilothouse.machinery.objects import Json
 
 MAX_PER_SYNC = 500

@@ -12,8 +12,9 @@ from pilothouse.controllers.job.pod_changes import RELEASE
 from pilothouse.controllers.job.pods import is_tracked
 from pilothouse.controllers.job.spec import is_finished, is_managed_elsewhere
 from pilothouse.controllers.resources import PODS
-from pilothouse.controllers.workloads.owners import CONTROLLER_UID_INDEX, controller_of, orphans_in
+from pilothouse.controllers.workloads.controller_index import CONTROLLER_UID_INDEX, orphans_in
 from pilothouse.controllers.workloads.pod_control import PodControl
+from pilothouse.kinds.owners import controller_of
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, labels_of, namespace_of, uid_of

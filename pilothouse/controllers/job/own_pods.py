@@ -6,8 +6,9 @@ from pilothouse.client.cache.shared_informer import SharedIndexInformer
 from pilothouse.client.rest.client import Client
 from pilothouse.controllers.job.pods import TRACKING_FINALIZER, is_tracked
 from pilothouse.controllers.resources import JOBS, PODS
-from pilothouse.controllers.workloads.owners import controlled_or_orphaned, index_by_controller, is_controlled_by
+from pilothouse.controllers.workloads.controller_index import controlled_or_orphaned, index_by_controller
 from pilothouse.controllers.workloads.ref_manager import ControllerRefManager
+from pilothouse.kinds.owners import is_controlled_by
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
 from pilothouse.machinery.selectors.label_selector import from_label_selector
 

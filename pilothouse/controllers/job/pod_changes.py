@@ -16,7 +16,7 @@ from pilothouse.controllers.job.sync_state import SyncState
 from pilothouse.controllers.namespace_state import is_refusal_of_terminating_namespace
 from pilothouse.controllers.workloads.expectations import ControllerExpectations
 from pilothouse.controllers.workloads.pod_control import PodControl, SlowStartError, slow_start
-from pilothouse.controllers.workloads.pod_state import is_ready
+from pilothouse.kinds.pods import is_ready
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, name_of, uid_of

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from pilothouse.controllers.job.spec import replaces_only_failed
-from pilothouse.controllers.workloads.pod_state import is_deleted, ready_condition
+from pilothouse.kinds.deletion import is_deleting
+from pilothouse.kinds.pods import ready_condition
 from pilothouse.machinery.objects import Json, annotations_of, metadata
 from pilothouse.machinery.times import parse_time, shifted
 
@@ -38,7 +39,7 @@ def has_failed(pod: Json, job: Json) -> bool:
         return True
     if replaces_only_failed(job):
         return False
-    return is_deleted(pod) and not has_succeeded(pod)
+    return is_deleting(pod) and not has_succeeded(pod)
 
 
 def completion_index(pod: Json) -> int | None:

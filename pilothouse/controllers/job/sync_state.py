@@ -21,7 +21,7 @@ from pilothouse.controllers.job.pods import (
     valid_index,
 )
 from pilothouse.controllers.job.spec import is_indexed, limits_each_index
-from pilothouse.controllers.workloads.pod_state import has_ended, is_active, is_ready, is_terminating
+from pilothouse.kinds.pods import has_ended, is_active, is_ready, is_terminating
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, uid_of
 

@@ -36,7 +36,7 @@ from pilothouse.controllers.nodelifecycle.zones import zone_health, zone_key
 from pilothouse.controllers.pod_index import PODS_BY_NODE, index_pods_by_node
 from pilothouse.controllers.resources import LEASES, NODES, PODS
 from pilothouse.controllers.yield_periodically import yield_periodically
-from pilothouse.machinery.conditions import find_condition
+from pilothouse.kinds.conditions import find_condition
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, labels_of, name_of, uid_of
 from pilothouse.machinery.status_error import StatusError

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from pilothouse.client.clock import Clock
 from pilothouse.controllers.nodelifecycle.config import NodeLifecycleConfig
-from pilothouse.machinery.conditions import find_condition
+from pilothouse.kinds.conditions import find_condition
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, metadata
 from pilothouse.machinery.times import format_time, parse_micro_time, parse_time

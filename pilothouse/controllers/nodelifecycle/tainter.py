@@ -15,7 +15,7 @@ from pilothouse.controllers.nodelifecycle.metrics import NodeLifecycleMetrics
 from pilothouse.controllers.nodelifecycle.taints import NOT_READY, UNREACHABLE, Taint, change_taints, has_taint
 from pilothouse.controllers.nodelifecycle.zones import zone_key
 from pilothouse.controllers.resources import NODES
-from pilothouse.machinery.conditions import find_condition
+from pilothouse.kinds.conditions import find_condition
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, name_of
 from pilothouse.machinery.status_error import StatusError

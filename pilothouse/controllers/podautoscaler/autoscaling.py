@@ -16,7 +16,7 @@ from pilothouse.controllers.podautoscaler.metric_sources import Proposal
 from pilothouse.controllers.podautoscaler.proposals import NoProposal, Proposals
 from pilothouse.controllers.podautoscaler.replica_calculator import Tolerances
 from pilothouse.controllers.podautoscaler.scale_target import ScaleTarget, ScaleTargets, ScaleUnavailable
-from pilothouse.machinery.conditions import Condition, is_true, remove_condition, set_condition
+from pilothouse.kinds.conditions import Condition, is_true, remove_condition, set_condition
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, namespace_of
 from pilothouse.machinery.quantity import parse_quantity

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from pilothouse.controllers.podautoscaler.history import History
-from pilothouse.machinery.conditions import Condition
+from pilothouse.kinds.conditions import Condition
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 

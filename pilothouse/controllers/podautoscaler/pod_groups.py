@@ -8,7 +8,8 @@ from datetime import datetime
 
 from pilothouse.controllers.podautoscaler.config import AutoscalerConfig
 from pilothouse.controllers.podautoscaler.pod_metrics import MetricsUnavailable, PodMetric
-from pilothouse.controllers.workloads.pod_state import is_deleted, ready_condition
+from pilothouse.kinds.deletion import is_deleting
+from pilothouse.kinds.pods import ready_condition
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, name_of
 from pilothouse.machinery.quantity import parse_quantity
@@ -31,7 +32,7 @@ def group_pods(
     groups = PodGroups()
     for pod in pods:
         name, phase = name_of(pod), (pod.get("status") or {}).get("phase")
-        if is_deleted(pod) or phase == "Failed":
+        if is_deleting(pod) or phase == "Failed":
             groups.ignored.add(name)
         elif phase == "Pending":
             groups.unready.add(name)

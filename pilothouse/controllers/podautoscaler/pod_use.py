@@ -19,7 +19,7 @@ from pilothouse.controllers.podautoscaler.replica_calculator import (
     replicas_for_pods,
     utilization,
 )
-from pilothouse.controllers.workloads.pod_state import is_ready
+from pilothouse.kinds.pods import is_ready
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, labels_of
 from pilothouse.machinery.selectors.labels import Selector

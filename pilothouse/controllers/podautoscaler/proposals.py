@@ -15,7 +15,7 @@ from pilothouse.controllers.podautoscaler.pod_metrics import MetricsUnavailable
 from pilothouse.controllers.podautoscaler.pod_use import PodUse, Target
 from pilothouse.controllers.podautoscaler.replica_calculator import Tolerances
 from pilothouse.controllers.podautoscaler.scale_target import ScaleTarget
-from pilothouse.machinery.conditions import Condition, set_condition
+from pilothouse.kinds.conditions import Condition, set_condition
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, labels_of, namespace_of
 from pilothouse.machinery.selectors.labels import Selector, parse

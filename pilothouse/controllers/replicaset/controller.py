@@ -15,13 +15,14 @@ from pilothouse.controllers.replicaset.notifications import Notifications
 from pilothouse.controllers.replicaset.replicas import Replicas
 from pilothouse.controllers.replicaset.status import calculated_status, is_up_to_date
 from pilothouse.controllers.resources import PODS
+from pilothouse.controllers.workloads.controller_index import controlled_or_orphaned, index_by_controller
 from pilothouse.controllers.workloads.expectations import ControllerExpectations
 from pilothouse.controllers.workloads.owner_lookup import OwnerLookup
-from pilothouse.controllers.workloads.owners import controlled_or_orphaned, index_by_controller, is_controlled_by
 from pilothouse.controllers.workloads.pacing import Pacing
 from pilothouse.controllers.workloads.pod_control import PodControl
-from pilothouse.controllers.workloads.pod_state import is_active, is_terminating, next_availability
 from pilothouse.controllers.workloads.ref_manager import CannotAdopt, ControllerRefManager
+from pilothouse.kinds.owners import is_controlled_by
+from pilothouse.kinds.pods import is_active, is_terminating, next_availability
 from pilothouse.machinery.errors import Conflict, NotFound
 from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, namespace_of, resource_version_of, uid_of
 from pilothouse.machinery.selectors.errors import InvalidSelector

@@ -8,7 +8,8 @@ from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
 from pilothouse.controllers.workloads.expectations import ControllerExpectations
 from pilothouse.controllers.workloads.owner_lookup import OwnerLookup
 from pilothouse.controllers.workloads.pacing import Pacing
-from pilothouse.controllers.workloads.pod_state import is_deleted, is_ready
+from pilothouse.kinds.deletion import is_deleting
+from pilothouse.kinds.pods import is_ready
 from pilothouse.machinery.objects import Json, labels_of, metadata, resource_version_of, uid_of
 
 
@@ -51,7 +52,7 @@ class Notifications:
         self._queue.add(key)
 
     def _pod_added(self, pod: Json) -> None:
-        if is_deleted(pod):
+        if is_deleting(pod):
             # After a restart, pods are first seen as they are: this one was not made just now.
             self._pod_deleted(pod)
             return
@@ -62,7 +63,7 @@ class Notifications:
     def _pod_updated(self, old: Json, new: Json) -> None:
         if resource_version_of(old) == resource_version_of(new):
             return
-        if is_deleted(new):
+        if is_deleting(new):
             # Others are made at once, and not only when the kubelet is done with this one.
             self._pod_deleted(new)
             if labels_of(old) != labels_of(new):

@@ -10,12 +10,13 @@ from functools import partial
 from pilothouse.client.cache.keys import meta_namespace_key
 from pilothouse.client.cache.shared_informer import SharedIndexInformer
 from pilothouse.controllers.namespace_state import is_refusal_of_terminating_namespace
+from pilothouse.controllers.workloads.controller_index import CONTROLLER_UID_INDEX
 from pilothouse.controllers.workloads.expectations import ControllerExpectations
 from pilothouse.controllers.workloads.few_at_once import few_at_once
-from pilothouse.controllers.workloads.owners import CONTROLLER_UID_INDEX, controller_of
 from pilothouse.controllers.workloads.pod_control import PodControl, SlowStartError, slow_start
 from pilothouse.controllers.workloads.pod_ranking import sorted_for_deletion
-from pilothouse.controllers.workloads.pod_state import is_active, node_name
+from pilothouse.kinds.owners import controller_of
+from pilothouse.kinds.pods import is_active, node_name
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, name_of, uid_of
 from pilothouse.machinery.status_error import StatusError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from pilothouse.controllers.workloads.pod_state import is_available, is_ready
+from pilothouse.kinds.pods import is_available, is_ready
 from pilothouse.machinery.objects import Json, labels_of, metadata
 from pilothouse.machinery.times import format_time
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol, TypeAlias
 
+from pilothouse.kinds.resource_lists import ResourceList
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json, name_of
-from pilothouse.machinery.resource_list import ResourceList
 
 
 class QuotaEvaluator(Protocol):

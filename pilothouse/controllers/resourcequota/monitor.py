@@ -18,9 +18,9 @@ from pilothouse.client.clock import Clock, cancelled
 from pilothouse.client.rest.resource import ResourceClient
 from pilothouse.controllers.resourcequota.evaluator import QuotaEvaluator, hard, is_counted, usage_in
 from pilothouse.controllers.yield_periodically import yield_periodically
+from pilothouse.kinds.resource_lists import ResourceList, added, only
 from pilothouse.machinery.objects import Json, name_of, namespace_of
 from pilothouse.machinery.quantity import ZERO
-from pilothouse.machinery.resource_list import ResourceList, added, only
 
 
 class QuotaMonitor(Protocol):

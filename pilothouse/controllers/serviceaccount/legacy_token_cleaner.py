@@ -24,6 +24,7 @@ from pilothouse.controllers.serviceaccount.token_secrets import (
     LAST_USED,
     refers_to,
 )
+from pilothouse.kinds.references import secret_names
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import Conflict, NotFound
 from pilothouse.machinery.objects import (
@@ -36,7 +37,6 @@ from pilothouse.machinery.objects import (
     resource_version_of,
     uid_of,
 )
-from pilothouse.machinery.pod_references import secret_names
 from pilothouse.machinery.status_error import StatusError
 from pilothouse.machinery.times import parse_time
 

@@ -14,7 +14,7 @@ from pilothouse.client.rest.options import PatchType
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.resources import IP_ADDRESSES, SERVICE_CIDRS
 from pilothouse.controllers.servicecidrs.ranges import address_of, containing, is_needed, overlapping
-from pilothouse.machinery.conditions import Condition, find_condition
+from pilothouse.kinds.conditions import Condition, find_condition
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, metadata, name_of
 from pilothouse.machinery.status_error import StatusError

@@ -19,7 +19,7 @@ from pilothouse.controllers.statefulset.claim_owners import (
     with_right_owner,
 )
 from pilothouse.controllers.statefulset.claims import claims_for
-from pilothouse.controllers.workloads.pod_state import is_deleted
+from pilothouse.kinds.deletion import is_deleting
 from pilothouse.machinery.errors import AlreadyExists
 from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json, name_of, namespace_of
@@ -61,7 +61,7 @@ class StatefulClaims:
                 error = await self._create(stateful_set, pod, claim)
                 if error is not None:
                     errors.append(f"failed to create PVC {name_of(claim)}: {error}")
-            elif is_deleted(known):
+            elif is_deleting(known):
                 errors.append(f"pvc {name_of(claim)} is being deleted")
         if errors:
             raise ClaimsFailed(aggregate(errors))

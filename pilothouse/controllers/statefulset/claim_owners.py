@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pilothouse.controllers.statefulset.identity import ordinal_of, ordinals
-from pilothouse.controllers.workloads.owners import controller_ref
+from pilothouse.kinds.owners import controller_ref
 from pilothouse.machinery.objects import Json, metadata, name_of, uid_of
 
 _RETAIN, _DELETE = "Retain", "Delete"

@@ -20,11 +20,13 @@ from pilothouse.controllers.statefulset.identity import is_member
 from pilothouse.controllers.statefulset.pods import StatefulPods
 from pilothouse.controllers.statefulset.update import StatefulSetUpdate
 from pilothouse.controllers.statefulset.written_versions import WrittenVersions
+from pilothouse.controllers.workloads.controller_index import controlled_or_orphaned, index_by_controller
 from pilothouse.controllers.workloads.owner_lookup import OwnerLookup
-from pilothouse.controllers.workloads.owners import controlled_or_orphaned, controller_of, index_by_controller
 from pilothouse.controllers.workloads.pacing import Pacing
-from pilothouse.controllers.workloads.pod_state import is_deleted, is_ready
 from pilothouse.controllers.workloads.ref_manager import CannotAdopt, ControllerRefManager
+from pilothouse.kinds.deletion import is_deleting
+from pilothouse.kinds.owners import controller_of
+from pilothouse.kinds.pods import is_ready
 from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json, name_of, namespace_of, resource_version_of
 from pilothouse.machinery.selectors.errors import InvalidSelector
@@ -137,7 +139,7 @@ class _StatefulSetController:
         """Raises CannotAdopt, StatusError."""
         revisions = self._history.of(stateful_set, selector)
         orphans = [each for each in revisions if controller_of(each) is None]
-        if not orphans or is_deleted(stateful_set):
+        if not orphans or is_deleting(stateful_set):
             return
         refs = self._refs(CONTROLLER_REVISIONS, stateful_set, selector)
         for revision in orphans:

@@ -18,8 +18,9 @@ from pilothouse.controllers.statefulset.identity import identity_matches, ordina
 from pilothouse.controllers.statefulset.members import Members, Versions, is_running_and_ready, phase_of, revision_of
 from pilothouse.controllers.statefulset.pods import StatefulPods
 from pilothouse.controllers.workloads.pod_control import SlowStartError, slow_start
-from pilothouse.controllers.workloads.pod_state import has_ended, is_deleted
 from pilothouse.controllers.yield_periodically import yield_periodically
+from pilothouse.kinds.deletion import is_deleting
+from pilothouse.kinds.pods import has_ended
 from pilothouse.machinery.integers import scaled_int_or_percent
 from pilothouse.machinery.objects import Json, name_of
 
@@ -51,7 +52,7 @@ class Convergence:
         for pods, do in (
             (self._in_ordinal_order() if self._in_order else self._in_need(), self._keep),
             (filter(self._lacks_owned_claims, condemned), self._own_claims),
-            (condemned if self._in_order else [pod for pod in condemned if not is_deleted(pod)], self._remove),
+            (condemned if self._in_order else [pod for pod in condemned if not is_deleting(pod)], self._remove),
         ):
             if await self._blocked_by(pods, do):
                 return 0
@@ -100,7 +101,7 @@ class Convergence:
     async def _keep(self, pod: Json) -> bool:
         """Create the pod, replace it if it has ended, mend it; return whether those after it must wait."""
         if has_ended(pod):
-            if not is_deleted(pod):
+            if not is_deleting(pod):
                 await self._pods.delete(self._set, pod)
             return True  # it is made anew when it is gone
         if not phase_of(pod):
@@ -131,7 +132,7 @@ class Convergence:
 
     async def _remove(self, pod: Json) -> bool:
         """Delete a pod that is beyond the replicas; in order, only if none but this one is unavailable."""
-        if is_deleted(pod):
+        if is_deleting(pod):
             return True
         is_healthy = is_running_and_ready(pod) and self._members.is_available(pod)
         if self._in_order and not is_healthy and pod is not self._members.first_unavailable:
@@ -160,7 +161,7 @@ class Convergence:
         return len(chosen)
 
     def _is_outdated(self, pod: Json) -> bool:
-        return revision_of(pod) != name_of(self._versions.update) and not is_deleted(pod)
+        return revision_of(pod) != name_of(self._versions.update) and not is_deleting(pod)
 
 
 def max_unavailable(value: int | str | None, replicas: int) -> int:

@@ -10,8 +10,9 @@ from pilothouse.controllers.history.revisions import restored
 from pilothouse.controllers.statefulset.claims import volumes_with_claims
 from pilothouse.controllers.statefulset.identity import network_identity, ordinal_of, ordinals, pod_name, set_identity
 from pilothouse.controllers.workloads.pod_control import pod_from_template
-from pilothouse.controllers.workloads.pod_state import is_available, is_deleted, is_ready
 from pilothouse.controllers.workloads.template_hash import CONTROLLER_REVISION_HASH
+from pilothouse.kinds.deletion import is_deleting
+from pilothouse.kinds.pods import is_available, is_ready
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, namespace_of
 
@@ -86,7 +87,7 @@ class Members:
         return is_available(pod, self.min_ready_seconds, self.now)
 
     def is_unavailable(self, pod: Json) -> bool:
-        return is_deleted(pod) or not self.is_available(pod)
+        return is_deleting(pod) or not self.is_available(pod)
 
     @property
     def unavailable(self) -> int:

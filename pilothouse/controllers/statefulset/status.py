@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pilothouse.controllers.statefulset.identity import replicas_of
 from pilothouse.controllers.statefulset.members import Members, Versions, is_running_and_ready, phase_of, revision_of
-from pilothouse.controllers.workloads.pod_state import is_deleted
+from pilothouse.kinds.deletion import is_deleting
 from pilothouse.machinery.objects import Json, metadata, name_of
 
 _COMPARED = (
@@ -22,7 +22,7 @@ def new_status(versions: Versions, members: Members, collisions: int) -> Json:
     """Return the status by what is there now; nobody may yet have finished an update."""
     created = [pod for pod in (*members.replicas.values(), *members.condemned) if phase_of(pod)]
     ready = [pod for pod in created if is_running_and_ready(pod)]
-    revisions = [revision_of(pod) for pod in created if not is_deleted(pod)]
+    revisions = [revision_of(pod) for pod in created if not is_deleting(pod)]
     current, update = name_of(versions.current), name_of(versions.update)
     return {
         "observedGeneration": metadata(versions.stateful_set).get("generation") or 0,

@@ -19,7 +19,8 @@ from pilothouse.controllers.statefulset.pods import StatefulPods
 from pilothouse.controllers.statefulset.revisions import find_versions
 from pilothouse.controllers.statefulset.status import complete_rolling_update, is_news, new_status
 from pilothouse.controllers.workloads.owner_lookup import OwnerLookup
-from pilothouse.controllers.workloads.pod_state import is_deleted, next_availability
+from pilothouse.kinds.deletion import is_deleting
+from pilothouse.kinds.pods import next_availability
 from pilothouse.machinery.errors import Conflict, NotFound
 from pilothouse.machinery.objects import Json, name_of, namespace_of
 from pilothouse.machinery.status_error import StatusError
@@ -54,7 +55,7 @@ class StatefulSetUpdate:
         """Return the status, which is written even if something failed."""
         status, failure = new_status(versions, members, collisions), None
         is_current = partial(self._owners.is_current, versions.stateful_set)
-        if not is_deleted(versions.stateful_set):
+        if not is_deleting(versions.stateful_set):
             try:
                 status["currentReplicas"] -= await Convergence(self._pods, versions, members, is_current).run()
             except (StatusError, ClaimsFailed) as error:

@@ -20,7 +20,7 @@ from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.resources import STORAGE_VERSION_MIGRATIONS
 from pilothouse.controllers.storageversionmigrator.definitions import MigratedDefinitions
 from pilothouse.controllers.storageversionmigrator.rewriting import MigrationFailed, rewrite_all
-from pilothouse.machinery.conditions import Condition, is_true, set_condition
+from pilothouse.kinds.conditions import Condition, is_true, set_condition
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json, metadata, name_of
 from pilothouse.machinery.times import parse_time

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from pilothouse.client.rest.client import Client
 from pilothouse.controllers.resources import CUSTOM_RESOURCE_DEFINITIONS
-from pilothouse.machinery.conditions import find_condition
+from pilothouse.kinds.conditions import find_condition
 from pilothouse.machinery.errors import Conflict, NotFound
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json, metadata, name_of

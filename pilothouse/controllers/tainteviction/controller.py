@@ -21,10 +21,10 @@ from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.metrics import metrics_in
 from pilothouse.controllers.pod_index import PODS_BY_NODE, index_pods_by_node
 from pilothouse.controllers.resources import NODES, PODS
+from pilothouse.kinds.tolerations import matching_tolerations
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, metadata, name_of, uid_of
-from pilothouse.machinery.scheduling.tolerations import matching_tolerations
 
 logger = logging.getLogger(__name__)
 

@@ -17,8 +17,8 @@ from pilothouse.controllers.metrics import metrics_in
 from pilothouse.controllers.pod_index import PODS_BY_CLAIM, index_pods_by_claim
 from pilothouse.controllers.resources import PERSISTENT_VOLUME_CLAIMS, PODS
 from pilothouse.controllers.volume.pvc_protection import is_controlled_by
+from pilothouse.kinds.references import ephemeral_claim_name
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of, uid_of
-from pilothouse.machinery.pod_references import ephemeral_claim_name
 from pilothouse.machinery.status_error import StatusError
 
 _NAME = "ephemeral_volume"

@@ -14,9 +14,9 @@ from pilothouse.controllers.volume.protection import (
     needs_finalizer,
     remove_finalizer,
 )
+from pilothouse.kinds.references import ephemeral_claim_name
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of, uid_of
-from pilothouse.machinery.pod_references import ephemeral_claim_name
 
 FINALIZER = "kubernetes.io/pvc-protection"
 _WORKERS = 10

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pilothouse.client.cache.indexer import NAMESPACE_INDEX
 from pilothouse.client.cache.keys import meta_namespace_key
 from pilothouse.client.cache.shared_informer import SharedIndexInformer
-from pilothouse.controllers.workloads.owners import controller_of
+from pilothouse.kinds.owners import controller_of
 from pilothouse.machinery.objects import Json, labels_of, metadata, namespace_of, uid_of
 from pilothouse.machinery.selectors.errors import InvalidSelector
 from pilothouse.machinery.selectors.label_selector import from_label_selector

@@ -12,7 +12,7 @@ from pilothouse.client.rest.options import PatchType
 from pilothouse.controllers.namespace_state import is_refusal_of_terminating_namespace
 from pilothouse.controllers.resources import PODS
 from pilothouse.controllers.workloads.few_at_once import few_at_once
-from pilothouse.controllers.workloads.owners import controller_ref
+from pilothouse.kinds.owners import controller_ref
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, name_of, namespace_of
 from pilothouse.machinery.status_error import PilothouseError, StatusError

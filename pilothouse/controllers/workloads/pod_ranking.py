@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cmp_to_key
 
-from pilothouse.controllers.workloads.pod_state import is_ready, node_name, ready_since
+from pilothouse.kinds.pods import is_ready, node_name, ready_since
 from pilothouse.machinery.objects import Json, annotations_of, metadata, uid_of
 from pilothouse.machinery.times import parse_time
 

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.options import PatchType
-from pilothouse.controllers.workloads.owners import controller_of, controller_ref
+from pilothouse.kinds.owners import controller_of, controller_ref
 from pilothouse.machinery.errors import Invalid, NotFound
 from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, namespace_of, uid_of

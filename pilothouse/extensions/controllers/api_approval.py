@@ -6,7 +6,7 @@ from pilothouse.extensions.controllers.definitions import DefinitionInformer
 from pilothouse.extensions.controllers.status_writer import StatusWriter
 from pilothouse.extensions.customresourcedefinitions.approval import ApprovalState, approval_of, is_protected_group
 from pilothouse.extensions.customresourcedefinitions.conditions import API_APPROVED
-from pilothouse.machinery.conditions import Condition, find_condition, set_condition
+from pilothouse.kinds.conditions import Condition, find_condition, set_condition
 
 
 class APIApprovalController:

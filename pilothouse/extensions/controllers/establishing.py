@@ -9,7 +9,7 @@ from pilothouse.extensions.controllers.definitions import DefinitionInformer
 from pilothouse.extensions.controllers.status_writer import StatusWriter
 from pilothouse.extensions.customresourcedefinitions.ca_bundle import ca_bundle_of
 from pilothouse.extensions.customresourcedefinitions.conditions import ESTABLISHED, NAMES_ACCEPTED
-from pilothouse.machinery.conditions import Condition, find_condition, is_true, set_condition
+from pilothouse.kinds.conditions import Condition, find_condition, is_true, set_condition
 from pilothouse.machinery.field import NOWHERE
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.ca_bundles import validate_ca_bundle

@@ -11,7 +11,7 @@ from pilothouse.extensions.controllers.status_writer import StatusWriter
 from pilothouse.extensions.customresourcedefinitions.conditions import ESTABLISHED, TERMINATING
 from pilothouse.extensions.customresourcedefinitions.storage import CLEANUP_FINALIZER
 from pilothouse.extensions.customresources.served_definition import SharedRegistry
-from pilothouse.machinery.conditions import Condition, is_true, set_condition
+from pilothouse.kinds.conditions import Condition, is_true, set_condition
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
 from pilothouse.machinery.status_error import StatusError, aggregate
 

@@ -9,7 +9,7 @@ from pilothouse.extensions.controllers.definitions import DefinitionInformer
 from pilothouse.extensions.controllers.status_writer import StatusWriter
 from pilothouse.extensions.controllers.taken_names import NamesOfOthers, TakenNames
 from pilothouse.extensions.customresourcedefinitions.conditions import ESTABLISHED, NAMES_ACCEPTED
-from pilothouse.machinery.conditions import Condition, find_condition, is_true, set_condition
+from pilothouse.kinds.conditions import Condition, find_condition, is_true, set_condition
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json, name_of, resource_version_of

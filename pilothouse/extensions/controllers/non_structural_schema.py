@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pilothouse.extensions.controllers.definitions import DefinitionInformer
 from pilothouse.extensions.controllers.status_writer import StatusWriter
 from pilothouse.extensions.customresourcedefinitions.conditions import NON_STRUCTURAL_SCHEMA
-from pilothouse.machinery.conditions import Condition, find_condition, remove_condition, set_condition
+from pilothouse.kinds.conditions import Condition, find_condition, remove_condition, set_condition
 from pilothouse.machinery.field import FieldError, invalid, root
 from pilothouse.machinery.objects import Json, metadata, uid_of
 from pilothouse.machinery.status_error import aggregate

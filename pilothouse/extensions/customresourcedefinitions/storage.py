@@ -20,8 +20,8 @@ from pilothouse.extensions.customresourcedefinitions.strategy import (
     CUSTOM_RESOURCE_DEFINITIONS,
     DefinitionStatusStrategy,
 )
+from pilothouse.kinds.conditions import Condition, set_condition
 from pilothouse.machinery.codec.scheme import EXTENSIONS
-from pilothouse.machinery.conditions import Condition, set_condition
 from pilothouse.machinery.errors import Conflict, NotFound
 from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import metadata, name_of

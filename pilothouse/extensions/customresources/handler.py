@@ -30,7 +30,7 @@ from pilothouse.extensions.customresources.served_definition import (
     SharedRegistry,
     storage_shape,
 )
-from pilothouse.machinery.conditions import is_true
+from pilothouse.kinds.conditions import is_true
 from pilothouse.machinery.errors import BadRequest, MethodNotAllowed, NotFound
 from pilothouse.machinery.objects import Json, name_of, uid_of
 from pilothouse.machinery.server_errors import InternalError

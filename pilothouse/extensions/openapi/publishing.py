@@ -14,7 +14,7 @@ from pilothouse.extensions.customresourcedefinitions.conditions import ESTABLISH
 from pilothouse.extensions.customresourcedefinitions.strategy import GROUP_VERSION
 from pilothouse.extensions.customresources.model import CustomResource
 from pilothouse.extensions.openapi.definitions import CustomDefinitions
-from pilothouse.machinery.conditions import is_true
+from pilothouse.kinds.conditions import is_true
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 
 from pilothouse.client.events.event import timestamp
-from pilothouse.machinery.conditions import Condition
+from pilothouse.kinds.conditions import Condition
 from pilothouse.machinery.objects import Json, annotations_of, labels_of, name_of
 from pilothouse.machinery.release import GIT_VERSION
 from pilothouse.nodes.behavior.model import NodeBehavior

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from pilothouse.machinery.conditions import Condition
+from pilothouse.kinds.conditions import Condition
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json
 from pilothouse.nodes.pods.containers import EPHEMERAL, INIT, MAIN, SIDECAR, Container

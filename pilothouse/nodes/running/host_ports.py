@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from pilothouse.kinds.pods import HostPort, host_port_conflicts, host_ports
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.scheduling.host_ports import HostPort, host_ports, is_taken
 from pilothouse.nodes.pods.world import Refusal
 
 _REFUSED = Refusal(
@@ -36,4 +36,4 @@ class HostPorts:
     def _is_taken(self, node: str, wanted: HostPort) -> bool:
         protocol, address, number = wanted
         others = (port for ports in self._of.get(node, {}).values() for port in ports)
-        return is_taken(address, (at for other, at, port in others if (other, port) == (protocol, number)))
+        return host_port_conflicts(address, (at for other, at, port in others if (other, port) == (protocol, number)))

@@ -10,13 +10,13 @@ from pilothouse.client.clock import Clock
 from pilothouse.client.rest.client import Client
 from pilothouse.controllers.resources import CONFIG_MAPS, PERSISTENT_VOLUME_CLAIMS, SECRETS
 from pilothouse.controllers.yield_periodically import yield_periodically
+from pilothouse.kinds.references import claim_name
 from pilothouse.machinery.bounded_cache import BoundedCache
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json, namespace_of
-from pilothouse.machinery.pod_references import claim_name
 from pilothouse.nodes.containers.environment import ArgumentSizes, ArgumentsTooLong, expanded_size, first_variables
 from pilothouse.nodes.pods.containers import containers_of
 from pilothouse.nodes.pods.world import Obstacle

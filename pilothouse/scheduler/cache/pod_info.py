@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from pilothouse.client.cache.keys import meta_namespace_key
+from pilothouse.kinds.pods import HostPort, host_ports
 from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, namespace_of, uid_of
-from pilothouse.machinery.scheduling.host_ports import HostPort, host_ports
 from pilothouse.scheduler.cache.affinity_terms import PodAffinity, pod_affinity
 from pilothouse.scheduler.cache.requests import FOR_CONTAINERS_WITHOUT, Amounts, pod_requests
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from pilothouse.kinds.pods import host_port_conflicts
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.scheduling.host_ports import is_taken
 from pilothouse.scheduler.cache.node_info import NodeInfo
 from pilothouse.scheduler.cache.pod_info import PodInfo
 from pilothouse.scheduler.cluster_events import Action, EventHint, Subject
@@ -30,7 +30,7 @@ class NodePorts(Plugin):
 
         def check(node: NodeInfo) -> Rejection | None:
             for protocol, address, number in wanted:
-                if is_taken(address, node.ports.get((protocol, number)) or ()):
+                if host_port_conflicts(address, node.ports.get((protocol, number)) or ()):
                     return rejection
             return None
 

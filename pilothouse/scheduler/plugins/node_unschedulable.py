@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from pilothouse.kinds.tolerations import NO_SCHEDULE, any_tolerates
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.scheduling.tolerations import NO_SCHEDULE, any_tolerates
 from pilothouse.scheduler.cache.node_info import NodeInfo
 from pilothouse.scheduler.cache.pod_info import PodInfo
 from pilothouse.scheduler.cluster_events import Action, EventHint, Subject

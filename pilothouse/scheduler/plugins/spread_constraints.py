@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pilothouse.kinds.node_affinity import RequiredNodeAffinity, node_affinity_of, required_node_affinity
+from pilothouse.kinds.tolerations import first_untolerated
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.scheduling.node_affinity import RequiredNodeAffinity, node_affinity_of, required_node_affinity
-from pilothouse.machinery.scheduling.tolerations import first_untolerated
 from pilothouse.machinery.selectors.label_selector import from_label_selector
 from pilothouse.machinery.selectors.labels import Selector, from_set
 from pilothouse.scheduler.cache.cache import Cache

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pilothouse.kinds.tolerations import PREFER_NO_SCHEDULE, first_untolerated, untolerated
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.scheduling.tolerations import PREFER_NO_SCHEDULE, first_untolerated, untolerated
 from pilothouse.scheduler.cache.node_info import NodeInfo
 from pilothouse.scheduler.cache.pod_info import PodInfo
 from pilothouse.scheduler.cluster_events import Action, EventHint, Subject

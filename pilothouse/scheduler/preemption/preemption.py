@@ -11,7 +11,7 @@ import logging
 import time
 from collections.abc import Sequence
 
-from pilothouse.machinery.conditions import find_condition
+from pilothouse.kinds.conditions import find_condition
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.status_error import PilothouseError

@@ -15,7 +15,7 @@ from metrics_apis import MetricsAPIs, metrics_apis
 from pilothouse.client import Client, Json, ResourceClient
 from pilothouse.controllers.context import ControllerConfig
 from pilothouse.controllers.podautoscaler.config import AutoscalerConfig
-from pilothouse.machinery.conditions import find_condition
+from pilothouse.kinds.conditions import find_condition
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -11,8 +11,8 @@ from whole_server import whole_server
 
 from pilothouse.client import Client, Json
 from pilothouse.controllers.resources import PODS, REPLICA_SETS
-from pilothouse.controllers.workloads.owners import controller_of, is_controlled_by
 from pilothouse.controllers.workloads.ref_manager import CannotAdopt, ControllerRefManager
+from pilothouse.kinds.owners import controller_of, is_controlled_by
 from pilothouse.machinery.selectors.labels import from_set
 
 

@@ -18,7 +18,7 @@ from pilothouse.extensions.customresourcedefinitions.validation.ratcheting impor
     strictest_on_update,
 )
 from pilothouse.extensions.customresourcedefinitions.validation.spec import validate_spec
-from pilothouse.machinery.conditions import is_true
+from pilothouse.kinds.conditions import is_true
 from pilothouse.machinery.field import Errors, Path, invalid, required, root
 from pilothouse.machinery.objects import Json, annotations_of, metadata
 from pilothouse.machinery.validation.immutable import validate_immutable_field

@@ -24,7 +24,7 @@ from pilothouse.extensions.schema.structural import (
     Structural,
     structural,
 )
-from pilothouse.machinery.conditions import is_true
+from pilothouse.kinds.conditions import is_true
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.equality import deep_equal
 from pilothouse.machinery.field import NOWHERE

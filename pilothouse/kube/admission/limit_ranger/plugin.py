@@ -7,19 +7,15 @@ from typing import TypeAlias
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.admission.refusals import refused
+from pilothouse.kinds.pod_resources import aggregate_limits, aggregate_requests, read_resources
+from pilothouse.kinds.resource_lists import ResourceList
 from pilothouse.kube.admission.limit_ranger.constraints import Asked, claim_complaints, complaints
 from pilothouse.kube.admission.pods import PODS
 from pilothouse.kube.core.limitranges import CLAIM, CONTAINER, POD
 from pilothouse.kube.core.pods.defaults.resources import is_pod_level
-from pilothouse.kube.core.pods.resource_totals import (
-    aggregate_limits,
-    aggregate_requests,
-    read_resources,
-)
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.nested_fields import items, part
 from pilothouse.machinery.objects import Json, metadata
-from pilothouse.machinery.resource_list import ResourceList
 from pilothouse.machinery.status_error import aggregate
 
 ListInNamespace: TypeAlias = Callable[[str], Awaitable[list[Json]]]

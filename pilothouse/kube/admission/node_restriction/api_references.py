@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from pilothouse.kinds.references import config_map_names, secret_names
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.nested_fields import items, text
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.pod_references import config_map_names, secret_names
 
 _VOLUMES = {
     "configMap": "configmaps (via configmap volumes)",

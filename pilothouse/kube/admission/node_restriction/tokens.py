@@ -7,6 +7,7 @@ from pilothouse.apiserver.admission.refusals import refused
 from pilothouse.apiserver.authz.interface import Attributes as Question
 from pilothouse.apiserver.authz.interface import Authorizer, Decision
 from pilothouse.apiserver.server.features import enabled
+from pilothouse.kinds.references import claim_name
 from pilothouse.kube.admission.node_restriction.pods import Get, existing
 from pilothouse.kube.core.bound_objects import uid_mismatch
 from pilothouse.machinery.dataclass import dataclass
@@ -15,7 +16,6 @@ from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.nested_fields import items, part, text
 from pilothouse.machinery.objects import Json, namespace_of, uid_of
-from pilothouse.machinery.pod_references import claim_name
 from pilothouse.machinery.status_error import aggregate
 
 _VERB = "request-serviceaccounts-token-audience"

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.admission.refusals import refused
 from pilothouse.controllers.resourcequota.evaluator import is_counted
+from pilothouse.kinds.resource_lists import ResourceList, added, increase, only, read_amounts, shown, without_zeros
 from pilothouse.kube.admission.quota.evaluators import AdmissionEvaluator
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.nested_fields import part
 from pilothouse.machinery.objects import Json, name_of, resource_version_of
-from pilothouse.machinery.resource_list import ResourceList, added, increase, only, read_amounts, shown, without_zeros
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.kinds.resource_lists import ResourceList
 from pilothouse.kube.admission.quota.evaluators import ONE, in_values
 from pilothouse.kube.core.persistentvolumes.resource import storage_class
 from pilothouse.kube.validation.quota_scopes import VOLUME_ATTRIBUTES_CLASS
 from pilothouse.machinery.nested_fields import part, text
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.quantity import Quantity, parse_quantity
-from pilothouse.machinery.resource_list import ResourceList
 
 _NAMES = ("persistentvolumeclaims", "requests.storage")
 _OF_CLASS = ".storageclass.storage.k8s.io/"

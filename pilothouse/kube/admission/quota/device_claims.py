@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.controllers.resourcequota.evaluator import ExtendedResources
+from pilothouse.kinds.resource_lists import ResourceList, added
 from pilothouse.kube.admission.quota.evaluators import ONE
 from pilothouse.machinery.nested_fields import items, text
 from pilothouse.machinery.objects import Json, annotations_of
 from pilothouse.machinery.quantity import Quantity
-from pilothouse.machinery.resource_list import ResourceList, added
 
 COUNT = "count/resourceclaims.resource.k8s.io"
 _OF_CLASS = ".deviceclass.resource.k8s.io/devices"

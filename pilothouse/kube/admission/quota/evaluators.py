@@ -7,11 +7,11 @@ from typing import Protocol
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.controllers.resourcequota.evaluator import QuotaEvaluator
+from pilothouse.kinds.resource_lists import ResourceList
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.nested_fields import items, part, text
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.quantity import ZERO, Quantity
-from pilothouse.machinery.resource_list import ResourceList
 
 ONE = Quantity(1)
 

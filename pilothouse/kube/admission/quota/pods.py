@@ -5,22 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.kinds.pod_resources import aggregate_limits, aggregate_requests, read_resources
+from pilothouse.kinds.pods import is_sidecar
+from pilothouse.kinds.resource_lists import ResourceList, added
 from pilothouse.kube.admission.quota.evaluators import ONE, in_values
 from pilothouse.kube.core.pods.defaults.resources import is_pod_level
 from pilothouse.kube.core.pods.qos import qos_class
-from pilothouse.kube.core.pods.resource_totals import (
-    aggregate_limits,
-    aggregate_requests,
-    is_sidecar,
-    read_resources,
-)
 from pilothouse.kube.validation import quota_scopes as scopes
 from pilothouse.kube.validation.resource_names import is_extended, is_huge_page, is_native, is_quota_huge_page
 from pilothouse.machinery.durations import seconds
 from pilothouse.machinery.nested_fields import items, part, text
 from pilothouse.machinery.objects import Json, metadata
 from pilothouse.machinery.quantity import parse_quantity
-from pilothouse.machinery.resource_list import ResourceList, added
 from pilothouse.machinery.times import Clock, parse_time, system_clock
 
 _COMPUTE = ("cpu", "memory", "ephemeral-storage")

@@ -9,9 +9,9 @@ from pilothouse.apiserver.registry.errors import translated
 from pilothouse.apiserver.registry.parsing import parse_all
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.errors import KeyNotFound, RevisionConflict
+from pilothouse.kinds.resource_lists import written
 from pilothouse.kube.admission.quota.check import Charge
 from pilothouse.machinery.objects import Json, name_of, namespace_of, resource_version_of
-from pilothouse.machinery.resource_list import written
 
 
 class StoredQuotas:

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.admission.refusals import refused
+from pilothouse.kinds.references import secret_names
 from pilothouse.kube.admission.object_lookup import invalid_resource_name
 from pilothouse.kube.admission.service_account.secret_references import (
     is_limited_to_its_secrets,
@@ -21,7 +22,6 @@ from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.names_generator import generate_name
 from pilothouse.machinery.objects import Json, metadata
-from pilothouse.machinery.pod_references import secret_names
 
 GetServiceAccount: TypeAlias = Callable[[str, str], Awaitable[Json | None]]
 """By namespace and name."""

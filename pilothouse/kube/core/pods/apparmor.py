@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pilothouse.kube.core.pods.containers import all_containers
+from pilothouse.kinds.pods import all_containers
 from pilothouse.kube.core.pods.validation.profiles import (
     APPARMOR_PREFIX,
     LOCALHOST_PREFIX,

@@ -10,7 +10,7 @@ from pilothouse.apiserver.registry.preconditions import failed_precondition, inv
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.server.features import enabled
 from pilothouse.apiserver.storage.errors import RevisionConflict
-from pilothouse.kube.core.pods.conditions import set_condition
+from pilothouse.kinds.pods import set_pod_condition
 from pilothouse.machinery.errors import BadRequest, Conflict, NotFound
 from pilothouse.machinery.field import Errors, not_supported, required, root
 from pilothouse.machinery.gofmt import quote
@@ -99,7 +99,7 @@ def _bind(pod: Json, binding: Json) -> None:
     for name, added in (("annotations", annotations_of(binding)), ("labels", labels)):
         if added:
             metadata(pod).setdefault(name, {}).update(added)
-    set_condition(pod, "PodScheduled", "True")
+    set_pod_condition(pod, "PodScheduled", "True")
 
 
 def _refusal(pod: Json) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
-from pilothouse.kube.core.pods.conditions import find_condition, has_condition
-from pilothouse.kube.core.pods.resource_totals import is_sidecar
+from pilothouse.kinds.conditions import find_condition, is_true
+from pilothouse.kinds.pods import is_sidecar
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.durations import age
 from pilothouse.machinery.objects import Json, metadata
@@ -40,7 +40,7 @@ def summarize(pod: Json) -> Summary:
     summary = Summary(_first_reason(pod, status), len(spec.get("containers") or ()) + len(sidecars))
     running = Summary("", 0)
     initializing = _look_at_init_containers(spec, status, sidecars, summary, running)
-    if not initializing or has_condition(pod, "Initialized"):
+    if not initializing or is_true(pod, "Initialized"):
         summary.restarts, summary.restarted = running.restarts, running.restarted
         _look_at_containers(pod, status, summary)
     if metadata(pod).get("deletionTimestamp"):
@@ -100,7 +100,7 @@ def _look_at_containers(pod: Json, status: Json, summary: Summary) -> None:
             has_running = True
             summary.ready += 1
     if summary.reason == "Completed":
-        if has_running and has_condition(pod, "Ready"):
+        if has_running and is_true(pod, "Ready"):
             summary.reason = "Running"
         elif error or has_running:
             summary.reason = error or "NotReady"
@@ -139,7 +139,7 @@ def _field(part: str, name: str) -> Callable[[Json], str]:
 
 def _readiness_gates(pod: Json) -> str:
     gates = (pod.get("spec") or {}).get("readinessGates") or ()
-    met = sum(has_condition(pod, gate.get("conditionType") or "") for gate in gates)
+    met = sum(is_true(pod, gate.get("conditionType") or "") for gate in gates)
     return f"{met}/{len(gates)}" if gates else _NONE
 
 

@@ -13,8 +13,9 @@ from pilothouse.apiserver.registry.finalizers_and_grace import check_preconditio
 from pilothouse.apiserver.registry.interface import Result, Validate, object_of, unchecked, unchecked_update
 from pilothouse.apiserver.registry.options import DeleteOptions, GetOptions, Preconditions, WriteOptions
 from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.kinds.conditions import is_true
+from pilothouse.kinds.pods import set_pod_condition
 from pilothouse.kube.core.pods.binding import created
-from pilothouse.kube.core.pods.conditions import has_condition, set_condition
 from pilothouse.kube.core.pods.disruption_budgets import still_being_processed
 from pilothouse.kube.core.pods.strategy import PodStatusStrategy
 from pilothouse.machinery.errors import BadRequest, Conflict, Invalid
@@ -76,7 +77,7 @@ class EvictionStorage:
         budget = budgets[0] if budgets else None
         if budget is None:
             await self._delete(ctx, name_of(pod), wanted)
-        elif has_condition(pod, "Ready") or not _lets_unhealthy_go(budget):
+        elif is_true(pod, "Ready") or not _lets_unhealthy_go(budget):
             await self._budgets.spend(budget, name_of(pod), dry_run=wanted.dry_run)
             await self._delete(ctx, name_of(pod), wanted)
         else:
@@ -128,7 +129,7 @@ class EvictionStorage:
                 stored, Preconditions(conditions.uid or None, conditions.resource_version or None), _POD
             )
             message = "Eviction API: evicting"
-            set_condition(stored, "DisruptionTarget", "True", reason="EvictionByEvictionAPI", message=message)
+            set_pod_condition(stored, "DisruptionTarget", "True", reason="EvictionByEvictionAPI", message=message)
             return stored
 
         updated = await self._pods.update(ctx, name, unchecked_update(announced, WriteOptions()))

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pilothouse.kube.core.pods.resource_totals import read_resources
+from pilothouse.kinds.pod_resources import read_resources
+from pilothouse.kinds.resource_lists import ResourceList
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.resource_list import ResourceList
 
 _COMPUTE = ("cpu", "memory")
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 from pilothouse.apiserver.registry.carry_over import begin_generation, carry_over, reset_object_meta_for_status
+from pilothouse.kinds.pods import set_pod_condition
 from pilothouse.kube.core.pods.apparmor import apparmor_warnings, fill_in_apparmor_fields
-from pilothouse.kube.core.pods.conditions import set_condition
 from pilothouse.kube.core.pods.defaults.pod import default_pod
 from pilothouse.kube.core.pods.disabled_fields import drop_disabled_fields, drop_disabled_status_fields
 from pilothouse.kube.core.pods.ephemeral import (
@@ -42,7 +42,7 @@ class PodStrategy(KubeStrategy):
         drop_disabled_fields(obj["spec"])
         if obj["spec"].get("schedulingGates"):
             message = "Scheduling is blocked due to non-empty scheduling gates"
-            set_condition(obj, "PodScheduled", "False", reason="SchedulingGated", message=message)
+            set_pod_condition(obj, "PodScheduled", "False", reason="SchedulingGated", message=message)
         select_own_label_values(obj)
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pilothouse.kinds.node_affinity import NodeSelector
 from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of, uid_of
-from pilothouse.machinery.scheduling.node_affinity import NodeSelector
 from pilothouse.scheduler.cache.node_info import NodeInfo
 from pilothouse.scheduler.cache.pod_info import PodInfo
 from pilothouse.scheduler.cluster_events import Action, EventHint, Subject

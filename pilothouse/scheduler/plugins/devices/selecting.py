@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from pilothouse.kinds.tolerations import NO_EXECUTE, NO_SCHEDULE, untolerated
 from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.cel.functions import quantities, semver
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.scheduling.tolerations import NO_EXECUTE, NO_SCHEDULE, untolerated
 from pilothouse.scheduler.plugins.devices.slices import Device
 
 _DEAREST = 10_000

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from pilothouse.kinds.node_affinity import NodeSelector
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.scheduling.node_affinity import NodeSelector
 from pilothouse.scheduler.cache.node_info import NodeInfo
 
 

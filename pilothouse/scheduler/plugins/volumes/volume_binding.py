@@ -13,7 +13,7 @@ from pilothouse.controllers.volume.persistentvolume.fields import (
     is_bound_to,
     with_annotations,
 )
-from pilothouse.controllers.workloads.pod_state import has_ended
+from pilothouse.kinds.pods import has_ended
 from pilothouse.machinery.objects import Json, annotations_of, name_of, namespace_of, resource_version_of, uid_of
 from pilothouse.scheduler.cache.node_info import NodeInfo
 from pilothouse.scheduler.cache.pod_info import PodInfo

@@ -9,9 +9,9 @@ from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.options import GetOptions
 from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.kinds.pods import all_containers
 from pilothouse.kube.core.pods.connect.addresses import port_number, proxyable_address
 from pilothouse.kube.core.pods.connect.kubelet import KubeletAddress, Kubelets
-from pilothouse.kube.core.pods.containers import all_containers
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.gofmt import quote

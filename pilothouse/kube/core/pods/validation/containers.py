@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from pilothouse.kube.core.pods.resource_totals import is_sidecar
+from pilothouse.kinds.pods import is_sidecar
 from pilothouse.kube.core.pods.validation.container import PodContext, validate_container, validate_image_whitespace
 from pilothouse.kube.core.pods.validation.probes import validate_lifecycle, validate_probe
 from pilothouse.kube.validation.fields import one_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pilothouse.kube.core.pods.containers import containers_with_path
+from pilothouse.kinds.pods import containers_with_path
 from pilothouse.kube.core.pods.validation.options import PodValidationOptions
 from pilothouse.kube.validation.addresses import legacy_ip
 from pilothouse.kube.validation.fields import dns_subdomain, follow

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pilothouse.kube.core.pods.containers import containers_with_path
+from pilothouse.kinds.pods import containers_with_path
 from pilothouse.machinery.field import Errors, Path, forbidden, not_supported, required
 from pilothouse.machinery.objects import Json
 

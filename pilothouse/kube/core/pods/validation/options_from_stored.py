@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pilothouse.kinds.pods import all_containers, is_sidecar
 from pilothouse.kube.core.pods.container_statuses import all_could_restart
-from pilothouse.kube.core.pods.containers import all_containers
-from pilothouse.kube.core.pods.resource_totals import is_sidecar
 from pilothouse.kube.core.pods.validation.affinity import (
     PREFERRED,
     REQUIRED,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pilothouse.kube.core.pods.resource_totals import aggregate_limits, aggregate_requests, read_resources
+from pilothouse.kinds.pod_resources import aggregate_limits, aggregate_requests, read_resources
 from pilothouse.kube.core.pods.validation.container import PodContext
 from pilothouse.kube.core.pods.validation.container_resources import validate_pod_resources
 from pilothouse.kube.validation.resource_names import is_huge_page

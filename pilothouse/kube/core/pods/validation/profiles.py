@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pilothouse.kube.core.pods.containers import containers_with_path
+from pilothouse.kinds.pods import containers_with_path
 from pilothouse.kube.core.pods.internal_form import internal_form
 from pilothouse.kube.validation.paths import local_descending_path
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_supported, required, too_long

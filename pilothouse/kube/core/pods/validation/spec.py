@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pilothouse.kube.core.pods.containers import containers_with_path
+from pilothouse.kinds.pods import containers_with_path
 from pilothouse.kube.core.pods.validation import claims, networking
 from pilothouse.kube.core.pods.validation.affinity import validate_affinity
 from pilothouse.kube.core.pods.validation.container import PodContext

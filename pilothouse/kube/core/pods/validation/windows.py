@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from pilothouse.kinds.pods import containers_with_path
 from pilothouse.kube.capabilities import CAPABILITIES
-from pilothouse.kube.core.pods.containers import containers_with_path
 from pilothouse.kube.validation.fields import dns_subdomain
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid
 from pilothouse.machinery.objects import Json

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pilothouse.kube.core.pods.containers import containers_with_path
+from pilothouse.kinds.pods import containers_with_path
 from pilothouse.kube.core.pods.validation.profiles import SECCOMP_POD
 from pilothouse.kube.core.pods.warnings.containers import (
     SECCOMP_ANNOTATION_IGNORED,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from pilothouse.kinds.references import claim_names, config_map_names, resource_claim_names, secret_names
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.pod_references import claim_names, config_map_names, resource_claim_names, secret_names
 
 _SOURCES = [
     {"azureFile": {"secretName": "s", "shareName": "x"}},

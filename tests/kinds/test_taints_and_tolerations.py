@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pilothouse.machinery.objects import Json
-from pilothouse.machinery.scheduling.tolerations import (
+from pilothouse.kinds.tolerations import (
     NO_EXECUTE,
     first_untolerated,
     matching_tolerations,
@@ -14,6 +13,7 @@ from pilothouse.machinery.scheduling.tolerations import (
     tolerates,
     with_toleration,
 )
+from pilothouse.machinery.objects import Json
 
 TAINT: Json = {"key": "gpu", "value": "5", "effect": "NoSchedule"}
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from pilothouse.kinds.node_affinity import NodeSelector, PreferredTerms, required_node_affinity
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.scheduling.node_affinity import NodeSelector, PreferredTerms, required_node_affinity
 from pilothouse.machinery.selectors.errors import InvalidSelector
 
 NODE: Json = {"metadata": {"name": "one", "labels": {"zone": "a", "cores": "8"}}}

@@ -3,33 +3,11 @@
 from __future__ import annotations
 
 from pilothouse.client.cache.shared_informer import SharedIndexInformer
-from pilothouse.machinery.objects import Json, name_of, namespace_of, uid_of
+from pilothouse.kinds.owners import controller_of
+from pilothouse.machinery.objects import Json, namespace_of, uid_of
 
 CONTROLLER_UID_INDEX = "controllerUID"
 """By the uid of the owner that controls the object; orphans are found under their namespace and a slash."""
-
-
-def controller_of(obj: Json) -> Json | None:
-    """The owner reference that says `controller: true`."""
-    owners = (obj.get("metadata") or {}).get("ownerReferences") or ()
-    return next((owner for owner in owners if owner.get("controller")), None)
-
-
-def is_controlled_by(obj: Json, owner: Json) -> bool:
-    reference = controller_of(obj)
-    return reference is not None and reference.get("uid") == uid_of(owner)
-
-
-def controller_ref(owner: Json) -> Json:
-    """The reference by which what is made for the owner names it. The owner says its kind and apiVersion."""
-    return {
-        "apiVersion": owner["apiVersion"],
-        "kind": owner["kind"],
-        "name": name_of(owner),
-        "uid": uid_of(owner),
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
 
 
 def index_by_controller(informer: SharedIndexInformer) -> None:
