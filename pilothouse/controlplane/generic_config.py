@@ -1,0 +1,85 @@
+"""The configuration that all three servers share: storage, users, features, and the chain of filters."""
+
+from __future__ import annotations
+
+from pilothouse.apiserver.authn.request_header import STANDARD
+from pilothouse.apiserver.filters.chain import ChainConfig
+from pilothouse.apiserver.filters.priority_and_fairness import FlowControl
+from pilothouse.apiserver.filters.recent_requests import RecentRequests
+from pilothouse.apiserver.flowcontrol.controller import FlowController
+from pilothouse.apiserver.server.checks import provider_checks, storage_checks
+from pilothouse.apiserver.server.config import GenericConfig
+from pilothouse.controlplane.authentication.setup import Authentication
+from pilothouse.controlplane.authorization.setup import Authorization
+from pilothouse.controlplane.front_proxy import FrontProxy
+from pilothouse.controlplane.options.completion import CompletedOptions
+from pilothouse.controlplane.services import build_service_resolver
+from pilothouse.controlplane.serving_place import ServingPlace
+from pilothouse.kube.bootstrap.address import PublicAddress
+from pilothouse.kube.registries import Registries
+from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
+from pilothouse.machinery.dataclass import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigParts:
+    """Parts that the generic configuration and the configuration of the kube server share."""
+
+    options: CompletedOptions
+    registries: Registries
+    authentication: Authentication
+    authorization: Authorization
+    service_accounts: ServiceAccountConfig
+    address: PublicAddress
+    front_proxy: FrontProxy
+    place: ServingPlace
+
+
+def generic_config(parts: ConfigParts) -> GenericConfig:
+    options, store = parts.options, parts.registries.store
+    return GenericConfig(
+        store=store,
+        key_prefix=options.etcd.prefix,
+        health_checks=(
+            *storage_checks(
+                store, timeout=options.etcd.healthcheck_timeout, ready_timeout=options.etcd.readycheck_timeout
+            ),
+            *provider_checks(store),
+            *parts.place.health_checks,
+        ),
+        resources=parts.registries.enabled,
+        features=parts.registries.features,
+        authenticator=parts.authentication.authenticator,
+        tokens=parts.authentication.tokens,
+        api_audiences=parts.service_accounts.audiences,
+        flow_control=FlowController.of(options.generic),
+        authorizer=parts.authorization.authorizer,
+        run_options=options.generic,
+        admission_plugins=options.admission.enabled,
+        flags=options.shown(),
+        services=build_service_resolver(options, parts.registries, parts.address),
+        peers=parts.place.peers,
+    )
+
+
+def filter_config(parts: ConfigParts, generic: GenericConfig) -> ChainConfig:
+    send_retry_after = generic.run_options.shutdown_send_retry_after
+    return ChainConfig(
+        authenticator=generic.authenticator,
+        authorizer=generic.authorizer,
+        anonymous=parts.authentication.anonymous.enabled,
+        anonymous_paths=frozenset(parts.authentication.anonymous.paths),
+        run_options=generic.run_options,
+        features=generic.features,
+        front_proxy=tuple({STANDARD, parts.front_proxy.headers}),
+        flow_control=_flow_control(parts, generic),
+        is_terminating=lambda: send_retry_after and generic.lifecycle.not_accepting_new_request.signaled,
+        recent=RecentRequests(limit) if (limit := parts.options.pilothouse.kept_requests) else None,
+    )
+
+
+def _flow_control(parts: ConfigParts, generic: GenericConfig) -> FlowControl | None:
+    """Queue a request for at most a quarter of the request timeout, as upstream does."""
+    if generic.flow_control is None:
+        return None
+    return FlowControl(generic.flow_control, parts.registries.stats, generic.run_options.request_timeout / 4)
