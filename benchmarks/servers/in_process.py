@@ -16,19 +16,19 @@ from pilothouse.apiserver.filters.chain import handler_chain
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.server.run import RunConfig, Runner
 from pilothouse.controlplane.config import new_config
-from pilothouse.controlplane.options.admission import DEFAULT_ON
 from pilothouse.controlplane.options.completion import CompletedOptions, complete
 from pilothouse.controlplane.options.options import Options
 from pilothouse.controlplane.run import collect_garbage_from_now_on, prepare
 from pilothouse.controlplane.serving import Certificates
 from pilothouse.controlplane.storage import open_store
+from pilothouse.kube.admission.plugins import DEFAULT_PLUGINS
 
 GUARDED = ("--authorization-mode=RBAC",)
 """As a server runs by default, and with RBAC."""
 UNGUARDED = (
     "--authorization-mode=AlwaysAllow",
     "--enable-priority-and-fairness=false",
-    f"--disable-admission-plugins={','.join(sorted(DEFAULT_ON))}",
+    f"--disable-admission-plugins={','.join(sorted(DEFAULT_PLUGINS))}",
 )
 NAMESPACE = "/api/v1/namespaces/default"
 ROLE_BINDINGS = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings"

@@ -1,4 +1,4 @@
-"""Admission: which plug-ins look at a write before it is stored."""
+"""Flags that select and configure admission plugins."""
 
 from __future__ import annotations
 
@@ -11,22 +11,16 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.flags.declare import flag
 from pilothouse.machinery.flags.values import INT, STRING, STRINGS
 
-DEFAULT_ON = frozenset({
-    "CertificateApproval", "CertificateSigning", "CertificateSubjectRestriction", "ClusterTrustBundleAttest",
-    "DefaultIngressClass", "DefaultStorageClass", "DefaultTolerationSeconds", "JobValidation", "LimitRanger",
-    "MutatingAdmissionPolicy", "MutatingAdmissionWebhook", "NamespaceLifecycle", "NodeDeclaredFeatureValidator",
-    "PersistentVolumeClaimResize", "PodGroupProtection", "PodGroupWorkloadExists", "PodResizeValidator", "PodSecurity",
-    "PodTopologyLabels", "Priority", "ResourceQuota", "RuntimeClass", "ServiceAccount", "StorageObjectInUseProtection",
-    "TaintNodesByCondition", "ValidatingAdmissionPolicy", "ValidatingAdmissionWebhook",
-})  # fmt: skip
-"""Kubernetes v1.36 runs these unless told otherwise."""
 
-DEFAULT_OFF = frozenset({
-    "AlwaysAdmit", "AlwaysDeny", "AlwaysPullImages", "DenyServiceExternalIPs", "EventRateLimit",
-    "ExtendedResourceToleration", "ImagePolicyWebhook", "LimitPodHardAntiAffinityTopology", "NamespaceAutoProvision",
-    "NamespaceExists", "NodeRestriction", "OwnerReferencesPermissionEnforcement", "PodNodeSelector",
-    "PodTolerationRestriction",
-})  # fmt: skip
+def _names(*, default_on: bool) -> frozenset[str]:
+    """Return the plugins that run by default, or the other plugins."""
+    from pilothouse.kube.admission.plugins import PLUGINS  # imports every plugin, which parsing flags does not need
+
+    return frozenset(row.name for row in PLUGINS if row.default_on is default_on)
+
+
+def _list(*, default_on: bool) -> str:
+    return ", ".join(sorted(_names(default_on=default_on)))
 
 
 @dataclass(frozen=True)
@@ -34,35 +28,45 @@ class AdmissionOptions:
     title: ClassVar[str] = "admission"
 
     enable: tuple[str, ...] = flag(
-        "enable-admission-plugins", STRINGS, (), "Plug-ins to run besides those that run by default."
+        "enable-admission-plugins",
+        STRINGS,
+        (),
+        "Admission plugins to enable besides the default plugins.",
+        details=lambda: f"Plugins that are off by default: {_list(default_on=False)}.",
     )
     disable: tuple[str, ...] = flag(
-        "disable-admission-plugins", STRINGS, (), "Plug-ins that run by default and now shall not."
+        "disable-admission-plugins",
+        STRINGS,
+        (),
+        "Default admission plugins to disable.",
+        details=lambda: f"Plugins that are on by default: {_list(default_on=True)}.",
     )
 
     config_file: str = flag(
-        "admission-control-config-file", STRING, "", "File with an AdmissionConfiguration, for plug-ins that need one."
+        "admission-control-config-file", STRING, "", "File with the AdmissionConfiguration of plugins."
     )
     not_ready_toleration_seconds: int = flag(
         "default-not-ready-toleration-seconds",
         INT,
         DEFAULT_TOLERATION_SECONDS,
-        "How long pods stay on a node that is not ready, unless they say it themselves.",
+        "Seconds that pods without a toleration of their own stay on a node that is not ready.",
     )
     unreachable_toleration_seconds: int = flag(
         "default-unreachable-toleration-seconds",
         INT,
         DEFAULT_TOLERATION_SECONDS,
-        "How long pods stay on a node that cannot be reached, unless they say it themselves.",
+        "Seconds that pods without a toleration of their own stay on an unreachable node.",
     )
 
     @property
     def enabled(self) -> frozenset[str]:
-        return (DEFAULT_ON | frozenset(self.enable)) - frozenset(self.disable)
+        return (_names(default_on=True) | frozenset(self.enable)) - frozenset(self.disable)
 
     def validate(self) -> Iterator[str]:
         yield from missing_files({"admission-control-config-file": self.config_file})
-        known = DEFAULT_ON | DEFAULT_OFF
+        if not self.enable and not self.disable:
+            return
+        known = _names(default_on=True) | _names(default_on=False)
         for name in self.enable:
             if name not in known:
                 yield f'enable-admission-plugins plugin "{name}" is unknown'

@@ -1,5 +1,6 @@
-"""The admission plugins, in the order in which they run: those that others build on come first, those that must see
-what all the others did come last.
+"""The table of admission plugins, in upstream's order of execution.
+
+A row is all that a plugin needs to be known: flags, their help and their validation are derived from the table.
 """
 
 from __future__ import annotations
@@ -27,13 +28,14 @@ from pilothouse.kube.admission.deny_service_external_ips import DenyServiceExter
 from pilothouse.kube.admission.event_rate_limit import EventRateLimit
 from pilothouse.kube.admission.extended_resource_toleration import ExtendedResourceToleration
 from pilothouse.kube.admission.image_policy import ImagePolicyConfig, ImagePolicyWebhook
+from pilothouse.kube.admission.job_validation import JobValidation
 from pilothouse.kube.admission.limit_ranger.plugin import LimitRanger
 from pilothouse.kube.admission.namespace_existence import NamespaceAutoProvision, NamespaceExists
 from pilothouse.kube.admission.node_taints import TaintNodesByCondition
 from pilothouse.kube.admission.owner_references import OwnerReferencesPermissionEnforcement, mapped_resources
 from pilothouse.kube.admission.plugin_parts import PluginParts
 from pilothouse.kube.admission.pod_anti_affinity import LimitPodHardAntiAffinityTopology
-from pilothouse.kube.admission.pod_groups import JobValidation, PodGroupProtection, PodGroupWorkloadExists
+from pilothouse.kube.admission.pod_groups import PodGroupProtection, PodGroupWorkloadExists
 from pilothouse.kube.admission.pod_node_selector import PodNodeSelector
 from pilothouse.kube.admission.pod_resize import PodResizeValidator
 from pilothouse.kube.admission.pod_toleration_restriction import PodTolerationRestriction
@@ -74,7 +76,18 @@ from pilothouse.kube.scheduling.workloads import WORKLOADS
 from pilothouse.kube.storage.csidrivers import CSI_DRIVERS
 from pilothouse.kube.storage.storageclasses import STORAGE_CLASSES
 from pilothouse.kube.tracked_access import tracked_access
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    name: str
+    default_on: bool
+    make: Callable[[PluginParts], Plugin] | None
+    """None: the flags accept the name, and no plugin runs."""
+    gate: str = ""
+    """Feature gate that must be enabled for this plugin."""
 
 
 def _image_policy(configuration: Json) -> Plugin:
@@ -85,7 +98,7 @@ def _image_policy(configuration: Json) -> Plugin:
 
 
 def _node_restriction(parts: PluginParts) -> Plugin:
-    from pilothouse.kube.admission.node_restriction.plugin import NodeRestriction  # runs for few servers
+    from pilothouse.kube.admission.node_restriction.plugin import NodeRestriction  # off by default
     from pilothouse.kube.admission.node_restriction.pod_certificates import NodePodCertificates
     from pilothouse.kube.admission.node_restriction.pods import NodePods
     from pilothouse.kube.admission.node_restriction.tokens import NodeTokens
@@ -97,86 +110,144 @@ def _node_restriction(parts: PluginParts) -> Plugin:
     return NodeRestriction(NodePods(pods=pods, nodes=nodes), tokens, NodePodCertificates(nodes, pods, accounts))
 
 
-_Make = Callable[[PluginParts], Plugin]
+ON, OFF = True, False
 
-PLUGINS: dict[str, _Make] = {
-    "AlwaysAdmit": lambda parts: AlwaysAdmit(),
-    "NamespaceAutoProvision": lambda parts: NamespaceAutoProvision(
-        parts.legacy.namespace_phase, tracked_access(parts.registries.open(NAMESPACES)).ensure
+PLUGINS = (
+    Row("AlwaysAdmit", OFF, lambda parts: AlwaysAdmit()),
+    Row(
+        "NamespaceAutoProvision",
+        OFF,
+        lambda parts: NamespaceAutoProvision(
+            parts.legacy.namespace_phase, tracked_access(parts.registries.open(NAMESPACES)).ensure
+        ),
     ),
-    "NamespaceLifecycle": lambda parts: NamespaceLifecycle(parts.legacy.namespace_phase),
-    "NamespaceExists": lambda parts: NamespaceExists(parts.legacy.namespace_phase),
-    "LimitPodHardAntiAffinityTopology": lambda parts: LimitPodHardAntiAffinityTopology(),
-    "LimitRanger": lambda parts: LimitRanger(parts.stored(LIMIT_RANGES).list),
-    "ServiceAccount": lambda parts: ServiceAccount(parts.service_account),
-    "NodeRestriction": _node_restriction,
-    "TaintNodesByCondition": lambda parts: TaintNodesByCondition(),
-    "AlwaysPullImages": lambda parts: AlwaysPullImages(),
-    "ImagePolicyWebhook": lambda parts: _image_policy(parts.configurations.get("ImagePolicyWebhook") or {}),
-    "PodSecurity": lambda parts: PodSecurity(
-        parts.legacy.namespace_labels,
-        parts.stored(PODS).list,
-        PodSecurityConfiguration.parse(parts.configurations.get("PodSecurity") or {}),
+    Row("NamespaceLifecycle", ON, lambda parts: NamespaceLifecycle(parts.legacy.namespace_phase)),
+    Row("NamespaceExists", OFF, lambda parts: NamespaceExists(parts.legacy.namespace_phase)),
+    Row("LimitPodHardAntiAffinityTopology", OFF, lambda parts: LimitPodHardAntiAffinityTopology()),
+    Row("LimitRanger", ON, lambda parts: LimitRanger(parts.stored(LIMIT_RANGES).list)),
+    Row("ServiceAccount", ON, lambda parts: ServiceAccount(parts.service_account)),
+    Row("NodeRestriction", OFF, _node_restriction),
+    Row("TaintNodesByCondition", ON, lambda parts: TaintNodesByCondition()),
+    Row("AlwaysPullImages", OFF, lambda parts: AlwaysPullImages()),
+    Row("ImagePolicyWebhook", OFF, lambda parts: _image_policy(parts.configurations.get("ImagePolicyWebhook") or {})),
+    Row(
+        "PodSecurity",
+        ON,
+        lambda parts: PodSecurity(
+            parts.legacy.namespace_labels,
+            parts.stored(PODS).list,
+            PodSecurityConfiguration.parse(parts.configurations.get("PodSecurity") or {}),
+        ),
     ),
-    "PodNodeSelector": lambda parts: PodNodeSelector(
-        parts.stored(NAMESPACES).get, parts.configurations.get("PodNodeSelector")
+    Row(
+        "PodNodeSelector",
+        OFF,
+        lambda parts: PodNodeSelector(parts.stored(NAMESPACES).get, parts.configurations.get("PodNodeSelector")),
     ),
-    "Priority": lambda parts: Priority(StoredPriorityClasses(parts.registries.open(PRIORITY_CLASSES))),
-    "DefaultTolerationSeconds": lambda parts: DefaultTolerationSeconds(
-        not_ready=parts.config.not_ready_toleration_seconds, unreachable=parts.config.unreachable_toleration_seconds
+    Row("Priority", ON, lambda parts: Priority(StoredPriorityClasses(parts.registries.open(PRIORITY_CLASSES)))),
+    Row(
+        "DefaultTolerationSeconds",
+        ON,
+        lambda parts: DefaultTolerationSeconds(
+            not_ready=parts.config.not_ready_toleration_seconds, unreachable=parts.config.unreachable_toleration_seconds
+        ),
     ),
-    "PodTolerationRestriction": lambda parts: PodTolerationRestriction(
-        parts.stored(NAMESPACES).get, parts.configurations.get("PodTolerationRestriction")
+    Row(
+        "PodTolerationRestriction",
+        OFF,
+        lambda parts: PodTolerationRestriction(
+            parts.stored(NAMESPACES).get, parts.configurations.get("PodTolerationRestriction")
+        ),
     ),
-    "EventRateLimit": lambda parts: EventRateLimit(parts.configurations.get("EventRateLimit") or {}),
-    "ExtendedResourceToleration": lambda parts: ExtendedResourceToleration(),
-    "DefaultStorageClass": lambda parts: DefaultStorageClass(parts.stored(STORAGE_CLASSES).list),
-    "StorageObjectInUseProtection": lambda parts: StorageObjectInUseProtection(),
-    "PodGroupProtection": lambda parts: PodGroupProtection(),
-    "OwnerReferencesPermissionEnforcement": lambda parts: OwnerReferencesPermissionEnforcement(
-        parts.authorizer, lambda kind: mapped_resources(parts.groups(), kind)
+    Row("EventRateLimit", OFF, lambda parts: EventRateLimit(parts.configurations.get("EventRateLimit") or {})),
+    Row("ExtendedResourceToleration", OFF, lambda parts: ExtendedResourceToleration()),
+    Row("DefaultStorageClass", ON, lambda parts: DefaultStorageClass(parts.stored(STORAGE_CLASSES).list)),
+    Row("StorageObjectInUseProtection", ON, lambda parts: StorageObjectInUseProtection()),
+    Row("PodGroupProtection", ON, lambda parts: PodGroupProtection(), gate="GenericWorkload"),
+    Row(
+        "OwnerReferencesPermissionEnforcement",
+        OFF,
+        lambda parts: OwnerReferencesPermissionEnforcement(
+            parts.authorizer, lambda kind: mapped_resources(parts.groups(), kind)
+        ),
     ),
-    "PersistentVolumeClaimResize": lambda parts: PersistentVolumeClaimResize(parts.stored(STORAGE_CLASSES).get),
-    "RuntimeClass": lambda parts: RuntimeClass(parts.stored(RUNTIME_CLASSES).get),
-    "CertificateApproval": lambda parts: CertificateApproval(parts.authorizer),
-    "CertificateSigning": lambda parts: CertificateSigning(parts.authorizer),
-    "ClusterTrustBundleAttest": lambda parts: ClusterTrustBundleAttest(parts.authorizer),
-    "CertificateSubjectRestriction": lambda parts: CertificateSubjectRestriction(),
-    "DefaultIngressClass": lambda parts: DefaultIngressClass(parts.stored(INGRESS_CLASSES).list),
-    "DenyServiceExternalIPs": lambda parts: DenyServiceExternalIPs(),
-    "PodTopologyLabels": lambda parts: PodTopologyLabels(parts.stored(NODES).get),
-    "PodGroupWorkloadExists": lambda parts: PodGroupWorkloadExists(parts.stored(WORKLOADS).get),
-    "JobValidation": lambda parts: JobValidation(parts.stored(POD_GROUPS).get, parts.stored(POD_GROUPS).list),
-    "PodResizeValidator": lambda parts: PodResizeValidator(parts.stored(NODES).get),
-    "MutatingAdmissionPolicy": lambda parts: parts.policy_plugin(
-        MutatingAdmissionPolicy, MUTATING_ADMISSION_POLICIES, MUTATING_ADMISSION_POLICY_BINDINGS
+    Row(
+        "PersistentVolumeClaimResize", ON, lambda parts: PersistentVolumeClaimResize(parts.stored(STORAGE_CLASSES).get)
     ),
-    "MutatingAdmissionWebhook": lambda parts: parts.webhook_plugin(
-        MutatingAdmissionWebhook, MUTATING_WEBHOOK_CONFIGURATIONS
+    Row("RuntimeClass", ON, lambda parts: RuntimeClass(parts.stored(RUNTIME_CLASSES).get)),
+    Row("CertificateApproval", ON, lambda parts: CertificateApproval(parts.authorizer)),
+    Row("CertificateSigning", ON, lambda parts: CertificateSigning(parts.authorizer)),
+    Row(
+        "ClusterTrustBundleAttest",
+        ON,
+        lambda parts: ClusterTrustBundleAttest(parts.authorizer),
+        gate="ClusterTrustBundle",
     ),
-    "ValidatingAdmissionPolicy": lambda parts: parts.policy_plugin(
-        ValidatingAdmissionPolicy, VALIDATING_ADMISSION_POLICIES, VALIDATING_ADMISSION_POLICY_BINDINGS
+    Row("CertificateSubjectRestriction", ON, lambda parts: CertificateSubjectRestriction()),
+    Row("DefaultIngressClass", ON, lambda parts: DefaultIngressClass(parts.stored(INGRESS_CLASSES).list)),
+    Row("DenyServiceExternalIPs", OFF, lambda parts: DenyServiceExternalIPs()),
+    Row(
+        "PodTopologyLabels",
+        ON,
+        lambda parts: PodTopologyLabels(parts.stored(NODES).get),
+        gate="PodTopologyLabelsAdmission",
     ),
-    "ValidatingAdmissionWebhook": lambda parts: parts.webhook_plugin(
-        ValidatingAdmissionWebhook, VALIDATING_WEBHOOK_CONFIGURATIONS
+    Row(
+        "PodGroupWorkloadExists",
+        ON,
+        lambda parts: PodGroupWorkloadExists(parts.stored(WORKLOADS).get),
+        gate="GenericWorkload",
     ),
-    "ResourceQuota": lambda parts: ResourceQuota(
-        StoredQuotas(parts.registries.open(RESOURCE_QUOTAS)), parts.stored(DEVICE_CLASSES)
+    Row(
+        "JobValidation",
+        ON,
+        lambda parts: JobValidation(parts.stored(POD_GROUPS).get, parts.stored(POD_GROUPS).list),
+        gate="GenericWorkload",
     ),
-    "AlwaysDeny": lambda parts: AlwaysDeny(),
-}
+    Row("PodResizeValidator", ON, lambda parts: PodResizeValidator(parts.stored(NODES).get)),
+    Row("NodeDeclaredFeatureValidator", ON, None),
+    Row(
+        "MutatingAdmissionPolicy",
+        ON,
+        lambda parts: parts.policy_plugin(
+            MutatingAdmissionPolicy, MUTATING_ADMISSION_POLICIES, MUTATING_ADMISSION_POLICY_BINDINGS
+        ),
+        gate="MutatingAdmissionPolicy",
+    ),
+    Row(
+        "MutatingAdmissionWebhook",
+        ON,
+        lambda parts: parts.webhook_plugin(MutatingAdmissionWebhook, MUTATING_WEBHOOK_CONFIGURATIONS),
+    ),
+    Row(
+        "ValidatingAdmissionPolicy",
+        ON,
+        lambda parts: parts.policy_plugin(
+            ValidatingAdmissionPolicy, VALIDATING_ADMISSION_POLICIES, VALIDATING_ADMISSION_POLICY_BINDINGS
+        ),
+    ),
+    Row(
+        "ValidatingAdmissionWebhook",
+        ON,
+        lambda parts: parts.webhook_plugin(ValidatingAdmissionWebhook, VALIDATING_WEBHOOK_CONFIGURATIONS),
+    ),
+    Row(
+        "ResourceQuota",
+        ON,
+        lambda parts: ResourceQuota(StoredQuotas(parts.registries.open(RESOURCE_QUOTAS)), parts.stored(DEVICE_CLASSES)),
+    ),
+    Row("AlwaysDeny", OFF, lambda parts: AlwaysDeny()),
+)
 
 
-_GATES = dict.fromkeys(("PodGroupProtection", "PodGroupWorkloadExists", "JobValidation"), "GenericWorkload") | {
-    "ClusterTrustBundleAttest": "ClusterTrustBundle",
-    "MutatingAdmissionPolicy": "MutatingAdmissionPolicy",
-    "PodTopologyLabels": "PodTopologyLabelsAdmission",
-}
-"""Plugins that do nothing while a gate is off."""
+DEFAULT_PLUGINS = frozenset(row.name for row in PLUGINS if row.default_on)
 
 
 def admission_plugins(parts: PluginParts, enabled: Collection[str]) -> list[Plugin]:
-    """Return the enabled plugins in the order of the table. Raises ValueError for a wrong configuration."""
+    """Return the enabled plugins in the order of the table. Raise ValueError for an invalid plugin configuration."""
     features = parts.registries.features
-    off = {name for name, gate in _GATES.items() if not features.enabled(gate)}
-    return [make(parts) for name, make in PLUGINS.items() if name in enabled and name not in off]
+    return [
+        row.make(parts)
+        for row in PLUGINS
+        if row.make and row.name in enabled and (not row.gate or features.enabled(row.gate))
+    ]

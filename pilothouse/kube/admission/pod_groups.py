@@ -1,4 +1,4 @@
-"""PodGroupProtection, PodGroupWorkloadExists, JobValidation: what groups of pods refer to, and what refers to them."""
+"""PodGroupProtection and PodGroupWorkloadExists: admission of pod groups."""
 
 from __future__ import annotations
 
@@ -10,19 +10,16 @@ from pilothouse.apiserver.admission.refusals import refused
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.nested_fields import items, part, text
-from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of, uid_of
+from pilothouse.machinery.objects import Json, metadata
 
 Get: TypeAlias = Callable[[str, str], Awaitable[Json | None]]
-List: TypeAlias = Callable[[str], Awaitable[list[Json]]]
 
 POD_GROUPS = GroupResource("scheduling.k8s.io", "podgroups")
 PROTECTION_FINALIZER = "scheduling.k8s.io/podgroup-protection"
 
-_JOBS = GroupResource("batch", "jobs")
-
 
 class PodGroupProtection:
-    """A group stays until no pod refers to it any more: a controller takes the finalizer away."""
+    """Adds a finalizer to new pod groups. A controller removes the finalizer once no pod refers to the group."""
 
     name = "PodGroupProtection"
     resources = (POD_GROUPS,)
@@ -39,7 +36,7 @@ class PodGroupProtection:
 
 
 class PodGroupWorkloadExists:
-    """The workload that a new group names has the template that it names."""
+    """Rejects a new pod group unless its workload exists and has the pod group template."""
 
     name = "PodGroupWorkloadExists"
     resources = (POD_GROUPS,)
@@ -54,8 +51,8 @@ class PodGroupWorkloadExists:
         if attributes.resource.group_resource != POD_GROUPS or attributes.subresource or attributes.obj is None:
             return
         reference = part(attributes.obj, "spec", "podGroupTemplateRef").get("workload")
-        if reference is not None and (why := await self._problem(attributes.namespace, reference)):
-            raise refused(attributes, f"PodGroup rejected: {why}")
+        if reference is not None and (reason := await self._problem(attributes.namespace, reference)):
+            raise refused(attributes, f"PodGroup rejected: {reason}")
 
     async def _problem(self, namespace: str, reference: Json) -> str:
         name, template = text(reference, "workloadName"), text(reference, "podGroupTemplateName")
@@ -64,45 +61,6 @@ class PodGroupWorkloadExists:
             return f"Workload {quote(name)} not found"
         if metadata(workload).get("deletionTimestamp"):
             return f"Workload {quote(name)} is being deleted"
-        if template in {text(each, "name") for each in items(workload, "spec", "podGroupTemplates")}:
+        if template in {text(item, "name") for item in items(workload, "spec", "podGroupTemplates")}:
             return ""
         return f"PodGroupTemplate {quote(template)} not found in Workload {quote(name)}"
-
-
-class JobValidation:
-    """A job whose pods are scheduled as a gang keeps its parallelism."""
-
-    name = "JobValidation"
-    resources = (_JOBS,)
-
-    def __init__(self, group: Get, groups: List) -> None:
-        self._group, self._groups = group, groups
-
-    def handles(self, operation: Operation) -> bool:
-        return operation is Operation.UPDATE
-
-    async def validate(self, attributes: Attributes) -> None:
-        job, old = attributes.obj, attributes.old
-        if attributes.resource.group_resource != _JOBS or attributes.subresource or job is None or old is None:
-            return
-        if part(job, "spec").get("parallelism") == part(old, "spec").get("parallelism"):
-            return
-        for group in await self._groups_of(old):
-            if part(group, "spec", "schedulingPolicy").get("gang") is not None:
-                named = quote(name_of(group))
-                why = f"cannot change parallelism for a Job referencing gang-scheduled PodGroup {named}"
-                raise refused(attributes, why)
-
-    async def _groups_of(self, job: Json) -> list[Json]:
-        """Return the group that the template names, else those that the job controls."""
-        name = part(job, "spec", "template", "spec", "schedulingGroup").get("podGroupName")
-        if name is not None:
-            group = await self._group(name, namespace_of(job))
-            return [] if group is None else [group]
-        groups = await self._groups(namespace_of(job))
-        return [group for group in groups if _is_controlled_by(group, job)]
-
-
-def _is_controlled_by(obj: Json, owner: Json) -> bool:
-    references = metadata(obj).get("ownerReferences") or ()
-    return any(each.get("controller") and each.get("uid") == uid_of(owner) for each in references)

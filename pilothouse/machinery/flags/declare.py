@@ -7,7 +7,7 @@ class EtcdOptions:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import field, fields
 from typing import Any, TypeVar
 
@@ -27,6 +27,8 @@ class Flag:
     secret: bool = False
     group: str = ""
     """Task group in the help, for flags that upstream does not have; empty for upstream's flags."""
+    details: Callable[[], str] | None = None
+    """Further help for the reference page, where computing it would slow down --help."""
 
     def shown(self, value: Any) -> str:
         """Return the value as text. Texts are as they are, where the help would quote them; a secret is never shown."""
@@ -44,9 +46,10 @@ def flag(
     shorthand: str = "",
     secret: bool = False,
     group: str = "",
+    details: Callable[[], str] | None = None,
 ) -> T:
     """Declare the flag that sets a dataclass field. The value of a secret flag is never shown."""
-    declared = Flag(name, type, default, help, shorthand, secret, group)
+    declared = Flag(name, type, default, help, shorthand, secret, group, details)
     value: Any = field(default_factory=lambda: default, metadata={"flag": declared})
     return value  # type: ignore[no-any-return]  # dataclass() turns it into the default
 

@@ -50,7 +50,11 @@ def _sections_of_serve() -> Iterator[str]:
 def _row(flag: Flag) -> Sequence[str]:
     default = flag.type.show(flag.default) if flag.default else ""
     name = f"--{flag.name}" + (f", -{flag.shorthand}" if flag.shorthand else "")
-    return [code(name), flag.type.name or "bool", code(default), flag.help, _upstream(flag.name, default)]
+    return [code(name), flag.type.name or "bool", code(default), _help(flag), _upstream(flag.name, default)]
+
+
+def _help(flag: Flag) -> str:
+    return f"{flag.help} {flag.details()}" if flag.details else flag.help
 
 
 def _upstream(name: str, default: str) -> str:
