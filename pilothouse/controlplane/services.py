@@ -7,7 +7,7 @@ from pilothouse.controlplane.options.completion import CompletedOptions
 from pilothouse.kube.bootstrap.address import PublicAddress
 from pilothouse.kube.core.services.lister import ServiceLister
 from pilothouse.kube.core.services.resolver import LoopbackResolver, service_resolver
-from pilothouse.kube.served import Registries
+from pilothouse.kube.registries import Registries
 
 _ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 """The address to connect to where the server listens on all addresses."""

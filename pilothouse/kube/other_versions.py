@@ -1,23 +1,30 @@
-"""Resources in versions besides the one they are stored in. Most differ from it in nothing but their name.
+"""Resources in versions other than their storage version.
 
-Those that are not stable are off until --runtime-config turns them on.
+--runtime-config enables alpha and beta versions, which are off by default.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from pilothouse.apiserver.endpoints.deprecation import Deprecation
 from pilothouse.apiserver.endpoints.groups import ServedResource
 from pilothouse.apiserver.endpoints.typed import TypedDecoder
-from pilothouse.kube.served import VersionConversion
-from pilothouse.machinery.names import GroupVersion
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.names import GroupVersion, GroupVersionKind
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.schema import types
 
 
-def named(resources: Iterable[ServedResource], *plurals: str) -> list[ServedResource]:
-    """Return those of the resources that have one of the names, with their subresources."""
-    return [resource for resource in resources if resource.names.plural in plurals]
+@dataclass(frozen=True, slots=True)
+class VersionConversion:
+    """Conversion between a served version and the storage version. `default` runs before `to_stored`."""
+
+    kind: GroupVersionKind
+    to_stored: Callable[[Json], Json]
+    from_stored: Callable[[Json], Json]
+    default: Callable[[Json], None]
 
 
 def in_version(
@@ -27,9 +34,9 @@ def in_version(
     deprecation: Deprecation | None = None,
     conversions: Mapping[str, VersionConversion] | None = None,
 ) -> list[ServedResource]:
-    """Return the resources, which are as they are stored, as another version serves them.
+    """Return resources of the storage version as `version` serves them.
 
-    `conversions` are by plural; a resource without one has the same fields in both versions.
+    `conversions` maps plurals to conversions. Other resources have the same fields in both versions.
     """
     return [
         _converted(resource, (conversions or {}).get(resource.names.plural) or _renamed(resource, version), deprecation)
@@ -58,3 +65,10 @@ def _renamed(resource: ServedResource, version: GroupVersion) -> VersionConversi
         from_stored=lambda obj: {**obj, "apiVersion": str(version)},
         default=resource.default,
     )
+
+
+def fitted(kind: GroupVersionKind, obj: Json) -> Json:
+    """Return the object in the canonical form of the kind, which decides whether empty fields are written."""
+    resource_type = types.of(kind)
+    assert resource_type is not None, f"{kind} is no built-in kind"
+    return resource_type.fit(obj)

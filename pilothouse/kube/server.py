@@ -41,11 +41,11 @@ from pilothouse.kube.core.pods.connect.kubelet_config import KubeletConfig
 from pilothouse.kube.core.pods.storage import PodConnections
 from pilothouse.kube.core.services.network import ServiceNetwork
 from pilothouse.kube.core.storage_provider import LegacyRESTStorage, LegacyRESTStorageProvider
+from pilothouse.kube.groups import storage_providers
 from pilothouse.kube.rbac.authorizer.policy import RBACPolicy
-from pilothouse.kube.served import Registries
+from pilothouse.kube.registries import Registries
 from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
 from pilothouse.kube.serviceaccount.openid import install_openid
-from pilothouse.kube.storage_providers import storage_providers
 from pilothouse.machinery.dataclass import dataclass
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from pilothouse.apiserver.registry.carry_over import generation_of
 from pilothouse.kube.core.pods.disabled_fields import drop_disabled_template_fields
 from pilothouse.kube.core.pods.equality import same_spec
 from pilothouse.kube.pod_templates import template_warnings
-from pilothouse.kube.spec_and_status import SpecAndStatusStrategy
+from pilothouse.kube.strategy import SpecAndStatusStrategy
 from pilothouse.machinery.field import root
 from pilothouse.machinery.objects import Json
 

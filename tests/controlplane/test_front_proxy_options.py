@@ -21,7 +21,7 @@ from pilothouse.kube.core.services.resolver import (
     EndpointResolver,
     LoopbackResolver,
 )
-from pilothouse.kube.served import Registries
+from pilothouse.kube.registries import Registries
 
 
 def _options(folder: Path, *flags: str) -> CompletedOptions:

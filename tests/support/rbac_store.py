@@ -15,7 +15,7 @@ from pilothouse.kube.rbac.authorizer.policy import RBACPolicy
 from pilothouse.kube.rbac.bindings import CLUSTER_ROLE_BINDINGS, ROLE_BINDINGS
 from pilothouse.kube.rbac.bootstrap.ensure import BootstrapPolicy
 from pilothouse.kube.rbac.roles import CLUSTER_ROLES, ROLES
-from pilothouse.kube.served import Registries
+from pilothouse.kube.registries import Registries
 
 GROUP = "rbac.authorization.k8s.io"
 

@@ -20,7 +20,7 @@ from pilothouse.kube.core.services.resource import SERVICES
 from pilothouse.kube.core.services.storage import ServiceStorage
 from pilothouse.kube.networking.ip_addresses import IP_ADDRESSES
 from pilothouse.kube.networking.service_cidrs import SERVICE_CIDRS
-from pilothouse.kube.served import Registries
+from pilothouse.kube.registries import Registries
 
 
 @dataclass(frozen=True, slots=True)

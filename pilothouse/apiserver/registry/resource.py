@@ -60,6 +60,8 @@ class Resource:
     group: str = ""
     version: str = "v1"
     columns: Sequence[Column] = ()
+    status: Strategy | None = None
+    """Strategy of the status subresource; None for a resource without one."""
     status_has_tables: bool = True
     repeats_columns: bool = False
     """Every event of a watch for tables defines the columns, and not the first alone."""

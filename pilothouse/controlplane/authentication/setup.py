@@ -25,7 +25,7 @@ from pilothouse.controlplane.options.oidc import OIDCOptions
 from pilothouse.controlplane.serving import client_cas
 from pilothouse.kube.authentication.bootstrap_tokens import BootstrapTokens
 from pilothouse.kube.core.secrets import SECRETS
-from pilothouse.kube.served import Registries
+from pilothouse.kube.registries import Registries
 from pilothouse.kube.serviceaccount.authenticator import ServiceAccountTokenAuthenticator
 from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
 from pilothouse.kube.serviceaccount.getter import StoredTokenObjects

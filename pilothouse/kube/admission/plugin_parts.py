@@ -23,7 +23,7 @@ from pilothouse.kube.admission.own_webhooks import OwnWebhooks
 from pilothouse.kube.admission.policy_params import PolicyParams
 from pilothouse.kube.admission.service_account.plugin import GetServiceAccount
 from pilothouse.kube.core.storage_provider import LegacyRESTStorage
-from pilothouse.kube.served import Registries
+from pilothouse.kube.registries import Registries
 from pilothouse.kube.serviceaccount.getter import StoredTokenObjects
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json

@@ -12,7 +12,7 @@ from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.options import ListOptions
 from pilothouse.client.rest_mapper import NoMatch, RESTMapper
 from pilothouse.kube.admission.object_lookup import ObjectLookup
-from pilothouse.kube.served import Registries
+from pilothouse.kube.registries import Registries
 from pilothouse.machinery.bounded_cache import BoundedCache
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.names import GroupVersionKind, GroupVersionResource

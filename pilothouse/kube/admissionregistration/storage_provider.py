@@ -29,7 +29,8 @@ from pilothouse.kube.admissionregistration.webhook_configurations import (
     VALIDATING_WEBHOOK_CONFIGURATIONS,
 )
 from pilothouse.kube.other_versions import in_version
-from pilothouse.kube.served import Registries, served
+from pilothouse.kube.registries import Registries
+from pilothouse.kube.served import served
 from pilothouse.machinery.field import root
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind
 

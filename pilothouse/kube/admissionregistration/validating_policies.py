@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import ClassVar
 
-from pilothouse.apiserver.registry.carry_over import carry_over, reset_object_meta_for_status
+from pilothouse.apiserver.registry.carry_over import carry_over
 from pilothouse.apiserver.registry.table import Column
 from pilothouse.kube.admissionregistration.match_resources import PARAM_KIND
 from pilothouse.kube.admissionregistration.policies import PolicyStrategy
 from pilothouse.kube.admissionregistration.strategy import GROUP, resource_of
-from pilothouse.kube.spec_and_status import zero_value
+from pilothouse.kube.strategy import StatusSubresource, zero_value
 from pilothouse.machinery.field import Errors, Path, required, root
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.nested_fields import items, part, text
@@ -37,15 +38,15 @@ class ValidatingPolicyStrategy(PolicyStrategy):
         return validate_content(obj, path)
 
 
-class ValidatingPolicyStatusStrategy(ValidatingPolicyStrategy):
+class ValidatingPolicyStatusStrategy(StatusSubresource, ValidatingPolicyStrategy):
     reset_fields = ("spec", "metadata")
-
-    def prepare_for_update(self, obj: Json, old: Json) -> None:
-        carry_over(obj, old, "spec")
-        reset_object_meta_for_status(obj, old)
+    resets_metadata = True
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         return _validate_status(part(obj, "status"), root("status"))
+
+    def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
+        return ValidatingPolicyStrategy.warnings_on_update(self, obj, old)
 
 
 def _validate_status(status: Json, path: Path) -> Errors:

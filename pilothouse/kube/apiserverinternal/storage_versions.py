@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from pilothouse.apiserver.registry.carry_over import carry_over, reset_object_meta_for_status
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.apiserverinternal.storage_version_status import validate_status
-from pilothouse.kube.strategy import KubeStrategy
+from pilothouse.kube.strategy import SeparateStatusStrategy, StatusSubresource
 from pilothouse.machinery.field import Errors, root
 from pilothouse.machinery.nested_fields import items, part, text
 from pilothouse.machinery.objects import Json
@@ -20,10 +17,9 @@ _STATUS = "io.k8s.api.apiserverinternal.v1alpha1.StorageVersionStatus"
 _SHOWN = 3
 
 
-class StorageVersionStrategy(KubeStrategy):
+class StorageVersionStrategy(SeparateStatusStrategy):
     namespaced = False
     allow_unconditional_update = False
-    reset_fields: ClassVar[tuple[str, ...]] = ("status",)
 
     def name_rule(self, name: str, prefix: bool) -> list[str]:
         group, dot, resource = name.rpartition(".")
@@ -34,12 +30,6 @@ class StorageVersionStrategy(KubeStrategy):
             *(f"the resource segment {message}" for message in is_dns1035_label(resource)),
         ]
 
-    def prepare_for_create(self, obj: Json) -> None:
-        obj["status"] = {}
-
-    def prepare_for_update(self, obj: Json, old: Json) -> None:
-        carry_over(obj, old, "status")
-
     def validate(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)
 
@@ -47,12 +37,9 @@ class StorageVersionStrategy(KubeStrategy):
         yield from ()
 
 
-class StorageVersionStatusStrategy(StorageVersionStrategy):
+class StorageVersionStatusStrategy(StatusSubresource, StorageVersionStrategy):
     reset_fields = ("metadata", "spec")
-
-    def prepare_for_update(self, obj: Json, old: Json) -> None:
-        carry_over(obj, old, "spec")
-        reset_object_meta_for_status(obj, old)
+    resets_metadata = True
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from validate_status(part(obj, "status"), root("status"))
@@ -74,6 +61,7 @@ def _of_servers(obj: Json) -> str:
 STORAGE_VERSIONS = Resource(
     names=Names("storageversions", kind="StorageVersion"),
     strategy=StorageVersionStrategy(),
+    status=StorageVersionStatusStrategy(),
     group=GROUP,
     version="v1alpha1",
     columns=[

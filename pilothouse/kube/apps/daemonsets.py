@@ -9,7 +9,7 @@ from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.apps.daemonset_validation import validate_daemon_set_spec, validate_daemon_set_status
 from pilothouse.kube.core.pods.equality import same_spec
 from pilothouse.kube.pod_templates import default_pod_template, template_warnings
-from pilothouse.kube.spec_and_status import StatusSubresource
+from pilothouse.kube.strategy import StatusSubresource
 from pilothouse.kube.template_columns import container_columns, selector_column
 from pilothouse.kube.validation.label_selectors import validate_selector_unchanged
 from pilothouse.kube.validation.replica_counts import validate_collisions
@@ -109,6 +109,7 @@ def _count(name: str, field: str) -> Column:
 DAEMON_SETS = Resource(
     names=Names("daemonsets", kind="DaemonSet", short=["ds"], categories=["all"]),
     strategy=DaemonSetStrategy(),
+    status=DaemonSetStatusStrategy(),
     group="apps",
     zero_value={"metadata": {"annotations": {TEMPLATE_GENERATION: "0"}}},
     field_annotations=frozenset({TEMPLATE_GENERATION}),

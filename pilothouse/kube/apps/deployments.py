@@ -12,7 +12,7 @@ from pilothouse.kube.apps.rollback import carry_rollback, default_rollback
 from pilothouse.kube.gated_fields import gated
 from pilothouse.kube.pod_names import pod_name_warnings
 from pilothouse.kube.pod_templates import default_pod_template
-from pilothouse.kube.spec_and_status import StatusSubresource
+from pilothouse.kube.strategy import StatusSubresource
 from pilothouse.kube.template_columns import READY, container_columns, selector_column
 from pilothouse.kube.validation.label_selectors import selector_of, validate_selector_unchanged
 from pilothouse.kube.validation.replica_counts import validate_collisions
@@ -84,6 +84,7 @@ def _selector(obj: Json) -> str:
 DEPLOYMENTS = Resource(
     names=Names("deployments", kind="Deployment", short=["deploy"], categories=["all"]),
     strategy=DeploymentStrategy(),
+    status=DeploymentStatusStrategy(),
     group="apps",
     zero_value={"spec": {"replicas": 0}},
     columns=[

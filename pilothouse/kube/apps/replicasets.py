@@ -10,7 +10,7 @@ from pilothouse.kube.apps.deployment_validation import validate_selector_and_tem
 from pilothouse.kube.gated_fields import gated
 from pilothouse.kube.pod_names import pod_name_warnings
 from pilothouse.kube.pod_templates import default_pod_template
-from pilothouse.kube.spec_and_status import StatusSubresource
+from pilothouse.kube.strategy import StatusSubresource
 from pilothouse.kube.template_columns import container_columns, selector_column
 from pilothouse.kube.validation.fields import nonnegative
 from pilothouse.kube.validation.label_selectors import validate_selector_unchanged
@@ -67,6 +67,7 @@ def _validate_spec(spec: Json, old: Json | None = None) -> Errors:
 REPLICA_SETS = Resource(
     names=Names("replicasets", kind="ReplicaSet", short=["rs"], categories=["all"]),
     strategy=ReplicaSetStrategy(),
+    status=ReplicaSetStatusStrategy(),
     group="apps",
     zero_value={"spec": {"replicas": 0}},
     columns=[

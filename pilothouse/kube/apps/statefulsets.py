@@ -21,7 +21,7 @@ from pilothouse.kube.core.pods.equality import same_spec
 from pilothouse.kube.core.pods.warnings.volumes import claim_warnings
 from pilothouse.kube.gated_fields import drop_disabled, gated
 from pilothouse.kube.pod_templates import default_pod_template
-from pilothouse.kube.spec_and_status import StatusSubresource
+from pilothouse.kube.strategy import StatusSubresource
 from pilothouse.kube.template_columns import READY, container_columns
 from pilothouse.kube.validation.replica_counts import validate_collisions
 from pilothouse.kube.workloads import WorkloadStrategy
@@ -150,6 +150,7 @@ def _fixed(spec: Json) -> Json:
 STATEFUL_SETS = Resource(
     names=Names("statefulsets", kind="StatefulSet", short=["sts"], categories=["all"]),
     strategy=StatefulSetStrategy(),
+    status=StatefulSetStatusStrategy(),
     group="apps",
     zero_value={"spec": {"replicas": 0}},
     columns=[

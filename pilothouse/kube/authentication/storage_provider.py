@@ -8,8 +8,8 @@ from pilothouse.apiserver.authn.interface import TokenAuthenticator
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion
 from pilothouse.kube.authentication.self_subject_reviews import SelfSubjectReviews
 from pilothouse.kube.authentication.token_reviews import TokenReviews
-from pilothouse.kube.reviews import served_review
-from pilothouse.kube.served import Registries
+from pilothouse.kube.registries import Registries
+from pilothouse.kube.served import served_review
 from pilothouse.machinery.names import GroupVersion
 
 GROUP = "authentication.k8s.io"

@@ -11,8 +11,8 @@ from pilothouse.kube.authorization.access_reviews import (
     SubjectAccessReviews,
 )
 from pilothouse.kube.authorization.rules_reviews import SelfSubjectRulesReviews
-from pilothouse.kube.reviews import served_review
-from pilothouse.kube.served import Registries
+from pilothouse.kube.registries import Registries
+from pilothouse.kube.served import served_review
 from pilothouse.machinery.names import GroupVersion
 
 _V1 = GroupVersion(GROUP, "v1")

@@ -12,8 +12,7 @@ from pilothouse.kube.autoscaling.metric_cells import format_metrics
 from pilothouse.kube.autoscaling.v1_annotations import drop_annotations
 from pilothouse.kube.autoscaling.validation import validate_autoscaler_spec
 from pilothouse.kube.gated_fields import drop_disabled, gated
-from pilothouse.kube.spec_and_status import StatusSubresource, zero_value
-from pilothouse.kube.strategy import KubeStrategy
+from pilothouse.kube.strategy import KubeStrategy, StatusSubresource, zero_value
 from pilothouse.kube.validation.replica_counts import validate_counts
 from pilothouse.machinery.field import Errors, root
 from pilothouse.machinery.nested_fields import number, part, text
@@ -69,6 +68,7 @@ def _min_pods(obj: Json) -> str:
 HORIZONTAL_POD_AUTOSCALERS = Resource(
     names=Names("horizontalpodautoscalers", kind="HorizontalPodAutoscaler", short=["hpa"], categories=["all"]),
     strategy=HorizontalPodAutoscalerStrategy(),
+    status=HorizontalPodAutoscalerStatusStrategy(),
     group="autoscaling",
     version="v2",
     columns=[

@@ -26,7 +26,7 @@ from pilothouse.kube.autoscaling.v1_metrics import (
     metric_to_v1,
     metric_to_v2,
 )
-from pilothouse.kube.served import VersionConversion, fitted
+from pilothouse.kube.other_versions import VersionConversion, fitted
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.nested_fields import items, part
 from pilothouse.machinery.objects import Json, annotations_of, metadata

@@ -11,7 +11,7 @@ from pilothouse.kube.batch.job_defaults import default_job_template
 from pilothouse.kube.batch.job_validation import validate_job_template_spec
 from pilothouse.kube.batch.job_warnings import job_warnings
 from pilothouse.kube.pod_names import pod_name_warnings
-from pilothouse.kube.spec_and_status import StatusSubresource
+from pilothouse.kube.strategy import StatusSubresource
 from pilothouse.kube.template_columns import container_columns, selector_column
 from pilothouse.kube.validation.fields import nonnegative, required_one_of
 from pilothouse.kube.validation.label_selectors import shown_selector
@@ -134,6 +134,7 @@ def _validate_job_template(spec: Json, path: Path, old: Json | None) -> Errors:
 CRON_JOBS = Resource(
     names=Names("cronjobs", kind="CronJob", short=["cj"], categories=["all"]),
     strategy=CronJobStrategy(),
+    status=CronJobStatusStrategy(),
     group="batch",
     columns=[
         NAME,

@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import timedelta
 
+from pilothouse.apiserver.endpoints.groups import ServedResource
 from pilothouse.apiserver.registry.carry_over import generation_of
+from pilothouse.apiserver.registry.context import RequestContext
+from pilothouse.apiserver.registry.interface import Deleted, ListResult, Validate
+from pilothouse.apiserver.registry.options import DeleteOptions, ListOptions
 from pilothouse.apiserver.registry.resource import Names, Resource, metadata_fields
 from pilothouse.apiserver.registry.strategy import GarbageCollection
+from pilothouse.apiserver.registry.subresource import StatusStore
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
+from pilothouse.apiserver.registry.view import RegistryView
 from pilothouse.apiserver.storage.object import Fields
 from pilothouse.kube.batch.generated_selectors import has_prefixed_labels, validate_generated_selector
 from pilothouse.kube.batch.job_defaults import default_job, default_labels, generate_selector
@@ -17,7 +23,9 @@ from pilothouse.kube.batch.job_updates import validate_job_update
 from pilothouse.kube.batch.job_validation import INDEXED, validate_job_spec
 from pilothouse.kube.batch.job_warnings import job_warnings
 from pilothouse.kube.pod_names import pod_name_warnings
-from pilothouse.kube.spec_and_status import StatusSubresource
+from pilothouse.kube.registries import Registries
+from pilothouse.kube.served import served
+from pilothouse.kube.strategy import StatusSubresource
 from pilothouse.kube.template_columns import container_columns, selector_column
 from pilothouse.kube.workloads import WorkloadStrategy
 from pilothouse.machinery.durations import age, human_duration
@@ -30,6 +38,10 @@ from pilothouse.machinery.times import parse_time
 from pilothouse.machinery.validation.names import is_dns1123_label
 
 _SPEC = root("spec")
+_PODS_ARE_PRESERVED = (
+    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them "
+    "or set propagationPolicy=Orphan to suppress this warning"
+)
 
 
 class JobStrategy(WorkloadStrategy):
@@ -125,6 +137,7 @@ def _fields(obj: Json) -> Fields:
 JOBS = Resource(
     names=Names("jobs", kind="Job", categories=["all"]),
     strategy=JobStrategy(),
+    status=JobStatusStrategy(),
     group="batch",
     fields=_fields,
     indexed_fields=("metadata.name", "status.successful"),
@@ -139,3 +152,30 @@ JOBS = Resource(
         selector_column("io.k8s.api.batch.v1.JobSpec"),
     ],
 )
+
+
+def served_jobs(registries: Registries) -> list[ServedResource]:
+    registry = registries.open(JOBS)
+    return [
+        served(registry, _JobStorage(registry)),
+        served(registry, StatusStore(registry, JobStatusStrategy()), subresource="status"),
+    ]
+
+
+class _JobStorage(RegistryView):
+    """Warn about deletes without a propagation policy."""
+
+    async def delete(self, ctx: RequestContext, name: str, *, options: DeleteOptions, validate: Validate) -> Deleted:
+        _warn_of_preserved_pods(ctx, options)
+        return await super().delete(ctx, name, options=options, validate=validate)
+
+    async def delete_collection(
+        self, ctx: RequestContext, *, options: DeleteOptions, selection: ListOptions, validate: Validate
+    ) -> ListResult:
+        _warn_of_preserved_pods(ctx, options)
+        return await super().delete_collection(ctx, options=options, selection=selection, validate=validate)
+
+
+def _warn_of_preserved_pods(ctx: RequestContext, options: DeleteOptions) -> None:
+    if options.propagation_policy is None and options.orphan_dependents is None:
+        ctx.warn(_PODS_ARE_PRESERVED)

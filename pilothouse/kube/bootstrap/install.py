@@ -27,7 +27,7 @@ from pilothouse.kube.core.endpoints import ENDPOINTS
 from pilothouse.kube.core.namespaces import NAMESPACES
 from pilothouse.kube.core.services.storage import ServiceStorage
 from pilothouse.kube.discovery.endpoint_slices import ENDPOINT_SLICES
-from pilothouse.kube.served import Registries
+from pilothouse.kube.registries import Registries
 from pilothouse.kube.tracked_access import tracked_access
 from pilothouse.machinery.dataclass import dataclass
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from pilothouse.apiserver.registry.carry_over import carry_over, reset_object_meta_for_status
 from pilothouse.apiserver.registry.resource import Names, Resource, metadata_fields
 from pilothouse.apiserver.registry.table import NAME, Column
 from pilothouse.apiserver.storage.object import Fields
@@ -12,7 +11,7 @@ from pilothouse.kube.certificates.expirations import LONGEST, LONGEST_OF_KUBERNE
 from pilothouse.kube.certificates.pod_certificate_keys import validate_keys
 from pilothouse.kube.certificates.pod_certificate_status import STATES, validate_status
 from pilothouse.kube.certificates.resource import GROUP
-from pilothouse.kube.strategy import KubeStrategy
+from pilothouse.kube.strategy import SeparateStatusStrategy, StatusSubresource
 from pilothouse.kube.validation.domains import user_annotations
 from pilothouse.kube.validation.fields import follow
 from pilothouse.kube.validation.internal_structs import ANY, TEXT, struct
@@ -46,19 +45,14 @@ _printed_spec = struct(
 )
 
 
-class PodCertificateRequestStrategy(KubeStrategy):
+class PodCertificateRequestStrategy(SeparateStatusStrategy):
     allow_unconditional_update = False
+    reset_fields: ClassVar[tuple[str, ...]] = ()
 
     def default(self, obj: Json) -> None:
         spec = part(obj, "spec")
         if spec.get("maxExpirationSeconds") is None:
             spec["maxExpirationSeconds"] = DEFAULT_EXPIRATION
-
-    def prepare_for_create(self, obj: Json) -> None:
-        obj["status"] = {}
-
-    def prepare_for_update(self, obj: Json, old: Json) -> None:
-        carry_over(obj, old, "status")
 
     def validate(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)
@@ -70,15 +64,11 @@ class PodCertificateRequestStrategy(KubeStrategy):
             yield invalid(root("spec"), _printed_spec(obj["spec"]), FIELD_IMMUTABLE)
 
 
-class PodCertificateRequestStatusStrategy(PodCertificateRequestStrategy):
-    reset_fields: ClassVar[tuple[str, ...]] = ("spec",)
+class PodCertificateRequestStatusStrategy(StatusSubresource, PodCertificateRequestStrategy):
+    resets_metadata = True
 
     def __init__(self, clock: Clock = system_clock) -> None:
         self._clock = clock
-
-    def prepare_for_update(self, obj: Json, old: Json) -> None:
-        carry_over(obj, old, "spec")
-        reset_object_meta_for_status(obj, old)
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         errors = list(self.validate_metadata_update(obj, old))

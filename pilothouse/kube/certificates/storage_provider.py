@@ -25,7 +25,8 @@ from pilothouse.kube.certificates.strategy import (
     CertificateSigningRequestStatusStrategy,
 )
 from pilothouse.kube.other_versions import in_version
-from pilothouse.kube.served import Registries, served
+from pilothouse.kube.registries import Registries
+from pilothouse.kube.served import served
 from pilothouse.machinery import field
 from pilothouse.machinery.errors import Invalid
 from pilothouse.machinery.gofmt import quote

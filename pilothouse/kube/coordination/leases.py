@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from pilothouse.apiserver.endpoints.groups import ServedResource
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.apiserver.server.features import COORDINATED_LEADER_ELECTION, FeatureGates
+from pilothouse.kube.registries import Registries
+from pilothouse.kube.served import served
 from pilothouse.kube.validation.fields import follow, nonnegative, one_of
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, root
 from pilothouse.machinery.nested_fields import part
@@ -92,5 +95,9 @@ _COORDINATED_LEASES = replace(LEASES, strategy=LeaseStrategy(coordinated=True))
 
 
 def leases_with(features: FeatureGates) -> Resource:
-    """The resource as the gates have it."""
+    """Return the resource for the feature gates."""
     return _COORDINATED_LEASES if features.enabled(COORDINATED_LEADER_ELECTION) else LEASES
+
+
+def served_leases(registries: Registries) -> list[ServedResource]:
+    return [served(registries.open(leases_with(registries.features)))]

@@ -11,7 +11,7 @@ from pilothouse.kube.core.nodes.resource import NODES
 from pilothouse.kube.core.pods.resource import PODS
 from pilothouse.kube.core.secrets import SECRETS
 from pilothouse.kube.core.serviceaccounts import SERVICE_ACCOUNTS
-from pilothouse.kube.served import Registries
+from pilothouse.kube.registries import Registries
 from pilothouse.kube.serviceaccount.claims import UNBOUND, TokenBinding
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest, Conflict, NotFound

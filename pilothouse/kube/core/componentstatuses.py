@@ -22,7 +22,7 @@ from pilothouse.apiserver.registry.table import NAME, Column
 from pilothouse.apiserver.storage.errors import StorageError
 from pilothouse.apiserver.storage.interface import Entry, Store
 from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
-from pilothouse.kube.served import Registries
+from pilothouse.kube.registries import Registries
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.gofmt import quote

@@ -12,7 +12,8 @@ from pilothouse.apiserver.registry.interface import Result, Validate
 from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.kube.core.bound_objects import BoundObjects
 from pilothouse.kube.core.serviceaccounts import SERVICE_ACCOUNTS
-from pilothouse.kube.served import Registries, served
+from pilothouse.kube.registries import Registries
+from pilothouse.kube.served import served
 from pilothouse.kube.serviceaccount.claims import (
     EXTENDED_EXPIRATION,
     WARN_ONLY_EXPIRATION,

@@ -7,7 +7,7 @@ from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.flowcontrol.rules import validate_rule
 from pilothouse.kube.flowcontrol.status import GROUP, FlowControlStatus, validate_status
-from pilothouse.kube.spec_and_status import SpecAndStatusStrategy
+from pilothouse.kube.strategy import SpecAndStatusStrategy
 from pilothouse.kube.validation.fields import follow
 from pilothouse.kube.validation.internal_structs import ANY, FLAG, NUMBER, TEXT, pointer, slice_of, struct
 from pilothouse.machinery.field import Errors, Path, invalid, not_supported, required, root
@@ -102,6 +102,7 @@ _TYPES = "io.k8s.api.flowcontrol.v1."
 FLOW_SCHEMAS = Resource(
     names=Names("flowschemas", kind="FlowSchema"),
     strategy=FlowSchemaStrategy(),
+    status=FlowSchemaStatusStrategy(),
     group=GROUP,
     row_order=lambda obj: (number(obj, "spec", "matchingPrecedence"), name_of(obj)),
     columns=[

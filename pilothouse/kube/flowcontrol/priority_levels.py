@@ -10,7 +10,7 @@ from pilothouse.apiserver.flowcontrol.mandatory import EXEMPT, MANDATORY_LEVELS
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.flowcontrol.status import GROUP, FlowControlStatus, validate_status
-from pilothouse.kube.spec_and_status import SpecAndStatusStrategy
+from pilothouse.kube.strategy import SpecAndStatusStrategy
 from pilothouse.kube.validation.fields import required_one_of
 from pilothouse.kube.validation.internal_structs import ANY, NUMBER, TEXT, pointer, struct
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, required, root
@@ -189,6 +189,7 @@ _SHARES = "nominalConcurrencyShares"
 PRIORITY_LEVELS = Resource(
     names=Names("prioritylevelconfigurations", kind="PriorityLevelConfiguration"),
     strategy=PriorityLevelStrategy(),
+    status=PriorityLevelStatusStrategy(),
     group=GROUP,
     columns=[
         NAME,

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pilothouse.apiserver.registry.carry_over import begin_generation, carry_over
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.networking.ingress_rules import STRICT, rules_for_update, validate_spec
-from pilothouse.kube.strategy import KubeStrategy
+from pilothouse.kube.strategy import SpecAndStatusStrategy, StatusSubresource
 from pilothouse.kube.validation.addresses import legacy_ip, not_an_ip, warnings_for_ip
 from pilothouse.kube.validation.fields import dns_subdomain
 from pilothouse.machinery.field import Errors, invalid, root
 from pilothouse.machinery.gofmt import quote
-from pilothouse.machinery.objects import Json, annotations_of, metadata
-from pilothouse.machinery.validation.immutable import semantically_equal
+from pilothouse.machinery.names import GroupVersionKind
+from pilothouse.machinery.objects import Json, annotations_of
 
 CLASS_ANNOTATION = "kubernetes.io/ingress.class"
 
@@ -22,17 +21,8 @@ _SHOWN_HOSTS = 3
 _STATUS = root("status", "loadBalancer", "ingress")
 
 
-class IngressStrategy(KubeStrategy):
-    reset_fields = ("status",)
-
-    def prepare_for_create(self, obj: Json) -> None:
-        obj["status"] = {"loadBalancer": {}}
-        metadata(obj)["generation"] = 1
-
-    def prepare_for_update(self, obj: Json, old: Json) -> None:
-        carry_over(obj, old, "status")
-        if not semantically_equal(obj["spec"], old["spec"]):
-            begin_generation(obj, old)
+class IngressStrategy(SpecAndStatusStrategy):
+    kind = GroupVersionKind("networking.k8s.io", "v1", "Ingress")
 
     def validate(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)
@@ -52,12 +42,7 @@ class IngressStrategy(KubeStrategy):
             yield f"annotation {quote(CLASS_ANNOTATION)} is deprecated, please use 'spec.ingressClassName' instead"
 
 
-class IngressStatusStrategy(IngressStrategy):
-    reset_fields = ("spec",)
-
-    def prepare_for_update(self, obj: Json, old: Json) -> None:
-        carry_over(obj, old, "spec")
-
+class IngressStatusStrategy(StatusSubresource, IngressStrategy):
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_metadata_update(obj, old)
         known = [point["ip"] for point in _points(old) if point.get("ip")]
@@ -106,6 +91,7 @@ def _address(obj: Json) -> str:
 INGRESSES = Resource(
     names=Names("ingresses", kind="Ingress", short=["ing"]),
     strategy=IngressStrategy(),
+    status=IngressStatusStrategy(),
     group="networking.k8s.io",
     storage_path="ingress",
     columns=[

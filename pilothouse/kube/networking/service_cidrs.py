@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from pilothouse.apiserver.registry.carry_over import carry_over, reset_object_meta_for_status
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
-from pilothouse.kube.strategy import KubeStrategy
+from pilothouse.kube.strategy import SeparateStatusStrategy, StatusSubresource
 from pilothouse.kube.validation.addresses import AT_MOST_TWO, ONE_PER_FAMILY, cidr_family
 from pilothouse.machinery.field import Errors, Path, invalid, required, root
 from pilothouse.machinery.objects import Json
@@ -17,12 +14,8 @@ from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE
 _PATH = root("spec", "cidrs")
 
 
-class ServiceCIDRStrategy(KubeStrategy):
+class ServiceCIDRStrategy(SeparateStatusStrategy):
     namespaced = False
-    reset_fields: ClassVar[tuple[str, ...]] = ("status",)
-
-    def prepare_for_create(self, obj: Json) -> None:
-        obj["status"] = {}
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
         obj["status"] = old.get("status") or {}
@@ -46,12 +39,9 @@ class ServiceCIDRStrategy(KubeStrategy):
             yield invalid(_PATH, obj["spec"].get("cidrs"), FIELD_IMMUTABLE)
 
 
-class ServiceCIDRStatusStrategy(ServiceCIDRStrategy):
+class ServiceCIDRStatusStrategy(StatusSubresource, ServiceCIDRStrategy):
     reset_fields = ("metadata", "spec")
-
-    def prepare_for_update(self, obj: Json, old: Json) -> None:
-        carry_over(obj, old, "spec")
-        reset_object_meta_for_status(obj, old)
+    resets_metadata = True
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_metadata_update(obj, old)
@@ -75,6 +65,7 @@ def _validate_cidrs(cidrs: list[str], path: Path) -> Errors:
 SERVICE_CIDRS = Resource(
     names=Names("servicecidrs", kind="ServiceCIDR"),
     strategy=ServiceCIDRStrategy(),
+    status=ServiceCIDRStatusStrategy(),
     group="networking.k8s.io",
     columns=[
         NAME,

@@ -17,8 +17,8 @@ from pilothouse.kube.core.pods.resource import PODS
 from pilothouse.kube.mirror_pods import is_mirror_pod
 from pilothouse.kube.node_authorizer.graph import NodeGraph
 from pilothouse.kube.node_authorizer.references import ReferredObject, references_of_pod, secrets_of_volume
+from pilothouse.kube.registries import Registries
 from pilothouse.kube.resource.resource_slices import RESOURCE_SLICES
-from pilothouse.kube.served import Registries
 from pilothouse.kube.storage.volumeattachments import VOLUME_ATTACHMENTS
 from pilothouse.machinery.nested_fields import part, text
 from pilothouse.machinery.objects import Json, name_of, namespace_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Cell, Column
-from pilothouse.kube.spec_and_status import SpecAndStatusStrategy, StatusSubresource
+from pilothouse.kube.strategy import SpecAndStatusStrategy, StatusSubresource
 from pilothouse.kube.validation.fields import one_of
 from pilothouse.kube.validation.int_or_percent import (
     validate_not_more_than_100_percent,
@@ -91,6 +91,7 @@ def _limit(field: str) -> Cell:
 POD_DISRUPTION_BUDGETS = Resource(
     names=Names("poddisruptionbudgets", kind="PodDisruptionBudget", short=["pdb"]),
     strategy=PodDisruptionBudgetStrategy(),
+    status=PodDisruptionBudgetStatusStrategy(),
     group="policy",
     columns=[
         NAME,

@@ -12,7 +12,8 @@ from pilothouse.kube.rbac.bootstrap.ensure import BootstrapPolicy
 from pilothouse.kube.rbac.escalation import Escalation
 from pilothouse.kube.rbac.policy_based import PolicyBasedStorage
 from pilothouse.kube.rbac.roles import CLUSTER_ROLES, GROUP, ROLES
-from pilothouse.kube.served import Registries, served
+from pilothouse.kube.registries import Registries
+from pilothouse.kube.served import served
 from pilothouse.machinery.names import GroupVersion
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pilothouse.apiserver.registry.carry_over import reset_object_meta_for_status
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.resource.device_classes import GROUP
 from pilothouse.kube.resource.names import dns_label_name, validate_driver_name, validate_pool_name
 from pilothouse.kube.resource.taints import default_taint, validate_taint
-from pilothouse.kube.spec_and_status import SpecAndStatusStrategy, StatusSubresource
+from pilothouse.kube.strategy import SpecAndStatusStrategy, StatusSubresource
 from pilothouse.machinery.durations import age
 from pilothouse.machinery.field import Errors, Path, root, too_many
 from pilothouse.machinery.names import GroupVersionKind
@@ -48,10 +47,7 @@ class DeviceTaintRuleStrategy(SpecAndStatusStrategy):
 
 class DeviceTaintRuleStatusStrategy(StatusSubresource, DeviceTaintRuleStrategy):
     reset_fields = ("metadata", "spec")
-
-    def prepare_for_update(self, obj: Json, old: Json) -> None:
-        super().prepare_for_update(obj, old)
-        reset_object_meta_for_status(obj, old)
+    resets_metadata = True
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_metadata_update(obj, old)
@@ -81,6 +77,7 @@ def _time_added(obj: Json) -> str:
 DEVICE_TAINT_RULES = Resource(
     names=Names("devicetaintrules", kind="DeviceTaintRule"),
     strategy=DeviceTaintRuleStrategy(),
+    status=DeviceTaintRuleStatusStrategy(),
     group=GROUP,
     version="v1alpha3",
     status_has_tables=False,

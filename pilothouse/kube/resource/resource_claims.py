@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import ClassVar
-
-from pilothouse.apiserver.registry.carry_over import carry_over, reset_object_meta_for_status
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.gated_fields import drop_disabled
@@ -15,8 +11,7 @@ from pilothouse.kube.resource.gated_fields import CLAIM_SPEC_FIELDS, CLAIM_STATU
 from pilothouse.kube.resource.printed_claims import printed_claim_spec
 from pilothouse.kube.resource.requests import RequestNames, default_requests, validate_claim_spec
 from pilothouse.kube.resource.taints import default_tolerations
-from pilothouse.kube.spec_and_status import zero_value
-from pilothouse.kube.strategy import KubeStrategy
+from pilothouse.kube.strategy import SeparateStatusStrategy, StatusSubresource, zero_value
 from pilothouse.machinery.field import Errors, invalid, root
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.nested_fields import items, part
@@ -31,9 +26,7 @@ def default_status(obj: Json) -> None:
         default_tolerations(result)
 
 
-class ResourceClaimStrategy(KubeStrategy):
-    reset_fields: ClassVar[tuple[str, ...]] = ("status",)
-
+class ResourceClaimStrategy(SeparateStatusStrategy):
     def default(self, obj: Json) -> None:
         default_requests(part(obj, "spec"))
         default_status(obj)
@@ -43,7 +36,7 @@ class ResourceClaimStrategy(KubeStrategy):
         drop_disabled(part(obj, "spec"), None, CLAIM_SPEC_FIELDS)
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
-        carry_over(obj, old, "status")
+        super().prepare_for_update(obj, old)
         drop_disabled(part(obj, "spec"), part(old, "spec"), CLAIM_SPEC_FIELDS)
 
     def validate(self, obj: Json) -> Errors:
@@ -57,12 +50,12 @@ class ResourceClaimStrategy(KubeStrategy):
             yield invalid(root("spec"), printed_claim_spec(obj.get("spec")), FIELD_IMMUTABLE)
 
 
-class ResourceClaimStatusStrategy(ResourceClaimStrategy):
+class ResourceClaimStatusStrategy(StatusSubresource, ResourceClaimStrategy):
     reset_fields = ("metadata", "spec")
+    resets_metadata = True
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
-        carry_over(obj, old, "spec")
-        reset_object_meta_for_status(obj, old)
+        super().prepare_for_update(obj, old)
         drop_disabled(part(obj, "status"), part(old, "status"), CLAIM_STATUS_FIELDS)
         _drop_deallocated(part(obj, "status"), part(old, "status"))
 
@@ -75,9 +68,6 @@ class ResourceClaimStatusStrategy(ResourceClaimStrategy):
             names=RequestNames(part(obj, "spec")),
             deleted=bool(metadata(obj).get("deletionTimestamp")),
         )
-
-    def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
-        return ()
 
 
 def _drop_deallocated(status: Json, old: Json) -> None:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from pilothouse.apiserver.registry.carry_over import carry_over, reset_object_meta_for_status
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.kube.resource.device_classes import GROUP
 from pilothouse.kube.resource.names import validate_long_name_caseless, validate_resource_pool_name
 from pilothouse.kube.resource.pool_status import POOL_STATUS_COLUMNS, printed_status, validate_pool_status
-from pilothouse.kube.strategy import KubeStrategy
+from pilothouse.kube.strategy import SeparateStatusStrategy, StatusSubresource
 from pilothouse.kube.validation.fields import in_limits
 from pilothouse.machinery.field import Errors, invalid, root
 from pilothouse.machinery.nested_fields import part, text
@@ -21,10 +18,9 @@ DEFAULT_LIMIT = 100
 MAX_LIMIT = 1000
 
 
-class ResourcePoolStatusRequestStrategy(KubeStrategy):
+class ResourcePoolStatusRequestStrategy(SeparateStatusStrategy):
     namespaced = False
     allow_unconditional_update = False
-    reset_fields: ClassVar[tuple[str, ...]] = ("status",)
 
     def default(self, obj: Json) -> None:
         if part(obj, "spec").get("limit") is None:
@@ -32,9 +28,6 @@ class ResourcePoolStatusRequestStrategy(KubeStrategy):
 
     def prepare_for_create(self, obj: Json) -> None:
         obj.pop("status", None)
-
-    def prepare_for_update(self, obj: Json, old: Json) -> None:
-        carry_over(obj, old, "status")
 
     def validate(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)
@@ -51,12 +44,9 @@ class ResourcePoolStatusRequestStrategy(KubeStrategy):
             yield invalid(root("spec"), None, FIELD_IMMUTABLE)
 
 
-class ResourcePoolStatusRequestStatusStrategy(ResourcePoolStatusRequestStrategy):
+class ResourcePoolStatusRequestStatusStrategy(StatusSubresource, ResourcePoolStatusRequestStrategy):
     reset_fields = ("metadata", "spec")
-
-    def prepare_for_update(self, obj: Json, old: Json) -> None:
-        carry_over(obj, old, "spec")
-        reset_object_meta_for_status(obj, old)
+    resets_metadata = True
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_metadata_update(obj, old)
@@ -74,6 +64,7 @@ class ResourcePoolStatusRequestStatusStrategy(ResourcePoolStatusRequestStrategy)
 RESOURCE_POOL_STATUS_REQUESTS = Resource(
     names=Names("resourcepoolstatusrequests", kind="ResourcePoolStatusRequest"),
     strategy=ResourcePoolStatusRequestStrategy(),
+    status=ResourcePoolStatusRequestStatusStrategy(),
     group=GROUP,
     version="v1alpha3",
     status_has_tables=False,

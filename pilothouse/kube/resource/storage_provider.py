@@ -5,22 +5,19 @@ from __future__ import annotations
 from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.endpoints.deprecation import Deprecation
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion, ServedResource
-from pilothouse.apiserver.registry.subresource import StatusStore
 from pilothouse.kube.core.namespaces import NAMESPACES
 from pilothouse.kube.other_versions import in_version
+from pilothouse.kube.registries import Registries
 from pilothouse.kube.resource.admin_access import AdminAccess, AdminAccessStatus
 from pilothouse.kube.resource.claim_status import ResourceClaimStatusStore
 from pilothouse.kube.resource.device_classes import DEVICE_CLASSES, GROUP
-from pilothouse.kube.resource.device_taint_rules import DEVICE_TAINT_RULES, DeviceTaintRuleStatusStrategy
+from pilothouse.kube.resource.device_taint_rules import DEVICE_TAINT_RULES
 from pilothouse.kube.resource.resource_claim_templates import RESOURCE_CLAIM_TEMPLATES
 from pilothouse.kube.resource.resource_claims import RESOURCE_CLAIMS
-from pilothouse.kube.resource.resource_pool_status_requests import (
-    RESOURCE_POOL_STATUS_REQUESTS,
-    ResourcePoolStatusRequestStatusStrategy,
-)
+from pilothouse.kube.resource.resource_pool_status_requests import RESOURCE_POOL_STATUS_REQUESTS
 from pilothouse.kube.resource.resource_slices import RESOURCE_SLICES
 from pilothouse.kube.resource.v1beta1 import V1BETA1, V1BETA1_CONVERSIONS
-from pilothouse.kube.served import Registries, served
+from pilothouse.kube.served import served, with_status
 from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import labels_of
 
@@ -61,17 +58,10 @@ class ResourceStorageProvider:
 def _taint_rules(registries: Registries) -> list[ServedResource]:
     if not registries.any_enabled(_V1BETA2, _V1ALPHA3):
         return []
-    deprecation, rules = Deprecation("1.36", "1.39"), registries.open(DEVICE_TAINT_RULES)
-    status = StatusStore(rules, DeviceTaintRuleStatusStrategy())
-    return [
-        served(rules, deprecation=deprecation),
-        served(rules, status, subresource="status", deprecation=deprecation),
-    ]
+    return with_status(registries.open(DEVICE_TAINT_RULES), deprecation=Deprecation("1.36", "1.39"))
 
 
 def _pool_status_requests(registries: Registries) -> list[ServedResource]:
     if not registries.any_enabled(_V1ALPHA3):
         return []
-    requests = registries.open(RESOURCE_POOL_STATUS_REQUESTS)
-    status = StatusStore(requests, ResourcePoolStatusRequestStatusStrategy())
-    return [served(requests), served(requests, status, subresource="status")]
+    return with_status(registries.open(RESOURCE_POOL_STATUS_REQUESTS))

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
-from pilothouse.apiserver.registry.carry_over import carry_over, reset_object_meta_for_status
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.apiserver.server.features import enabled
@@ -19,7 +17,7 @@ from pilothouse.kube.scheduling.pod_group_rules import (
     validate_group_update,
 )
 from pilothouse.kube.scheduling.priorityclasses import GROUP
-from pilothouse.kube.strategy import KubeStrategy
+from pilothouse.kube.strategy import SeparateStatusStrategy, StatusSubresource
 from pilothouse.kube.validation.fields import dns_label, dns_subdomain
 from pilothouse.machinery.field import Errors, Path, invalid, root
 from pilothouse.machinery.nested_fields import items, part, text
@@ -31,20 +29,18 @@ _SPEC = "io.k8s.api.scheduling.v1alpha2.PodGroupSpec"
 _TEMPLATE = "podGroupTemplateRef"
 
 
-class PodGroupStrategy(KubeStrategy):
-    reset_fields: ClassVar[tuple[str, ...]] = ("status",)
-
+class PodGroupStrategy(SeparateStatusStrategy):
     def default(self, obj: Json) -> None:
         spec = part(obj, "spec")
         if spec.get("disruptionMode") is None:
             spec["disruptionMode"] = "Pod"
 
     def prepare_for_create(self, obj: Json) -> None:
-        obj["status"] = {}
+        super().prepare_for_create(obj)
         drop_disabled_group_fields(part(obj, "spec"), None)
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
-        carry_over(obj, old, "status")
+        super().prepare_for_update(obj, old)
         drop_disabled_group_fields(part(obj, "spec"), part(old, "spec"))
 
     def validate(self, obj: Json) -> Errors:
@@ -62,12 +58,12 @@ class PodGroupStrategy(KubeStrategy):
         yield from validate_group_update(spec, before, path)
 
 
-class PodGroupStatusStrategy(PodGroupStrategy):
+class PodGroupStatusStrategy(StatusSubresource, PodGroupStrategy):
     reset_fields = ("metadata", "spec")
+    resets_metadata = True
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
-        carry_over(obj, old, "spec")
-        reset_object_meta_for_status(obj, old)
+        super().prepare_for_update(obj, old)
         if not items(old, "spec", "resourceClaims") and not enabled("DRAWorkloadResourceClaims"):
             part(obj, "status").pop("resourceClaimStatuses", None)
 
@@ -124,6 +120,7 @@ def _status(obj: Json) -> str:
 POD_GROUPS = Resource(
     names=Names("podgroups", kind="PodGroup"),
     strategy=PodGroupStrategy(),
+    status=PodGroupStatusStrategy(),
     group=GROUP,
     version="v1alpha2",
     columns=[

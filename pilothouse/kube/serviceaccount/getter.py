@@ -9,7 +9,7 @@ from pilothouse.kube.core.nodes.resource import NODES
 from pilothouse.kube.core.pods.resource import PODS
 from pilothouse.kube.core.secrets import SECRETS
 from pilothouse.kube.core.serviceaccounts import SERVICE_ACCOUNTS
-from pilothouse.kube.served import Registries
+from pilothouse.kube.registries import Registries
 from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.objects import Json
 

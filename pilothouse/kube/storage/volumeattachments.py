@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from pilothouse.apiserver.registry.carry_over import carry_over, reset_object_meta_for_status
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.core.persistentvolumes.sources import source_of
@@ -15,7 +12,7 @@ from pilothouse.kube.core.pods.internal_form import internal_form
 from pilothouse.kube.core.pods.validation.provider_volumes import validate_csi_driver_name
 from pilothouse.kube.storage.parameters import size_of
 from pilothouse.kube.storage.storageclasses import GROUP
-from pilothouse.kube.strategy import KubeStrategy
+from pilothouse.kube.strategy import SeparateStatusStrategy, StatusSubresource
 from pilothouse.kube.validation.fields import dns_subdomain
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, required, root, too_long
 from pilothouse.machinery.nested_fields import part, text
@@ -29,10 +26,9 @@ _MAX_INT32 = 2**31 - 1
 _ONE_SOURCE = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
 
 
-class VolumeAttachmentStrategy(KubeStrategy):
+class VolumeAttachmentStrategy(SeparateStatusStrategy):
     namespaced = False
     allow_unconditional_update = False
-    reset_fields: ClassVar[tuple[str, ...]] = ("status",)
 
     def default(self, obj: Json) -> None:
         inline = part(obj, "spec", "source", "inlineVolumeSpec")
@@ -41,9 +37,6 @@ class VolumeAttachmentStrategy(KubeStrategy):
 
     def prepare_for_create(self, obj: Json) -> None:
         obj["status"] = {"attached": False}
-
-    def prepare_for_update(self, obj: Json, old: Json) -> None:
-        carry_over(obj, old, "status")
 
     def validate(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)
@@ -62,12 +55,9 @@ class VolumeAttachmentStrategy(KubeStrategy):
         yield from validate_immutable_field(_shown(part(obj, "spec")), _shown(part(old, "spec")), root("spec"))
 
 
-class VolumeAttachmentStatusStrategy(VolumeAttachmentStrategy):
+class VolumeAttachmentStatusStrategy(StatusSubresource, VolumeAttachmentStrategy):
     reset_fields = ("metadata", "spec")
-
-    def prepare_for_update(self, obj: Json, old: Json) -> None:
-        carry_over(obj, old, "spec")
-        reset_object_meta_for_status(obj, old)
+    resets_metadata = True
 
 
 def _shown(spec: Json) -> Json:
@@ -116,6 +106,7 @@ _SPEC = "io.k8s.api.storage.v1.VolumeAttachmentSpec"
 VOLUME_ATTACHMENTS = Resource(
     names=Names("volumeattachments", kind="VolumeAttachment"),
     strategy=VolumeAttachmentStrategy(),
+    status=VolumeAttachmentStatusStrategy(),
     group=GROUP,
     returns_deleted_object=True,
     columns=[

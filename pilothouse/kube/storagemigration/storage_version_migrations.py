@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import ClassVar
 
-from pilothouse.apiserver.registry.carry_over import carry_over, reset_object_meta_for_status
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import NAME, Column
-from pilothouse.kube.strategy import KubeStrategy
+from pilothouse.kube.strategy import SeparateStatusStrategy, StatusSubresource
 from pilothouse.kube.validation.internal_structs import ANY, condition, slice_of, struct
 from pilothouse.machinery.field import Errors, Path, invalid, required, root
 from pilothouse.machinery.nested_fields import items, part, text
@@ -24,16 +22,9 @@ RUNNING, SUCCEEDED, FAILED = STATES = ("Running", "Succeeded", "Failed")
 _WELL_FORMED = re.compile(r"[1-9][0-9]*", re.ASCII)
 
 
-class StorageVersionMigrationStrategy(KubeStrategy):
+class StorageVersionMigrationStrategy(SeparateStatusStrategy):
     namespaced = False
     allow_unconditional_update = False
-    reset_fields: ClassVar[tuple[str, ...]] = ("status",)
-
-    def prepare_for_create(self, obj: Json) -> None:
-        obj["status"] = {}
-
-    def prepare_for_update(self, obj: Json, old: Json) -> None:
-        carry_over(obj, old, "status")
 
     def validate(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)
@@ -54,12 +45,9 @@ class StorageVersionMigrationStrategy(KubeStrategy):
             yield invalid(root("spec"), struct(Resource=ANY)(obj["spec"]), FIELD_IMMUTABLE)
 
 
-class StorageVersionMigrationStatusStrategy(StorageVersionMigrationStrategy):
+class StorageVersionMigrationStatusStrategy(StatusSubresource, StorageVersionMigrationStrategy):
     reset_fields = ("metadata", "spec")
-
-    def prepare_for_update(self, obj: Json, old: Json) -> None:
-        carry_over(obj, old, "spec")
-        reset_object_meta_for_status(obj, old)
+    resets_metadata = True
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_metadata_update(obj, old)
@@ -103,6 +91,7 @@ def _state(obj: Json) -> str:
 STORAGE_VERSION_MIGRATIONS = Resource(
     names=Names("storageversionmigrations", kind="StorageVersionMigration"),
     strategy=StorageVersionMigrationStrategy(),
+    status=StorageVersionMigrationStatusStrategy(),
     group=GROUP,
     version="v1beta1",
     columns=[

@@ -13,7 +13,7 @@ from pilothouse.kube.coordination.leases import LEASES
 from pilothouse.kube.core.configmaps import CONFIG_MAPS
 from pilothouse.kube.core.endpoints import ENDPOINTS
 from pilothouse.kube.discovery.endpoint_slices import ENDPOINT_SLICES
-from pilothouse.kube.served import Registries
+from pilothouse.kube.registries import Registries
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from pilothouse.kube.bootstrap.endpoint_reconciler import LeaseEndpointReconcile
 from pilothouse.kube.bootstrap.written_endpoints import NAME, NAMESPACE, WrittenEndpoints
 from pilothouse.kube.core.endpoints import ENDPOINTS
 from pilothouse.kube.discovery.endpoint_slices import ENDPOINT_SLICES
-from pilothouse.kube.served import Registries
+from pilothouse.kube.registries import Registries
 from pilothouse.machinery.objects import Json, labels_of, metadata, resource_version_of
 
 

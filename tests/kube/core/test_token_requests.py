@@ -19,7 +19,7 @@ from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
 from pilothouse.kube.core.bound_objects import BoundObjects
 from pilothouse.kube.core.serviceaccount_tokens import TokenStorage, default_token_request
-from pilothouse.kube.served import Registries
+from pilothouse.kube.registries import Registries
 from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
 from pilothouse.kube.serviceaccount.issuer import TokenIssuer
 from pilothouse.kube.serviceaccount.keys import SigningKey

@@ -17,7 +17,7 @@ from pilothouse.apiserver.storage.sqlite.store import SqliteStore
 from pilothouse.controllers.serviceaccount.token_secrets import LEGACY_ISSUER, legacy_claims
 from pilothouse.kube.core.secrets import SECRETS
 from pilothouse.kube.core.serviceaccounts import SERVICE_ACCOUNTS
-from pilothouse.kube.served import Registries
+from pilothouse.kube.registries import Registries
 from pilothouse.kube.serviceaccount.authenticator import ServiceAccountTokenAuthenticator
 from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
 from pilothouse.kube.serviceaccount.getter import StoredTokenObjects

@@ -7,7 +7,8 @@ from pilothouse.apiserver.registry.resource import Names, Resource, cluster_meta
 from pilothouse.apiserver.registry.table import AGE, NAME, Cell, Column
 from pilothouse.apiserver.storage.object import Fields
 from pilothouse.kube.core.nodes.strategy import NodeStatusStrategy, NodeStrategy
-from pilothouse.kube.served import Registries, with_status
+from pilothouse.kube.registries import Registries
+from pilothouse.kube.served import with_status
 from pilothouse.machinery.nested_fields import items, part, text
 from pilothouse.machinery.objects import Json, labels_of
 

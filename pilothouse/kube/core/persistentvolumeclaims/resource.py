@@ -16,7 +16,8 @@ from pilothouse.kube.core.persistentvolumes.resource import (
     storage_class,
     volume_mode,
 )
-from pilothouse.kube.served import Registries, with_status
+from pilothouse.kube.registries import Registries
+from pilothouse.kube.served import with_status
 from pilothouse.machinery.nested_fields import items, text
 from pilothouse.machinery.objects import Json
 

@@ -9,7 +9,8 @@ from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.core.persistentvolumes.strategy import PersistentVolumeStatusStrategy, PersistentVolumeStrategy
 from pilothouse.kube.core.persistentvolumes.warnings import BETA_STORAGE_CLASS
-from pilothouse.kube.served import Registries, with_status
+from pilothouse.kube.registries import Registries
+from pilothouse.kube.served import with_status
 from pilothouse.machinery.nested_fields import items, part, text
 from pilothouse.machinery.objects import Json, annotations_of, metadata
 

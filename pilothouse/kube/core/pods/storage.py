@@ -26,7 +26,8 @@ from pilothouse.kube.core.pods.strategy import (
     PodStatusStrategy,
 )
 from pilothouse.kube.policy.poddisruptionbudgets import POD_DISRUPTION_BUDGETS
-from pilothouse.kube.served import Registries, served
+from pilothouse.kube.registries import Registries
+from pilothouse.kube.served import served
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionKind
 

@@ -27,7 +27,7 @@ from pilothouse.kube.core.services.strategy import ServiceStatusStrategy
 from pilothouse.kube.networking.default_service_cidr import DefaultServiceCIDR
 from pilothouse.kube.networking.ip_addresses import IP_ADDRESSES
 from pilothouse.kube.networking.service_cidrs import SERVICE_CIDRS
-from pilothouse.kube.served import Registries
+from pilothouse.kube.registries import Registries
 from pilothouse.machinery.dataclass import dataclass
 
 

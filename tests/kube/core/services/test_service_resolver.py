@@ -19,7 +19,7 @@ from pilothouse.kube.core.services.lister import ServiceLister
 from pilothouse.kube.core.services.resolver import LoopbackResolver, service_resolver
 from pilothouse.kube.core.services.resource import SERVICES
 from pilothouse.kube.discovery.endpoint_slices import ENDPOINT_SLICES
-from pilothouse.kube.served import Registries
+from pilothouse.kube.registries import Registries
 from pilothouse.machinery.objects import Json
 
 

@@ -1,23 +1,19 @@
-"""The storages of events: one registry, served by two groups."""
+"""Events as two groups serve them: core v1 and events.k8s.io/v1 share one registry."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion, ServedResource
+from pilothouse.apiserver.endpoints.groups import ServedResource
 from pilothouse.apiserver.registry.table import Cell
-from pilothouse.kube.events.conversion import EVENT, FIELD_LABELS, GROUP, from_core, to_core
+from pilothouse.kube.events.conversion import EVENT, FIELD_LABELS, from_core, to_core
 from pilothouse.kube.events.resource import EVENTS
 from pilothouse.kube.events.strategy import CoreEventStrategy, EventStrategy
-from pilothouse.kube.served import Registries, VersionConversion, served
-from pilothouse.machinery.names import GroupVersion
+from pilothouse.kube.other_versions import VersionConversion
+from pilothouse.kube.registries import Registries
+from pilothouse.kube.served import served
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.selectors.fields import Requirement, label_not_supported
-
-
-class EventsStorageProvider:
-    def open(self, registries: Registries) -> APIGroup:
-        return APIGroup(GROUP, [APIVersion(GroupVersion(GROUP, "v1"), [_events(registries)])])
 
 
 def core_event_storages(registries: Registries) -> list[ServedResource]:
@@ -25,19 +21,20 @@ def core_event_storages(registries: Registries) -> list[ServedResource]:
     return [served(registry, registry.with_strategy(CoreEventStrategy(registries.event_ttl)))]
 
 
-def _events(registries: Registries) -> ServedResource:
+def served_events(registries: Registries) -> list[ServedResource]:
     registry = registries.open(EVENTS)
     view = registry.with_strategy(EventStrategy(registries.event_ttl))
     conversion = VersionConversion(kind=EVENT, to_stored=to_core, from_stored=from_core, default=_no_defaults)
-    return replace(
+    event = replace(
         served(registry, view, conversion=conversion),
         convert_field=_stored_label,
         columns=[replace(column, cell=_of_stored(column.cell)) for column in EVENTS.columns],
     )
+    return [event]
 
 
 def _no_defaults(_: Json) -> None:
-    """Events have none."""
+    """Events have no defaults."""
 
 
 def _stored_label(requirement: Requirement) -> Requirement:
