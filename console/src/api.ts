@@ -47,8 +47,8 @@ export async function post<T>(path: string, body: unknown, headers: Record<strin
   return (await request(path, init)).json() as Promise<T>;
 }
 
-// The lines of an answer as they come; ends when the answer does.
-export async function* lines(path: string, accept: string, signal: AbortSignal): AsyncGenerator<string> {
+// The lines of an answer as they come; ends when the answer does. Lines longer than `longest` are cut into several.
+export async function* lines(path: string, accept: string, signal: AbortSignal, longest = Infinity): AsyncGenerator<string> {
   const response = await request(path, { headers: { accept }, signal });
   const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
@@ -58,6 +58,7 @@ export async function* lines(path: string, accept: string, signal: AbortSignal):
     const parts = (rest + value).split("\n");
     rest = parts.pop() ?? "";
     yield* parts;
+    for (; rest.length > longest; rest = rest.slice(longest)) yield rest.slice(0, longest);
   }
   if (rest) yield rest;
 }

@@ -5,7 +5,7 @@ import { get } from "./api";
 import { discover, discoveryError } from "./discovery";
 import { Help, Palette, openDialog, listenToKeys } from "./keyboard";
 import { Icon, Problem } from "./parts";
-import { link, place } from "./router";
+import { link, own, place } from "./router";
 import "./style.css";
 import { VIEWS } from "./views";
 
@@ -43,7 +43,7 @@ function App() {
     get<{ gitVersion: string }>("/version").then((v) => { version.value = v.gitVersion; }, () => undefined);
     return listenToKeys();
   }, []);
-  const view = VIEWS[place.value.view] ?? VIEWS.resources!;
+  const view = own(VIEWS, place.value.view) ?? VIEWS.resources!;
   useEffect(() => { document.title = `${[view.title, ...place.value.parts.slice(-1)].join(" · ")} — Pilothouse`; }, [place.value]);
   return (
     <>

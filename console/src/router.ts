@@ -3,9 +3,14 @@ import { signal } from "@preact/signals";
 
 export interface Place { view: string; parts: string[]; query: Record<string, string> }
 
+// Links come from anywhere: one that can not be decoded is taken as it stands.
+function decoded(part: string): string {
+  try { return decodeURIComponent(part); } catch { return part; }
+}
+
 export function parse(hash: string): Place {
   const [path = "", query = ""] = hash.replace(/^#?\/?/, "").split("?");
-  const [view = "", ...parts] = path.split("/").map(decodeURIComponent);
+  const [view = "", ...parts] = path.split("/").map(decoded);
   return { view: view || "resources", parts, query: Object.fromEntries(new URLSearchParams(query)) };
 }
 
@@ -24,6 +29,8 @@ export function setQuery(change: Record<string, string | undefined>): void {
   history.replaceState(null, "", link(view, parts, { ...query, ...change }));
   place.value = parse(location.hash);
 }
+// What a table has under a name that an address gave it; `constructor` is in no table.
+export const own = <T>(table: Record<string, T>, name: string): T | undefined => (Object.hasOwn(table, name) ? table[name] : undefined);
 // Core's group has no name, which no path can hold.
 export const groupPart = (group: string) => group || "core";
 export const groupOf = (part: string | undefined) => (!part || part === "core" ? "" : part);

@@ -26,7 +26,7 @@ export function childOf(schema: Schema | undefined, key: string | number): Schem
   if (!own) return undefined;
   if (typeof key === "number") return resolve(own.items);
   const extra = typeof own.additionalProperties === "object" ? own.additionalProperties : undefined;
-  return resolve(own.properties?.[key] ?? extra);
+  return resolve(own.properties && Object.hasOwn(own.properties, key) ? own.properties[key] : extra);
 }
 export const at = (schema: Schema | undefined, path: (string | number)[]): Schema | undefined => path.reduce<Schema | undefined>(childOf, resolve(schema));
 
@@ -51,7 +51,7 @@ export function findings(value: unknown, schema: Schema | undefined, path: (stri
 
 function ofMap(value: Record<string, unknown>, own: Schema, path: (string | number)[]): Finding[] {
   const closed = own.properties && !own.additionalProperties && !own["x-kubernetes-preserve-unknown-fields"];
-  const unknown = Object.keys(value).filter((key) => closed && !(key in own.properties!)).map((key) => ({ path: [...path, key], message: `unknown field “${key}”` }));
-  const missing = (own.required ?? []).filter((key) => !(key in value)).map((key) => ({ path, message: `“${key}” is required` }));
+  const unknown = Object.keys(value).filter((key) => closed && !Object.hasOwn(own.properties!, key)).map((key) => ({ path: [...path, key], message: `unknown field “${key}”` }));
+  const missing = (own.required ?? []).filter((key) => !Object.hasOwn(value, key)).map((key) => ({ path, message: `“${key}” is required` }));
   return [...unknown, ...missing, ...Object.entries(value).flatMap(([key, inner]) => findings(inner, childOf(own, key), [...path, key]))];
 }

@@ -4,7 +4,7 @@ import { get, lines, type KubeObject } from "../api";
 import { apiVersionOf, find, pathOf, resources, type Resource } from "../discovery";
 import { withQuery } from "../follow";
 import { Badge, Empty, Loading, Problem, useLoaded, type Tone } from "../parts";
-import { groupOf, groupPart, link, place } from "../router";
+import { groupOf, groupPart, link, own, place } from "../router";
 import { Editing } from "./object_editing";
 import { Logs, Terminal } from "./object_logs";
 import { Related } from "./object_related";
@@ -52,7 +52,7 @@ const TABS: Record<string, { title: string; component: (props: { shown: Shown })
 
 function Whole({ shown, problem }: { shown: Shown; problem: string }) {
   const { kind, object } = shown, { name, namespace = "" } = object.metadata, { parts, query } = place.value;
-  const tab = TABS[query.tab ?? ""] ?? TABS.yaml!;
+  const tab = own(TABS, query.tab ?? "") ?? TABS.yaml!;
   return (
     <div class="object">
       <header class="bar">

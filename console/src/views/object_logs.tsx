@@ -5,7 +5,7 @@ import { withQuery } from "../follow";
 import { Problem } from "../parts";
 import type { Shown } from "./object";
 
-const KEPT = 5000;
+const KEPT = 5000, LONGEST = 10_000;
 const containersOf = (shown: Shown) => ((shown.object.spec as { containers?: { name: string }[] } | undefined)?.containers ?? []).map((each) => each.name);
 
 function Containers({ shown, value, onChange }: { shown: Shown; value: string; onChange: (name: string) => void }) {
@@ -19,8 +19,14 @@ export function Logs({ shown }: { shown: Shown }) {
   useEffect(() => {
     const abort = new AbortController();
     setText([]); setProblem("");
+    // A container may print faster than a page can be drawn: what has come is shown once for each frame.
+    const waiting: string[] = [];
+    const show = () => setText((before) => [...before, ...waiting.splice(0)].slice(-KEPT));
     const run = async () => {
-      for await (const line of lines(withQuery(`${shown.path}/log`, { container, follow: "true", tailLines: "500" }), "*/*", abort.signal)) setText((before) => [...before, line].slice(-KEPT));
+      for await (const line of lines(withQuery(`${shown.path}/log`, { container, follow: "true", tailLines: "500" }), "*/*", abort.signal, LONGEST)) {
+        if (waiting.push(line) === 1) requestAnimationFrame(show);
+        if (waiting.length > 2 * KEPT) waiting.splice(0, KEPT);
+      }
     };
     run().catch((error: Error) => { if (!abort.signal.aborted) setProblem(error.message); });
     return () => abort.abort();
