@@ -38,6 +38,7 @@ from pilothouse.machinery.cbor.wire import (
     TRUE,
     UNSIGNED,
 )
+from pilothouse.machinery.checkpoints import checkpoint
 from pilothouse.machinery.gofmt import quote
 
 _NEVER = 1 << 62
@@ -83,6 +84,7 @@ class _Reader:
 
     def value(self, depth: int, later: int) -> Any:
         """`later` is the tag around that says which text byte strings become; 0 where there is none."""
+        checkpoint()
         first = self._data[self.at]
         major, info = first >> 5, first & 31
         if info < 24:

@@ -8,6 +8,7 @@ from struct import pack, unpack
 from typing import Any
 
 from pilothouse.machinery.cbor.wire import ARRAY, BYTES, FLOATS, MAP, NEGATIVE, SELF_DESCRIBED, SIMPLE, UNSIGNED, head
+from pilothouse.machinery.checkpoints import checkpoint
 
 _SHORT = [head(BYTES, length) for length in range(256)]
 _BASE64_TAG = b"\xd6"
@@ -27,6 +28,7 @@ def encode_object(obj: Any) -> bytes:
 
 
 def _write(value: Any, put: Callable[[bytes], None]) -> None:
+    checkpoint()
     if isinstance(value, str):
         _write_string(value.encode(), put)
     elif isinstance(value, dict):

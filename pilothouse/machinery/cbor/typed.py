@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from pilothouse.machinery.cbor.decoding import ByteText, decode, word_for
+from pilothouse.machinery.checkpoints import checkpoint
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.schema.byte_fields import bytes_in
 from pilothouse.machinery.schema.collapse import collapse
@@ -60,6 +61,7 @@ def _told(kind: ObjectType, problem: TypeProblem | str | None) -> str:
 
 
 def _first_unknown(node: TypeNode, value: Any) -> int | None:
+    checkpoint()
     if node.kind is NodeKind.STRUCT and isinstance(value, dict):
         own = next((index for index, key in enumerate(value) if key not in node.fields), None)
         if own is not None:

@@ -20,6 +20,7 @@ from pilothouse.machinery.cbor.wire import (
     TEXT,
     UNSIGNED,
 )
+from pilothouse.machinery.checkpoints import checkpoint
 
 _MAX_ARRAY, _MAX_MAP, _MAX_INT = 2**31 - 1, 2**21, 2**63
 _UNEXPECTED_END = "unexpected EOF"
@@ -45,6 +46,7 @@ def check(data: bytes) -> None:
 
 def end_of_item(data: bytes, at: int, depth: int = 0) -> int:
     """Return the index behind the data item. Raises MalformedCbor."""
+    checkpoint()
     major, info, argument, at = _head(data, at)
     if major in (BYTES, TEXT):
         return _end_of_chunks(data, at, major, depth) if info == INDEFINITE else _behind(data, at, argument, major)
