@@ -23,7 +23,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeProcess]:
     folder: Path = tmp_path_factory.mktemp("frozen")
     tokens = folder / "tokens.csv"
     tokens.write_text(f'{ADMIN_TOKEN},admin,1,"system:masters"\n{TOKEN},nobody,2\n')
-    server = ServeProcess(folder / "data", f"--token-auth-file={tokens}", "--authorization-mode=RBAC")
+    plugins = "--enable-admission-plugins=PodTolerationRestriction,ExtendedResourceToleration"
+    server = ServeProcess(folder / "data", f"--token-auth-file={tokens}", "--authorization-mode=RBAC", plugins)
     yield server
     server.close()
 

@@ -149,6 +149,14 @@ def resource_claims(count: int = 12_000) -> bytes:
     return _dump("v1", "Pod", {"name": "hostile"}, spec={"containers": [container], "resourceClaims": claims})
 
 
+def tolerations(count: int = 20_000, resources: int = 4_000) -> bytes:
+    """Some of them for the taints of extended resources."""
+    asked = {f"example.com/r{at}": "1" for at in range(resources)}
+    container = {"name": "c", "image": "i", "resources": {"requests": asked, "limits": asked}}
+    tolerated = [{"key": f"example.com/r{at}", "operator": "Exists", "effect": "NoSchedule"} for at in range(count)]
+    return _dump("v1", "Pod", {"name": "hostile"}, spec={"containers": [container], "tolerations": tolerated})
+
+
 def invalid_finalizers(count: int = 150_000) -> bytes:
     """Each one is an error of its own in the answer."""
     return _dump("v1", "ConfigMap", {"name": "hostile", "finalizers": [f"Not/valid/{at}" for at in range(count)]})
@@ -203,6 +211,7 @@ BODIES = {
     "volumes": HostileBody(volumes, PODS),
     "host ports": HostileBody(host_ports, PODS),
     "resource claims": HostileBody(resource_claims, PODS),
+    "tolerations": HostileBody(tolerations, PODS),
     "invalid finalizers": HostileBody(invalid_finalizers, CONFIG_MAPS),
     "cubic role": HostileBody(cubic_role, CLUSTER_ROLES),
 }

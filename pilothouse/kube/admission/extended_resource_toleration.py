@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.apiserver.beside_the_loop import by_size
 from pilothouse.kube.admission.pods import spec_of_written_pod
 from pilothouse.kube.validation.resource_names import is_extended
 from pilothouse.machinery.objects import Json
+
+_BYTES = 64
+"""About the size of a toleration."""
 
 
 class ExtendedResourceToleration:
@@ -16,8 +22,9 @@ class ExtendedResourceToleration:
 
     async def admit(self, attributes: Attributes) -> None:
         spec = spec_of_written_pod(attributes)
-        for resource in sorted(_extended_resources(spec or {})):
-            _tolerate(spec or {}, {"key": resource, "operator": "Exists", "effect": "NoSchedule"})
+        if spec is not None and (resources := _extended_resources(spec)):
+            count = len(resources) + len(spec.get("tolerations") or ())
+            await by_size(_BYTES * count, _tolerate, spec, sorted(resources))
 
 
 def _extended_resources(spec: Json) -> set[str]:
@@ -26,14 +33,19 @@ def _extended_resources(spec: Json) -> set[str]:
     return {name for requests in asked for name in requests if is_extended(name)}
 
 
-def _tolerate(spec: Json, wanted: Json) -> None:
+def _tolerate(spec: Json, resources: list[str]) -> None:
     """A toleration that says the same about the same taint stays in its place."""
     given = list(spec.get("tolerations") or ())
-    same = ("key", "operator", "value", "effect")
-    for index, toleration in enumerate(given):
-        if all(toleration.get(field, "") == wanted.get(field, "") for field in same):
+    places = {_subject(toleration): index for index, toleration in reversed(list(enumerate(given)))}
+    for resource in resources:
+        wanted = {"key": resource, "operator": "Exists", "effect": "NoSchedule"}
+        index = places.get(_subject(wanted))
+        if index is None:
+            given.append(wanted)
+        else:
             given[index] = wanted
-            break
-    else:
-        given.append(wanted)
     spec["tolerations"] = given
+
+
+def _subject(toleration: Json) -> tuple[Any, ...]:
+    return tuple(toleration.get(field, "") for field in ("key", "operator", "value", "effect"))

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import orjson
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.apiserver.beside_the_loop import by_size
 from pilothouse.kube.admission.namespace_annotations import GetNamespace, annotations_of
 from pilothouse.kube.admission.pods import spec_of_written_pod
-from pilothouse.kube.admission.tolerations import covers, merge_tolerations
+from pilothouse.kube.admission.tolerations import all_covered, merge_tolerations
 from pilothouse.kube.core.pods.qos import qos_class
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.status_error import StatusError
 
 _DEFAULTS = "scheduler.alpha.kubernetes.io/defaultTolerations"
 _WHITELIST = "scheduler.alpha.kubernetes.io/tolerationsWhitelist"
+_BYTES = 64
+"""About the size of a toleration."""
 _MEMORY_PRESSURE = {"key": "node.kubernetes.io/memory-pressure", "operator": "Exists", "effect": "NoSchedule"}
 
 
@@ -40,7 +41,8 @@ class PodTolerationRestriction:
         if qos_class(attributes.obj) != "BestEffort":
             extra.append(_MEMORY_PRESSURE)
         if extra:
-            spec["tolerations"] = merge_tolerations(spec.get("tolerations") or [], extra)
+            given = spec.get("tolerations") or []
+            spec["tolerations"] = await by_size(_BYTES * len(given), merge_tolerations, given, extra)
         await self.validate(attributes)
 
     async def validate(self, attributes: Attributes) -> None:
@@ -49,7 +51,8 @@ class PodTolerationRestriction:
             return
         said = await self._annotated_tolerations(attributes.namespace, _WHITELIST)
         allowed = self._configuration.get("whitelist") or [] if said is None else said
-        if allowed and not _are_covered(spec["tolerations"], allowed):
+        given = spec["tolerations"]
+        if allowed and not await by_size(_BYTES * (len(given) + len(allowed)), all_covered, given, allowed):
             scope = "cluster" if said is None else "namespace"
             what = "pod tolerations (possibly merged with namespace default tolerations)"
             raise StatusError(f"{what} conflict with its {scope} whitelist")
@@ -66,7 +69,3 @@ class PodTolerationRestriction:
             return list(orjson.loads(text))
         except ValueError as error:
             raise StatusError(str(error)) from None
-
-
-def _are_covered(tolerations: Sequence[Json], allowed: Sequence[Json]) -> bool:
-    return all(any(covers(wide, toleration) for wide in allowed) for toleration in tolerations)
