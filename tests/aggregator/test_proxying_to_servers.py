@@ -483,6 +483,25 @@ async def test_an_upgrade_that_nobody_takes_is_an_error(setting: Setting) -> Non
             assert await answer.text() == "error dialing backend: dial tcp 127.0.0.1:1: connect: connection refused\n"
 
 
+async def test_a_refused_upgrade_leaves_no_way_to_the_other_server(setting: Setting) -> None:
+    """CVE-2018-1002105: further requests over the connection went to the other server, as the front proxy."""
+
+    async def refuse(request: Request) -> Response:
+        return text(403, "no")
+
+    setting.seen.answer = refuse
+    async with setting.world() as world:
+        reader, writer = await asyncio.open_connection("127.0.0.1", world.client_port)
+        wish = f"GET {PATH}/a HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+        hidden = f"GET {PATH}/b HTTP/1.1\r\nHost: x\r\nX-Remote-User: root\r\nConnection: close\r\n\r\n"
+        writer.write((wish + hidden).encode())
+        assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 403 ")
+        await reader.read()
+        writer.close()
+        sent = [value for request in world.seen.requests for name, value in request.headers if name == b"x-remote-user"]
+    assert set(sent) == {"amy-é".encode()}
+
+
 async def test_an_upgrade_that_is_not_answered_is_an_error(setting: Setting) -> None:
     async def ignore(request: Request) -> Response:
         await asyncio.Event().wait()

@@ -25,6 +25,9 @@ class Backend:
     def __init__(self) -> None:
         self.heard: list[Heard] = []
         self.port = 0
+        self.smuggled = b""
+        """Bytes that came over a connection whose upgrade was refused."""
+        self.redirects_to = 0
 
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -53,6 +56,11 @@ class Backend:
     ) -> None:
         if path.endswith("/refused"):
             writer.write(b"HTTP/1.1 403 Forbidden\r\ncontent-type: text/plain\r\ncontent-length: 2\r\n\r\nno")
+            self.smuggled += await reader.read()
+            return
+        if path.endswith("/redirected"):
+            location = f"https://127.0.0.1:{self.redirects_to}/exec/default/other/c?command=id"
+            writer.write(f"HTTP/1.1 302 Found\r\nlocation: {location}\r\ncontent-length: 0\r\n\r\n".encode())
             return
         protocol = asked.headers["upgrade"]
         writer.write(f"HTTP/1.1 101 Switching Protocols\r\nUpgrade: {protocol}\r\n".encode())

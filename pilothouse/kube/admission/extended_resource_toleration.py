@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
-from pilothouse.apiserver.beside_the_loop import by_size
+from pilothouse.apiserver.offload import offload_by_size
 from pilothouse.kube.admission.pods import spec_of_written_pod
 from pilothouse.kube.validation.resource_names import is_extended
 from pilothouse.machinery.objects import Json
@@ -24,7 +24,7 @@ class ExtendedResourceToleration:
         spec = spec_of_written_pod(attributes)
         if spec is not None and (resources := _extended_resources(spec)):
             count = len(resources) + len(spec.get("tolerations") or ())
-            await by_size(_BYTES * count, _tolerate, spec, sorted(resources))
+            await offload_by_size(_BYTES * count, _tolerate, spec, sorted(resources))
 
 
 def _extended_resources(spec: Json) -> set[str]:

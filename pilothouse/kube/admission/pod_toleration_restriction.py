@@ -5,7 +5,7 @@ from __future__ import annotations
 import orjson
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
-from pilothouse.apiserver.beside_the_loop import by_size
+from pilothouse.apiserver.offload import offload_by_size
 from pilothouse.kube.admission.namespace_annotations import GetNamespace, annotations_of
 from pilothouse.kube.admission.pods import spec_of_written_pod
 from pilothouse.kube.admission.tolerations import all_covered, merge_tolerations
@@ -42,7 +42,7 @@ class PodTolerationRestriction:
             extra.append(_MEMORY_PRESSURE)
         if extra:
             given = spec.get("tolerations") or []
-            spec["tolerations"] = await by_size(_BYTES * len(given), merge_tolerations, given, extra)
+            spec["tolerations"] = await offload_by_size(_BYTES * len(given), merge_tolerations, given, extra)
         await self.validate(attributes)
 
     async def validate(self, attributes: Attributes) -> None:
@@ -52,7 +52,7 @@ class PodTolerationRestriction:
         said = await self._annotated_tolerations(attributes.namespace, _WHITELIST)
         allowed = self._configuration.get("whitelist") or [] if said is None else said
         given = spec["tolerations"]
-        if allowed and not await by_size(_BYTES * (len(given) + len(allowed)), all_covered, given, allowed):
+        if allowed and not await offload_by_size(_BYTES * (len(given) + len(allowed)), all_covered, given, allowed):
             scope = "cluster" if said is None else "namespace"
             what = "pod tolerations (possibly merged with namespace default tolerations)"
             raise StatusError(f"{what} conflict with its {scope} whitelist")

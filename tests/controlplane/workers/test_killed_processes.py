@@ -164,7 +164,7 @@ async def under_load(server: ServeProcess, kill: Callable[[], Awaitable[None]]) 
         await kill()
         longest = max(longest, time.monotonic() - start)
     await until_all_go_on(writers, watchers)
-    await poll(lambda: all(writer.acknowledged for writer in writers), interval=0.02, timeout=60)
+    await poll(lambda: all(writer.acknowledged for writer in writers), interval=0.02, timeout=PATIENCE)
     await stopped(writing)
     await poll(partial(wrote_the_last_one, server), interval=0.05, timeout=PATIENCE)
     await asyncio.wait_for(asyncio.gather(*watching), PATIENCE)
@@ -185,7 +185,7 @@ async def until_all_go_on(writers: Sequence[Writer], watchers: Sequence[Watcher]
         watched = all(now >= before + WRITERS for now, before in zip(events, told, strict=True))
         return watched and acknowledged_by(writers) >= written + WRITERS
 
-    await poll(go_on, interval=0.02, timeout=60)
+    await poll(go_on, interval=0.02, timeout=PATIENCE)
 
 
 def acknowledged_by(writers: Sequence[Writer]) -> int:

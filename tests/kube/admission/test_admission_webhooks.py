@@ -205,3 +205,26 @@ async def test_allowing_says_nothing(hooks: AdmissionWebhooks) -> None:
         answer = await create(hooks)
     assert answer.status == 201
     assert "warning" not in answer.headers
+
+
+async def test_a_webhook_sees_what_a_node_was(hooks: AdmissionWebhooks) -> None:
+    """CVE-2021-25735: webhooks were shown an old node that the update had changed already."""
+    node = {"metadata": {"name": "watched", "labels": {"zone": "a"}}, "spec": {"unschedulable": True}}
+    assert (await hooks.api.request("POST", "/api/v1/nodes", node)).status == 201
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["nodes", "nodes/status"]}
+    merge, path = "application/merge-patch+json", "/api/v1/nodes/watched"
+    change: Json = {"metadata": {"labels": {"zone": "b"}}, "spec": {"unschedulable": None, "podCIDR": "10.0.0.0/24"}}
+    taint: Json = {"spec": {"taints": [{"key": "k", "effect": "NoSchedule"}]}}
+    ready: Json = {"status": {"conditions": [{"type": "Ready", "status": "False"}], "capacity": {"cpu": "4"}}}
+    async with hooks.configured("validating", hooks.webhook("v", rules=[rule])) as calls:
+        for target, patch in ((path, change), (path, taint), (f"{path}/status", ready)):
+            before = (await hooks.api.request("GET", path)).json
+            assert (await hooks.api.request("PATCH", target, patch, media=merge)).status == 200
+            old = calls[-1][1]["oldObject"]
+            assert [old[part] for part in ("metadata", "spec", "status")] == [
+                before[part] for part in ("metadata", "spec", "status")
+            ]
+            whole = (await hooks.api.request("GET", path)).json
+            assert (await hooks.api.request("PUT", target, whole)).status == 200
+            assert calls[-1][1]["oldObject"]["spec"] == whole["spec"]
+    await hooks.api.request("DELETE", path)

@@ -226,6 +226,45 @@ async def test_a_session_that_the_kubelet_refuses_is_refused(server: API, kubele
     assert (answer.status, answer.body) == (403, b"no")
 
 
+async def test_a_refused_session_leaves_no_way_to_the_kubelet(server: API, kubelet: Backend) -> None:
+    """CVE-2018-1002105: a connection that stayed open carried further requests to the backend, as the server itself."""
+    await create(server, "refused")
+    async with over_a_socket(server) as client:
+        assert (await client.ask(f"{PODS}/p/exec", ASK)).startswith("HTTP/1.1 403 ")
+        assert await client.read(2) == b"no"
+        assert (await client.ask("/runningpods/")).startswith("HTTP/1.1 404 ")
+    assert len(kubelet.heard) == 1
+    assert kubelet.smuggled == b""
+
+
+async def test_a_request_that_is_sent_at_once_with_a_refused_session_stays_with_the_server(
+    server: API, kubelet: Backend
+) -> None:
+    await create(server, "refused")
+    async with over_a_socket(server) as client:
+        hidden = f"GET /runningpods/ HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer {server.token}\r\n\r\n"
+        head = f"GET {PODS}/p/exec HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer {server.token}\r\n{ASK}\r\n{hidden}"
+        client.writer.write(head.encode())
+        async with asyncio.timeout(PATIENCE):
+            answer = await client.reader.readuntil(b"\r\n\r\n")
+        assert answer.startswith(b"HTTP/1.1 403 ")
+    assert [asked.line for asked in kubelet.heard] == ["GET /exec/default/p/refused HTTP/1.1"]
+    assert b"runningpods" not in kubelet.smuggled
+
+
+async def test_a_kubelet_does_not_send_a_session_elsewhere(
+    server: API, kubelet: Backend, pki: CertificatePaths
+) -> None:
+    """CVE-2020-8559: a node that redirected a session reached other nodes with the rights of the server."""
+    await create(server, "redirected")
+    async with listening("127.0.0.1", pki) as other:
+        kubelet.redirects_to = other.port
+        answer = await server.request("GET", f"{PODS}/p/exec", connection="Upgrade", upgrade="SPDY/3.1")
+        assert answer.status >= 300
+        assert other.heard == []
+    assert len(kubelet.heard) == 1
+
+
 async def test_both_ends_of_a_session_end_with_one(server: API, kubelet: Backend) -> None:
     await create(server)
     async with over_a_socket(server) as client:
