@@ -86,11 +86,10 @@ def parse_options(arguments: Sequence[str], *, group: str, standalone: bool = Fa
 
 def _completed(options: Options, given: dict[str, Any]) -> Options:
     """Two servers of one etcd must not share their keys, nor their controllers' work."""
-    shared = bool(options.etcd.servers)
     extension = replace(
         options.extension,
         data_dir=os.path.abspath(os.path.expanduser(options.extension.data_dir)),
-        leader_elect=given.get("leader-elect", shared),
+        leader_elect=given.get("leader-elect", options.etcd.capabilities.shared),
     )
     return replace(options, extension=extension)
 

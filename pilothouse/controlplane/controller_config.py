@@ -30,7 +30,7 @@ def controller_config(options: CompletedOptions) -> ControllerConfig:
     given, own = options.controllers, CertificatePaths.under(Path(options.pilothouse.data_dir))
     return ControllerConfig(
         concurrent_namespace_syncs=given.concurrent_namespace_syncs,
-        namespace_deletion_grace_period=_SHARED_STORE_GRACE if options.etcd.servers else _OWN_STORE_GRACE,
+        namespace_deletion_grace_period=_SHARED_STORE_GRACE if options.etcd.capabilities.shared else _OWN_STORE_GRACE,
         concurrent_daemonset_syncs=given.concurrent_daemonset_syncs,
         concurrent_deployment_syncs=given.concurrent_deployment_syncs,
         concurrent_gc_syncs=given.concurrent_gc_syncs,

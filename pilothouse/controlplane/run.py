@@ -31,7 +31,7 @@ from pilothouse.controlplane.serving import Certificates, secure_serving
 from pilothouse.controlplane.serving_place import ServingPlace
 from pilothouse.controlplane.shared_keys.source import KeySource, follow, key_source, settle
 from pilothouse.controlplane.signals import stop_on_signal
-from pilothouse.controlplane.storage import encrypted, open_bare_store
+from pilothouse.controlplane.storage import backend_of, encrypted, open_bare_store
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.platform import new_event_loop
 
@@ -152,8 +152,8 @@ class Process:
     def _announce(self) -> Ready:
         self._write_kubeconfig()
         paths, etcd = self._options.pilothouse, self._options.etcd
-        storage = ", ".join(etcd.servers) or "sqlite"
-        return Ready(self._url, paths.kubeconfig_out, paths.data_dir, storage, self._handler, self._snapshots)
+        location = backend_of(etcd).location(etcd)
+        return Ready(self._url, paths.kubeconfig_out, paths.data_dir, location, self._handler, self._snapshots)
 
     @property
     def _url(self) -> str:

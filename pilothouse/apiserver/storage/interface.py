@@ -22,6 +22,16 @@ Revision: TypeAlias = int
 
 
 @dataclass(frozen=True, slots=True)
+class StoreCapabilities:
+    """The differences between store backends that code outside of the backend depends on."""
+
+    shared: bool
+    """Other servers may use the store at the same time: servers elect leaders and keep their common keys there."""
+    local: bool
+    """The store consists of files that one process opens: workers reach the store through a store process."""
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
     """One key as one revision left it. `delete` answers the last value with `modified` set to the delete's revision."""
 

@@ -100,8 +100,8 @@ def _scheduler(options: Options) -> bool:
 
 
 def _leader_elect(options: Options) -> bool:
-    """Only etcd can be shared with other servers, or with a kube-controller-manager of theirs."""
-    return options.controllers.leader_elect if "leader-elect" in options.given else bool(options.etcd.servers)
+    """Default to electing a leader only in a store that other servers can share."""
+    return options.controllers.leader_elect if "leader-elect" in options.given else options.etcd.capabilities.shared
 
 
 def _allow_privileged(options: Options) -> bool:

@@ -7,9 +7,10 @@ from posixpath import join, normpath
 from typing import ClassVar
 from urllib.parse import urlsplit
 
-from pilothouse.apiserver.storage.interface import DEFAULT_ROOT
+from pilothouse.apiserver.storage.interface import DEFAULT_ROOT, StoreCapabilities
 from pilothouse.controlplane.options.files import missing_files
 from pilothouse.controlplane.options.pilothouse import TaskGroup
+from pilothouse.controlplane.storage import BACKENDS, backend_of
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.flags.declare import flag
 from pilothouse.machinery.flags.values import BOOL, DURATION, INT, STRING, STRINGS, FlagType
@@ -74,6 +75,11 @@ class EtcdOptions:
         "encryption-provider-config-automatic-reload", BOOL, False, "Follow --encryption-provider-config as it changes."
     )
 
+    @property
+    def capabilities(self) -> StoreCapabilities:
+        """The capabilities of the selected store backend."""
+        return backend_of(self).capabilities
+
     def validate(self) -> Iterator[str]:
         yield from self._validate_servers_and_backend()
         files = {"etcd-cafile": self.cafile, "etcd-certfile": self.certfile, "etcd-keyfile": self.keyfile}
@@ -88,12 +94,12 @@ class EtcdOptions:
             yield "--watch-cache=false is not supported by this version"
 
     def _validate_servers_and_backend(self) -> Iterator[str]:
-        expected = "etcd3" if self.servers else "sqlite"
-        if self.storage_backend not in ("", "etcd3", "sqlite"):
-            yield "--storage-backend invalid, allowed values: etcd3, sqlite"
-        elif self.storage_backend not in ("", expected):
+        names = [backend.name for backend in BACKENDS]
+        if self.storage_backend not in ("", *names):
+            yield f"--storage-backend invalid, allowed values: {', '.join(names)}"
+        elif self.storage_backend not in ("", backend_of(self).name):
             yield f"--storage-backend={self.storage_backend} contradicts --etcd-servers: with etcd3 it must be given"
-        if self.servers and self.unsafe_no_fsync:
+        if self.unsafe_no_fsync and not self.capabilities.local:
             yield "--unsafe-no-fsync is for the store in --data-dir: etcd has a flag of its own for it"
         if not self.servers and (self.cafile or self.certfile or self.keyfile):
             yield "--etcd-cafile, --etcd-certfile and --etcd-keyfile need --etcd-servers"

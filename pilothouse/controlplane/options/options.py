@@ -136,7 +136,7 @@ class Options:
         yield from refused_values(self.without_effect)
         for name in SECTIONS:
             yield from getattr(self, name).validate()
-        if not self.etcd.servers and (self.replicas.join or self.replicas.join_file):
+        if not self.etcd.capabilities.shared and (self.replicas.join or self.replicas.join_file):
             yield "--join and --join-file need --etcd-servers: the keys are in the store that all servers share"
         if self.pilothouse.testing:
             yield from self._testing_problems()

@@ -52,7 +52,7 @@ def key_source(options: CompletedOptions, store: Store | None) -> KeySource:
 
 def are_in_the_store(options: CompletedOptions) -> bool:
     """Whoever gives the client CA and the key of tokens, as kube-apiserver wants it, sees to the rest as well."""
-    if not options.etcd.servers or options.replicas.pki_dir:
+    if not options.etcd.capabilities.shared or options.replicas.pki_dir:
         return False
     given = options.authentication.client_ca_file and options.misc.service_account_signing_key_file
     return bool(options.replicas.join_token) or not given

@@ -7,10 +7,11 @@ import socket
 from collections.abc import Callable
 from pathlib import Path
 
+from pilothouse.apiserver.storage.interface import Store
 from pilothouse.apiserver.storage.remote.revisions import SharedRevisions
 from pilothouse.apiserver.storage.remote.server import StoreSession
-from pilothouse.apiserver.storage.sqlite.store import SqliteStore
 from pilothouse.controlplane.options.completion import CompletedOptions
+from pilothouse.controlplane.storage import open_bare_store
 
 _ONE = 1
 
@@ -20,12 +21,8 @@ async def serve_store(
 ) -> None:
     """Serve until the supervisor closes its end of `control`, over which the workers' sockets come; return when the
     store is closed. Raises StorageError, OSError."""
-    store = await SqliteStore.open(
-        Path(options.pilothouse.data_dir) / "store",
-        compaction_interval=options.etcd.compaction_interval,
-        fsync=not options.etcd.unsafe_no_fsync,
-        announce=revisions.announce,
-    )
+    data_dir, timeout = Path(options.pilothouse.data_dir), options.generic.storage_initialization_timeout
+    store = await open_bare_store(options.etcd, data_dir, timeout=timeout, announce=revisions.announce)
     try:
         opened()
         await _serve_workers(store, control)
@@ -33,7 +30,7 @@ async def serve_store(
         await store.close()
 
 
-async def _serve_workers(store: SqliteStore, control: socket.socket) -> None:
+async def _serve_workers(store: Store, control: socket.socket) -> None:
     control.setblocking(False)
     loop, readable = asyncio.get_running_loop(), asyncio.Event()
     loop.add_reader(control, readable.set)

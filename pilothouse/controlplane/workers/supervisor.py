@@ -82,7 +82,7 @@ class Supervisor:
                         self._start_worker(_number(name))
 
     def _start_all(self) -> None:
-        if not self._options.etcd.servers:
+        if self._options.etcd.capabilities.local:
             self._start_store()
         for number in range(1, self._board.workers + 1):
             self._start_worker(number)
