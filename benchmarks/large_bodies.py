@@ -40,7 +40,8 @@ from pilothouse.kube.core.pods.resource import PODS
 from pilothouse.kube.networking.network_policies import NETWORK_POLICIES
 from pilothouse.kube.rbac.missing_rights import missing_rights
 from pilothouse.kube.rbac.rules import PolicyRule
-from pilothouse.machinery.codec.decoder import Codec, DecodedBody, decode_object, strict_refusal
+from pilothouse.machinery.codec.body_errors import strict_refusal
+from pilothouse.machinery.codec.decoder import Codec, DecodedBody, decode_object
 from pilothouse.machinery.codec.scheme import KUBE
 from pilothouse.machinery.codec.yaml_emit import emit_yaml
 from pilothouse.machinery.errors import Invalid

@@ -21,7 +21,7 @@ from pilothouse.apiserver.endpoints.groups import ServedResource
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.registry.carry_over import begin_generation
 from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.interface import Result, Validate, object_of, unchecked_update
+from pilothouse.apiserver.registry.operations import Result, Validate, object_of, unchecked_update
 from pilothouse.apiserver.registry.options import GetOptions, WriteOptions
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.strategy import Strategy

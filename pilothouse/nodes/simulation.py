@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
-from pilothouse.apiserver.simulated_kubelet import SimulatedKubelet
 from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
 from pilothouse.client.cache.keys import last_known_state
 from pilothouse.client.clock import Clock
@@ -28,6 +27,7 @@ from pilothouse.nodes.metrics.reader_role import install_reader_role
 from pilothouse.nodes.pods.pod_events import PodEvent
 from pilothouse.nodes.running.events import NodeEvents
 from pilothouse.nodes.running.pods import Pods
+from pilothouse.nodes.simulated_kubelet import SimulatedKubelet
 from pilothouse.nodes.stages import definition as stage
 from pilothouse.nodes.stages.stage import STAGES
 from pilothouse.nodes.stages.stages import Stages

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from shelves import BOOKS, Shelf, book, context, retitled, served
 
-from pilothouse.apiserver.registry.interface import unchecked, unchecked_update
+from pilothouse.apiserver.registry.operations import unchecked, unchecked_update
 from pilothouse.apiserver.registry.options import DeleteOptions, ListOptions, Preconditions, WriteOptions
 from pilothouse.errors import AlreadyExists, Conflict, Forbidden, InternalError, MethodNotAllowed, NotFound
 from pilothouse.machinery.objects import Json, name_of

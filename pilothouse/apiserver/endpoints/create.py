@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, cast
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
-from pilothouse.apiserver.endpoints.abilities import abilities_of
 from pilothouse.apiserver.endpoints.body import decode_object_body, read_body
 from pilothouse.apiserver.endpoints.fieldmanager.admission import admit
 from pilothouse.apiserver.endpoints.fieldmanager.user_agent import manager_or_user_agent
@@ -16,8 +15,9 @@ from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.endpoints.serializers.interface import Serializer
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.registry.errors import TooLargeToStore
-from pilothouse.apiserver.registry.interface import Creator, NamedCreator, Result
+from pilothouse.apiserver.registry.interface import Creator, NamedCreator, abilities_of
 from pilothouse.apiserver.registry.metadata import dedup_owner_references, ensure_namespace, wipe_system_fields
+from pilothouse.apiserver.registry.operations import Result
 from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.apiserver.tracing.spans import event
 from pilothouse.apiserver.tracing.verb_spans import traced

@@ -11,7 +11,8 @@ from pilothouse.apiserver.endpoints.options import admission_options, delete_opt
 from pilothouse.apiserver.endpoints.response import list_response, object_response
 from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.http import Handler, Request, Response
-from pilothouse.apiserver.registry.interface import CollectionDeleter, GracefulDeleter, Validate
+from pilothouse.apiserver.registry.interface import CollectionDeleter, GracefulDeleter
+from pilothouse.apiserver.registry.operations import Validate
 from pilothouse.apiserver.registry.options import DeleteOptions
 from pilothouse.apiserver.tracing.spans import event
 from pilothouse.apiserver.tracing.verb_spans import traced

@@ -15,7 +15,6 @@ from typing import Any, TypeAlias
 from pilothouse.apiserver.admission.chain import AdmissionChain
 from pilothouse.apiserver.admission.equivalents import Conversion, EquivalentResources, ServedForm
 from pilothouse.apiserver.authz.interface import Authorizer
-from pilothouse.apiserver.endpoints.abilities import abilities_of
 from pilothouse.apiserver.endpoints.connect import connect_handler
 from pilothouse.apiserver.endpoints.create import create_handler
 from pilothouse.apiserver.endpoints.delete import delete_collection_handler, delete_handler
@@ -25,13 +24,14 @@ from pilothouse.apiserver.endpoints.fieldmanager.structured_merge import Structu
 from pilothouse.apiserver.endpoints.fieldmanager.versions import VersionForm, copy_of
 from pilothouse.apiserver.endpoints.get import get_handler
 from pilothouse.apiserver.endpoints.groups import APIVersion, ServedResource
-from pilothouse.apiserver.endpoints.list import list_handler, watch_handler
+from pilothouse.apiserver.endpoints.list import list_handler
 from pilothouse.apiserver.endpoints.patch import patch_handler
 from pilothouse.apiserver.endpoints.restful import ANYTHING
 from pilothouse.apiserver.endpoints.routes import Methods, ResourceRoutes, VersionRoutes
 from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.endpoints.serializers.registry import media_types, stream_media_types
 from pilothouse.apiserver.endpoints.update import update_handler
+from pilothouse.apiserver.endpoints.watch import watch_handler
 from pilothouse.apiserver.registry.interface import (
     CollectionDeleter,
     Connecter,
@@ -44,6 +44,7 @@ from pilothouse.apiserver.registry.interface import (
     Patcher,
     Updater,
     Watcher,
+    abilities_of,
 )
 from pilothouse.apiserver.request_info import verb_of
 from pilothouse.apiserver.server.run_options import ServerRunOptions

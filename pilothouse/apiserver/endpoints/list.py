@@ -6,11 +6,9 @@ from pilothouse.apiserver.endpoints.negotiation import negotiate_output
 from pilothouse.apiserver.endpoints.options import list_options
 from pilothouse.apiserver.endpoints.response import list_response
 from pilothouse.apiserver.endpoints.scope import RequestScope
-from pilothouse.apiserver.endpoints.watch import watch_response
 from pilothouse.apiserver.http import Handler, Request, Response
-from pilothouse.apiserver.registry.interface import Lister, Watcher
+from pilothouse.apiserver.registry.interface import Lister
 from pilothouse.apiserver.tracing.verb_spans import traced
-from pilothouse.machinery.errors import MethodNotAllowed
 
 
 def list_handler(storage: Lister, scope: RequestScope) -> Handler:
@@ -20,17 +18,3 @@ def list_handler(storage: Lister, scope: RequestScope) -> Handler:
         return await list_response(request, scope, output, await storage.list(scope.context(request), options))
 
     return traced("List", list_objects)
-
-
-def watch_handler(storage: Lister, scope: RequestScope) -> Handler:
-    """Return the handler that watches; for a storage that cannot be watched, one that says so."""
-    watched = storage if isinstance(storage, Watcher) else None
-
-    async def watch(request: Request) -> Response:
-        output = negotiate_output(request, scope.served.serializers, scope.served.views)
-        options = await request.weight.run(list_options, request, scope)
-        if watched is None:
-            raise MethodNotAllowed.of(request.info.group_resource, "watch")
-        return await watch_response(request, scope, output, watched, options)
-
-    return watch

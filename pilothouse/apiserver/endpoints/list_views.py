@@ -10,7 +10,7 @@ from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.endpoints.serializers.interface import ListFrame, ListWriter, View
 from pilothouse.apiserver.http import Request
 from pilothouse.apiserver.offload import offload_by_size
-from pilothouse.apiserver.registry.interface import ListResult
+from pilothouse.apiserver.registry.operations import ListResult
 from pilothouse.apiserver.registry.table import DEFAULT_COLUMNS
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.dataclass import dataclass

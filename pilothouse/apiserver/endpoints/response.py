@@ -18,7 +18,7 @@ from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.endpoints.serializers.registry import JSON
 from pilothouse.apiserver.http import Request, Response, Stream
 from pilothouse.apiserver.offload import WORTH_A_THREAD
-from pilothouse.apiserver.registry.interface import ListResult, Result
+from pilothouse.apiserver.registry.operations import ListResult, Result
 from pilothouse.apiserver.server.features import enabled
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.apiserver.streams import close_stream, whole_or_stream

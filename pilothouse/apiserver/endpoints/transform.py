@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.http import Request
-from pilothouse.apiserver.registry.interface import Result
+from pilothouse.apiserver.registry.operations import Result
 from pilothouse.apiserver.registry.table import table_row
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.errors import BadRequest, NotAcceptable

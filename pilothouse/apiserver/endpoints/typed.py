@@ -10,7 +10,8 @@ from pilothouse.apiserver.endpoints.serializers.interface import Serializer
 from pilothouse.apiserver.endpoints.serializers.registry import PROTOBUF
 from pilothouse.machinery.apply.atoms import Atom
 from pilothouse.machinery.apply.schema_atoms import atom_of
-from pilothouse.machinery.codec.decoder import BodyError, Codec, decode_body, decode_object, refusal, strict_refusal
+from pilothouse.machinery.codec.body_errors import BodyError, refusal, strict_refusal
+from pilothouse.machinery.codec.decoder import Codec, decode_body, decode_object
 from pilothouse.machinery.codec.scheme import KUBE, OPTIONS, Scheme, internal_name, unknown_conversion
 from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.names import GroupVersionKind
@@ -68,7 +69,7 @@ class TypedDecoder:
             data, codec=Codec(serializer.media_type), default=self.kind, scheme=self.scheme, strict=True
         )
         if strict and body.strict_errors:
-            raise strict_refusal(body, self.kind)
+            raise strict_refusal(body.gvk, self.kind, body.strict_errors)
         return DecodedObject(body.obj, body.gvk, body.strict_errors)
 
     def normalise(self, value: Any, *, spelled: bool = False) -> DecodedObject:

@@ -12,18 +12,11 @@ from pilothouse.apiserver.endpoints.serializers.unstructured_protobuf import (
     not_marshalable,
 )
 from pilothouse.machinery.apply.atoms import DEDUCED, Atom
-from pilothouse.machinery.codec.decoder import (
-    BodyError,
-    Codec,
-    DecodedBody,
-    interpret,
-    interpret_cbor,
-    read_cbor,
-    refusal,
-    strict_refusal,
-)
+from pilothouse.machinery.codec.body_errors import BodyError, refusal, strict_refusal
+from pilothouse.machinery.codec.decoder import Codec, read_cbor
 from pilothouse.machinery.codec.json import JsonError, dump_spelled, parse_untyped, untyped
 from pilothouse.machinery.codec.json_syntax import interpretation_error
+from pilothouse.machinery.codec.type_meta import interpret, interpret_cbor
 from pilothouse.machinery.codec.yaml import parse_yaml
 from pilothouse.machinery.codec.yaml_nodes import YamlError
 from pilothouse.machinery.dataclass import dataclass
@@ -81,7 +74,7 @@ class UnstructuredDecoder:
         if serializer.media_type == Codec.CBOR.value:  # upstream tells nobody which fields it did not know there
             return DecodedObject(decoded.obj, decoded.kind)
         if strict and decoded.strict_errors:
-            raise strict_refusal(DecodedBody(decoded.obj, decoded.kind, decoded.strict_errors), self.kind)
+            raise strict_refusal(decoded.kind, self.kind, decoded.strict_errors)
         return decoded
 
     def normalise(self, value: Any, *, spelled: bool = False) -> DecodedObject:

@@ -12,7 +12,8 @@ from pilothouse.apiserver.endpoints.options import admission_options
 from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.http import Request
 from pilothouse.apiserver.registry.errors import TooLargeToStore
-from pilothouse.apiserver.registry.interface import Updated, Updater, UpdateRequest
+from pilothouse.apiserver.registry.interface import Updater
+from pilothouse.apiserver.registry.operations import Updated, UpdateRequest
 from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, metadata

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 from pilothouse.apiserver.registry.before import before_create
 from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.errors import object_resource_version, translated
+from pilothouse.apiserver.registry.errors import translated
 from pilothouse.apiserver.registry.hooks import Objections
-from pilothouse.apiserver.registry.interface import Result, Validate
 from pilothouse.apiserver.registry.metadata import fill_system_fields
+from pilothouse.apiserver.registry.operations import Result, Validate
 from pilothouse.apiserver.registry.options import WriteOptions
+from pilothouse.apiserver.registry.resource_version import object_resource_version
 from pilothouse.machinery.errors import AlreadyExists
 from pilothouse.machinery.objects import Json, metadata, name_of
 from pilothouse.machinery.status_error import StatusError

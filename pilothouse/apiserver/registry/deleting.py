@@ -14,7 +14,7 @@ from pilothouse.apiserver.registry.finalizers_and_grace import (
     deletion_finalizers,
     mark_as_deleting,
 )
-from pilothouse.apiserver.registry.interface import Deleted, Result, Validate
+from pilothouse.apiserver.registry.operations import Deleted, Result, Validate
 from pilothouse.apiserver.registry.options import DeleteOptions
 from pilothouse.apiserver.storage.errors import KeyNotFound, RevisionConflict
 from pilothouse.apiserver.storage.object import StoredObject

@@ -1,77 +1,19 @@
-"""The abilities of storages. They decide which verbs a resource has: one that can `create` gets POST, and so on."""
+"""The protocols of storages: upstream's rest.Storage interfaces.
+
+The protocols that a storage implements decide which verbs its resource has: a `Creator` gets POST, and so on.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.registry.context import RequestContext
+from pilothouse.apiserver.registry.operations import Deleted, ListResult, Result, Updated, UpdateRequest, Validate
 from pilothouse.apiserver.registry.options import DeleteOptions, GetOptions, ListOptions, WriteOptions
 from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
-from pilothouse.apiserver.storage.object import StoredObject
-from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json
-
-Result: TypeAlias = StoredObject | Json
-"""An object as it is stored, or one that was made for this answer (a Status, a Scale, a dry run)."""
-
-
-def object_of(result: Result) -> Json:
-    return result.parse() if isinstance(result, StoredObject) else result
-
-
-Validate: TypeAlias = Callable[[Json], Awaitable[None]]
-"""Admission's last word on an object that is about to be created or deleted. Raises to refuse."""
-
-ValidateUpdate: TypeAlias = Callable[[Json, Json], Awaitable[None]]
-"""The same for (new, old)."""
-
-
-@dataclass(frozen=True, slots=True)
-class ListResult:
-    objects: Sequence[StoredObject]
-    revision: int
-    continue_token: str = ""
-    remaining: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Updated:
-    result: Result
-    created: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Deleted:
-    result: Result
-    immediately: bool = True
-
-
-MakeObject: TypeAlias = Callable[[Json | None], Awaitable[Json]]
-"""The new object from the stored one (None where there is none yet). It may be called again after a conflict, and gets
-a fresh copy each time."""
-
-
-@dataclass(frozen=True, slots=True)
-class UpdateRequest:
-    make: MakeObject
-    options: WriteOptions
-    validate_create: Validate
-    validate_update: ValidateUpdate
-    uid: str = ""
-    """When set, the stored object must have this uid."""
-    force_allow_create: bool = False
-    """An object that is not there is created, even where the strategy does not allow that."""
-
-
-async def unchecked(*_: Json) -> None:
-    """Validates what admission has no say in: what the server does itself, or has admitted as something else."""
-
-
-def unchecked_update(make: MakeObject, options: WriteOptions) -> UpdateRequest:
-    return UpdateRequest(make, options, validate_create=unchecked, validate_update=unchecked)
 
 
 @runtime_checkable
@@ -158,4 +100,15 @@ ABILITIES: tuple[type[object], ...] = (
     CollectionDeleter,
     Connecter,
 )
-"""Those that verbs come from."""
+"""The protocols that verbs are derived from."""
+
+_ABILITIES_BY_TYPE: dict[type[object], frozenset[type[object]]] = {}
+
+
+def abilities_of(storage: object) -> frozenset[type[object]]:
+    """Return the protocols that the storage implements. Cached by type: `isinstance` of a protocol is slow."""
+    abilities = _ABILITIES_BY_TYPE.get(type(storage))
+    if abilities is None:
+        abilities = frozenset(ability for ability in ABILITIES if isinstance(storage, ability))
+        _ABILITIES_BY_TYPE[type(storage)] = abilities
+    return abilities

@@ -15,15 +15,16 @@ from typing import TYPE_CHECKING
 from pilothouse.apiserver.registry import continue_token
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.continue_token import Position
-from pilothouse.apiserver.registry.errors import parse_resource_version, translated
-from pilothouse.apiserver.registry.interface import ListResult
+from pilothouse.apiserver.registry.errors import translated
+from pilothouse.apiserver.registry.operations import ListResult
 from pilothouse.apiserver.registry.options import ListOptions
+from pilothouse.apiserver.registry.resource_version import parse_resource_version
 from pilothouse.apiserver.storage.cacher.selection_predicate import SelectionPredicate
 from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
 from pilothouse.apiserver.storage.errors import Compacted
 from pilothouse.machinery.errors import BadRequest, Expired
 from pilothouse.machinery.status_error import StatusError
-from pilothouse.machinery.validation.names import is_valid_path_segment_name, name_is_dns_label
+from pilothouse.machinery.validation.object_names import is_valid_path_segment_name, name_is_dns_label
 
 if TYPE_CHECKING:
     from pilothouse.apiserver.registry.store import RegistryStore
@@ -43,7 +44,7 @@ def predicate(options: ListOptions) -> SelectionPredicate | None:
 
 async def list_objects(registry: RegistryStore, ctx: RequestContext, options: ListOptions) -> ListResult:
     prefix, wanted = await ctx.weight.run(_selected, registry, ctx, options)
-    with translated(ctx.resource):
+    with translated(ctx.resource, has_watch_cache=registry.resource.has_watch_cache):
         if options.continue_token:
             position = continue_token.decode(options.continue_token, prefix)
             if options.resource_version not in ("", "0"):
@@ -65,7 +66,7 @@ async def watch_objects(
 ) -> CacheWatcher:
     version = parse_resource_version(options.resource_version)
     prefix, wanted = await ctx.weight.run(_selected, registry, ctx, options)
-    with translated(ctx.resource):
+    with translated(ctx.resource, has_watch_cache=registry.resource.has_watch_cache):
         return await registry.cacher.watch(
             prefix,
             after=version if options.resource_version else None,

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from pilothouse.apiserver.authn.tokens import loopback_user
 from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.interface import unchecked, unchecked_update
+from pilothouse.apiserver.registry.operations import unchecked, unchecked_update
 from pilothouse.apiserver.registry.options import DeleteOptions, GetOptions, ListOptions, WriteOptions
 from pilothouse.apiserver.registry.parsing import parse_all
 from pilothouse.apiserver.registry.store import RegistryStore

@@ -77,6 +77,9 @@ class Resource:
     """Annotations that stand for fields which the kind has no longer: its metadata alone is shown without them."""
     returns_deleted_object: bool = False
     """DELETE answers the object that was deleted instead of a Status."""
+    has_watch_cache: bool = True
+    """Whether upstream keeps a watch cache of the resource: without one, a request for a future resourceVersion is told
+    to retry at once."""
     is_confidential: bool = False
     """Refusals of patches, which are logged, show nothing of the object."""
     indexed_fields: Sequence[str] = ("metadata.name",)

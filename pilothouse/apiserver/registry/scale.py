@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.interface import Result, Updated, UpdateRequest, object_of
+from pilothouse.apiserver.registry.operations import Result, Updated, UpdateRequest, object_of
 from pilothouse.apiserver.registry.options import GetOptions, Preconditions
 from pilothouse.apiserver.registry.preconditions import failed_precondition
 from pilothouse.apiserver.registry.store import RegistryStore
@@ -27,8 +27,8 @@ from pilothouse.machinery.objects import Json, metadata, name_of, uid_of
 from pilothouse.machinery.selectors.errors import InvalidSelector
 from pilothouse.machinery.selectors.label_selector import from_label_selector
 from pilothouse.machinery.status_error import StatusError
-from pilothouse.machinery.validation.names import name_is_dns_subdomain
 from pilothouse.machinery.validation.object_meta import validate_nonnegative_field, validate_object_meta
+from pilothouse.machinery.validation.object_names import name_is_dns_subdomain
 
 SCALE = GroupVersionKind("autoscaling", "v1", "Scale")
 

@@ -15,10 +15,11 @@ from dataclasses import replace
 
 from pilothouse.apiserver.registry import creating, deleting, listing, updating
 from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.errors import parse_resource_version, translated
+from pilothouse.apiserver.registry.errors import translated
 from pilothouse.apiserver.registry.hooks import NO_HOOKS, Hooks
-from pilothouse.apiserver.registry.interface import Deleted, ListResult, Result, Updated, UpdateRequest, Validate
+from pilothouse.apiserver.registry.operations import Deleted, ListResult, Result, Updated, UpdateRequest, Validate
 from pilothouse.apiserver.registry.options import DeleteOptions, GetOptions, ListOptions, WriteOptions
+from pilothouse.apiserver.registry.resource_version import parse_resource_version
 from pilothouse.apiserver.registry.stored_resource import StoredResource
 from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
@@ -48,7 +49,7 @@ class RegistryStore(StoredResource):
         """Raises NotFound."""
         key = self.keys.object(ctx.namespace, name)
         version = options.resource_version
-        with translated(ctx.resource, name):
+        with translated(ctx.resource, name, has_watch_cache=self.resource.has_watch_cache):
             found = await self.cacher.get(key, not_older_than=parse_resource_version(version) if version else None)
         if found is None:
             raise NotFound.of(ctx.resource, name)

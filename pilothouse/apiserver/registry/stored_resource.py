@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import deepcopy
 
-from pilothouse.apiserver.registry.interface import Result
 from pilothouse.apiserver.registry.keys import Keys
+from pilothouse.apiserver.registry.operations import Result
 from pilothouse.apiserver.registry.resource import Resource
 from pilothouse.apiserver.registry.stored_form import codec_of
 from pilothouse.apiserver.registry.strategy import Strategy

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.interface import Result, Updated, UpdateRequest
+from pilothouse.apiserver.registry.operations import Result, Updated, UpdateRequest
 from pilothouse.apiserver.registry.options import GetOptions
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.strategy import Strategy

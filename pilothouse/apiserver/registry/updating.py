@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 from pilothouse.apiserver.registry import creating
 from pilothouse.apiserver.registry.before import before_update
 from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.errors import MODIFIED, object_resource_version, translated
+from pilothouse.apiserver.registry.errors import MODIFIED, translated
 from pilothouse.apiserver.registry.finalizers_and_grace import should_delete_during_update
-from pilothouse.apiserver.registry.interface import Result, Updated, UpdateRequest
 from pilothouse.apiserver.registry.metadata import fill_system_fields
+from pilothouse.apiserver.registry.operations import Result, Updated, UpdateRequest
 from pilothouse.apiserver.registry.options import Preconditions
 from pilothouse.apiserver.registry.preconditions import failed_precondition, invalid_object
+from pilothouse.apiserver.registry.resource_version import object_resource_version
 from pilothouse.apiserver.storage.errors import KeyExists, KeyNotFound, RevisionConflict
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.apiserver.tracing.spans import Attributes, audited, event, spanned

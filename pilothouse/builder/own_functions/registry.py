@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.errors import translated
-from pilothouse.apiserver.registry.interface import ListResult
+from pilothouse.apiserver.registry.operations import ListResult
 from pilothouse.apiserver.registry.options import GetOptions, ListOptions
 from pilothouse.apiserver.registry.resource import Resource
 from pilothouse.apiserver.registry.store import RegistryStore

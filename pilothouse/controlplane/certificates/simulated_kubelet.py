@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pilothouse.apiserver.simulated_kubelet import CLIENT_NAME, HOST, SERVER_NAME, SimulatedKubelet
 from pilothouse.controlplane.certificates.names import ServingNames
 from pilothouse.machinery.whole_files import make_directory
+from pilothouse.nodes.simulated_kubelet import CLIENT_NAME, HOST, SERVER_NAME, SimulatedKubelet
 
 
 def simulated_kubelet(data_dir: Path) -> SimulatedKubelet:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from pilothouse.apiserver.endpoints.fieldmanager.versions import copy_of
 from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.interface import Updated, UpdateRequest
+from pilothouse.apiserver.registry.operations import Updated, UpdateRequest
 from pilothouse.apiserver.registry.resource import Resource
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.interface import Store

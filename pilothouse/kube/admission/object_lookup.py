@@ -7,7 +7,7 @@ from pilothouse.apiserver.registry.parsing import parse_all
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.validation.names import is_valid_path_segment_name
+from pilothouse.machinery.validation.object_names import is_valid_path_segment_name
 
 
 class ObjectLookup:

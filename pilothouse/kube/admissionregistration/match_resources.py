@@ -10,12 +10,8 @@ from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.nested_fields import items, part, text
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.labels import validate_label_selector
-from pilothouse.machinery.validation.names import (
-    is_dns1035_label,
-    is_dns1123_subdomain,
-    is_kind_name,
-    is_valid_path_segment_name,
-)
+from pilothouse.machinery.validation.names import is_dns1035_label, is_dns1123_subdomain, is_kind_name
+from pilothouse.machinery.validation.object_names import is_valid_path_segment_name
 
 FAILURE_POLICIES = ("Fail", "Ignore")
 MATCH_POLICIES = ("Equivalent", "Exact")

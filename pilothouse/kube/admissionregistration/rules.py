@@ -8,7 +8,7 @@ from pilothouse.kube.validation.fields import one_of
 from pilothouse.machinery.field import Errors, Path, duplicate, invalid, not_supported, required
 from pilothouse.machinery.nested_fields import items
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.validation.names import is_valid_path_segment_name
+from pilothouse.machinery.validation.object_names import is_valid_path_segment_name
 
 OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 MUTATING_OPERATIONS = ("*", "CONNECT", "CREATE", "UPDATE")

@@ -29,7 +29,7 @@ from pilothouse.machinery.field import Errors, Path, forbidden, root
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.nested_fields import items, number, part
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.validation.names import name_is_dns_label
+from pilothouse.machinery.validation.object_names import name_is_dns_label
 
 _SPEC, _STATUS = root("spec"), root("status")
 _CLAIMS = root("spec", "volumeClaimTemplates")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pilothouse.apiserver.authn.user_info import user_info
 from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.interface import Result, Validate
+from pilothouse.apiserver.registry.operations import Result, Validate
 from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.times import now

@@ -8,7 +8,7 @@ from pilothouse.apiserver.authn.bearer import bearer_token
 from pilothouse.apiserver.authn.interface import InvalidToken, TokenAuthenticator
 from pilothouse.apiserver.authn.user_info import user_info
 from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.interface import Result, Validate
+from pilothouse.apiserver.registry.operations import Result, Validate
 from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.nested_fields import items, part, text

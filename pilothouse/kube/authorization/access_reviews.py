@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pilothouse.apiserver.authz.interface import Authorizer, Decision
 from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.interface import Result, Validate
+from pilothouse.apiserver.registry.operations import Result, Validate
 from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.kube.authorization.attributes import Question, question_of, subject_of
 from pilothouse.kube.authorization.validation import (

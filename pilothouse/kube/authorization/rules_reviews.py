@@ -5,7 +5,7 @@ from __future__ import annotations
 from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.authz.rules import ResourceRule, rules_of
 from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.interface import Result, Validate
+from pilothouse.apiserver.registry.operations import Result, Validate
 from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.nested_fields import text

@@ -9,7 +9,7 @@ from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_sup
 from pilothouse.machinery.nested_fields import part, text
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.quantity import parse_quantity
-from pilothouse.machinery.validation.names import is_valid_path_segment_name
+from pilothouse.machinery.validation.object_names import is_valid_path_segment_name
 
 _SOURCES = {
     "ContainerResource": "containerResource",

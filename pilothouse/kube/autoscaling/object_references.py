@@ -8,7 +8,7 @@ from pilothouse.machinery.field import Errors, Path, invalid, required
 from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.nested_fields import text
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.validation.names import is_valid_path_segment_name
+from pilothouse.machinery.validation.object_names import is_valid_path_segment_name
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from pilothouse.apiserver.outbound.failures import DEADLINE_EXCEEDED, BackendFai
 from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.apiserver.outbound.tls import unverified_context
 from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.interface import ListResult, Result
 from pilothouse.apiserver.registry.listing import predicate
+from pilothouse.apiserver.registry.operations import ListResult, Result
 from pilothouse.apiserver.registry.options import GetOptions, ListOptions
 from pilothouse.apiserver.registry.resource import Names, metadata_fields
 from pilothouse.apiserver.registry.table import NAME, Column

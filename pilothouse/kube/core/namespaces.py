@@ -8,7 +8,7 @@ from pilothouse.apiserver.registry.carry_over import carry_over
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.errors import translated
 from pilothouse.apiserver.registry.finalizers_and_grace import FOREGROUND, ORPHAN
-from pilothouse.apiserver.registry.interface import Deleted, Validate
+from pilothouse.apiserver.registry.operations import Deleted, Validate
 from pilothouse.apiserver.registry.options import DeleteOptions
 from pilothouse.apiserver.registry.preconditions import failed_precondition
 from pilothouse.apiserver.registry.resource import Names, Resource, cluster_metadata_fields
@@ -22,8 +22,8 @@ from pilothouse.machinery.field import Errors, Path, invalid, root
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json, metadata, name_of, uid_of
 from pilothouse.machinery.times import now
-from pilothouse.machinery.validation.names import name_is_dns_label
 from pilothouse.machinery.validation.object_meta import validate_finalizer_name
+from pilothouse.machinery.validation.object_names import name_is_dns_label
 
 NAME_LABEL = "kubernetes.io/metadata.name"
 _NAMESPACES = GroupResource("", "namespaces")

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from pilothouse.apiserver.endpoints.groups import ServedResource
 from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.interface import Result, Validate
+from pilothouse.apiserver.registry.operations import Result, Validate
 from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.kube.core.bound_objects import BoundObjects
 from pilothouse.kube.core.serviceaccounts import SERVICE_ACCOUNTS

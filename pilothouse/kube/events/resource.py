@@ -59,6 +59,7 @@ def _source(event: Json) -> str:
 
 EVENTS = Resource(
     names=Names("events", kind="Event", short=["ev"]),
+    has_watch_cache=False,
     strategy=CoreEventStrategy(),
     fields=_fields,
     indexed_fields=(

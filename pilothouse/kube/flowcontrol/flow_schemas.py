@@ -15,7 +15,7 @@ from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.nested_fields import items, number, part, text
 from pilothouse.machinery.objects import Json, name_of
 from pilothouse.machinery.validation.immutable import semantically_equal
-from pilothouse.machinery.validation.names import name_is_dns_subdomain
+from pilothouse.machinery.validation.object_names import name_is_dns_subdomain
 
 _DEFAULT_PRECEDENCE = 1000
 _MAX_PRECEDENCE = 10000

@@ -8,7 +8,7 @@ from pilothouse.kube.validation.fields import follow, non_empty
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_supported, required
 from pilothouse.machinery.nested_fields import items, text
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.validation.names import name_is_dns_label, name_is_dns_subdomain
+from pilothouse.machinery.validation.object_names import name_is_dns_label, name_is_dns_subdomain
 
 _VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch")
 _SUBJECT_FIELDS = {"ServiceAccount": "serviceAccount", "User": "user", "Group": "group"}

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.interface import MakeObject, Result, Updated, UpdateRequest, Validate
+from pilothouse.apiserver.registry.operations import MakeObject, Result, Updated, UpdateRequest, Validate
 from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.view import RegistryView

@@ -16,7 +16,7 @@ from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.interface import Attributes, Authorizer, Decision, forbidden
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.hooks import Hooks, Objections
-from pilothouse.apiserver.registry.interface import Updated, UpdateRequest
+from pilothouse.apiserver.registry.operations import Updated, UpdateRequest
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.subresource import StatusStore
 from pilothouse.apiserver.server.features import enabled

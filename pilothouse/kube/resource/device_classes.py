@@ -16,7 +16,7 @@ from pilothouse.machinery.field import Errors, invalid, root
 from pilothouse.machinery.nested_fields import items, part
 from pilothouse.machinery.objects import Json, metadata
 from pilothouse.machinery.validation.immutable import semantically_equal
-from pilothouse.machinery.validation.names import name_is_long_name
+from pilothouse.machinery.validation.object_names import name_is_long_name
 
 GROUP = "resource.k8s.io"
 

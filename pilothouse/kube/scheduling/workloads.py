@@ -19,7 +19,7 @@ from pilothouse.machinery.field import Errors, Path, invalid, required, root, to
 from pilothouse.machinery.nested_fields import items, part, text
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE, semantically_equal
-from pilothouse.machinery.validation.names import name_is_path_segment
+from pilothouse.machinery.validation.object_names import name_is_path_segment
 
 MAX_TEMPLATES = 8
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pilothouse.machinery.validation.names import name_is_dns_subdomain
+from pilothouse.machinery.validation.object_names import name_is_dns_subdomain
 
 
 def cluster_trust_bundle_name_problems(signer: str, name: str, prefix: bool) -> list[str]:

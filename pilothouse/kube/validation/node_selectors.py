@@ -13,7 +13,8 @@ from pilothouse.machinery.validation.labels import (
     VALUES_REQUIRED,
     validate_label_name,
 )
-from pilothouse.machinery.validation.names import is_valid_label_value, name_is_dns_subdomain
+from pilothouse.machinery.validation.names import is_valid_label_value
+from pilothouse.machinery.validation.object_names import name_is_dns_subdomain
 
 _FIELDS: dict[str, Callable[[str], list[str]]] = {"metadata.name": name_is_dns_subdomain}
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pilothouse.kube.validation.fields import follow
 from pilothouse.machinery.field import Errors, Path, invalid
-from pilothouse.machinery.validation.names import is_valid_port_name, is_valid_port_num
+from pilothouse.machinery.validation.names import is_valid_port_name
+from pilothouse.machinery.validation.numbers import is_valid_port_num
 
 PROTOCOLS = ("SCTP", "TCP", "UDP")
 

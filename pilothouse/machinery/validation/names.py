@@ -1,16 +1,13 @@
-"""The rules for each kind of name. Every check lists upstream's complaints, none for a good name."""
+"""Syntax checks of names, labels, keys and other short texts. Every check returns upstream's messages, none for a
+valid text."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeAlias
-
-from pilothouse.machinery.validation.format import EMPTY_ERROR, PatternFormat, inclusive_range_error, max_len_error
+from pilothouse.machinery.validation.format import EMPTY_ERROR, PatternFormat, max_len_error
 
 DNS1123_LABEL_MAX_LENGTH = 63
 DNS1123_SUBDOMAIN_MAX_LENGTH = 253
 LABEL_MAX_LENGTH = 63
-MAX_ID = 2**31 - 1
 
 _ENDS = "and must start and end with an alphanumeric character"
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
@@ -23,8 +20,6 @@ _QUALIFIED = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _QUALIFIED_MESSAGE = f"must consist of alphanumeric characters, '-', '_' or '.', {_ENDS}"
 _QUALIFIED_EXAMPLES = ("MyName", "my.name", "123-abc")
 
-ValidateName: TypeAlias = Callable[[str, bool], list[str]]
-"""Checks a name, or with True the prefix that a generated name will start with."""
 
 is_dns1123_subdomain = PatternFormat(_SUBDOMAIN, _SUBDOMAIN_MESSAGE, "example.com", limit=DNS1123_SUBDOMAIN_MAX_LENGTH)
 
@@ -94,7 +89,7 @@ _dns1123_label = PatternFormat(
     "123-abc",
     limit=DNS1123_LABEL_MAX_LENGTH,
 )
-_long_name = PatternFormat(
+is_long_name = PatternFormat(
     _SUBDOMAIN, _SUBDOMAIN_MESSAGE, "example.com", limit=DNS1123_SUBDOMAIN_MAX_LENGTH, unit="bytes"
 )
 _label_key_name = PatternFormat(
@@ -148,22 +143,9 @@ def is_qualified_name(value: str) -> list[str]:
     if "/" in prefix:
         suffix = " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
         return [_too_many_slashes("/")[0] + suffix]
-    errors = _prefixed("prefix part ", _long_name(prefix) if prefix else [EMPTY_ERROR]) if slash else []
+    errors = _prefixed("prefix part ", is_long_name(prefix) if prefix else [EMPTY_ERROR]) if slash else []
     empty = [] if name else [EMPTY_ERROR]
     return errors + _prefixed("name part ", empty + _label_key_name(name))
-
-
-def is_valid_path_segment_name(name: str) -> list[str]:
-    """A name that may stand between two slashes of a URL."""
-    if "/" not in name and "%" not in name and name not in (".", ".."):  # as nearly all are
-        return []
-    if name in (".", ".."):
-        return [f"may not be '{name}'"]
-    return is_valid_path_segment_prefix(name)
-
-
-def is_valid_path_segment_prefix(name: str) -> list[str]:
-    return [f"may not contain '{illegal}'" for illegal in "/%" if illegal in name]
 
 
 def is_config_map_key(value: str) -> list[str]:
@@ -182,10 +164,6 @@ def is_relaxed_env_var_name(value: str) -> list[str]:
     return ["a valid environment variable name must consist only of printable ASCII characters other than '='"]
 
 
-def is_valid_port_num(port: int) -> list[str]:
-    return is_in_range(port, 1, 65535)
-
-
 def is_valid_port_name(port: str) -> list[str]:
     checks = {
         max_len_error(15): len(port.encode()) > 15,
@@ -195,44 +173,6 @@ def is_valid_port_name(port: str) -> list[str]:
         "must not begin or end with a hyphen": port.startswith("-") or port.endswith("-"),
     }
     return [message for message, wrong in checks.items() if wrong]
-
-
-def is_valid_user_id(uid: int) -> list[str]:
-    return is_in_range(uid, 0, MAX_ID)
-
-
-def is_valid_group_id(gid: int) -> list[str]:
-    return is_in_range(gid, 0, MAX_ID)
-
-
-def is_in_range(value: int, low: int, high: int) -> list[str]:
-    return [] if low <= value <= high else [inclusive_range_error(low, high)]
-
-
-def name_is_dns_subdomain(name: str, prefix: bool = False) -> list[str]:
-    return is_dns1123_subdomain(_without_trailing_dash(name) if prefix else name)
-
-
-def name_is_long_name(name: str, prefix: bool = False) -> list[str]:
-    """A DNS subdomain as the rules complain of it that were declared with the fields: by bytes."""
-    return _long_name(_without_trailing_dash(name) if prefix else name)
-
-
-def name_is_dns_label(name: str, prefix: bool = False) -> list[str]:
-    return is_dns1123_label(_without_trailing_dash(name) if prefix else name)
-
-
-def name_is_dns1035_label(name: str, prefix: bool = False) -> list[str]:
-    return is_dns1035_label(_without_trailing_dash(name) if prefix else name)
-
-
-def name_is_path_segment(name: str, prefix: bool = False) -> list[str]:
-    return is_valid_path_segment_prefix(name) if prefix else is_valid_path_segment_name(name)
-
-
-def _without_trailing_dash(name: str) -> str:
-    """A prefix may end with a dash, since more will follow. The last two characters give way, as upstream has it."""
-    return name[:-2] + "a" if len(name) > 1 and name.endswith("-") else name
 
 
 def _leads_upwards(value: str) -> list[str]:

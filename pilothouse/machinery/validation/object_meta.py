@@ -17,7 +17,8 @@ from pilothouse.machinery.validation.format import IS_NEGATIVE_ERROR
 from pilothouse.machinery.validation.immutable import validate_immutable_field
 from pilothouse.machinery.validation.labels import validate_labels
 from pilothouse.machinery.validation.managed_fields import validate_managed_fields
-from pilothouse.machinery.validation.names import ValidateName, is_qualified_name, name_is_dns_label
+from pilothouse.machinery.validation.names import is_qualified_name
+from pilothouse.machinery.validation.object_names import ValidateName, name_is_dns_label
 
 TOTAL_ANNOTATION_SIZE_LIMIT = 256 * 1024
 BANNED_OWNERS = frozenset({GroupVersionKind("", "v1", "Event")})

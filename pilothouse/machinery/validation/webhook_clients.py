@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pilothouse.machinery.field import Errors, Path, invalid, required
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.validation.names import is_dns1123_subdomain, is_valid_port_num
+from pilothouse.machinery.validation.names import is_dns1123_subdomain
+from pilothouse.machinery.validation.numbers import is_valid_port_num
 from pilothouse.machinery.validation.urls import InvalidUrl, parse_url
 
 _FORM = "; desired format: https://host[/path]"

@@ -8,9 +8,9 @@ from pilothouse.apiserver.serving.certificate_files import KeyPair
 from pilothouse.apiserver.serving.secure import SecureServing, SecureServingInfo
 from pilothouse.apiserver.serving.server import Server
 from pilothouse.apiserver.serving.tls_context import TlsFiles
-from pilothouse.apiserver.simulated_kubelet import HOST, SimulatedKubelet
 from pilothouse.nodes.kubelet.host import Host
 from pilothouse.nodes.kubelet.routes import KubeletRoutes
+from pilothouse.nodes.simulated_kubelet import HOST, SimulatedKubelet
 
 
 async def serve_kubelets(host: Host, files: SimulatedKubelet) -> None:

@@ -9,7 +9,6 @@ import orjson
 
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.serving.client_certificate import client_certificate
-from pilothouse.apiserver.simulated_kubelet import CLIENT_NAME
 from pilothouse.nodes.kubelet.commands import exec_or_attach, run_once
 from pilothouse.nodes.kubelet.host import Host
 from pilothouse.nodes.kubelet.logs import container_log
@@ -17,6 +16,7 @@ from pilothouse.nodes.kubelet.pod_page import pod_page
 from pilothouse.nodes.kubelet.port_forward import port_forward
 from pilothouse.nodes.kubelet.resource_metrics import resource_metrics
 from pilothouse.nodes.metrics.collecting import measure_nodes, measure_pod, measure_pods
+from pilothouse.nodes.simulated_kubelet import CLIENT_NAME
 
 _JSON: Final = [(b"content-type", b"application/json")]
 _TEXT: Final = [(b"content-type", b"text/plain; charset=utf-8")]

@@ -13,12 +13,11 @@ from pilothouse.apiserver.endpoints.serializers.registry import TEXT
 from pilothouse.apiserver.endpoints.unstructured import UnstructuredDecoder
 from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.interface import ListResult, Result
 from pilothouse.apiserver.registry.listing import predicate
+from pilothouse.apiserver.registry.operations import ListResult, Result
 from pilothouse.apiserver.registry.options import GetOptions, ListOptions
 from pilothouse.apiserver.registry.resource import Names, metadata_fields
 from pilothouse.apiserver.registry.table import NAME, Column
-from pilothouse.apiserver.simulated_kubelet import HOST, SERVER_NAME, SimulatedKubelet
 from pilothouse.apiserver.storage.interface import Entry
 from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
 from pilothouse.controllers.yield_periodically import yield_periodically
@@ -28,6 +27,7 @@ from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
 from pilothouse.machinery.quantity import Quantity, parse_quantity
 from pilothouse.machinery.server_errors import ServiceUnavailable
 from pilothouse.nodes.metrics.objects import GROUP_VERSION, NODE_METRICS, POD_METRICS
+from pilothouse.nodes.simulated_kubelet import HOST, SERVER_NAME, SimulatedKubelet
 
 _MAX_ANSWER: Final = 64 * 1024 * 1024
 _RESOURCES: Final = ("cpu", "memory")

@@ -11,7 +11,7 @@ import pytest
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.hooks import Hooks
-from pilothouse.apiserver.registry.interface import UpdateRequest
+from pilothouse.apiserver.registry.operations import UpdateRequest
 from pilothouse.apiserver.registry.options import DeleteOptions, WriteOptions
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.store import RegistryStore

@@ -7,14 +7,8 @@ from typing import Any
 import orjson
 import pytest
 
-from pilothouse.machinery.codec.decoder import (
-    BodyError,
-    Codec,
-    DecodedBody,
-    decode_body,
-    decode_object,
-    strict_refusal,
-)
+from pilothouse.machinery.codec.body_errors import BodyError, strict_refusal
+from pilothouse.machinery.codec.decoder import Codec, DecodedBody, decode_body, decode_object
 from pilothouse.machinery.codec.scheme import AGGREGATOR, EXTENSIONS, KUBE, OPTIONS, Scheme
 from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.names import GroupVersionKind
@@ -38,7 +32,8 @@ def refusal(body: Any, default: GroupVersionKind = CONFIG_MAP, codec: Codec = Co
 
 
 def strict(body: Any, default: GroupVersionKind = CONFIG_MAP, codec: Codec = Codec.JSON) -> str:
-    return str(strict_refusal(decode(body, default, codec), default))
+    decoded = decode(body, default, codec)
+    return str(strict_refusal(decoded.gvk, default, decoded.strict_errors))
 
 
 def test_the_resources_kind_stands_in_where_the_body_has_none() -> None:

@@ -18,7 +18,8 @@ import orjson
 
 from pilothouse.apiserver.authn.user import SYSTEM_PRIVILEGED_GROUP
 from pilothouse.apiserver.http import Request, Response
-from pilothouse.apiserver.registry.errors import parse_resource_version, translated
+from pilothouse.apiserver.registry.errors import translated
+from pilothouse.apiserver.registry.resource_version import parse_resource_version
 from pilothouse.apiserver.storage.backup.lines import line_of
 from pilothouse.apiserver.storage.backup.model import SavedEntry
 from pilothouse.apiserver.storage.interface import Entry, Page, Revision

@@ -8,7 +8,8 @@ import orjson
 
 from pilothouse.apiserver.admission.manifest.files import ManifestDocument, ManifestError
 from pilothouse.kube.admissionregistration.strategy import GROUP, STATIC_SUFFIX, AdmissionRegistrationStrategy
-from pilothouse.machinery.codec.decoder import BodyError, Codec, DecodedBody, decode_any, strict_error
+from pilothouse.machinery.codec.body_errors import BodyError, strict_error
+from pilothouse.machinery.codec.decoder import Codec, DecodedBody, decode_any
 from pilothouse.machinery.codec.scheme import Scheme
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote

@@ -8,7 +8,7 @@ from pilothouse.kube.admission.podsecurity.policy import LevelVersion, Namespace
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, duplicate, invalid, root
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.validation.names import name_is_dns_label, name_is_dns_subdomain
+from pilothouse.machinery.validation.object_names import name_is_dns_label, name_is_dns_subdomain
 
 PRIVILEGED = NamespacePolicy()
 _MODES = ("enforce", "warn", "audit")

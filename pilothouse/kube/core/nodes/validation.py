@@ -17,7 +17,8 @@ from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.nested_fields import items, part, text
 from pilothouse.machinery.objects import Json, annotations_of
 from pilothouse.machinery.validation.addresses import parse_cidr_sloppy
-from pilothouse.machinery.validation.names import is_config_map_key, name_is_dns_label, name_is_dns_subdomain
+from pilothouse.machinery.validation.names import is_config_map_key
+from pilothouse.machinery.validation.object_names import name_is_dns_label, name_is_dns_subdomain
 
 _META = root("metadata")
 _POD_CIDRS = root("spec", "podCIDRs")

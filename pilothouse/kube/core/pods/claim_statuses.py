@@ -9,7 +9,7 @@ from pilothouse.kube.validation.resource_names import is_native
 from pilothouse.machinery.field import Errors, Path, duplicate, invalid, required
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.quantity import parse_quantity
-from pilothouse.machinery.validation.names import name_is_dns_subdomain
+from pilothouse.machinery.validation.object_names import name_is_dns_subdomain
 
 
 def validate_claim_statuses(statuses: Sequence[Json], claims: Sequence[Json], path: Path) -> Errors:

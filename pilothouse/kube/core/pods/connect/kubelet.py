@@ -5,12 +5,12 @@ from __future__ import annotations
 from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.apiserver.registry.errors import translated
 from pilothouse.apiserver.registry.store import RegistryStore
-from pilothouse.apiserver.simulated_kubelet import HOST, SERVER_NAME, SIMULATED, SimulatedKubelet
 from pilothouse.kube.core.pods.connect.kubelet_config import KubeletConfig
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, annotations_of, name_of, namespace_of
 from pilothouse.machinery.status_error import StatusError
+from pilothouse.nodes.simulated_kubelet import HOST, SERVER_NAME, SIMULATED, SimulatedKubelet
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ import ssl
 from functools import cached_property
 
 from pilothouse.apiserver.outbound.tls import unverified_context, verifying_context
-from pilothouse.apiserver.simulated_kubelet import SimulatedKubelet
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.nodes.simulated_kubelet import SimulatedKubelet
 
 DEFAULT_PORT = 10250
 DEFAULT_TIMEOUT = 5.0

@@ -14,11 +14,8 @@ from pilothouse.kube.validation.fields import dns_label, follow
 from pilothouse.kube.validation.paths import no_backsteps
 from pilothouse.machinery.field import Errors, Path, invalid, required
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.validation.names import (
-    is_config_map_key,
-    is_relaxed_env_var_name,
-    name_is_dns_subdomain,
-)
+from pilothouse.machinery.validation.names import is_config_map_key, is_relaxed_env_var_name
+from pilothouse.machinery.validation.object_names import name_is_dns_subdomain
 
 _TOO_MANY_SOURCES = "may not have more than one field specified at a time"
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pilothouse.kube.validation.fields import required_one_of
 from pilothouse.machinery.field import Errors, Path, duplicate, invalid, required
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.validation.names import is_valid_port_name, is_valid_port_num
+from pilothouse.machinery.validation.names import is_valid_port_name
+from pilothouse.machinery.validation.numbers import is_valid_port_num
 
 PROTOCOLS = ("SCTP", "TCP", "UDP")
 

@@ -26,7 +26,7 @@ from pilothouse.machinery.field import Errors, Path, invalid, not_found, require
 from pilothouse.machinery.objects import Json, name_of
 from pilothouse.machinery.validation.format import inclusive_range_error
 from pilothouse.machinery.validation.labels import validate_labels
-from pilothouse.machinery.validation.names import name_is_dns_subdomain
+from pilothouse.machinery.validation.object_names import name_is_dns_subdomain
 
 MAX_INT32 = 2**31 - 1
 

@@ -21,7 +21,7 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, Path, invalid, not_supported, required
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.validation.names import name_is_dns_subdomain
+from pilothouse.machinery.validation.object_names import name_is_dns_subdomain
 
 PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 
