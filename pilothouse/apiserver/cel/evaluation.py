@@ -109,7 +109,7 @@ class ExpressionEvaluator:
             try:
                 if self._activation.limit == PER_CALL_LIMIT:
                     weight = Weight(_user_of(self._activation), _LONG_EVALUATION)
-                    return await weight.carry(run, program, self._activation)
+                    return await weight.run(run, program, self._activation)
                 return run(program, self._activation)
             except AnswerMissing as missing:
                 assert self._authorizations is not None
