@@ -7,13 +7,16 @@ when it is set away from its default.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import field
 from functools import cached_property
+from typing import Any, TypeVar
 
 from pilothouse.apiserver.server.known_features import ALL_ALPHA, ALL_BETA, ALPHA, BETA, DEPENDENCIES, KNOWN
 from pilothouse.machinery.dataclass import dataclass
+
+T = TypeVar("T")
 
 _HONOURED = """
     APIResponseCompression AllowInsecureKubeletCertificateSigningRequests AllowParsingUserUIDFromCertAuth
@@ -102,6 +105,11 @@ class FeatureGates:
         """Whether each gate is on."""
         return {name: self._value(name) for name in KNOWN} | dict(self.changed)
 
+    @cached_property
+    def resolved(self) -> _ResolvedGates:
+        """The form of the gates that `serve_with` sets for requests."""
+        return _ResolvedGates(self)
+
     def enabled(self, name: str) -> bool:
         """Raises KeyError for a name that is no gate."""
         return self.values[name]
@@ -151,7 +159,17 @@ class FeatureGates:
                 yield f"feature gate {name}={str(value).lower()} is not supported by this version"
 
 
-_SERVING: ContextVar[FeatureGates] = ContextVar("feature gates", default=FeatureGates())  # noqa: B039  never changes
+class _ResolvedGates:
+    """The gates of one configuration, and the results of `per_gates` functions for the configuration."""
+
+    __slots__ = ("results", "values")
+
+    def __init__(self, gates: FeatureGates) -> None:
+        self.values = gates.values
+        self.results: dict[Callable[[], Any], Any] = {}
+
+
+_SERVING: ContextVar[_ResolvedGates] = ContextVar("feature gates", default=_ResolvedGates(FeatureGates()))  # noqa: B039
 
 
 def enabled(name: str) -> bool:
@@ -163,5 +181,19 @@ def enabled(name: str) -> bool:
 
 
 def serve_with(gates: FeatureGates) -> None:
-    """From here on, `enabled` answers by these gates in this task and those it starts."""
-    _SERVING.set(gates)
+    """Make `enabled` answer by these gates in this task and in the tasks that it starts."""
+    _SERVING.set(gates.resolved)
+
+
+def per_gates(resolve: Callable[[], T]) -> Callable[[], T]:
+    """Cache the result of a function for each configuration. The result must depend on feature gates alone."""
+
+    def resolved() -> T:
+        results = _SERVING.get().results
+        try:
+            result: T = results[resolve]
+        except KeyError:
+            result = results[resolve] = resolve()
+        return result
+
+    return resolved

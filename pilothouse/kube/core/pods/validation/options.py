@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import field
 
-from pilothouse.apiserver.server.features import enabled
+from pilothouse.apiserver.server.features import enabled, per_gates
 from pilothouse.machinery.dataclass import dataclass
 
 
@@ -32,3 +32,15 @@ class PodValidationOptions:
     )
     allow_comparing_tolerations: bool = field(default_factory=lambda: enabled("TaintTolerationComparisonOperators"))
     allow_restart_all_containers: bool = field(default_factory=lambda: enabled("RestartAllContainersOnContainerExits"))
+
+
+@per_gates
+def new_template_options() -> PodValidationOptions:
+    """Return the options for a pod template that is not stored yet."""
+    return PodValidationOptions()
+
+
+@per_gates
+def new_pod_options() -> PodValidationOptions:
+    """Return the options for a pod that is not stored yet."""
+    return PodValidationOptions(resource_is_pod=True)

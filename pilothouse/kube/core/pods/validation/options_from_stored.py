@@ -14,7 +14,7 @@ from pilothouse.kube.core.pods.validation.affinity import (
 )
 from pilothouse.kube.core.pods.validation.annotations import has_valid_deletion_cost
 from pilothouse.kube.core.pods.validation.container_resources import is_divisible
-from pilothouse.kube.core.pods.validation.options import PodValidationOptions
+from pilothouse.kube.core.pods.validation.options import PodValidationOptions, new_template_options
 from pilothouse.kube.core.pods.validation.security_context import host_sysctl_problem
 from pilothouse.kube.validation.node_selectors import has_invalid_values
 from pilothouse.kube.validation.paths import local_non_reserved_path
@@ -25,7 +25,7 @@ from pilothouse.machinery.validation.labels import validate_label_selector
 
 
 def options_for_template(old: Json | None) -> PodValidationOptions:
-    return PodValidationOptions() if old is None else _options(old, resource_is_pod=False)
+    return new_template_options() if old is None else _options(old, resource_is_pod=False)
 
 
 def options_for_pod(old: Json) -> PodValidationOptions:
@@ -37,7 +37,7 @@ def _options(old: Json, *, resource_is_pod: bool) -> PodValidationOptions:
     context, constraints = spec.get("securityContext") or {}, spec.get("topologySpreadConstraints") or ()
     affinity = spec.get("affinity") or {}
     has_own_users = spec.get("hostUsers") is False
-    new = PodValidationOptions()
+    new = new_template_options()
     return PodValidationOptions(
         resource_is_pod=resource_is_pod,
         allow_invalid_deletion_cost=new.allow_invalid_deletion_cost or not has_valid_deletion_cost(annotations_of(old)),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pilothouse.kube.core.pods.validation.annotations import validate_pod_annotations
 from pilothouse.kube.core.pods.validation.container import validate_image_whitespace
-from pilothouse.kube.core.pods.validation.options import PodValidationOptions
+from pilothouse.kube.core.pods.validation.options import PodValidationOptions, new_pod_options, new_template_options
 from pilothouse.kube.core.pods.validation.profiles import validate_profiles_agree
 from pilothouse.kube.core.pods.validation.spec import validate_pod_spec
 from pilothouse.machinery.field import Errors, Path, forbidden, located
@@ -27,12 +27,12 @@ def validate_pod(pod: Json, options: PodValidationOptions) -> Errors:
 
 def validate_pod_template(template: Json, path: Path, options: PodValidationOptions | None = None) -> Errors:
     """A template in a workload. `options_for_template` gives the options for an update."""
-    return located(lambda at: _validate_pod_template(template, at, options or PodValidationOptions()), path)
+    return located(lambda at: _validate_pod_template(template, at, options or new_template_options()), path)
 
 
 def _validate_new_pod(pod: Json, top: Path) -> Errors:
     spec, path = pod["spec"], top.child("spec")
-    yield from _validate_pod(pod, top, PodValidationOptions(resource_is_pod=True))
+    yield from _validate_pod(pod, top, new_pod_options())
     if spec.get("ephemeralContainers"):
         yield forbidden(path.child("ephemeralContainers"), "cannot be set on create")
     if spec.get("nodeName") and spec.get("schedulingGates"):
