@@ -15,6 +15,7 @@ from pilothouse.apiserver.streams import close_stream
 from pilothouse.client.rest.errors import ConnectionFailed, RequestTimedOut
 from pilothouse.client.rest.transport import HttpRequest
 from pilothouse.machinery.errors import RequestEntityTooLarge
+from pilothouse.machinery.event_loop import yield_to_loop
 
 
 class HandlerTransport:
@@ -22,7 +23,7 @@ class HandlerTransport:
         self._handler = handler
 
     async def send(self, request: HttpRequest) -> HandlerResponse:
-        await asyncio.sleep(0)  # whoever asks again and again, and never has to wait, leaves turns to others
+        await yield_to_loop()  # whoever asks again and again, and never has to wait, leaves turns to others
         try:
             async with asyncio.timeout(request.timeout) as limit:
                 response = await self._handler(_request(request))

@@ -70,7 +70,7 @@ class Scheduler:
             if queued is None:
                 return
             self.schedule(queued)
-        await asyncio.sleep(0)
+        await yield_to_loop()
 
     def schedule(self, queued: QueuedPod) -> None:
         """Try to find a node for the pod, and begin to bind it."""

@@ -12,7 +12,6 @@ mode by which a requestor last succeeded is tried before all others.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
@@ -29,6 +28,7 @@ from pilothouse.apiserver.server.features import enabled
 from pilothouse.machinery.bounded_cache import BoundedCache
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import Forbidden
+from pilothouse.machinery.event_loop import yield_periodically
 
 _AUTHENTICATION = "authentication.k8s.io"
 _NODE_PREFIX = "system:node:"
@@ -178,10 +178,8 @@ class Impersonation:
 
     async def _authorize_each(self, parts: Sequence[Attributes]) -> None:
         """Authorize the parts in order, with a turn of the event loop now and then: a head has room for thousands."""
-        for number, part in enumerate(parts, start=1):
+        async for part in yield_periodically(parts, every=_PER_TURN):
             await self._authorize(part)
-            if number % _PER_TURN == 0:
-                await asyncio.sleep(0)
 
     async def _allowed(self, attributes: Attributes) -> bool:
         return (await self.authorizer.authorize(attributes)).decision is Decision.ALLOW

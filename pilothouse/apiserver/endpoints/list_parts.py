@@ -7,7 +7,6 @@ asked for are encoded a part at a time, beside the loop where that takes long.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Protocol, TypeVar
 
@@ -15,6 +14,7 @@ from pilothouse.apiserver.endpoints.list_views import ListView
 from pilothouse.apiserver.endpoints.serializers.interface import ListWriter
 from pilothouse.apiserver.offload import offload_by_size
 from pilothouse.apiserver.storage.object import StoredObject
+from pilothouse.machinery.event_loop import yield_to_loop
 
 PART = 256 * 1024
 """Bytes: large enough to be cheap, small enough to be sent while others wait. Only a single object may have more."""
@@ -37,7 +37,7 @@ async def list_parts(writer: ListWriter, view: ListView) -> AsyncIterator[bytes]
 
 
 async def _pieces(writer: ListWriter, view: ListView, objects: Sequence[StoredObject]) -> list[bytes]:
-    await asyncio.sleep(0)  # it is the others' turn after each part
+    await yield_to_loop()  # it is the others' turn after each part
     return await offload_by_size(view.bytes_to_encode(writer, objects), view.pieces, writer, objects)
 
 

@@ -10,6 +10,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from pilothouse.apiserver.profiling.profile import Frame, Stack
+from pilothouse.machinery.event_loop import yield_to_loop
 
 _MAX_DEPTH = 64
 _TASKS_AT_ONCE = 200
@@ -28,7 +29,7 @@ async def task_stacks() -> AsyncIterator[tuple[asyncio.Task[Any], Stack]]:
     """All tasks of this loop, with the coroutines that each awaits in turn."""
     for number, task in enumerate(asyncio.all_tasks()):
         if number % _TASKS_AT_ONCE == _TASKS_AT_ONCE - 1:
-            await asyncio.sleep(0)
+            await yield_to_loop()
         yield task, tuple(_awaited(task.get_coro()))[::-1]
 
 

@@ -16,6 +16,7 @@ from pilothouse.apiserver.storage.cacher.events import EventType, WatchEvent
 from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
 from pilothouse.apiserver.storage.errors import StorageError
 from pilothouse.apiserver.storage.object import StoredObject
+from pilothouse.machinery.event_loop import yield_periodically
 from pilothouse.machinery.objects import Json
 
 _RETRY = 1.0
@@ -54,10 +55,8 @@ class RegistryFollower:
             self._watcher = await cacher.watch(prefix, after=page.revision, send_initial_events=False)
             for gone in self._known - {stored.key for stored in page.objects}:
                 self._remove(gone)
-            for number, stored in enumerate(page.objects, start=1):
+            async for stored in yield_periodically(page.objects, every=_AT_ONCE):
                 self._add(stored)
-                if number % _AT_ONCE == 0:
-                    await asyncio.sleep(0)  # a large list does not hold up everybody else
             self._settled()
 
     async def fill_in_the_end(self) -> None:

@@ -22,6 +22,7 @@ from pilothouse.apiserver.storage.cacher.cachers import cachers_of
 from pilothouse.apiserver.storage.errors import KeyExists, KeyNotFound, RevisionConflict, Unavailable
 from pilothouse.apiserver.storage.interface import DEFAULT_ROOT, Entry, Revision, Store
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.event_loop import yield_to_loop
 
 _MOST_ROUNDS: Final = 20
 """A write of somebody else that comes between the look and our own takes one more round."""
@@ -152,4 +153,4 @@ async def _all_told(cachers: Sequence[Cacher]) -> None:
     while turns:
         behind = sum(cacher.followers_behind for cacher in cachers)
         left, turns = behind, turns - 1 if behind == left else _TURNS_TO_ACT
-        await asyncio.sleep(0)
+        await yield_to_loop()

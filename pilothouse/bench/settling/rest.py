@@ -10,6 +10,7 @@ from pilothouse.apiserver.storage.cacher.cachers import cachers_of
 from pilothouse.apiserver.storage.interface import Store
 from pilothouse.bench.scope import ServerScope
 from pilothouse.bench.traffic import Traffic
+from pilothouse.machinery.event_loop import yield_to_loop
 
 _LOOK_EVERY: Final = 0.01
 _LEAST_LOOKS: Final = 8
@@ -51,6 +52,6 @@ class Rest:
         """Return when what timers have just begun is done, or after a moment."""
         end = time.monotonic() + _PATIENCE_WITH_ONE_STOP
         for _ in range(5):
-            await asyncio.sleep(0)
+            await yield_to_loop()
         while self.disturbers(within=0.0) and time.monotonic() < end:  # noqa: ASYNC110  # those who work tell nobody
             await asyncio.sleep(0.001)

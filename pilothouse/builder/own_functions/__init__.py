@@ -7,7 +7,6 @@ A store holds a mirror of what the functions answered, and an ordinary registry 
     merging.py         an answer together with the metadata that only the mirror knows
     order.py           which of several answers and writes that overlap is the newer one
     single_flight.py   one question at a time about the same thing
-    pauses.py          long work in pieces
     comparing.py       an answer against the mirror: what has to be written
     mirror.py          asks, compares, and writes what differs
     write_through.py   the store under the registry: a write goes to the author first

@@ -10,6 +10,7 @@ from typing import Any
 
 from pilothouse.builder.own_functions.mirror import Mirror
 from pilothouse.client.wait import Backoff
+from pilothouse.machinery.event_loop import yield_to_loop
 from pilothouse.machinery.objects import name_of, namespace_of
 
 _PATIENCE = 60.0  # seconds for one question of ours; those of clients have the time of their requests
@@ -78,7 +79,7 @@ class Following:
         changes = self._mirror.functions.watch()
         upcoming = asyncio.ensure_future(anext(changes))
         try:
-            await asyncio.sleep(0)
+            await yield_to_loop()
             await self._refresh()
             with suppress(StopAsyncIteration):
                 while True:

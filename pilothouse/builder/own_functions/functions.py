@@ -10,8 +10,8 @@ from typing import Any, cast
 
 from pilothouse.apiserver.registry.keys import Keys
 from pilothouse.builder.own_functions.answers import Answer, AnswerReader
-from pilothouse.builder.own_functions.pauses import Pauses
 from pilothouse.machinery.errors import MethodNotAllowed, NotFound
+from pilothouse.machinery.event_loop import Pacer
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.server_errors import InternalError
 from pilothouse.machinery.status_error import StatusError
@@ -55,12 +55,12 @@ class Functions:
         """Those of the namespace, or all for "". An author may answer more than that: it is left out."""
         with self._called("list"):
             found = list(await self._author.list(namespace))
-        answers, pauses, scope = [], Pauses(), self.keys.collection(namespace)
+        answers, pacer, scope = [], Pacer(), self.keys.collection(namespace)
         for obj in found:
             answer = self.reader.read(obj, self._name("list"))
             if answer.key.startswith(scope):
                 answers.append(answer)
-            await pauses.due()
+            await pacer.yield_if_due()
         return answers
 
     async def create(self, key: str, obj: Json) -> Answer | None:

@@ -15,8 +15,8 @@ from pilothouse.builder.own_functions.answers import Answer
 from pilothouse.builder.own_functions.comparing import Change, Comparer
 from pilothouse.builder.own_functions.functions import Functions
 from pilothouse.builder.own_functions.order import Order, Question
-from pilothouse.builder.own_functions.pauses import Pauses
 from pilothouse.builder.own_functions.single_flight import SingleFlight
+from pilothouse.machinery.event_loop import Pacer
 
 _PAGE = 1000
 _WRITES_AT_ONCE = 256  # a store makes many writes durable in one go
@@ -60,10 +60,10 @@ class Mirror:
 
     async def _apply(self, question: Question, answers: dict[str, Answer]) -> None:
         async with self.order.applying(question):
-            entries, pauses = await self._entries(question.scope), Pauses()
+            entries, pacer = await self._entries(question.scope), Pacer()
             changes: list[Change] = []
             for key in [*(entries.keys() - answers.keys()), *answers]:
-                await pauses.due()
+                await pacer.yield_if_due()
                 if self.order.is_newer_in_mirror(question, key):
                     continue
                 if change := await self.comparer.compare(key, answers.get(key), entries.get(key)):
@@ -77,12 +77,12 @@ class Mirror:
             entry = await self.store.get(scope)
             return {} if entry is None else {scope: entry}
         entries: dict[str, Entry] = {}
-        pauses, after, remaining = Pauses(), "", 1
+        pacer, after, remaining = Pacer(), "", 1
         while remaining:
             page = await self.store.list(scope, after=after, limit=_PAGE)
             entries |= {entry.key: entry for entry in page.entries}
             after, remaining = page.entries[-1].key if page.entries else "", page.remaining
-            await pauses.due()
+            await pacer.yield_if_due()
         return entries
 
     async def _write(self, changes: list[Change]) -> None:

@@ -16,6 +16,7 @@ from pilothouse.cli.offline.passes import STRICT, try_object
 from pilothouse.cli.offline.problems import problems_of
 from pilothouse.cli.offline.resources import KindPath, KindPaths
 from pilothouse.cli.offline.server import CallAnswer, OfflineServer
+from pilothouse.machinery.event_loop import yield_to_loop
 from pilothouse.machinery.objects import Json
 
 _APPLY = b"application/apply-patch+yaml"
@@ -170,7 +171,7 @@ class Stage:
         for path in resources:
             await self._call("GET", path, "limit=1")
         for _ in range(3):
-            await asyncio.sleep(0)
+            await yield_to_loop()
 
 
 def unknown_kind(manifest: Manifest, paths: KindPaths) -> Finding:

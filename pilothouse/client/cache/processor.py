@@ -12,6 +12,7 @@ from collections import deque
 
 from pilothouse.client.cache.handlers import AddNotification, Notification, ResourceEventHandler
 from pilothouse.client.clock import Clock
+from pilothouse.machinery.event_loop import yield_to_loop
 
 logger = logging.getLogger(__name__)
 
@@ -78,7 +79,7 @@ class ProcessorListener:
             for _ in range(min(len(self._pending), _NOTIFICATIONS_PER_TURN)):
                 await self._deliver(self._pending.popleft())
             if self._pending:
-                await asyncio.sleep(0)
+                await yield_to_loop()
             else:
                 self._ready.clear()
                 await self._ready.wait()

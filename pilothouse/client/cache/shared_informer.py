@@ -23,6 +23,7 @@ from pilothouse.client.cache.reflector import BACKOFF, Reflector
 from pilothouse.client.cache.watch_errors import WatchErrorHandler, log_watch_error
 from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.wait import Backoff
+from pilothouse.machinery.event_loop import yield_to_loop
 from pilothouse.machinery.objects import resource_version_of
 from pilothouse.machinery.status_error import PilothouseError
 
@@ -207,7 +208,7 @@ class SharedIndexInformer:
                     fifo.pop(self._handle_deltas)
                 except Exception:
                     logger.exception("informer %s can not process a change", self.name)
-            await asyncio.sleep(0)
+            await yield_to_loop()
 
     async def _announce_sync(self, fifo: DeltaFIFO) -> None:
         await fifo.synced.wait()

@@ -17,8 +17,8 @@ from pilothouse.controllers.endpointslice.endpoint import (
     publishes_not_ready,
 )
 from pilothouse.controllers.endpointslice.pods import IPV4, IPV6
-from pilothouse.controllers.yield_periodically import yield_periodically
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.event_loop import yield_periodically
 from pilothouse.machinery.objects import Json
 
 

@@ -6,7 +6,6 @@ is at least as new as what had it queued.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Sequence
 
 from prometheus_client import CollectorRegistry
@@ -20,6 +19,7 @@ from pilothouse.controllers.garbagecollector.graph import GraphNode, ObjectRefer
 from pilothouse.controllers.garbagecollector.invalid_owners import InvalidOwnerReporter
 from pilothouse.controllers.garbagecollector.references import Diff, alternate_identity, diff, partition
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.event_loop import yield_to_loop
 from pilothouse.machinery.objects import Json
 
 _ABSENT_OWNERS = 500
@@ -68,7 +68,7 @@ class GraphBuilder:
                 event = await self.changes.get()
                 await self.process(await event.read())
                 self.changes.done(event)
-            await asyncio.sleep(0)
+            await yield_to_loop()
 
     def enqueue_virtual_delete(self, identity: ObjectReference) -> None:
         """The API server says that there is no such object."""
@@ -157,7 +157,7 @@ class GraphBuilder:
         doubtful = False
         for number, reference in enumerate(owners, start=1):
             if number % MANY_OWNERS == 0:
-                await asyncio.sleep(0)
+                await yield_to_loop()
             owner = self.nodes.get(reference.uid)
             if owner is not None:
                 owner.dependents[node] = None

@@ -38,6 +38,7 @@ from pilothouse.controllers.resources import LEASES, NODES, PODS
 from pilothouse.controllers.yield_periodically import yield_periodically
 from pilothouse.kinds.conditions import find_condition
 from pilothouse.machinery.errors import NotFound
+from pilothouse.machinery.event_loop import yield_periodically
 from pilothouse.machinery.objects import Json, labels_of, name_of, uid_of
 from pilothouse.machinery.status_error import StatusError
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 
 from pilothouse.extensions.controllers.definitions import DefinitionInformer
@@ -29,7 +28,7 @@ class NonStructuralSchemaController:
         looked_at = (uid_of(definition), metadata(definition).get("generation") or 0)
         if self._checked.get(name) == looked_at:
             return
-        await asyncio.sleep(0)  # At the start all definitions come at once, and others have better things to do.
+        await yield_to_loop()  # At the start all definitions come at once, and others have better things to do.
         condition = condition_of(definition["spec"])
         found = find_condition(definition, NON_STRUCTURAL_SCHEMA)
         if not (found is None if condition is None else condition.is_same_as(found)):

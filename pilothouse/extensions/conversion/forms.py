@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 
 import orjson
@@ -12,6 +11,7 @@ from pilothouse.extensions.conversion.converted_values import ConvertedValue
 from pilothouse.extensions.conversion.converter import MAX_OBJECTS, WebhookConverter
 from pilothouse.extensions.customresources.conversion import as_written
 from pilothouse.extensions.customresources.model import CustomResource
+from pilothouse.machinery.event_loop import yield_to_loop
 from pilothouse.machinery.objects import Json
 
 
@@ -30,7 +30,7 @@ class Forms:
         values: list[ConvertedValue] = []
         for start in range(0, len(stored), MAX_OBJECTS):
             values += await self._part_shown(stored[start : start + MAX_OBJECTS])
-            await asyncio.sleep(0)  # others run between the parts of a long list
+            await yield_to_loop()  # others run between the parts of a long list
         return values
 
     async def _part_shown(self, stored: Sequence[bytes]) -> list[ConvertedValue]:

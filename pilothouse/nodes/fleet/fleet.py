@@ -16,6 +16,7 @@ from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.resources import NODES
 from pilothouse.machinery.errors import AlreadyExists, NotFound
+from pilothouse.machinery.event_loop import yield_to_loop
 from pilothouse.machinery.objects import Json, labels_of, name_of, resource_version_of
 from pilothouse.machinery.status_error import StatusError
 from pilothouse.nodes.behavior.behaviors import Behaviors
@@ -147,7 +148,7 @@ class Fleet:
 
     async def _work(self) -> None:
         while True:
-            await asyncio.sleep(0)  # many nodes may be looked at without anything to wait for
+            await yield_to_loop()  # many nodes may be looked at without anything to wait for
             name = await self._queue.get()
             self._queued.discard(name)
             try:

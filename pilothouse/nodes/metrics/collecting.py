@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Protocol
 
-from pilothouse.controllers.yield_periodically import yield_periodically
 from pilothouse.machinery import times
+from pilothouse.machinery.event_loop import yield_periodically, yield_to_loop
 from pilothouse.machinery.objects import Json, name_of
 from pilothouse.nodes.behavior.model import ContainerBehavior
 from pilothouse.nodes.kubelet.pods import KnownPods
@@ -28,7 +27,7 @@ async def measure_nodes(of: Measured) -> list[Json]:
     now, made = _now(), list[Json]()
     for node in of.nodes():
         made.append(node_metrics(node, node_usage(of.pods.on_node(name_of(node)), of.behavior), now))
-        await asyncio.sleep(0)  # a node may have many pods
+        await yield_to_loop()  # a node may have many pods
     return made
 
 

@@ -20,8 +20,8 @@ from pilothouse.apiserver.registry.resource import Names, metadata_fields
 from pilothouse.apiserver.registry.table import NAME, Column
 from pilothouse.apiserver.storage.interface import Entry
 from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
-from pilothouse.controllers.yield_periodically import yield_periodically
 from pilothouse.machinery.errors import NotFound
+from pilothouse.machinery.event_loop import yield_periodically
 from pilothouse.machinery.names import GroupResource, GroupVersionKind
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
 from pilothouse.machinery.quantity import Quantity, parse_quantity

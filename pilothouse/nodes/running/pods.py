@@ -11,6 +11,7 @@ from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.resources import PODS
 from pilothouse.machinery.errors import Conflict, NotFound
+from pilothouse.machinery.event_loop import yield_to_loop
 from pilothouse.machinery.objects import Json, resource_version_of, uid_of
 from pilothouse.machinery.status_error import StatusError
 from pilothouse.nodes.behavior.behaviors import Behaviors
@@ -155,7 +156,7 @@ class Pods:
 
     async def _work(self) -> None:
         while True:
-            await asyncio.sleep(0)  # many pods may be looked at without anything to wait for
+            await yield_to_loop()  # many pods may be looked at without anything to wait for
             key = await self._agenda.take()
             record = self._records.get(key)
             if record is None or (node := self._node_of(record)) is None:

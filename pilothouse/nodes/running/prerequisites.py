@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
@@ -14,6 +13,7 @@ from pilothouse.kinds.references import claim_name
 from pilothouse.machinery.bounded_cache import BoundedCache
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound
+from pilothouse.machinery.event_loop import yield_periodically, yield_to_loop
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json, namespace_of
@@ -124,7 +124,7 @@ async def _add_up(pod: Json, spec: Json) -> None:
 
 async def _expanded_size(text: str, known: Mapping[str, int]) -> int:
     if len(text) > _WORTH_A_TURN:
-        await asyncio.sleep(0)
+        await yield_to_loop()
     return expanded_size(text, known.get)
 
 

@@ -10,8 +10,8 @@ from pilothouse.client.rest.options import DeleteOptions
 from pilothouse.client.rest.resource import ResourceClient
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.resources import PODS
-from pilothouse.controllers.yield_periodically import yield_periodically
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.event_loop import yield_periodically
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of, resource_version_of, uid_of
 from pilothouse.nodes.behavior.behaviors import Behaviors
 from pilothouse.nodes.config import SimulationConfig

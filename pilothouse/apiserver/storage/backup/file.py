@@ -13,7 +13,6 @@ that it does not know mean nothing to it.
 
 from __future__ import annotations
 
-import asyncio
 import gzip
 import hashlib
 import zlib
@@ -27,6 +26,7 @@ from pilothouse.apiserver.storage.backup.lines import bytes_in, content_of, entr
 from pilothouse.apiserver.storage.backup.model import BackupError, SavedEntry, SavedFile, Source
 from pilothouse.apiserver.storage.interface import Revision
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.event_loop import yield_periodically, yield_to_loop
 from pilothouse.machinery.whole_files import PRIVATE, written_aside
 
 FORMAT: Final = "pilothouse.dev/backup"
@@ -69,7 +69,7 @@ async def write_backup(path: Path, source: Source, files: Iterable[SavedFile], *
             entries += 1
             lines.write(line_of(entry))
             if entries % _LINES_BETWEEN_TURNS == 0:
-                await asyncio.sleep(0)
+                await yield_to_loop()
         out.write(orjson.dumps({"entries": entries, "files": kept, "sha256": lines.digest()}) + b"\n")
     return Written(entries, kept)
 
@@ -86,11 +86,9 @@ class BackupFile:
         self.made: str = head.get("made", "")
 
     async def entries(self) -> AsyncIterator[SavedEntry]:
-        for number, line in enumerate(_objects(self._path)):
+        async for line in yield_periodically(_objects(self._path), every=_LINES_BETWEEN_TURNS):
             if "key" in line:
                 yield entry_in(line)
-            if number % _LINES_BETWEEN_TURNS == 0:
-                await asyncio.sleep(0)
 
     async def newest(self) -> Revision:
         return self.revision

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 import os
 import shutil
@@ -20,6 +19,7 @@ from pilothouse.apiserver.storage.sqlite.directory import DataDirectory
 from pilothouse.apiserver.storage.sqlite.errors import UNREADABLE, DamagedStore
 from pilothouse.apiserver.storage.sqlite.history import newest_revision, rows
 from pilothouse.apiserver.storage.sqlite.schema import connect, open_to_read, prepare, transaction, write_meta
+from pilothouse.machinery.event_loop import yield_to_loop
 from pilothouse.machinery.platform import sync_directory
 
 _ROWS_BETWEEN_TURNS: Final = 200
@@ -71,7 +71,7 @@ class SqliteSource:
                         )
                     self.skipped.append(key)
                 if number % _ROWS_BETWEEN_TURNS == 0:
-                    await asyncio.sleep(0)
+                    await yield_to_loop()
         except UNREADABLE as error:
             raise DamagedStore(self._file, str(error)) from error
 

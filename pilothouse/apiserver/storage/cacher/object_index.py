@@ -7,7 +7,6 @@ that to index them all would take more memory than the object itself.
 
 from __future__ import annotations
 
-import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 
@@ -15,6 +14,7 @@ from pilothouse.apiserver.storage.cacher.pages import CacheKeyRange
 from pilothouse.apiserver.storage.cacher.postings import KeyRun, Postings
 from pilothouse.apiserver.storage.cacher.selection_predicate import Demand
 from pilothouse.apiserver.storage.object import StoredObject
+from pilothouse.machinery.event_loop import yield_periodically
 
 _MOST_LABELS = 32
 _TEXT = frozenset({str})
@@ -39,11 +39,9 @@ class ObjectIndex(ABC):
 
     async def fill(self, objects: Mapping[str, StoredObject]) -> None:
         """Takes in every object, in turns with others. `objects` may change meanwhile."""
-        for count, key in enumerate(list(objects), start=1):
+        async for key in yield_periodically(list(objects), every=_TURN):
             if (stored := objects.get(key)) is not None:
                 self.change(key, None, stored)
-            if count % _TURN == 0:
-                await asyncio.sleep(0)
         self.complete = True
 
     @abstractmethod

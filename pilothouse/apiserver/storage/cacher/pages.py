@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import field
 
@@ -10,6 +9,7 @@ from pilothouse.apiserver.storage.cacher.events import Predicate
 from pilothouse.apiserver.storage.interface import Revision
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.event_loop import yield_to_loop
 
 _TURN = 500  # objects looked at before others may run: some milliseconds when labels have to be parsed first
 
@@ -69,5 +69,5 @@ async def select(objects: Sequence[StoredObject], *, matches: Predicate, limit: 
             if len(chosen) == limit:
                 return CachedPage(chosen, revision, len(objects) - seen)
         if seen % _TURN == 0:
-            await asyncio.sleep(0)
+            await yield_to_loop()
     return CachedPage(chosen, revision)

@@ -17,6 +17,7 @@ from typing import Protocol
 from pilothouse.apiserver.storage.cacher.clock import CacheClock, sleep
 from pilothouse.apiserver.storage.errors import StorageError, Unavailable
 from pilothouse.apiserver.storage.interface import Entry, Event, Revision, Store, Watch
+from pilothouse.machinery.event_loop import yield_to_loop
 
 PAGE = 10_000
 TURN_CHANGES, TURN_SECONDS = 100, 0.005  # after that others run: readers of watches first of all
@@ -125,7 +126,7 @@ class StoreReflector:
                     last = events[-1] is batch.events[-1]
                     self._sink.apply(events, batch.revision if last else events[-1].revision)
                     if not last and (count % TURN_CHANGES == 0 or self._clock.time() - turn > TURN_SECONDS):
-                        await asyncio.sleep(0)
+                        await yield_to_loop()
                         turn = self._clock.time()
         finally:
             self._progress.cancel()

@@ -20,6 +20,7 @@ from pilothouse.apiserver.storage.cacher.selection_predicate import LabelOrField
 from pilothouse.apiserver.storage.interface import Revision
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.event_loop import yield_to_loop
 
 LIVE_BYTES = 16 * 1024 * 1024  # of objects that wait for a reader; one alone may have more
 _CHUNK = 250  # of the backlog at a time: what a client is sent in one go, and how long it keeps others waiting
@@ -162,7 +163,7 @@ class CacheWatcher:
             if self._backlog is not None:
                 self._advance()
                 if self._backlog is not None and not self._early:
-                    await asyncio.sleep(0)  # nothing matched so far: let others run before looking on
+                    await yield_to_loop()  # nothing matched so far: let others run before looking on
             elif self._live:
                 event = self._live.popleft()
                 self._live_bytes -= event.size

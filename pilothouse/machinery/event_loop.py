@@ -1,0 +1,46 @@
+"""Turns of the event loop for other tasks, during work that has nothing to wait for.
+
+    await yield_to_loop()                           one turn
+    async for pod in yield_periodically(pods): …    one turn after every 200 items
+    pacer = Pacer(); await pacer.yield_if_due()     one turn after every 10 ms of work
+
+Work that takes long for a single item belongs into a thread: `apiserver/offload.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Coroutine, Iterable
+from time import perf_counter
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+_ITEMS_PER_TURN = 200
+_SECONDS_PER_TURN = 0.01
+
+
+def yield_to_loop() -> Coroutine[Any, Any, None]:
+    """Let every task that is ready run once."""
+    return asyncio.sleep(0)
+
+
+async def yield_periodically(items: Iterable[T], *, every: int = _ITEMS_PER_TURN) -> AsyncGenerator[T, None]:
+    """Yield the items, and let other tasks run after every `every` items."""
+    for number, item in enumerate(items, start=1):
+        yield item
+        if number % every == 0:
+            await asyncio.sleep(0)
+
+
+class Pacer:
+    """Limits the time for which one piece of work holds the event loop, where items differ much in cost."""
+
+    def __init__(self) -> None:
+        self._turn_began = perf_counter()
+
+    async def yield_if_due(self) -> None:
+        """Let other tasks run if the work has held the loop for 10 ms."""
+        if perf_counter() - self._turn_began > _SECONDS_PER_TURN:
+            await asyncio.sleep(0)
+            self._turn_began = perf_counter()
