@@ -5,7 +5,8 @@ from __future__ import annotations
 import ssl
 import time
 
-from pilothouse.apiserver.serving.certificate_files import FileWatch, KeyPair
+from pilothouse.apiserver.file_watch import FileWatch
+from pilothouse.apiserver.serving.certificate_files import KeyPair
 
 
 class ProxyClientCertificate:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeAlias
 
-from pilothouse.apiserver.serving.certificate_files import FileWatch
+from pilothouse.apiserver.file_watch import FileWatch
 
 log = logging.getLogger(__name__)
 

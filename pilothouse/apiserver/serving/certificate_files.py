@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable
 from pathlib import Path
 
 from pilothouse.machinery.dataclass import dataclass
@@ -68,45 +66,3 @@ def _is_domain(name: str) -> bool:
         and (label.isascii() and label.replace("-", "").isalnum() and label == label.lower())
         for label in labels
     )
-
-
-class FileWatch:
-    """Tells whether any of some files has changed since it was last asked.
-
-    Files are hashed only when their metadata differs, as it does after a rename or a symlink swap.
-    """
-
-    def __init__(self, files: Iterable[Path]) -> None:
-        self._files = tuple(files)
-        self._metadata = self._stat()
-        self._digest = self._hash()
-
-    def changed(self) -> bool:
-        metadata = self._stat()
-        if metadata == self._metadata:
-            return False
-        self._metadata = metadata
-        digest, before = self._hash(), self._digest
-        self._digest = digest
-        return digest != before
-
-    def _stat(self) -> list[tuple[int, int, int] | None]:
-        return [_metadata(file) for file in self._files]
-
-    def _hash(self) -> list[bytes | None]:
-        return [_digest(file) for file in self._files]
-
-
-def _metadata(file: Path) -> tuple[int, int, int] | None:
-    try:
-        found = file.stat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
-
-
-def _digest(file: Path) -> bytes | None:
-    try:
-        return hashlib.sha256(file.read_bytes()).digest()
-    except OSError:
-        return None

@@ -9,7 +9,7 @@ import logging
 import ssl
 import time
 
-from pilothouse.apiserver.serving.certificate_files import FileWatch
+from pilothouse.apiserver.file_watch import FileWatch
 from pilothouse.apiserver.serving.server import ListenEndpoint
 from pilothouse.apiserver.serving.tls_context import ServingContexts, TlsFiles
 from pilothouse.apiserver.serving.tls_options import PREFERRED_NAMES, tls_options

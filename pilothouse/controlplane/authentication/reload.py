@@ -10,11 +10,11 @@ from pilothouse.apiserver.authn.interface import TokenAuthenticator, TokenIdenti
 from pilothouse.apiserver.authn.jwt.authenticator import JWTAuthenticator, JWTAuthenticators
 from pilothouse.apiserver.authn.jwt.settings import IssuerSettings
 from pilothouse.apiserver.authn.token_cache import CachedTokens
+from pilothouse.apiserver.file_watch import NotYet, ReloadedFile
 from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.tallies import CounterTally
 from pilothouse.controlplane.authentication.configuration import read_authentication_configuration
 from pilothouse.controlplane.authentication.settings import AnonymousSettings
-from pilothouse.controlplane.reloaded_file import NotYet, ReloadedFile
 
 _SUCCESS_TTL = 10.0
 _KEYS_WITHIN = 60.0

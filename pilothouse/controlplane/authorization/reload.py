@@ -9,12 +9,12 @@ from pathlib import Path
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.interface import Answer, Attributes
 from pilothouse.apiserver.authz.rules import Rules
+from pilothouse.apiserver.file_watch import ReloadedFile
 from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.tallies import CounterTally
 from pilothouse.controlplane.authorization.build import Chain, ChainBuilder
 from pilothouse.controlplane.authorization.configuration import read_authorization_configuration
 from pilothouse.controlplane.options.authorization import WEBHOOK
-from pilothouse.controlplane.reloaded_file import ReloadedFile
 
 _LINGER = 60.0
 """Requests that are under way go on with the authorizers that they began with."""

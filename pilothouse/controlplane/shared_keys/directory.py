@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pilothouse.apiserver.serving.certificate_files import FileWatch
+from pilothouse.apiserver.file_watch import FileWatch
 from pilothouse.controlplane.certificates.errors import CertificateError
 from pilothouse.controlplane.shared_keys.keys import NAMES, SharedKeys, are_complete, completed, read_keys, write_keys
 from pilothouse.machinery.platform import effective_user
@@ -61,10 +61,7 @@ class KeyDirectory:
     async def changed(self) -> None:
         """Return when the files are others than at the last call of `current`, or of this, whichever was the first."""
         self._watch = watch = self._watch or self._new_watch()
-        while True:
-            await asyncio.sleep(_LOOK_EVERY)
-            if await asyncio.to_thread(watch.changed):
-                return
+        await watch.wait(every=_LOOK_EVERY)
 
     def _new_watch(self) -> FileWatch:
         return FileWatch([self._path / name for name in NAMES])

@@ -18,9 +18,9 @@ import orjson
 
 from pilothouse.apiserver.authn.authorities import certificates_in
 from pilothouse.apiserver.authn.request_header import STANDARD, RequestHeaders
+from pilothouse.apiserver.file_watch import FileWatch
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.server.hooks import HookContext
-from pilothouse.apiserver.serving.certificate_files import FileWatch
 from pilothouse.kube.bootstrap.periodic import repeat, try_once
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json

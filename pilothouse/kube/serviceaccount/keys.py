@@ -19,7 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
-from pilothouse.apiserver.serving.certificate_files import FileWatch
+from pilothouse.apiserver.file_watch import FileWatch
 from pilothouse.machinery.dataclass import dataclass
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pilothouse.apiserver.serving.certificate_files import FileWatch
+from pilothouse.apiserver.file_watch import FileWatch
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ from pilothouse.apiserver.admission.manifest.files import (
     read_manifest_files,
 )
 from pilothouse.apiserver.admission.manifest.metrics import ManifestMetrics
+from pilothouse.apiserver.file_watch import poll
 
 T = TypeVar("T")
 Load: TypeAlias = Callable[[tuple[ManifestDocument, ...]], T]
@@ -43,10 +44,8 @@ class StaticManifests(Generic[T]):
         return self._current
 
     async def run(self) -> None:
-        """Follow the directory for ever."""
-        while True:
-            await asyncio.sleep(self._every)
-            await self.look()
+        """Follow the directory until cancelled."""
+        await poll(self.look, every=self._every)
 
     async def look(self) -> None:
         try:

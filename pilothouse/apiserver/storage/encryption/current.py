@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable
 from pathlib import Path
 
+from pilothouse.apiserver.file_watch import poll
 from pilothouse.apiserver.storage.encryption.configuration import Encryption, build_encryption, read_configuration
 from pilothouse.apiserver.storage.encryption.local import Identity
 from pilothouse.apiserver.storage.encryption.transformer import Plain, Transformer
@@ -40,7 +41,7 @@ class CurrentEncryption:
         while True:
             async with asyncio.TaskGroup() as watching:
                 asking = [watching.create_task(provider.run()) for provider in self._encryption.providers]
-                await self._changed()
+                await poll(self._reloaded, every=_LOOK_EVERY)
                 for task in asking:
                     task.cancel()
 
@@ -57,12 +58,8 @@ class CurrentEncryption:
         """Return the problems of the providers, by their names."""
         return [f"{each.name}: {each.problem}" for each in self._encryption.providers if each.problem]
 
-    async def _changed(self) -> None:
-        """Returns when another encryption is in force."""
-        while True:
-            await asyncio.sleep(_LOOK_EVERY)
-            if self._reload and await self.look():
-                return
+    async def _reloaded(self) -> bool:
+        return self._reload and await self.look()
 
     async def look(self) -> bool:
         """Reads the file again; whether what it says now is in force, and was not before."""
