@@ -12,6 +12,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from pilothouse.kinds.pods import has_ended
+from pilothouse.machinery.event_loop import yield_to_loop
 from pilothouse.machinery.status_error import PilothouseError
 from pilothouse.scheduler.cache.pod_info import PodInfo
 from pilothouse.scheduler.cluster_events import POD_DELETED

@@ -98,7 +98,7 @@ MEMOS = {
     ),
     "our own types, resources, media types and registries": (
         "apiserver/discovery/handlers:AggregatedDocument._forms",
-        "apiserver/endpoints/abilities:_KNOWN",
+        "apiserver/registry/interface:_ABILITIES_BY_TYPE",
         "apiserver/storage/cacher/indexes:CacheIndexes._indexes",
         "builder/own_functions/storage:_types",
         "client/cache/informer_factory:SharedInformerFactory._informers",

@@ -9,8 +9,8 @@ from pilothouse.controllers.endpointslice import pods
 from pilothouse.controllers.endpointslice.endpoint import publishes_not_ready
 from pilothouse.controllers.endpointslice.labels import HEADLESS, is_headless
 from pilothouse.controllers.endpointslice.trigger_times import with_trigger_time
-from pilothouse.controllers.yield_periodically import yield_periodically
 from pilothouse.kinds.pods import is_ready
+from pilothouse.machinery.event_loop import yield_periodically
 from pilothouse.machinery.objects import Json, annotations_of, labels_of, metadata, name_of
 
 CONTROLLER = "endpoint-controller"

@@ -35,7 +35,6 @@ from pilothouse.controllers.nodelifecycle.tainter import NodeTainter
 from pilothouse.controllers.nodelifecycle.zones import zone_health, zone_key
 from pilothouse.controllers.pod_index import PODS_BY_NODE, index_pods_by_node
 from pilothouse.controllers.resources import LEASES, NODES, PODS
-from pilothouse.controllers.yield_periodically import yield_periodically
 from pilothouse.kinds.conditions import find_condition
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.event_loop import yield_periodically

@@ -17,8 +17,8 @@ from pilothouse.client.cache.shared_informer import SharedIndexInformer
 from pilothouse.client.clock import Clock, cancelled
 from pilothouse.client.rest.resource import ResourceClient
 from pilothouse.controllers.resourcequota.evaluator import QuotaEvaluator, hard, is_counted, usage_in
-from pilothouse.controllers.yield_periodically import yield_periodically
 from pilothouse.kinds.resource_lists import ResourceList, added, only
+from pilothouse.machinery.event_loop import yield_periodically
 from pilothouse.machinery.objects import Json, name_of, namespace_of
 from pilothouse.machinery.quantity import ZERO
 

@@ -8,6 +8,7 @@ from pilothouse.extensions.controllers.definitions import DefinitionInformer
 from pilothouse.extensions.controllers.status_writer import StatusWriter
 from pilothouse.extensions.customresourcedefinitions.conditions import NON_STRUCTURAL_SCHEMA
 from pilothouse.kinds.conditions import Condition, find_condition, remove_condition, set_condition
+from pilothouse.machinery.event_loop import yield_to_loop
 from pilothouse.machinery.field import FieldError, invalid, root
 from pilothouse.machinery.objects import Json, metadata, uid_of
 from pilothouse.machinery.status_error import aggregate

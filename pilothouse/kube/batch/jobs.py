@@ -8,7 +8,7 @@ from datetime import timedelta
 from pilothouse.apiserver.endpoints.groups import ServedResource
 from pilothouse.apiserver.registry.carry_over import generation_of
 from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.interface import Deleted, ListResult, Validate
+from pilothouse.apiserver.registry.operations import Deleted, ListResult, Validate
 from pilothouse.apiserver.registry.options import DeleteOptions, ListOptions
 from pilothouse.apiserver.registry.resource import Names, Resource, metadata_fields
 from pilothouse.apiserver.registry.strategy import GarbageCollection

@@ -8,7 +8,6 @@ from dataclasses import replace
 from pilothouse.client.clock import Clock
 from pilothouse.client.rest.client import Client
 from pilothouse.controllers.resources import CONFIG_MAPS, PERSISTENT_VOLUME_CLAIMS, SECRETS
-from pilothouse.controllers.yield_periodically import yield_periodically
 from pilothouse.kinds.references import claim_name
 from pilothouse.machinery.bounded_cache import BoundedCache
 from pilothouse.machinery.dataclass import dataclass
