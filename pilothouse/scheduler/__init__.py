@@ -1,5 +1,5 @@
-"""The scheduler: finds a node for each pod that has none. A client of the API, as kube-scheduler is.
+"""The scheduler: assigns a node to each pending pod. Like kube-scheduler, a client of the API.
 
-queue/ has the pods that wait, cache/ the nodes and what is on them, plugins/ the reasons for and against a node,
-preemption/ makes room; `cycle.py` puts them together for one pod, `scheduler.py` for one pod after the other.
+queue/ holds pending pods, cache/ holds nodes and their pods, plugins/ filters and scores nodes, preemption/ evicts pods
+of lower priority. `cycle.py` schedules one pod; `scheduler.py` runs the loop over the queue.
 """

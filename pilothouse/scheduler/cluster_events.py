@@ -1,7 +1,7 @@
-"""The changes in the cluster that may let a pod be scheduled that could not be before.
+"""Cluster changes that may make a rejected pod schedulable.
 
-A plugin says which kinds of changes may undo its rejections (EventHint); what happens to an object becomes one or
-more ClusterEvents, so that a pod is tried again only for a reason.
+A plugin registers the kinds of changes that can revoke its rejections (EventHint). A change of an object becomes one or
+more ClusterEvents; a pod is retried only for an event that a rejecting plugin registered.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Action(Flag):
     ADD = auto()
     DELETE = auto()
     UPDATE = auto()
-    """Something changed that has no action of its own."""
+    """A change without a more specific action."""
     ALLOCATABLE = auto()
     LABELS = auto()
     TAINTS = auto()
@@ -47,7 +47,7 @@ class Action(Flag):
     TOLERATIONS = auto()
     GATES_ELIMINATED = auto()
     GENERATED_CLAIMS = auto()
-    """Claims of devices were made for the pod."""
+    """ResourceClaims were generated for the pod."""
     ANY = ADD | DELETE | UPDATE | ALLOCATABLE | LABELS | TAINTS | CONDITIONS | ANNOTATIONS
 
 
@@ -58,12 +58,12 @@ class ClusterEvent:
 
 
 IsWorthTrying: TypeAlias = Callable[[PodInfo, Json | None, Json | None], bool]
-"""Takes the rejected pod, and the object that changed: before, if it was there, and after, if it still is."""
+"""Called with the rejected pod, the old object (None after a create) and the new object (None after a delete)."""
 
 
 @dataclass(frozen=True, slots=True)
 class EventHint:
-    """A kind of change that may undo a plugin's rejection, if the function, or nobody, objects."""
+    """A kind of change that may revoke a plugin's rejection, unless `is_worth_trying` returns False."""
 
     subject: Subject
     actions: Action
@@ -77,11 +77,11 @@ NODE_ADDED = ClusterEvent(Subject.NODE, Action.ADD)
 POD_ADDED = ClusterEvent(Subject.ASSIGNED_POD, Action.ADD)
 POD_DELETED = ClusterEvent(Subject.ASSIGNED_POD, Action.DELETE)
 TIMED_OUT = ClusterEvent(Subject.ANYTHING, Action.ANY)
-"""A pod has waited so long that it is tried again without a reason."""
+"""Retry without a cause, after a long time in the queue."""
 
 
 def node_changes(old: Json, new: Json) -> Iterator[ClusterEvent]:
-    """Yield what a node's update may mean to pods that wait; nothing for heartbeats."""
+    """Yield the events of a node update; heartbeats yield no event."""
     old_spec, new_spec = old.get("spec") or {}, new.get("spec") or {}
     old_status, new_status = old.get("status") or {}, new.get("status") or {}
     freed = bool(old_spec.get("unschedulable")) and not new_spec.get("unschedulable")
@@ -98,7 +98,7 @@ def node_changes(old: Json, new: Json) -> Iterator[ClusterEvent]:
 
 
 def pod_changes(old: PodInfo, new: PodInfo) -> Iterator[ClusterEvent]:
-    """Yield what a pod's update may mean, to others if it is on a node, to itself if it is not."""
+    """Yield the events of a pod update: AssignedPod events concern other pods, UnscheduledPod events the pod itself."""
     subject = Subject.ASSIGNED_POD if new.node_name else Subject.PENDING_POD
     changed = {
         Action.LABELS: old.labels != new.labels,

@@ -1,7 +1,7 @@
-"""One attempt to find a node for one pod: filter, then score, then choose. It never awaits.
+"""The scheduling cycle: filter nodes, score nodes, select a node for one pod. A cycle never awaits.
 
-Of many nodes only some are looked at: as many as it takes to find enough that fit. The next pod goes on where the
-last one stopped, so that all nodes get their chance.
+In a large cluster the search stops after enough feasible nodes. The next cycle continues at the following node, so
+every node gets considered.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ _ENOUGH, _LEAST_PERCENT = 100, 5
 
 class SchedulingCycle:
     def __init__(self, framework: Framework, *, percentage_of_nodes_to_score: int = 0) -> None:
-        """Without a percentage, it is the smaller the more nodes there are."""
+        """Without a percentage, the share of nodes to score shrinks as the cluster grows."""
         self._framework, self._handle = framework, framework.handle
         self._percentage = percentage_of_nodes_to_score
         self._start = 0
 
     def find_node(self, pod: PodInfo) -> NodeInfo:
-        """Return the best node for the pod. Raises NoNodesAvailable, FitError."""
+        """Return the best node for the pod. Raises NoNodesAvailable or FitError."""
         fitting = self._fitting_nodes(pod)
         if len(fitting) == 1:
             return fitting[0]
@@ -49,7 +49,7 @@ class SchedulingCycle:
         return fitting
 
     def _nominated_node(self, pod: PodInfo, filters: PodFilters) -> list[NodeInfo]:
-        """Return the node on which room was made for the pod, if it does now."""
+        """Return the nominated node of the pod if the node is feasible now, else an empty list."""
         node = self._handle.cache.node(pod.nominated_node) if pod.nominated_node else None
         return [node] if node is not None and check_with_nominated(pod, node, filters, self._framework) is None else []
 
@@ -76,21 +76,22 @@ class SchedulingCycle:
         return fitting
 
     def _check_of(self, pod: PodInfo, filters: PodFilters) -> NodeFilter:
-        """Return how to check a node, in the way that costs the least."""
+        """Return the cheapest equivalent node check."""
         if self._handle.nominator:
             return lambda node: check_with_nominated(pod, node, filters, self._framework)
         return filters.checks[0] if len(filters.checks) == 1 else filters.check
 
     def _enough(self, nodes: int) -> int:
-        """Return how many nodes that fit are enough to choose from."""
+        """Return the number of feasible nodes after which the search stops."""
         percentage = self._percentage or max(50 - nodes // 125, _LEAST_PERCENT)
         return nodes if nodes < _ENOUGH else max(nodes * percentage // 100, _ENOUGH)
 
 
 def check_with_nominated(pod: PodInfo, node: NodeInfo, filters: PodFilters, framework: Framework) -> Rejection | None:
-    """Return the first rejection, with the pods of no less priority that are to come to the node counted as there.
+    """Return the first rejection, counting nominated pods of equal or higher priority as present on the node.
 
-    The node must do without them, too: they may never come, and affinity to them would be vain.
+    The node must also pass without the nominated pods: nominated pods may never arrive, and affinity to absent pods
+    must not count.
     """
     coming = [
         each

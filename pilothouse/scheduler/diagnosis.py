@@ -1,4 +1,4 @@
-"""Why a pod found no node: per node for preemption, and in words for whoever reads events."""
+"""Reasons for a failed cycle: per node for preemption, and as text for events."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pilothouse.machinery.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """A plugin's no."""
+    """A plugin's rejection of a node."""
 
     plugin: str
     reasons: tuple[str, ...]
     is_final: bool = False
-    """Whether it would still be a no if all pods of less priority were gone."""
+    """Whether the rejection would remain without the pods of lower priority."""
 
     @property
     def message(self) -> str:
@@ -23,7 +23,7 @@ class Rejection:
 
 
 class NoNodesAvailable(Exception):
-    """There are no nodes at all."""
+    """The cluster has no nodes."""
 
     def __init__(self) -> None:
         super().__init__("no nodes available to schedule pods")
@@ -31,27 +31,27 @@ class NoNodesAvailable(Exception):
 
 @dataclass(slots=True)
 class Diagnosis:
-    """The rejections of all nodes that were looked at. Those that were not have been rejected for the same reason."""
+    """Rejections by node. `for_absent` applies to nodes that were not examined."""
 
     nodes: dict[str, Rejection] = field(default_factory=dict)
     for_absent: Rejection | None = None
     pre_filter_message: str = ""
     post_filter_message: str = ""
     plugins: set[str] = field(default_factory=set)
-    """Those to which the pod owes that it was rejected: only what concerns them can change anything."""
+    """Plugins that rejected the pod; only their events can requeue the pod."""
 
     def reject(self, node: str, rejection: Rejection) -> None:
         self.nodes[node] = rejection
         self.plugins.add(rejection.plugin)
 
     def may_be_resolved(self, node: str) -> bool:
-        """Return whether the node might do if pods were removed from it."""
+        """Return whether the node might become feasible if pods were evicted."""
         rejection = self.nodes.get(node, self.for_absent)
         return rejection is not None and not rejection.is_final
 
 
 class FitError(Exception):
-    """No node fits."""
+    """No node is feasible."""
 
     def __init__(self, diagnosis: Diagnosis, all_nodes: int) -> None:
         super().__init__()
@@ -67,7 +67,7 @@ class FitError(Exception):
         return f"{text} {found.post_filter_message}" if found.post_filter_message else text
 
     def _reasons(self) -> list[str]:
-        """Return the reasons with how many nodes have each, ordered as text, as upstream does."""
+        """Return each reason with its number of nodes, sorted as text, like upstream."""
         nodes, absent = self.diagnosis.nodes, self.diagnosis.for_absent
         counts = Counter(reason for rejection in nodes.values() for reason in rejection.reasons)
         if absent is not None and len(nodes) < self.all_nodes:

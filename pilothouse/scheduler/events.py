@@ -1,4 +1,4 @@
-"""The events by which the scheduler says what it did."""
+"""Events recorded by the scheduler."""
 
 from __future__ import annotations
 

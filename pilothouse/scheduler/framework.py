@@ -1,4 +1,4 @@
-"""The plugins of a profile, put to work: one call for each extension point."""
+"""The framework: the plugins of a profile, one method per extension point."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from pilothouse.scheduler.plugins.interface import CountingFilter, NodeFilter, O
 
 @dataclass(frozen=True, slots=True)
 class PodFilters:
-    """All that is to be asked about a node, for one pod."""
+    """The node filters of one pod."""
 
     checks: tuple[NodeFilter, ...] = ()
     names: frozenset[str] | None = None
-    """The only nodes that need be looked at; None for all."""
+    """Names of the only candidate nodes; None admits all nodes."""
     narrowed_by: tuple[str, ...] = ()
-    """The plugins that say so."""
+    """Plugins that restricted `names`."""
 
     def check(self, node: NodeInfo) -> Rejection | None:
         """Return the first rejection."""
@@ -32,7 +32,7 @@ class PodFilters:
         return None
 
     def copy(self) -> PodFilters:
-        """Return filters that can be told of pods that are not really there."""
+        """Return a copy that accepts hypothetical pods."""
         copied = (check.copy() if isinstance(check, CountingFilter) else check for check in self.checks)
         return PodFilters(tuple(copied), self.names, self.narrowed_by)
 
@@ -51,7 +51,7 @@ class PodFilters:
 
 
 class Framework:
-    """Each plugin is made once, whatever the number of extension points at which it takes part."""
+    """Creates each plugin once, regardless of its number of extension points."""
 
     def __init__(self, handle: Handle) -> None:
         self.handle = handle
@@ -66,11 +66,11 @@ class Framework:
         return {plugin.name: plugin.events for plugin in self._made.values()}
 
     def pre_enqueue(self, pod: PodInfo) -> str:
-        """Return the plugin that does not let the pod be tried; empty if none objects."""
+        """Return the name of the first plugin that blocks the pod from the queue; empty if no plugin blocks."""
         return next((plugin.name for plugin in self._pre_enqueue if plugin.pre_enqueue(pod)), "")
 
     def pre_filter(self, pod: PodInfo) -> PodFilters | Rejection:
-        """Return how the nodes are to be judged, or why none can do."""
+        """Return the node filters of the pod, or a rejection that holds for every node."""
         checks: list[NodeFilter] = []
         names: frozenset[str] | None = None
         narrowed_by: list[str] = []
@@ -106,7 +106,7 @@ class Framework:
         return totals
 
     def reserve(self, pod: PodInfo, node: NodeInfo) -> None:
-        """Raises what a plugin raises; what others have taken by then is given back."""
+        """Reserve in all plugins. If a plugin raises, undo the earlier reservations and re-raise."""
         try:
             for plugin in self._reserve:
                 plugin.reserve(pod, node)

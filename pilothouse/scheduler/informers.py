@@ -1,4 +1,4 @@
-"""Brings what the API shows into the cache and the queue."""
+"""Informer handlers that feed the cache and the queue."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ClusterState:
     """The handlers of all informers of the scheduler."""
 
     def __init__(self, handle: Handle, queue: SchedulingQueue, *, profiles: frozenset[str] | None = None) -> None:
-        """`profiles` are the names of schedulers that this one is."""
+        """`profiles`: the scheduler names that this scheduler serves."""
         self._cache, self._nominator, self._queue = handle.cache, handle.nominator, queue
         self._profiles = profiles or frozenset((DEFAULT_SCHEDULER,))
 
@@ -45,7 +45,7 @@ class ClusterState:
         return ResourceEventHandlerFuncs(update=update)
 
     def others(self, subject: Subject) -> ResourceEventHandlerFuncs:
-        """Return the handlers of objects that are only looked up, but may let pods be scheduled."""
+        """Return handlers for objects that can make pods schedulable but are only read through listers."""
 
         def tell(action: Action) -> Callable[[Json | None, Json | None], None]:
             event = ClusterEvent(subject, action)
@@ -64,7 +64,7 @@ class ClusterState:
 
     def _node_updated(self, old: Json, new: Json) -> None:
         if _schedulable_part(old) == _schedulable_part(new) and (info := self._cache.node(name_of(new))):
-            info.node = new  # a heartbeat: nothing that was found out about the node is untrue now
+            info.node = new  # a heartbeat: cached answers about the node stay valid
             return
         self._cache.set_node(new)
         for event in node_changes(old, new):
@@ -140,7 +140,7 @@ class ClusterState:
         if self._cache.is_assumed(new.uid):
             return
         if old.nominated_node or new.nominated_node:
-            # Neither names one when the nomination has not been written yet: then it stays.
+            # Both names are empty while the nomination is not written yet: keep the nomination then.
             self._nominator.set(new)
         self._queue.update(old, new)
         if old.nominated_node and old.nominated_node != new.nominated_node:
@@ -161,7 +161,7 @@ def _schedulable_part(node: Json) -> tuple[object, ...]:
 
 
 def _is_same_to_others(old: Json, new: Json) -> bool:
-    """Return whether only the pod's status changed, and not what its containers have."""
+    """Return whether only the pod's status changed, without its container resources."""
     before, after = old["metadata"], new["metadata"]
     return (
         before.get("labels") == after.get("labels")

@@ -1,4 +1,4 @@
-"""What the scheduler writes to pods: their node, why they have none, and the node where room is made for them."""
+"""Writes of the scheduler to pods: bindings, the PodScheduled condition, and nominated nodes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class PodWriter:
         self._pods = client.for_resource(PODS)
 
     async def bind(self, pod: PodInfo, node_name: str) -> None:
-        """Raises StatusError, ConnectionFailed."""
+        """Bind the pod. Raises StatusError or ConnectionFailed."""
         binding = {
             "apiVersion": "v1",
             "kind": "Binding",
@@ -31,16 +31,16 @@ class PodWriter:
         await self._pods.namespace(pod.namespace).create(binding, name=pod.name, subresource="binding")
 
     async def set_unscheduled(self, pod: PodInfo, reason: str, message: str, nominated: str | None) -> None:
-        """Say that the pod has no node and why, and for which it waits; None leaves that as it is."""
+        """Set PodScheduled to False with the reason, and the nominated node; None keeps the current nomination."""
         status = _changed_condition(pod, POD_SCHEDULED, "False", reason, message) | _changed_node(pod, nominated)
         await self._patch_status(pod, status)
 
     async def set_nominated(self, pod: PodInfo, node_name: str) -> None:
-        """Name the node that the pod is to get; empty for none."""
+        """Set the nominated node; an empty name clears the nomination."""
         await self._patch_status(pod, _changed_node(pod, node_name))
 
     async def preempt(self, pod: PodInfo, scheduler_name: str) -> None:
-        """Delete the pod in favour of another. One that is gone already is no error."""
+        """Evict the pod in favour of a pod of higher priority. A missing pod is not an error."""
         message = f"{scheduler_name}: preempting to accommodate a higher priority pod"
         pods = self._pods.namespace(pod.namespace)
         try:
@@ -63,7 +63,7 @@ def _changed_node(pod: PodInfo, nominated: str | None) -> Json:
 
 
 def _changed_condition(pod: PodInfo, kind: str, status: str, reason: str, message: str) -> Json:
-    """Return the status with the condition; empty if the pod has it already."""
+    """Return a status with the condition; empty if the pod has the condition already."""
     found = find_condition(pod.pod, kind) or {}
     wanted: Json = {"type": kind, "status": status, "reason": reason, "message": message}
     if generation := pod.pod["metadata"].get("generation"):

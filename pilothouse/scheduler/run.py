@@ -1,4 +1,4 @@
-"""Puts the scheduler together and runs it."""
+"""Assembly and start of the scheduler."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ _MAY_BE_MISSING = ("resource_claims", "resource_slices", "device_classes")
 
 
 async def run(context: ControllerContext, *, seed: int | None = None) -> None:
-    """Schedule pods until cancelled. With a seed, which of several equal nodes is chosen is always the same."""
+    """Schedule pods until cancelled. A seed makes the choice between equal nodes reproducible."""
     informers = {name: context.informer(resource) for name, resource in _LISTED.items()}
     listers = Listers(**{name: informer.indexer for name, informer in informers.items()})
     handle = Handle(listers=listers, client=context.client, clock=context.clock, random=Random(seed))
@@ -86,7 +86,8 @@ async def _scheduler(context: ControllerContext, handle: Handle, informers: Info
     for name, informer in informers.items():
         handler = _handler(state, name)
         registration = informer.add_event_handler(handler) if handler is not None else None
-        # Where claims of devices are not served, nobody waits for them; a pod that has some waits until they are seen.
+        # Do not wait for APIs that may not be served, such as ResourceClaims; pods with claims wait until the claims
+        # are listed.
         if registration is not None and name not in _MAY_BE_MISSING:
             seen.append(registration)
     awaited = (informer for name, informer in informers.items() if name not in _MAY_BE_MISSING)

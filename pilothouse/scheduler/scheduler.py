@@ -1,7 +1,7 @@
-"""Takes pods from the queue one after the other, finds a node for each, and binds it while the next is looked at.
+"""The scheduling loop: takes pods from the queue one by one, selects a node, and binds in the background.
 
-Pods count for their nodes from the moment these are chosen, so nothing waits for a binding. One that fails is taken
-back, and the pod tried again.
+A pod counts for its node as soon as the node is selected, so the loop never waits for a binding. A failed binding is
+rolled back, and the pod is retried.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from pilothouse.scheduler.queue.scheduling_queue import SchedulingQueue
 logger = logging.getLogger(__name__)
 
 _TURN = 0.005
-"""After so many seconds, others get their turn on the event loop."""
+"""Seconds after which the loop yields to other tasks."""
 _MOST_WRITES = 100
-"""How many bindings and other writes may be under way before no more pods are taken."""
+"""Maximum number of concurrent bindings and other writes; the loop pauses at the limit."""
 
 
 class Scheduler:
@@ -52,7 +52,7 @@ class Scheduler:
         self._writes = asyncio.Semaphore(_MOST_WRITES)
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         async with asyncio.TaskGroup() as self._tasks:
             self._tasks.create_task(self._queue.run())
             self._tasks.create_task(self._events.run())
@@ -74,7 +74,7 @@ class Scheduler:
         await yield_to_loop()
 
     def schedule(self, queued: QueuedPod) -> None:
-        """Try to find a node for the pod, and begin to bind it."""
+        """Select a node for the pod, and start the binding."""
         pod = queued.pod
         if self._handle.cache.is_assumed(pod.uid):
             return
@@ -116,14 +116,16 @@ class Scheduler:
             self._events.scheduled(pod, node_name)
 
     async def _pre_bind(self, pod: PodInfo, node_name: str) -> None:
-        """What must come first may take long, so others are told which node the pod is to get."""
+        """Publish the nomination first: PreBind plugins may take long, and other components need to see the target
+        node."""
         await self._writer.set_nominated(pod, node_name)
         await self._framework.pre_bind(pod, node_name)
 
     def _preempt(self, queued: QueuedPod, error: FitError) -> None:
         found = error.diagnosis
         if found.pre_filter_message and DynamicResources.name not in found.plugins:
-            # Upstream's plugin for claims of devices has not seen the pod, fails for that, and nobody else is asked.
+            # Upstream's DynamicResources plugin fails here because it has no state for the pod, and no further plugin
+            # is called.
             found.post_filter_message, nominated = "not found", None
         else:
             outcome = self._preemption.make_room(queued.pod, found)
@@ -143,7 +145,7 @@ class Scheduler:
         nominated: str | None,
         rejected_by: set[str] | frozenset[str] = frozenset(),
     ) -> None:
-        """Put the pod back, if it still waits for a node, and say why it has none."""
+        """Requeue the pod if it is still pending, and report the reason."""
         current = self._handle.listers.pods.get_by_key(queued.pod.key)
         if current is None or current["metadata"]["uid"] != queued.pod.uid:
             return

@@ -1,1 +1,1 @@
-"""The nodes with the pods that are on them, or soon will be."""
+"""The scheduler cache: nodes with their present and assumed pods."""

@@ -1,4 +1,4 @@
-"""The terms by which a pod wants, or does not want, to be where certain other pods are."""
+"""Pod affinity and anti-affinity terms."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ class AffinityTerm:
     selector: Selector
     namespace_selector: Selector
     weight: int = 0
-    """Of a preferred term; a required one has none."""
+    """Weight of a preferred term; 0 for required terms."""
     key: str = ""
-    """Terms that select the same pods have the same."""
+    """Equal for terms that select the same pods."""
 
     def matches(self, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str]) -> bool:
-        """Return whether a pod in this namespace, with these labels, is one of those that the term is about."""
+        """Return whether the term selects a pod with these labels in this namespace."""
         inside = namespace in self.namespaces or self.namespace_selector.matches(namespace_labels)
         return inside and self.selector.matches(labels)
 
 
 @dataclass(frozen=True, slots=True)
 class PodAffinity:
-    """All terms of a pod."""
+    """All affinity terms of a pod."""
 
     required: tuple[AffinityTerm, ...] = ()
     required_anti: tuple[AffinityTerm, ...] = ()
@@ -45,7 +45,7 @@ NO_AFFINITY = PodAffinity()
 
 
 def pod_affinity(pod: Json) -> PodAffinity:
-    """Raises InvalidSelector."""
+    """Parse the pod's affinity. Raises InvalidSelector."""
     affinity = pod["spec"].get("affinity") or {}
     wanted, unwanted = affinity.get("podAffinity") or {}, affinity.get("podAntiAffinity") or {}
     if not (wanted or unwanted):
@@ -70,7 +70,7 @@ def _preferred(affinity: Json, namespace: str) -> tuple[AffinityTerm, ...]:
 
 
 def _term(term: Json, namespace: str, weight: int = 0) -> AffinityTerm:
-    """A term that names no namespaces and selects none is about the pod's own."""
+    """Parse a term. Without namespaces and namespaceSelector, a term selects in the pod's own namespace."""
     named, selecting = term.get("namespaces") or (), term.get("namespaceSelector")
     namespaces = frozenset(named) if named or selecting is not None else frozenset((namespace,))
     selector = from_label_selector(term.get("labelSelector"))

@@ -1,9 +1,9 @@
-"""The nodes and their pods as the API shows them, and ahead of it: a pod counts from the moment its node is chosen.
+"""The scheduler cache: nodes and pods from the API, plus assumed pods.
 
-A pod is assumed when a node was chosen for it, confirmed when the API shows it there, forgotten when it could not be
-bound. There is no snapshot, as upstream has one: a cycle never awaits, so nothing changes here while it reads.
+A pod is assumed when a node is selected, confirmed when the API shows the binding, and forgotten when the binding
+fails. Unlike upstream there is no snapshot: a cycle never awaits, so the cache cannot change during a cycle.
 
-          assume             the informer shows it
+          assume             informer shows the binding
     none ────────▶ assumed ──────────────────────▶ confirmed ──▶ none
       ▲───────────────┘ forget                         (removed)
 """
@@ -21,11 +21,11 @@ from pilothouse.scheduler.cache.tallies import Contribution, Tallies, Tally
 
 
 class Cache:
-    _nodes: dict[str, NodeInfo]  # also nodes that are not known, while pods are on them
-    _pods: dict[str, PodInfo]  # by uid; each is in the NodeInfo of its node
-    _assumed: set[str]  # uids of `_pods` that the API has not shown on their nodes yet
-    _order: list[NodeInfo] | None  # the known nodes; None when it must be made anew
-    image_nodes: dict[str, int]  # on how many nodes an image is; none has 0
+    _nodes: dict[str, NodeInfo]  # includes unknown nodes that have pods
+    _pods: dict[str, PodInfo]  # by uid; every pod is also in the NodeInfo of its node
+    _assumed: set[str]  # uids of `_pods` whose binding the API has not shown yet
+    _order: list[NodeInfo] | None  # known nodes; None = must be rebuilt
+    image_nodes: dict[str, int]  # image → number of nodes that have the image, > 0
 
     def __init__(self) -> None:
         self._nodes, self._pods, self._assumed = {}, {}, set()
@@ -39,27 +39,27 @@ class Cache:
 
     @property
     def nodes(self) -> list[NodeInfo]:
-        """All known nodes, in the order in which they are to be looked at."""
+        """Known nodes in search order."""
         if self._order is None:
             self._order = in_turns_of_zones(each for each in self._nodes.values() if each.node is not None)
         return self._order
 
     def tally(self, key: str, contribution: Contribution, nodes: Iterable[NodeInfo] | None = None) -> Tally:
-        """Return a sum over all nodes, by place, or over these, if no others have anything to contribute now.
+        """Return the tally over all nodes, or over `nodes` if no other node contributes now.
 
-        Equal keys stand for equal contributions.
+        Equal keys must denote equal contributions.
         """
         return self._tallies.get(key, contribution, self.nodes if nodes is None else nodes)
 
     def places(self, label: str) -> dict[str, int]:
-        """Return how many nodes there are at each place that the label names."""
+        """Return the number of nodes for each value of the label."""
         if label not in self._places:
             values = (node.labels[label] for node in self.nodes if label in node.labels)
             self._places[label] = dict(Counter(values))
         return self._places[label]
 
     def node(self, name: str) -> NodeInfo | None:
-        """None if the node is not known."""
+        """Return the node, or None if the node is unknown."""
         found = self._nodes.get(name)
         return found if found is not None and found.node is not None else None
 
@@ -73,7 +73,7 @@ class Cache:
         return uid in self._assumed
 
     def set_node(self, node: Json) -> NodeInfo:
-        """Add the node, or bring it up to date."""
+        """Add or update the node."""
         info = self._info(name_of(node))
         if info.node is None or info.labels != labels_of(node):
             self._set_layout_changed()
@@ -86,7 +86,7 @@ class Cache:
         return info
 
     def forget_answers(self) -> None:
-        """Something changed that answers kept with the nodes may depend on."""
+        """Drop the memoized plugin answers of all nodes."""
         self._set_layout_changed()
         for info in self._nodes.values():
             info.memo = {}
@@ -105,17 +105,17 @@ class Cache:
         self._drop_if_empty(info)
 
     def assume(self, pod: PodInfo) -> None:
-        """Count the pod for the node that it names."""
+        """Count the pod on its node before the API shows the binding."""
         self._add(pod)
         self._assumed.add(pod.uid)
 
     def forget(self, uid: str) -> None:
-        """Take back that a pod was assumed; one that the API has shown stays."""
+        """Undo `assume`. Confirmed pods stay."""
         if uid in self._assumed:
             self._remove(uid)
 
     def set_pod(self, pod: PodInfo) -> None:
-        """Take the pod as the API shows it on its node: new, confirmed or changed."""
+        """Add, confirm or update a bound pod from the API."""
         self._assumed.discard(pod.uid)
         known = self._pods.get(pod.uid)
         if known is None:

@@ -1,6 +1,6 @@
-"""A node with the pods on it, and the sums over them.
+"""A node with its pods and the sums over the pods.
 
-Sums are kept up to date by each pod that comes or goes; nothing is ever added up anew.
+Every added or removed pod updates the sums incrementally.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ _COUNTED = (CPU, MEMORY)
 
 
 class NodeInfo:
-    """`node` is None while pods are known to be on a node that is not, or no longer, known itself."""
+    """`node` is None if pods are bound to a node that is unknown or deleted."""
 
     pods: dict[str, PodInfo]  # by uid
-    with_affinity: dict[str, PodInfo]  # those of `pods` that have any affinity to other pods
+    with_affinity: dict[str, PodInfo]  # subset of `pods` with inter-pod affinity
     with_required_anti_affinity: dict[str, PodInfo]
-    claims: dict[str, int]  # how many of `pods` use the volume claim; none has 0
+    claims: dict[str, int]  # volume claim → number of `pods` that use the claim, > 0
     memo: dict[str, Any]
-    """Answers of plugins that hold until a pod comes or goes, or the node changes."""
+    """Memoized plugin answers; valid until a pod comes or goes, or the node changes."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -45,7 +45,7 @@ class NodeInfo:
         return f"NodeInfo({self.name})"
 
     def copy(self) -> NodeInfo:
-        """Return one to which pods can be added, and from which they can be removed, to see what would be."""
+        """Return a copy for simulations: adding and removing pods does not affect the original."""
         other = object.__new__(NodeInfo)
         other.__dict__ |= self.__dict__
         other.pods, other.with_affinity = dict(self.pods), dict(self.with_affinity)
@@ -72,7 +72,7 @@ class NodeInfo:
         self.memo = {}
 
     def add_pod(self, pod: PodInfo) -> None:
-        """The pod must not be on the node yet."""
+        """Add a pod. The pod must not be on the node yet."""
         self._count(pod, 1)
         self.pods[pod.uid] = pod
         if pod.spec.get("affinity"):
@@ -83,7 +83,7 @@ class NodeInfo:
                 self.with_required_anti_affinity[pod.uid] = pod
 
     def remove_pod(self, uid: str) -> PodInfo:
-        """Raises KeyError if the pod is not on the node."""
+        """Remove and return the pod. Raises KeyError if the pod is not on the node."""
         pod = self.pods.pop(uid)
         self.with_affinity.pop(uid, None)
         self.with_required_anti_affinity.pop(uid, None)
@@ -91,7 +91,7 @@ class NodeInfo:
         return pod
 
     def replace_pod(self, pod: PodInfo) -> bool:
-        """Put a newer state of the pod in the place of the old one, and return whether that matters to others."""
+        """Replace the pod by its newer state, and return whether the change can affect other pods."""
         if not pod.is_same_on_its_node(self.pods[pod.uid]):
             self.remove_pod(pod.uid)
             self.add_pod(pod)
@@ -120,7 +120,7 @@ class NodeInfo:
 
 
 def _tally(counts: dict[str, int], key: str, sign: int) -> None:
-    """Keys that are counted down to nothing are forgotten."""
+    """Add to a counter; counters that reach 0 are removed."""
     counts[key] = counts.get(key, 0) + sign
     if not counts[key]:
         del counts[key]

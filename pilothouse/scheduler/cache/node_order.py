@@ -1,4 +1,4 @@
-"""The order in which nodes are looked at: zone after zone, one node of each, so that a few nodes are of many zones.
+"""Search order of nodes: round-robin over zones, so a partial search covers many zones.
 
 zone a: a1 a2 a3, zone b: b1   → a1 b1 a2 a3
 """
@@ -16,7 +16,7 @@ _OLD_ZONE, _OLD_REGION = "failure-domain.beta.kubernetes.io/zone", "failure-doma
 
 
 def zone_of(labels: Mapping[str, str]) -> tuple[str, str]:
-    """Return region and zone; both are empty for a node that is in none."""
+    """Return (region, zone); empty strings if a node has no such label."""
     return labels.get(_OLD_REGION) or labels.get(REGION, ""), labels.get(_OLD_ZONE) or labels.get(ZONE, "")
 
 

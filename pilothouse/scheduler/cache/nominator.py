@@ -1,4 +1,4 @@
-"""The pods for which others were deleted, with the node where that was done: there they count as if they were on it."""
+"""Nominated pods: pods that preempted others, counted on their nominated node until bound."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pilothouse.scheduler.cache.pod_info import PodInfo
 
 
 class Nominator:
-    _by_node: dict[str, dict[str, PodInfo]]  # node → uid → pod; no dict is empty
+    _by_node: dict[str, dict[str, PodInfo]]  # node → uid → pod; inner dicts are never empty
     _nodes: dict[str, str]  # uid → node
 
     def __init__(self) -> None:
         self._by_node, self._nodes = {}, {}
 
     def set(self, pod: PodInfo, node: str | None = None) -> None:
-        """Nominate the pod for the node, or for the one that its status names; forget it if that is none."""
+        """Nominate the pod for `node`, or for the node in its status; without a node, drop the nomination."""
         self.delete(pod.uid)
         chosen = pod.nominated_node if node is None else node
         if chosen:
@@ -30,7 +30,7 @@ class Nominator:
                 del self._by_node[node]
 
     def node_of(self, uid: str) -> str:
-        """Return the node, or nothing."""
+        """Return the nominated node; empty without a nomination."""
         return self._nodes.get(uid, "")
 
     def pods_for(self, node: str) -> Iterable[PodInfo]:

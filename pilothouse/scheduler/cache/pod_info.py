@@ -1,4 +1,4 @@
-"""All that scheduling wants to know of a pod, read from it once."""
+"""PodInfo: the scheduling properties of a pod, parsed once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DEFAULT_SCHEDULER = "default-scheduler"
 
 
 class PodInfo:
-    """A pod, and what follows from it, which never changes."""
+    """A pod with its derived scheduling properties, which never change."""
 
     def __init__(self, pod: Json) -> None:
         self.pod = pod
@@ -49,12 +49,12 @@ class PodInfo:
 
     @cached_property
     def counted_requests(self) -> Amounts:
-        """The requests by which nodes are compared: containers that say nothing count for a little."""
+        """Requests for scoring; containers without requests count with a small default."""
         return pod_requests(self.pod, at_least=FOR_CONTAINERS_WITHOUT)
 
     @cached_property
     def requests_key(self) -> str:
-        """Pods with the same key are the same to all that looks at resources only."""
+        """Equal for pods with equal resource requests."""
         return f"requests {sorted(self.requests.items())} {sorted(self.counted_requests.items())}"
 
     @cached_property
@@ -67,12 +67,12 @@ class PodInfo:
 
     @cached_property
     def host_ports(self) -> frozenset[HostPort]:
-        """Protocol, address and number of each port of the node that the pod takes."""
+        """(protocol, address, port) of every host port."""
         return frozenset(host_ports(self.spec))
 
     @cached_property
     def claim_keys(self) -> tuple[str, ...]:
-        """The keys of the volume claims that it uses."""
+        """Keys of the PersistentVolumeClaims of the pod."""
         return tuple(f"{self.namespace}/{name}" for name in self._claim_names())
 
     def _claim_names(self) -> Iterator[str]:
@@ -83,7 +83,7 @@ class PodInfo:
                 yield f"{self.name}-{volume['name']}"
 
     def is_same_on_its_node(self, other: PodInfo) -> bool:
-        """Return whether nothing changed that could matter to other pods."""
+        """Return whether no property relevant to other pods changed."""
         return (
             self.labels == other.labels
             and self.is_terminating == other.is_terminating
@@ -92,11 +92,11 @@ class PodInfo:
         )
 
     def refresh(self, pod: Json) -> None:
-        """Take a newer state of the pod, from which the same follows."""
+        """Take a newer state of the pod with equal derived properties."""
         self.pod, self.spec, self.labels = pod, pod["spec"], labels_of(pod)
 
     def on_node(self, node_name: str) -> PodInfo:
-        """Return the pod as it will be once it is bound to the node."""
+        """Return a copy of the pod as bound to the node."""
         placed = object.__new__(PodInfo)
         placed.__dict__ |= self.__dict__
         placed.spec = {**self.spec, "nodeName": node_name}

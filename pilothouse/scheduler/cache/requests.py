@@ -1,4 +1,4 @@
-"""The resources that a pod takes from its node, as whole numbers, so that sums over many pods are cheap."""
+"""Resource requests of a pod as integers, so that sums over many pods are cheap."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pilothouse.machinery.objects import Json
 from pilothouse.machinery.quantity import parse_quantity
 
 Amounts: TypeAlias = dict[str, int]
-"""By the resource's name: cpu in thousandths, everything else in whole units."""
+"""Resource name → amount: cpu in millicores, other resources in whole units."""
 
 CPU, MEMORY, PODS = "cpu", "memory", "pods"
 FOR_CONTAINERS_WITHOUT: Amounts = {CPU: 100, MEMORY: 200 << 20}
-"""How much a container that requests nothing counts for, where nodes are compared by how full they are."""
+"""Default requests of a container without requests, for scoring."""
 _OF_A_WHOLE_POD = (CPU, MEMORY)
 
 
@@ -30,7 +30,7 @@ def _amount(name: str, text: str) -> int:
 
 
 def pod_requests(pod: Json, *, at_least: Amounts | None = None) -> Amounts:
-    """Return the pod's requests; with `at_least`, a container without a request for a resource counts for so much."""
+    """Return the pod's requests. `at_least` provides defaults for containers without a request."""
     spec, actual = pod["spec"], _actual_resources(pod)
 
     def of_starting(container: Json) -> Amounts:
@@ -60,7 +60,7 @@ def _of_the_whole_pod(pod: Json) -> Amounts:
 
 
 def _actual_resources(pod: Json) -> dict[str, Json]:
-    """Return the status of each container that says what it has. While it is resized, the greater amount counts."""
+    """Return the statuses of containers with reported resources. During a resize the greater amount counts."""
     status = pod.get("status") or {}
     statuses = [*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ())]
     return {each["name"]: each for each in statuses if each.get("resources")}

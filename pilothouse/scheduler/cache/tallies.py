@@ -1,7 +1,7 @@
-"""Numbers that nodes have, summed up by place: a place is a value of a node label, such as a zone or the node itself.
+"""Tallies: node values summed by topology domain, that is by the value of a node label such as zone or hostname.
 
-Most pods are of a kind of which there were many before, and since the last of them little has changed. So the sums are
-kept, and only nodes on which something changed are asked again.
+Most pods resemble earlier pods, and few nodes change between two pods. So tallies are cached, and only changed nodes
+are recomputed.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from typing import TypeAlias
 from pilothouse.scheduler.cache.node_info import NodeInfo
 
 Contribution: TypeAlias = Callable[[NodeInfo], Mapping[str, int]]
-"""How much a node has, by the labels that name the places where it counts. Depends on the node and its pods alone."""
+"""Values of a node by topology label; must depend on the node and its pods only."""
 
 _MOST_KEPT = 64
 _NOTHING: Mapping[str, int] = {}
 
 
 class Tally:
-    places: dict[str, dict[str, int]]  # label → its value → sum; no sum is 0
-    _by_node: dict[NodeInfo, Mapping[str, int]]  # what each node has contributed; none is empty
+    places: dict[str, dict[str, int]]  # label → label value → sum, never 0
+    _by_node: dict[NodeInfo, Mapping[str, int]]  # contribution of each node, never empty
 
     def __init__(self, contribution: Contribution, nodes: Iterable[NodeInfo]) -> None:
         self._contribution = contribution
@@ -42,7 +42,7 @@ class Tally:
         self._stale.clear()
 
     def on(self, node: NodeInfo) -> Mapping[str, int]:
-        """Return what the node has."""
+        """Return the node's contribution."""
         return self._by_node.get(node, _NOTHING)
 
     def _add(self, node: NodeInfo, amounts: Mapping[str, int], sign: int) -> None:
@@ -56,15 +56,15 @@ class Tally:
 
 
 class Tallies:
-    """Those that were asked for last."""
+    """An LRU cache of tallies."""
 
-    _kept: dict[str, Tally]  # by what is counted, the one used last at the end
+    _kept: dict[str, Tally]  # by key; the most recently used is last
 
     def __init__(self) -> None:
         self._kept = {}
 
     def get(self, key: str, contribution: Contribution, nodes: Iterable[NodeInfo]) -> Tally:
-        """Return the sums over the nodes, up to date. Equal keys stand for equal contributions."""
+        """Return the up-to-date tally. Equal keys must denote equal contributions."""
         tally = self._kept.pop(key, None) or Tally(contribution, nodes)
         tally.refresh()
         self._kept[key] = tally
@@ -73,10 +73,10 @@ class Tallies:
         return tally
 
     def invalidate(self, node: NodeInfo) -> None:
-        """The node's pods have changed."""
+        """Mark the node's contributions stale after a change of its pods."""
         for tally in self._kept.values():
             tally.invalidate(node)
 
     def clear(self) -> None:
-        """Nodes have come, gone or changed their places."""
+        """Drop all tallies after nodes came, went or changed labels."""
         self._kept.clear()

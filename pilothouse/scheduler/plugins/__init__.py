@@ -1,1 +1,1 @@
-"""The reasons for and against a node, one file each. `table.py` says which take part where."""
+"""Scheduler plugins, one file each. `table.py` assigns plugins to extension points."""

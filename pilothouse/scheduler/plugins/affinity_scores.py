@@ -1,4 +1,4 @@
-"""How much a pod prefers the pods of a place, and they it."""
+"""Scores of inter-pod affinity: preferences of the pod for existing pods, and of existing pods for the pod."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pilothouse.scheduler.plugins.matching_pods import count_matching_all, match
 from pilothouse.scheduler.plugins.places import Places
 
 HARD_POD_AFFINITY_WEIGHT = 1
-"""How much it counts that a pod there requires to be near such pods."""
+"""Weight of an existing pod's required affinity to the new pod."""
 
 
 def scores(pod: PodInfo, nodes: Sequence[NodeInfo], handle: Handle) -> list[int] | None:
-    """Return the scores of the nodes, the least 0 and the greatest 100; None if nobody prefers anything."""
+    """Return scores from 0 to 100, one per node; None without any preference."""
     tallies = [_liked_by_pod(pod, handle)] if pod.affinity.has_preferences else []
     if handle.cache.with_affinity:
         tallies.append(_liking_pod(pod, handle))

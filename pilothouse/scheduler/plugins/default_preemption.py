@@ -1,6 +1,6 @@
-"""DefaultPreemption, as far as the queue is concerned: a pod waits until the deletions that it caused have begun.
+"""DefaultPreemption, PreEnqueue part: blocks a pod until the evictions of its preemption have started.
 
-How pods are found that have to go is in `preemption/`.
+`preemption/` selects the victims.
 """
 
 from __future__ import annotations

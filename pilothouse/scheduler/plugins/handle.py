@@ -1,4 +1,4 @@
-"""All that plugins may ask."""
+"""The Handle: the services available to plugins."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _empty() -> Indexer:
 
 @dataclass(frozen=True, slots=True)
 class Listers:
-    """The caches of the objects that say something about where pods can be."""
+    """Informer caches of the objects that influence placement."""
 
     namespaces: Indexer = field(default_factory=_empty)
     services: Indexer = field(default_factory=_empty)
@@ -47,11 +47,11 @@ class Handle:
     nominator: Nominator = field(default_factory=Nominator)
     listers: Listers = field(default_factory=Listers)
     client: Client | None = None
-    """None where nothing is to be written."""
+    """None = plugins must not write."""
     clock: Clock = REAL_CLOCK
     random: Random = field(default_factory=Random)
     preempting: set[str] = field(default_factory=set)
-    """The uids of the pods for which others are being deleted at the moment."""
+    """uids of pods whose victims are being evicted."""
 
     def namespace_labels(self, namespace: str) -> dict[str, str]:
         return labels_of(self.listers.namespaces.get_by_key(namespace) or {})

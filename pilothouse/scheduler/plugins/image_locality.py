@@ -1,4 +1,4 @@
-"""ImageLocality: nodes that have a pod's images already, the more the larger they are, but not all pods on one node."""
+"""ImageLocality: prefers nodes that have the pod's images, weighted by image size and by spread over the nodes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pilothouse.scheduler.cache.pod_info import PodInfo
 from pilothouse.scheduler.plugins.interface import MAX_SCORE, Plugin
 
 _LEAST, _MOST_PER_CONTAINER = 23 << 20, 1000 << 20
-"""Bytes that make no difference yet, and beyond which more makes none."""
+"""Thresholds in bytes: below the first, images score 0; above the second, the score is maximal."""
 
 
 class ImageLocality(Plugin):
@@ -41,5 +41,5 @@ def _images(spec: Json) -> Iterator[str]:
 
 
 def _normalized(image: str) -> str:
-    """Return the image with its tag; none stands for latest."""
+    """Return the image with a tag; the default tag is latest."""
     return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"

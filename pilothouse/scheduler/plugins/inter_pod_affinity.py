@@ -1,4 +1,4 @@
-"""InterPodAffinity: pods that want to be, or not to be, at one place with others. A place is a node label's value."""
+"""InterPodAffinity: pods that must, or must not, share a topology domain with other pods."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class InterPodAffinity(Plugin):
         return scores(pod, nodes, self.handle)
 
     def _is_meant(self, pod: PodInfo, old: Json | None, new: Json | None) -> bool:
-        """Return whether one of the pod's terms is about the other pod, or the other's about the pod."""
+        """Return whether a required term of either pod selects the other pod."""
         others = [PodInfo(each) for each in (old, new) if each is not None]
         mine = (*pod.affinity.required, *pod.affinity.required_anti)
         return any(
@@ -57,7 +57,7 @@ class InterPodAffinity(Plugin):
 
 
 class _AffinityFilter(CountingFilter):
-    """The places with pods that the pod wants to be near, with those that it does not, and that do not want it."""
+    """Pods per topology domain: wanted by the pod, unwanted by the pod, and objecting to the pod."""
 
     def __init__(self, plugin: InterPodAffinity, pod: PodInfo) -> None:
         self._plugin, self._handle, self._pod = plugin, plugin.handle, pod
@@ -98,7 +98,7 @@ class _AffinityFilter(CountingFilter):
                 self._not_near.add(term.topology_key, node, sign)
 
     def _tally_of(self, terms: Sequence[AffinityTerm]) -> Tally:
-        """Return how many pods match all the terms, at the places of each."""
+        """Return the number of pods that match all terms, by topology domain."""
 
         def contribution(node: NodeInfo) -> dict[str, int]:
             number = count_matching_all(terms, node, self._handle)
@@ -108,7 +108,7 @@ class _AffinityFilter(CountingFilter):
         return self._handle.cache.tally(key, contribution)
 
     def _tally_of_objections(self, nodes: Iterable[NodeInfo]) -> Tally:
-        """Return by how many terms other pods do not want to be with such a pod."""
+        """Return the number of anti-affinity terms of existing pods that select the pod, by topology domain."""
 
         def contribution(node: NodeInfo) -> Counter[str]:
             return Counter(
@@ -121,8 +121,9 @@ class _AffinityFilter(CountingFilter):
         return self._handle.cache.tally(f"objections {self._pod.labels_key}", contribution, nodes)
 
     def _is_near(self, node: NodeInfo) -> bool:
-        """Return whether each term has a pod in the node's place. The first pod of many that want to be together may
-        be anywhere, or none of them ever could.
+        """Return whether every affinity term has a matching pod in the node's domain.
+
+        The first pod of a self-affine group may go anywhere; otherwise the group could never start.
         """
         if any(term.topology_key not in node.labels for term in self._wanted):
             return False

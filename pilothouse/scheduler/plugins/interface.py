@@ -1,7 +1,6 @@
-"""What a plugin can do. It overrides the methods of the extension points at which `table.py` has it.
+"""The plugin interface. A plugin overrides the methods of its extension points in `table.py`.
 
-A plugin keeps nothing about a single pod: what it finds out beforehand is in the filter that it returns, which lives
-as long as the attempt.
+A plugin keeps no state about single pods: pre-computed data lives in the returned filter, for one cycle.
 """
 
 from __future__ import annotations
@@ -21,13 +20,14 @@ MAX_SCORE = 100
 
 
 class NodeFilter(Protocol):
-    """Says about one node after the other why it is not for the pod; None if it may be."""
+    """Returns the rejection of a node, or None if the node passes."""
 
     def __call__(self, node: NodeInfo, /) -> Rejection | None: ...
 
 
 class CountingFilter(ABC):
-    """A filter that looks beyond the node. To see what would be, it is copied and told of pods that come or go."""
+    """A filter with state beyond one node. For simulations, the filter is copied and updated with added or removed
+    pods."""
 
     @abstractmethod
     def __call__(self, node: NodeInfo, /) -> Rejection | None: ...
@@ -41,50 +41,50 @@ class CountingFilter(ABC):
 
 @dataclass(frozen=True, slots=True)
 class OnlyNodes:
-    """Only these nodes need be looked at, with the filter if there is one."""
+    """Restricts the search to these nodes, with an optional filter."""
 
     names: frozenset[str]
     filter: NodeFilter | None = None
 
 
 PreFiltered: TypeAlias = NodeFilter | OnlyNodes | Rejection | None
-"""None if the plugin has nothing against any node, a Rejection if it has against all."""
+"""None accepts every node; a Rejection rejects every node."""
 
 
 class Plugin:
     name: ClassVar[str]
     events: tuple[EventHint, ...] = ()
-    """The changes that may undo a rejection by this plugin."""
+    """Changes that may revoke a rejection by this plugin."""
 
     def __init__(self, handle: Handle) -> None:
         self.handle = handle
 
     def pre_enqueue(self, pod: PodInfo) -> str | None:
-        """Return why the pod must not be tried yet."""
+        """Return the reason to keep the pod out of the active queue; None admits the pod."""
         raise NotImplementedError
 
     def pre_filter(self, pod: PodInfo) -> PreFiltered:
-        """Find out what the nodes are to be judged by. Called once, before the first node."""
+        """Prepare the filter of one cycle. Called once, before the first node."""
         raise NotImplementedError
 
     def score(self, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Sequence[int] | None:
-        """Return how good each node is, from 0 to 100; None if they are all the same."""
+        """Return a score from 0 to 100 per node; None if all nodes are equal."""
         raise NotImplementedError
 
     def reserve(self, pod: PodInfo, node: NodeInfo) -> None:
-        """Take what the pod needs on the node. Raises ReserveFailed."""
+        """Reserve the pod's resources on the node. Raises ReserveFailed."""
         raise NotImplementedError
 
     def unreserve(self, pod: PodInfo, node_name: str) -> None:
-        """Give it back; also if nothing was taken."""
+        """Release the reservation; a no-op without a reservation."""
         raise NotImplementedError
 
     def has_pre_bind(self, pod: PodInfo) -> bool:
-        """Return whether `pre_bind` has something to do."""
+        """Return whether `pre_bind` has work for the pod."""
         raise NotImplementedError
 
     async def pre_bind(self, pod: PodInfo, node_name: str) -> None:
-        """Do what must be done before the pod is bound. An error gives the attempt up."""
+        """Run the work required before binding. An exception aborts the attempt."""
         raise NotImplementedError
 
     def reject(self, *reasons: str, final: bool = False) -> Rejection:
@@ -92,7 +92,7 @@ class Plugin:
 
 
 def normalized(scores: Sequence[int], *, reverse: bool = False) -> list[int]:
-    """Return the scores so that the greatest is 100; reversed, so that it is 0."""
+    """Scale the scores to a maximum of 100; `reverse` maps the greatest score to 0."""
     greatest = max(scores, default=0)
     if greatest == 0:
         return [MAX_SCORE if reverse else 0] * len(scores)

@@ -1,4 +1,4 @@
-"""How many pods on a node are meant by a term or a selector. A node keeps the answer until a pod comes or goes."""
+"""Counts of pods on a node that match a term or selector. Nodes memoize the counts until their pods change."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ def matches(term: AffinityTerm, pod: PodInfo, handle: Handle) -> bool:
 
 
 def matches_all(terms: Sequence[AffinityTerm], pod: PodInfo, handle: Handle) -> bool:
-    """No terms match nothing."""
+    """Return whether the pod matches all terms; False without terms."""
     return bool(terms) and all(matches(term, pod, handle) for term in terms)
 
 
 def count_matching_all(terms: Sequence[AffinityTerm], node: NodeInfo, handle: Handle) -> int:
-    """Return how many pods on the node match every one of the terms."""
+    """Return the number of pods on the node that match all terms."""
     return sum(1 for pod in node.pods.values() if matches_all(terms, pod, handle)) if terms else 0
 
 
 def count_selected(namespace: str, selector: Selector, node: NodeInfo) -> int:
-    """Return how many pods of the namespace the selector selects, without those that are going.
+    """Return the number of selected, non-terminating pods of the namespace.
 
-    A selector that selects everything counts nothing, as upstream has it.
+    An empty selector counts 0, as upstream.
     """
     if selector.empty:
         return 0

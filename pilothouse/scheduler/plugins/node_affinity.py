@@ -1,4 +1,4 @@
-"""NodeAffinity: the nodes that a pod selects by labels or by name, and those that it prefers."""
+"""NodeAffinity: node selectors and node affinity, required and preferred."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NodePorts: a port of a node belongs to one pod. One that is taken for all addresses is taken for each."""
+"""NodePorts: one pod per node can use a host port. A port on 0.0.0.0 conflicts with the port on every address."""
 
 from __future__ import annotations
 

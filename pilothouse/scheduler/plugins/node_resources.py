@@ -1,7 +1,7 @@
-"""NodeResourcesFit and NodeResourcesBalancedAllocation: whether a node has enough left, and how well it would be used.
+"""NodeResourcesFit and NodeResourcesBalancedAllocation: free resources, and the balance of their use.
 
-Both depend on the pod's requests and on what is on the node, so a node keeps the answers until that changes: of many
-nodes, only the one that got the last pod is computed anew.
+Answers depend on the pod's requests and the node's pods. Nodes memoize the answers, so usually only the node of the
+last scheduled pod is recomputed.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class NodeResourcesBalancedAllocation(Plugin):
     name = "NodeResourcesBalancedAllocation"
 
     def score(self, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Sequence[int] | None:
-        """Pods that request nothing are left out, or they would all go to one node."""
+        """Skip pods without requests; equal scores would send all of them to one node."""
         if not pod.requests.get("cpu") and not pod.requests.get("memory"):
             return None
         return _scores("balanced", balanced_allocation, pod, nodes)
@@ -79,14 +79,14 @@ def _scores(
 
 
 def _lacking(pod: PodInfo, node: NodeInfo) -> Iterator[str]:
-    """Yield the resources of which the node has too little left. A request of nothing always fits."""
+    """Yield the resources that the node lacks. A request of 0 always fits."""
     for name, amount in pod.requests.items():
         if amount and amount > node.allocatable.get(name, 0) - node.requested.get(name, 0):
             yield name
 
 
 def _fits_now(pod: PodInfo, old: Json | None, new: Json | None) -> bool:
-    """Return whether the pod would fit on the node if it were empty, and the node has more than it had."""
+    """Return whether the node gained resources and would fit the pod if empty."""
     if new is None or not _would_fit_alone(pod, after := _info(new)):
         return False
     if old is None:

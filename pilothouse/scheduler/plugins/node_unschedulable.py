@@ -1,4 +1,4 @@
-"""NodeUnschedulable: nodes that are cordoned are for pods that tolerate it."""
+"""NodeUnschedulable: cordoned nodes accept only pods that tolerate the unschedulable taint."""
 
 from __future__ import annotations
 

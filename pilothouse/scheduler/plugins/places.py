@@ -1,4 +1,4 @@
-"""How many pods there are at a place: a value of a node label, such as a zone or the node itself."""
+"""Pod counts by topology domain: by the value of a node label such as zone or hostname."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pilothouse.scheduler.cache.tallies import Tally
 
 
 class Places:
-    _counts: dict[str, dict[str, int]]  # topology key → value → number; none is 0
+    _counts: dict[str, dict[str, int]]  # topology key → value → count, never 0
 
     def __init__(self, *tallies: Tally) -> None:
-        """Those of the tallies together. They are not changed: whoever adds, adds to a copy."""
+        """Sum the tallies. The tallies stay unchanged: `add` works on copies."""
         self._counts = dict(tallies[0].places) if tallies else {}
         for tally in tallies[1:]:
             for topology_key, values in tally.places.items():
@@ -22,7 +22,7 @@ class Places:
         return any(self._counts.values())
 
     def add(self, topology_key: str, node: NodeInfo, number: int) -> None:
-        """A node without the label is at no place."""
+        """Add to the node's domain; a no-op for nodes without the label."""
         value = node.labels.get(topology_key)
         if value is None:
             return
@@ -42,7 +42,7 @@ class Places:
         return False
 
     def sums_at(self, nodes: Iterable[NodeInfo]) -> list[int]:
-        """Return for each node the sum over all places that it is at."""
+        """Return for each node the sum over all its domains."""
         nodes = list(nodes)
         sums = [0] * len(nodes)
         for key, values in self._counts.items():

@@ -1,6 +1,6 @@
-"""PodTopologySpread: the pods of a group are spread evenly over the places that a node label names.
+"""PodTopologySpread: spreads the pods of a group evenly over topology domains.
 
-A pod may go to a place if, with it there, no place has more than `maxSkew` pods more than the emptiest.
+A pod may enter a domain if the domain then has at most `maxSkew` pods more than the emptiest domain.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class PodTopologySpread(Plugin):
 
 
 class _SpreadFilter(CountingFilter):
-    """How many pods there are at each place, for each constraint."""
+    """Pod counts by domain, for each constraint."""
 
     def __init__(self, plugin: PodTopologySpread, pod: PodInfo, constraints: Sequence[SpreadConstraint]) -> None:
         self._plugin, self._pod, self._constraints = plugin, pod, constraints
@@ -105,7 +105,7 @@ class _SpreadFilter(CountingFilter):
         )
 
     def _count_all(self) -> list[dict[str, int]]:
-        """Return how many pods there are at each place; also where there are none."""
+        """Return the pod counts of all domains, including empty domains."""
         cache = self._plugin.handle.cache
         return [
             dict.fromkeys(cache.places(each.topology_key), 0) | each.tally(cache).places.get(each.topology_key, {})
@@ -113,7 +113,7 @@ class _SpreadFilter(CountingFilter):
         ]
 
     def _count_each(self) -> list[dict[str, int]]:
-        """Return the same, without nodes that lack a label, or that a constraint leaves out."""
+        """Return the pod counts without nodes that lack a label or that a constraint excludes."""
         cache, all_counts = self._plugin.handle.cache, []
         nodes = [node for node in cache.nodes if has_all_labels(node, self._constraints)]
         for constraint in self._constraints:
@@ -125,7 +125,7 @@ class _SpreadFilter(CountingFilter):
         return all_counts
 
     def _find_emptiest(self) -> None:
-        """While there are fewer places than the constraint wants at least, the emptiest is one that is yet to come."""
+        """Find the minimum count per constraint; 0 while there are fewer domains than `minDomains`."""
         self._emptiest = [
             0 if len(counts) < constraint.min_domains else min(counts.values(), default=0)
             for constraint, counts in zip(self._constraints, self._counts, strict=True)
@@ -133,7 +133,7 @@ class _SpreadFilter(CountingFilter):
 
 
 def _is_counted(pod: PodInfo, old: Json | None, new: Json | None) -> bool:
-    """Return whether the other pod is one of those that are spread."""
+    """Return whether a constraint of the pod counts the changed pod."""
     constraints = own_constraints(pod, HARD)
     for other in (old, new):
         if other is not None and other["metadata"].get("namespace") == pod.namespace:

@@ -1,4 +1,4 @@
-"""How good a node is by what is left on it: the fuller it gets the worse (or better), the more evenly the better."""
+"""Resource scores of a node: least allocated, most allocated, balanced allocation."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ _COMPARED = (CPU, MEMORY)
 
 
 def least_allocated(pod: PodInfo, node: NodeInfo) -> int:
-    """Return the share that stays free with the pod on the node."""
+    """Return the free share of the node with the pod placed."""
     return _mean(pod, node, lambda requested, capacity: capacity - requested)
 
 
 def most_allocated(pod: PodInfo, node: NodeInfo) -> int:
-    """Return the share that is taken with the pod on the node."""
+    """Return the used share of the node with the pod placed."""
     return _mean(pod, node, lambda requested, capacity: requested)
 
 
 def balanced_allocation(pod: PodInfo, node: NodeInfo) -> int:
-    """Return 75 if the pod changes nothing in how evenly the node's resources are used, up to 100 if it helps."""
+    """Return 75 if the pod does not change the balance of resources, more if the balance improves, else less."""
     after = {name: node.requested.get(name, 0) + pod.requests.get(name, 0) for name in _COMPARED}
     gained = _evenness(after, node.allocatable) - _evenness(node.requested, node.allocatable)
     return MAX_SCORE // 2 + (MAX_SCORE // 2 + gained) // 2

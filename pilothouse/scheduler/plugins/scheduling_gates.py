@@ -1,4 +1,4 @@
-"""SchedulingGates: a pod is not tried while it has a gate."""
+"""SchedulingGates: a pod with gates stays out of the active queue."""
 
 from __future__ import annotations
 

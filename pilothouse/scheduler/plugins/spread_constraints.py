@@ -1,4 +1,4 @@
-"""The spread constraints of a pod: its own, or those that all pods of a workload have if they say nothing."""
+"""Spread constraints of a pod: its own, or the cluster defaults for pods of a service or workload."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ class SpreadConstraint:
     honors_taints: bool
     namespace: str
     key: str
-    """Constraints that select the same pods for the same places have the same."""
+    """Equal for constraints that select the same pods for the same topology key."""
 
     def includes(self, node: NodeInfo, pod: PodInfo, required: RequiredNodeAffinity | None) -> bool:
-        """Return whether the node's pods count at all, for a pod that could go to it or not."""
+        """Return whether the constraint counts the node, by node affinity and taints."""
         if self.honors_affinity and required is not None and not required.matches(node.node or {}):
             return False
         tolerations = pod.spec.get("tolerations") or ()
         return not (self.honors_taints and node.taints and first_untolerated(node.taints, tolerations))
 
     def tally(self, cache: Cache) -> Tally:
-        """Return how many pods are selected, at the places of the constraint."""
+        """Return the number of selected pods by topology domain."""
 
         def contribution(node: NodeInfo) -> dict[str, int]:
             number = count_selected(self.namespace, self.selector, node)
@@ -55,25 +55,25 @@ class SpreadConstraint:
         return cache.tally(self.key, contribution)
 
     def includes_all(self, cache: Cache, required: RequiredNodeAffinity | None) -> bool:
-        """Return whether all nodes count, so that nobody need ask for each."""
+        """Return whether every node counts; saves a check per node."""
         anywhere = not self.honors_affinity or required is None
         return anywhere and not (self.honors_taints and cache.tainted)
 
 
 def required_affinity(pod: PodInfo) -> RequiredNodeAffinity | None:
-    """None if any node will do, so that nobody need ask for each."""
+    """Return the required node affinity; None if every node matches, which saves a check per node."""
     anywhere = not pod.spec.get("nodeSelector") and not node_affinity_of(pod.pod)
     return None if anywhere else required_node_affinity(pod.pod)
 
 
 def own_constraints(pod: PodInfo, action: str) -> tuple[SpreadConstraint, ...]:
-    """Raises InvalidSelector."""
+    """Return the pod's own constraints with this action. Raises InvalidSelector."""
     chosen = (each for each in pod.spec.get("topologySpreadConstraints") or () if each["whenUnsatisfiable"] == action)
     return tuple(_read(each, pod, _selector(each, pod)) for each in chosen)
 
 
 def default_constraints(pod: PodInfo, selectors: WorkloadSelectors) -> tuple[SpreadConstraint, ...]:
-    """Return the constraints of a pod that has none of its own and is of a service or a workload."""
+    """Return the default constraints for a pod of a service or workload."""
     selector = selectors.of(pod)
     return () if selector.empty else tuple(_read(each, pod, selector) for each in _BY_DEFAULT)
 

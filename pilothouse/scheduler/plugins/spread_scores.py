@@ -1,4 +1,4 @@
-"""How much a pod would add to an uneven spread: the fewer pods of its group at a place, the better."""
+"""Scores of topology spread: fewer pods of the group in a domain score higher."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def scores(
     *,
     all_labels_required: bool,
 ) -> list[int] | None:
-    """Return the scores; None if there are no constraints. Nodes without the labels that are required get 0."""
+    """Return the scores; None without constraints. Nodes without required labels score 0."""
     if not constraints:
         return None
     taking_part = [not all_labels_required or has_all_labels(node, constraints) for node in nodes]
@@ -29,7 +29,7 @@ def scores(
     sums = [0.0] * len(chosen)
     for constraint in constraints:
         totals = _totals(pod, chosen, constraint, handle, constraints if all_labels_required else ())
-        # Places of which there are many count for more, so that those of which there are few do not drown them.
+        # Topology keys with many domains weigh more; otherwise keys with few domains would dominate.
         number = len(chosen) if constraint.topology_key == HOSTNAME else len(totals)
         sums = _added(sums, chosen, constraint, totals, log(number + 2))
     rounded = iter(_normalized([floor(each + 0.5) for each in sums]))
@@ -43,7 +43,7 @@ def _added(
     totals: Mapping[str, int],
     weight: float,
 ) -> list[float]:
-    """Return the sums with what the constraint adds to each. A node that is at no place gets nothing."""
+    """Return the sums plus the constraint's score of each node; nodes without the label gain 0."""
     key, tolerance = constraint.topology_key, constraint.max_skew - 1
     scores = {place: total * weight + tolerance for place, total in totals.items()}
     return [
@@ -59,9 +59,10 @@ def _totals(
     handle: Handle,
     all_of: Sequence[SpreadConstraint],
 ) -> Mapping[str, int]:
-    """Return how many pods there are at each place where one of the nodes is.
+    """Return the pod counts of the domains of `nodes`.
 
-    Counted are the nodes that the constraint includes, and that have the labels of all these; on single nodes, all.
+    Only nodes count that the constraint includes and that have the labels of all constraints; for the hostname key,
+    every node counts.
     """
     key, required, cache = constraint.topology_key, required_affinity(pod), handle.cache
     tally = constraint.tally(cache)

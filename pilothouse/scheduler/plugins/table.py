@@ -1,4 +1,4 @@
-"""The plugins, in the order in which they are asked, by extension point: upstream's default profile."""
+"""Plugins by extension point, in call order: upstream's default profile."""
 
 from __future__ import annotations
 

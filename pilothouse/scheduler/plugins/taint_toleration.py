@@ -1,4 +1,4 @@
-"""TaintToleration: pods stay away from taints that they do not tolerate, and rather from those that are only advice."""
+"""TaintToleration: rejects nodes with untolerated taints, and scores PreferNoSchedule taints."""
 
 from __future__ import annotations
 

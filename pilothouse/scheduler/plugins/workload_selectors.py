@@ -1,4 +1,4 @@
-"""The pods that belong together: those of a service, or of a controller."""
+"""Workload selectors: the pods of a service or a controller."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MOST_KEPT = 256
 
 
 class WorkloadSelectors:
-    """Selectors are made once for all pods of a controller."""
+    """Caches one selector per controller."""
 
     def __init__(self, listers: Listers) -> None:
         self._services = listers.services
@@ -25,7 +25,7 @@ class WorkloadSelectors:
         self._made: dict[tuple[object, ...], Selector] = {}
 
     def of(self, pod: PodInfo) -> Selector:
-        """Return what the services of the pod, and its controller, select together; everything if it has none."""
+        """Return the combined selector of the pod's services and controller; an empty selector if there are none."""
         labels: dict[str, str] = {}
         for service in self._services.by_index(NAMESPACE_INDEX, pod.namespace):
             wanted = (service.get("spec") or {}).get("selector") or {}
@@ -50,7 +50,7 @@ class WorkloadSelectors:
 
 
 def _together(labels: dict[str, str], selector: Json | None) -> Selector:
-    """The selector is a LabelSelector; that of a ReplicationController is the labels themselves."""
+    """Combine labels with a LabelSelector, or with the plain label map of a ReplicationController."""
     together = from_set(labels) if labels else EVERYTHING
     if not selector:
         return together

@@ -1,1 +1,1 @@
-"""Making room for a pod by deleting others of less priority."""
+"""Preemption: evicts pods of lower priority to make room for a pod."""

@@ -1,4 +1,4 @@
-"""Which pods can not be deleted without breaking a disruption budget."""
+"""Disruption budgets of preemption victims."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pilothouse.scheduler.cache.pod_info import PodInfo
 
 
 def split_by_budgets(pods: Iterable[PodInfo], budgets: Sequence[Json]) -> tuple[list[PodInfo], list[PodInfo]]:
-    """Return those whose deletion, after that of those before them, breaks a budget, and the others, in their order."""
+    """Split pods into (violating, non-violating), counting evictions in order."""
     selectors = [_selector(budget) for budget in budgets]
     left = [(budget.get("status") or {}).get("disruptionsAllowed") or 0 for budget in budgets]
     breaking: list[PodInfo] = []
@@ -28,7 +28,8 @@ def split_by_budgets(pods: Iterable[PodInfo], budgets: Sequence[Json]) -> tuple[
 
 
 def _counts(budget: Json, selector: Selector, pod: PodInfo) -> bool:
-    """One whose disruption the API server has let through is paid for already."""
+    """Return whether the pod counts against the budget; disruptions already granted by the API server do not count
+    again."""
     paid = (budget.get("status") or {}).get("disruptedPods") or {}
     return bool(pod.labels) and not selector.empty and selector.matches(pod.labels) and pod.name not in paid
 

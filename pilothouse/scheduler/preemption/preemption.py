@@ -1,7 +1,7 @@
-"""DefaultPreemption: where no node fits, looks for one that would if pods of less priority were gone, and deletes them.
+"""DefaultPreemption: finds a node that fits after evicting pods of lower priority, and evicts these pods.
 
-The pod itself is not bound: it is nominated for the node and tried again when they are gone. Meanwhile it counts as if
-it were there, so that no pod of less priority takes the place.
+The preempting pod is nominated for the node and retried after the evictions. Until then the pod counts as present on
+the node, so pods of lower priority cannot take its place.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ logger = logging.getLogger(__name__)
 
 _LEAST_CANDIDATES, _PERCENTAGE = 100, 10
 _LONGEST_SEARCH = 0.025
-"""After so many seconds, what has been found is enough: others wait for the event loop."""
+"""Maximum seconds of a search; the search holds the event loop."""
 _NOT_HELPFUL = Rejection(DefaultPreemption.name, ("Preemption is not helpful for scheduling",), is_final=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     nominated: str | None = None
-    """The node where room is made; empty if nowhere; None if the pod's nomination stays as it is."""
+    """Nominated node; empty = no node found; None = keep the pod's nomination."""
     message: str = ""
 
 
@@ -49,7 +49,7 @@ class Preemption:
         self._waiting: asyncio.Queue[tuple[PodInfo, Victims]] = asyncio.Queue()
 
     def make_room(self, pod: PodInfo, diagnosis: Diagnosis) -> Outcome:
-        """Find the pods that have to go, and have them deleted."""
+        """Select victims and start their eviction."""
         if pod.spec.get("preemptionPolicy") == "Never":
             return Outcome(message="preemption: not eligible due to preemptionPolicy=Never.")
         if self._waits_for_victims(pod, diagnosis):
@@ -66,7 +66,7 @@ class Preemption:
         return Outcome(chosen.node_name)
 
     async def run(self) -> None:
-        """Delete victims, until cancelled."""
+        """Evict victims until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             while True:
                 pod, victims = await self._waiting.get()
@@ -79,7 +79,7 @@ class Preemption:
         return any(each.priority < pod.priority and _is_going_for_another(each) for each in node.pods.values())
 
     def _dry_run(self, pod: PodInfo, nodes: Sequence[NodeInfo], why_not: Diagnosis) -> list[Victims]:
-        """Look at as many nodes as it takes, or there is time for, to find enough candidates that break no budget."""
+        """Search for candidates until enough candidates violate no budget, or the time limit is reached."""
         filters = self._framework.pre_filter(pod)
         if isinstance(filters, Rejection):
             return []
@@ -100,7 +100,7 @@ class Preemption:
         return candidates
 
     async def _execute(self, pod: PodInfo, victims: Victims) -> None:
-        """The pod is tried again when the victims are gone; at once, if they could not be deleted."""
+        """Evict the victims. The pod is retried once the victims are gone, or at once if an eviction fails."""
         try:
             await self._clear_nominations(pod, victims.node_name)
             going = [victim for victim in victims.pods if not victim.is_terminating]
@@ -118,7 +118,7 @@ class Preemption:
         self._events.preempted(victim, pod, node_name)
 
     async def _clear_nominations(self, pod: PodInfo, node_name: str) -> None:
-        """Pods of less priority that were to come to the node look for another, as they may no longer fit."""
+        """Clear the nominations of pods with lower priority on the node, which may no longer fit."""
         for each in self._handle.nominator.pods_for(node_name):
             if each.priority < pod.priority:
                 await self._writer.set_nominated(each, "")

@@ -1,4 +1,4 @@
-"""The pods of a node that would have to go for another: as few, and of as little importance, as can be."""
+"""Victim selection: the fewest and least important pods of a node that must go."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from pilothouse.scheduler.plugins.default_preemption import DefaultPreemption
 from pilothouse.scheduler.preemption.budgets import split_by_budgets
 
 _LIFTED = 1 << 31
-"""Added to priorities so that none is negative: or else many pods of negative priority would weigh less than few."""
+"""Offset that makes priorities positive; otherwise many pods of negative priority would cost less than few."""
 
 
 @dataclass(frozen=True, slots=True)
 class Victims:
     node_name: str
     pods: tuple[PodInfo, ...]
-    """The most important first; there is at least one."""
+    """Most important first; never empty."""
     broken_budgets: int
-    """How many of them are deleted against a disruption budget."""
+    """Number of victims whose eviction violates a disruption budget."""
 
     @property
     def cost(self) -> tuple[int, int, int, int, float]:
-        """Which of several is to be chosen: the least, by one criterion after the other."""
+        """Sort key of candidates, by upstream's criteria in order; the least cost wins."""
         greatest = self.pods[0].priority
         earliest = min(start_time(pod) for pod in self.pods if pod.priority == greatest)
         return (
@@ -44,7 +44,7 @@ class Victims:
 def find_victims(
     pod: PodInfo, node: NodeInfo, filters: PodFilters, framework: Framework, budgets: Sequence[Json]
 ) -> Victims | Rejection:
-    """Return whom to delete on the node so that the pod fits, or why that would not help."""
+    """Return the victims whose eviction makes the pod fit, or the rejection that evictions cannot revoke."""
     node, filters = node.copy(), filters.copy()
     candidates = sorted((each for each in node.pods.values() if each.priority < pod.priority), key=importance)
     if not candidates:
@@ -60,12 +60,12 @@ def find_victims(
 
 
 def importance(pod: PodInfo) -> tuple[int, float]:
-    """The more important comes first: the one of greater priority, then the one that has run longer."""
+    """Sort key: higher priority first, then longer running first."""
     return -pod.priority, start_time(pod)
 
 
 def start_time(pod: PodInfo) -> float:
-    """Return when the pod was started; now, if it was not."""
+    """Return the pod's start time; now for pods that have not started."""
     moment = parse_time(text) if (text := pod.status.get("startTime")) else system_clock()
     return moment.timestamp() if moment is not None else 0.0
 
@@ -73,7 +73,7 @@ def start_time(pod: PodInfo) -> float:
 def _not_reprieved(
     pod: PodInfo, candidates: Iterable[PodInfo], node: NodeInfo, filters: PodFilters, framework: Framework
 ) -> list[PodInfo]:
-    """Put each back with which the pod still fits, and return the others."""
+    """Re-add every candidate that leaves room for the pod, and return the remaining victims."""
     victims = []
     for each in candidates:
         filters.add_pod(each, node)

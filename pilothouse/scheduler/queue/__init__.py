@@ -1,1 +1,1 @@
-"""The pods that wait for a node."""
+"""The scheduling queue: pending pods."""

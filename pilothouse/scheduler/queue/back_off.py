@@ -1,7 +1,7 @@
-"""How long a pod that was rejected must wait at least: a second, then twice as long each time, up to ten.
+"""Back-off of rejected pods: one second, doubled with each rejection, at most ten seconds.
 
-Times are rounded up to whole seconds, so that pods whose turns come at about the same time are ordered by priority.
-While nobody else waits, a tenth is enough: upstream waits not at all then, but it has the processor for itself.
+Times are rounded up to whole seconds, so pods with nearly equal times are ordered by priority. While no other pod
+waits, a tenth of the time suffices; upstream then waits not at all, but has a processor to itself.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ class BackOff:
     greatest: float = 10.0
 
     def ends(self, queued: QueuedPod) -> float:
-        """Return when the pod may be tried again."""
+        """Return the end of the pod's back-off."""
         duration = self._duration(queued)
         return ceil((queued.since + duration) / _WINDOW) * _WINDOW if duration else queued.since
 
     def may_be_cut_short(self, queued: QueuedPod) -> float:
-        """Return from when on it may be tried again if nobody else waits."""
+        """Return the earliest retry time while no other pod waits."""
         return queued.since + self._duration(queued) / 10
 
     def _duration(self, queued: QueuedPod) -> float:

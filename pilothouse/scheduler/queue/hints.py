@@ -1,4 +1,4 @@
-"""Which changes in the cluster may undo which plugin's rejections."""
+"""Queueing hints: the events that may revoke each plugin's rejections."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ logger = logging.getLogger(__name__)
 
 class QueueingHints:
     def __init__(self, hints: Mapping[str, Iterable[EventHint]]) -> None:
-        """`hints` are those of each plugin, by its name."""
+        """`hints`: plugin name → event hints."""
         self._hints = {plugin: tuple(events) for plugin, events in hints.items()}
         self._concerned: dict[ClusterEvent, dict[str, list[EventHint]]] = {}
 
     def is_worth_trying(self, queued: QueuedPod, event: ClusterEvent, old: Json | None, new: Json | None) -> bool:
-        """Return whether one of the plugins that rejected the pod may now decide otherwise."""
+        """Return whether a plugin that rejected the pod may now accept."""
         if event.subject is Subject.ANYTHING:
             return True
         concerned = self._concerned_by(event)
@@ -41,7 +41,7 @@ class QueueingHints:
 
 
 def _ask(hint: EventHint, queued: QueuedPod, old: Json | None, new: Json | None) -> bool:
-    """A plugin that can not say is taken to say yes: a vain attempt costs less than a pod that is forgotten."""
+    """Call the hint's predicate. An error counts as True: a futile attempt costs less than a forgotten pod."""
     assert hint.is_worth_trying is not None
     try:
         return hint.is_worth_trying(queued.pod, old, new)

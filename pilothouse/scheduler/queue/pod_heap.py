@@ -1,4 +1,4 @@
-"""A heap of pods from which any can be taken out."""
+"""A heap of pods with removal by uid."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pilothouse.scheduler.queue.queued_pod import QueuedPod
 
 
 class PodHeap:
-    """Those that were taken out stay in the heap until they come to its top."""
+    """Removed pods stay in the heap until they reach the top (lazy deletion)."""
 
     _heap: list[tuple[Any, int, QueuedPod]]
-    _members: dict[str, tuple[QueuedPod, int]]  # uid → the pod, and its number in the heap
+    _members: dict[str, tuple[QueuedPod, int]]  # uid → (pod, sequence number in the heap)
 
     def __init__(self, order: Callable[[QueuedPod], Any]) -> None:
         self._order = order

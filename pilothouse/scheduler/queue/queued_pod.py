@@ -1,4 +1,4 @@
-"""A pod that waits, and how often and why it was rejected."""
+"""A pending pod with its attempts and rejections."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from pilothouse.scheduler.cache.pod_info import PodInfo
 class QueuedPod:
     pod: PodInfo
     since: float
-    """When it was added to the queue this time. Among pods of one priority the first comes first."""
+    """Time of the last enqueue. Pods of equal priority are ordered by this time."""
     attempts: int = 0
     unschedulable_count: int = 0
-    """How often it was rejected: the more often, the longer it must wait."""
+    """Number of rejections; determines the back-off."""
     errors_in_a_row: int = 0
     rejected_by: frozenset[str] = field(default_factory=frozenset)
-    """The plugins of whose rejection something must change before another attempt is worth it."""
+    """Plugins that rejected the pod; an event of one of them triggers a retry."""
     gated_by: str = ""
-    """The plugin that does not let it be tried at all."""
+    """PreEnqueue plugin that blocks the pod."""
 
     @property
     def order(self) -> tuple[int, float]:
-        """Which of two comes first: the one of greater priority, then the one that has waited longer."""
+        """Sort key: higher priority first, then earlier enqueue."""
         return -self.pod.priority, self.since

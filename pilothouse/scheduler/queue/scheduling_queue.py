@@ -1,12 +1,12 @@
-"""The pods that wait for a node, in four places:
+"""The scheduling queue, with four states:
 
-              rejected            something changed that may help
-    active ────────────▶ unschedulable ────────────▶ back-off ──▶ active      (sooner, if nobody else waits)
+              rejected                 helpful event
+    active ────────────▶ unschedulable ────────────▶ back-off ──▶ active      (sooner if no other pod waits)
        ▲    an error                                     ▲
        │────────────────────────────────────────────────┘
-    gated: among the unschedulable, but never tried, until no plugin objects
+    gated: unschedulable, and not retried until no PreEnqueue plugin blocks
 
-A cycle never awaits, so no change can come between an attempt and its end: nothing need be kept of changes meanwhile.
+A cycle never awaits, so no event can arrive during an attempt: there is no need to record in-flight events.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from pilothouse.scheduler.queue.pod_heap import PodHeap
 from pilothouse.scheduler.queue.queued_pod import QueuedPod
 
 GREATEST_WAIT = 300.0
-"""After so long, a pod is tried again even if nothing seems to have changed."""
+"""Seconds after which a pod is retried without an event."""
 _LOOKED_FOR_EVERY = 30.0
 
 PreEnqueue: TypeAlias = Callable[[PodInfo], str]
-"""Return the plugin that does not let the pod be tried; empty if none objects."""
+"""Returns the plugin that blocks the pod; empty if no plugin blocks."""
 
 
 class SchedulingQueue:
@@ -48,17 +48,17 @@ class SchedulingQueue:
         register_worker(self)
 
     def is_busy(self, within: float) -> bool:
-        """Whether there is a pod to be tried, or one whose back-off will have ended `within` so many seconds."""
+        """Whether a pod is ready, or leaves back-off within so many seconds."""
         soon = self._clock.now() + within
         backing_off = (*self._backing_off, *self._after_errors)
         return bool(self._active) or any(self._back_off.ends(queued) <= soon for queued in backing_off)
 
     async def wait(self) -> None:
-        """Return when there is a pod to be tried."""
+        """Wait until a pod is ready."""
         await self._has_some.wait()
 
     def pop(self) -> QueuedPod | None:
-        """Return the pod whose turn it is, or None."""
+        """Return the next pod, or None."""
         queued = self._active.pop()
         if queued is None and self._can_cut_back_off_short():
             queued = self._backing_off.pop()
@@ -73,7 +73,7 @@ class SchedulingQueue:
         self._enqueue(QueuedPod(pod, self._clock.now()))
 
     def update(self, old: PodInfo, new: PodInfo) -> None:
-        """A pod that was rejected is tried again if its own change may help."""
+        """Update a pending pod; a rejected pod is retried if its own change may help."""
         for place in (self._active, self._backing_off, self._after_errors):
             if (waiting := place.get(new.uid)) is not None:
                 waiting.pod = new
@@ -92,7 +92,7 @@ class SchedulingQueue:
         self._unschedulable.pop(uid, None)
 
     def add_rejected(self, queued: QueuedPod, rejected_by: Iterable[str]) -> None:
-        """Put a pod back for which no node was found. Without anybody who rejected it, it was an error."""
+        """Put back a pod after a failed attempt. An empty `rejected_by` denotes an error."""
         queued.rejected_by, queued.since = frozenset(rejected_by), self._clock.now()
         if queued.rejected_by:
             queued.unschedulable_count += 1
@@ -111,7 +111,7 @@ class SchedulingQueue:
         *,
         only: Callable[[PodInfo], bool] | None = None,
     ) -> None:
-        """Let all pods be tried again for which the change may make a difference."""
+        """Retry all pods that the event may make schedulable."""
         if not self._unschedulable or not self._hints.concerns_anybody(event):
             return
         for queued in [*self._unschedulable.values()]:
@@ -119,19 +119,19 @@ class SchedulingQueue:
                 self._requeue(queued)
 
     def activate(self, uid: str) -> None:
-        """Let a pod be tried again at once."""
+        """Retry the pod at once."""
         queued = self._unschedulable.pop(uid, None) or self._backing_off.remove(uid) or self._after_errors.remove(uid)
         if queued is not None:
             self._enqueue(queued)
 
     def release(self, uid: str) -> None:
-        """Ask again whether a pod may be tried that was not let in."""
+        """Run the PreEnqueue check of a gated pod again."""
         queued = self._unschedulable.get(uid)
         if queued is not None and queued.gated_by:
             self._requeue(queued)
 
     async def run(self) -> None:
-        """Let those be tried again that have waited very long, until cancelled."""
+        """Retry pods that have waited GREATEST_WAIT seconds, until cancelled."""
         while True:
             await self._clock.sleep(_LOOKED_FOR_EVERY)
             oldest = self._clock.now() - GREATEST_WAIT
@@ -166,7 +166,7 @@ class SchedulingQueue:
         return first is not None and self._back_off.may_be_cut_short(first) <= self._clock.now()
 
     def _set_timer(self) -> None:
-        """Wake up when the next pod may be tried that has to wait at least so long."""
+        """Set the timer for the next end of a back-off."""
         waiting, failed = self._backing_off.first(), self._after_errors.first()
         times = [self._back_off.may_be_cut_short(waiting)] if waiting else []
         times += [self._back_off.ends(failed)] if failed else []

@@ -1,4 +1,4 @@
-"""Claims of devices: pods go where the devices are that they ask for. Which are taken is decided here.
+"""Dynamic resource allocation: places pods where the devices of their ResourceClaims are, and allocates the devices.
 
-Left to others: devices that share counters or capacity, binding conditions, extended resources backed by devices.
+Not supported: shared counters and capacity, binding conditions, extended resources backed by devices.
 """

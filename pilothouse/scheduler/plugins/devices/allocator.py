@@ -1,4 +1,4 @@
-"""Finds devices for claims: the first way to give each request as many as it asks for, none of them twice."""
+"""Device allocation: a depth-first search for disjoint devices that satisfy every request of the claims."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pilothouse.scheduler.plugins.devices.selecting import is_selected, is_toler
 from pilothouse.scheduler.plugins.devices.slices import Device, common_selector
 
 _MOST_STEPS = 10_000
-"""How many choices are tried before it is given up: there may be more than anybody can wait for."""
+"""Maximum search steps; bounds the exponential worst case."""
 
 
 MOST_DEVICES = 32
@@ -19,12 +19,12 @@ MOST_DEVICES = 32
 
 
 class CannotAllocate(Exception):
-    """There are no devices for the claims."""
+    """No devices satisfy the claims."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Wish:
-    """One request of a claim, or one of its alternatives."""
+    """A request of a claim, or one of its firstAvailable alternatives."""
 
     name: str
     candidates: tuple[Device, ...]
@@ -48,7 +48,7 @@ class Allocator:
         self._steps = 0
 
     def allocate(self, claims: Sequence[Json]) -> list[Json]:
-        """Return an allocation for each claim. Raises CannotAllocate, SelectionFailed."""
+        """Return an allocation for each claim. Raises CannotAllocate or SelectionFailed."""
         used, found = set(self._taken), []
         for claim in claims:
             requests = claim["spec"].get("devices", {}).get("requests") or ()
@@ -71,7 +71,7 @@ class Allocator:
     def _extend(
         self, chosen: list[_Choice], requests: list[Json], constraints: Sequence[Json], used: set[tuple[str, str, str]]
     ) -> list[_Choice] | None:
-        """Return the choice made complete; None if there is no way."""
+        """Return a complete choice for the remaining requests; None if impossible."""
         if not requests:
             return chosen
         for wish in self._wishes(requests[0], used):
@@ -83,7 +83,7 @@ class Allocator:
         return None
 
     def _wishes(self, request: Json, used: set[tuple[str, str, str]]) -> Iterator[_Wish]:
-        """Yield what would satisfy the request, the best first."""
+        """Yield the alternatives of the request in order of preference."""
         if "exactly" in request:
             yield self._wish(request["name"], request["exactly"], used)
         for alternative in request.get("firstAvailable") or ():
@@ -107,9 +107,9 @@ class Allocator:
     def _ways(
         self, wish: _Wish, chosen: list[_Choice], constraints: Sequence[Json], used: set[tuple[str, str, str]]
     ) -> Iterator[list[_Choice]]:
-        """Yield the ways to choose as many devices as are wished, that keep the constraints.
+        """Yield selections of the requested number of devices that satisfy the constraints.
 
-        Choices are nested as deep as devices are chosen, so more than a claim may have are never tried.
+        The recursion depth equals the number of devices, which MOST_DEVICES bounds.
         """
         if len(chosen) + wish.count > MOST_DEVICES or wish.count > len(wish.candidates):
             return
@@ -143,7 +143,7 @@ class Allocator:
 
 
 def _least_count(request: Json) -> int:
-    """Return how many devices the request takes at least."""
+    """Return the minimum number of devices of the request."""
     wishes = [request["exactly"]] if "exactly" in request else request.get("firstAvailable") or ()
     return min((1 if each.get("allocationMode") == "All" else each.get("count") or 1 for each in wishes), default=0)
 
@@ -159,7 +159,7 @@ def _shown(choice: _Choice) -> Json:
 
 
 def _keeps(constraint: Json, choices: Sequence[_Choice]) -> bool:
-    """Return whether all devices that the constraint is about have the same value of its attribute."""
+    """Return whether all devices covered by the constraint have the same value of its attribute."""
     name = constraint.get("matchAttribute")
     if not name:
         return True

@@ -1,4 +1,4 @@
-"""DynamicResources: a pod goes where the devices are that its claims ask for, and gets them before it is bound."""
+"""DynamicResources: filters nodes by the devices of the pod's claims, and writes allocations before binding."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ class DynamicResources(Plugin):
             EventHint(Subject.NODE, Action.ADD | Action.LABELS | Action.TAINTS),
         )
         self._reserved: dict[str, list[tuple[Json, Json | None]]] = {}
-        """By the uid of a pod: its claims, each with the allocation that is still to be written."""
+        """Pod uid → claims, each with its unwritten allocation."""
         self._written: dict[str, Json] = {}
-        """By the key of a claim: its allocation, until the informer shows it."""
+        """Claim key → written allocation, until the informer shows the allocation."""
 
     def pre_enqueue(self, pod: PodInfo) -> str | None:
         if not pod.spec.get("resourceClaims"):
@@ -78,7 +78,7 @@ class DynamicResources(Plugin):
         return check if claims else None
 
     def reserve(self, pod: PodInfo, node: NodeInfo) -> None:
-        """Raises CannotAllocate, SelectionFailed, ClaimUnusable."""
+        """Allocate the pod's claims on the node. Raises CannotAllocate, SelectionFailed or ClaimUnusable."""
         if not pod.spec.get("resourceClaims"):
             return
         claims = resource_claims_of(pod, self.handle.listers.resource_claims)
@@ -92,13 +92,13 @@ class DynamicResources(Plugin):
         return pod.uid in self._reserved
 
     async def pre_bind(self, pod: PodInfo, node_name: str) -> None:
-        """Raises StatusError, ConnectionFailed."""
+        """Write the allocations. Raises StatusError or ConnectionFailed."""
         for claim, allocation in self._reserved[pod.uid]:
             await self._write(pod, claim, allocation)
         del self._reserved[pod.uid]
 
     async def _write(self, pod: PodInfo, claim: Json, allocation: Json | None) -> None:
-        """Write the allocation, if it is new, and that the pod uses it. Raises Conflict if the claim has changed."""
+        """Write a new allocation and the reservation for the pod. Raises Conflict if the claim has changed."""
         client = self.handle.client
         assert client is not None
         claims = client.for_resource(RESOURCE_CLAIMS, namespace=namespace_of(claim))
@@ -115,7 +115,7 @@ class DynamicResources(Plugin):
             self._written[f"{pod.namespace}/{name_of(claim)}"] = allocation
 
     def _allocate(self, claims: Sequence[Json], node: NodeInfo) -> list[tuple[Json, Json | None]]:
-        """Return each claim with its new allocation; None for one that has been allocated."""
+        """Return each claim with its new allocation; None for claims that have an allocation."""
         waiting = [each for each in claims if allocation_of(each) is None]
         if not waiting:
             return [(each, None) for each in claims]
@@ -126,7 +126,7 @@ class DynamicResources(Plugin):
         return [(each, new.get(uid_of(each))) for each in claims]
 
     def _taken(self) -> set[tuple[str, str, str]]:
-        """Return the devices that are allocated, or about to be."""
+        """Return the allocated and reserved devices."""
         written = [allocation_of(each) for each in self.handle.listers.resource_claims.list()]
         self._written = {key: each for key, each in self._written.items() if self._is_not_shown(key)}
         coming = [allocation for reserved in self._reserved.values() for _, allocation in reserved]
@@ -143,7 +143,7 @@ class DynamicResources(Plugin):
         return claim is not None and allocation_of(claim) is None
 
     def _may_help(self, pod: PodInfo, old: Json | None, new: Json | None) -> bool:
-        """Return whether it is one of the pod's claims, or one that gave its devices back."""
+        """Return whether the claim belongs to the pod or has released devices."""
         if new is None:
             return True
         given_back = old is not None and allocation_of(old) is not None and allocation_of(new) is None
@@ -153,6 +153,6 @@ class DynamicResources(Plugin):
 
 
 def _is_reached(claim: Json, node: NodeInfo) -> bool:
-    """Return whether what the claim has been given can be used on the node."""
+    """Return whether the claim's allocation is usable on the node."""
     selector = (allocation_of(claim) or {}).get("nodeSelector")
     return selector is None or NodeSelector.read(selector).matches(node.node or {})

@@ -1,4 +1,4 @@
-"""The resource claims of a pod."""
+"""ResourceClaims of a pod."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ MOST_CONSUMERS = 256
 
 
 class ClaimUnusable(Exception):
-    """The pod can not be tried while it is so; the message says why."""
+    """A claim blocks the pod; the message is the reason."""
 
 
 def resource_claims_of(pod: PodInfo, claims: Indexer) -> list[Json]:
-    """Raises ClaimUnusable."""
+    """Return the pod's claims. Raises ClaimUnusable."""
     found = []
     for reference in pod.spec.get("resourceClaims") or ():
         name = _claim_name(pod, reference)
         if name is None:
-            continue  # it was found that no claim is needed
+            continue  # the pod turned out to need no claim
         claim = claims.get_by_key(f"{pod.namespace}/{name}")
         if claim is None:
             raise ClaimUnusable(f'resourceclaim.resource.k8s.io "{name}" not found')

@@ -1,4 +1,4 @@
-"""Whether a device is of the kind that a request asks for: by expressions, and by taints that are tolerated."""
+"""Device selection by CEL selectors and tolerated taints."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from pilothouse.machinery.objects import Json
 from pilothouse.scheduler.plugins.devices.slices import Device
 
 _DEAREST = 10_000
-"""What an expression may cost. It is evaluated between requests, for each device: they wait for it."""
+"""Cost limit of a selector. Selectors run on the event loop, once per device."""
 
 
 class SelectionFailed(Exception):
-    """An expression can not say whether the device will do."""
+    """A selector failed to evaluate."""
 
 
 def is_selected(device: Device, selectors: Iterable[Json]) -> bool:
-    """Raises SelectionFailed."""
+    """Return whether all selectors match the device. Raises SelectionFailed."""
     for selector in selectors:
         expression = (selector.get("cel") or {}).get("expression") or ""
         outcome = _program(expression).run(_variables(device), limit=_DEAREST)
@@ -65,7 +65,7 @@ def _attribute(value: Json) -> Any:
 
 
 def _by_domain(device: Device, values: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """A name without a domain is of the driver's."""
+    """Group the values by domain; names without a domain belong to the driver's domain."""
     sorted_out: dict[str, dict[str, Any]] = {device.driver: {}}
     for name, value in values.items():
         domain, slash, rest = name.partition("/")

@@ -1,4 +1,4 @@
-"""The devices that there are: for each node those of its own slices, and those of slices that it can reach."""
+"""Devices from ResourceSlices: for each node the devices of its own slices and of reachable slices."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class Device:
     pool: str
     name: str
     spec: Json
-    """Its attributes, capacity and taints."""
+    """Attributes, capacity and taints."""
     reached_from: Json | None
-    """The nodes on which it can be used; None for all."""
+    """Node selector of the device; None = usable on all nodes."""
 
     @property
     def id(self) -> tuple[str, str, str]:
@@ -31,7 +31,7 @@ def devices_for(node: NodeInfo, slices: Iterable[Json]) -> list[Device]:
 
 
 def _current(slices: Iterable[Json]) -> Iterator[Json]:
-    """Yield the slices of each pool's newest generation, of pools of which all slices are there."""
+    """Yield the slices of the newest generation of each pool; incomplete pools are skipped."""
     pools: dict[tuple[str, str], list[Json]] = {}
     for each in slices:
         pools.setdefault((each["spec"]["driver"], each["spec"]["pool"]["name"]), []).append(each)
@@ -67,7 +67,7 @@ def _selector(where: Json) -> Json | None:
 
 
 def common_selector(devices: Iterable[Device]) -> Json | None:
-    """Return the nodes from which all the devices can be reached; None for all."""
+    """Return a node selector for nodes that reach all devices; None = all nodes."""
     terms = [device.reached_from for device in devices if device.reached_from is not None]
     merged: Json = {}
     for kind in ("matchExpressions", "matchFields"):

@@ -1,1 +1,1 @@
-"""Volumes that decide where a pod can be, or that wait for it to be somewhere."""
+"""Volume plugins: volumes that restrict the placement of a pod, or wait for the placement."""

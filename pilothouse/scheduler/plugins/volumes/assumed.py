@@ -1,4 +1,4 @@
-"""Objects ahead of the informer: as they will be once what was decided is written."""
+"""Assumed objects: the expected state of objects whose write is not in the informer yet."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pilothouse.machinery.objects import Json, resource_version_of
 
 
 class AssumedObjects:
-    """What is assumed of an object holds until the informer shows a newer state than that it was assumed of."""
+    """An assumption holds until the informer shows a newer state than the assumption's base."""
 
     def __init__(self, objects: Indexer) -> None:
         self._objects = objects

@@ -1,4 +1,4 @@
-"""NodeVolumeLimits: a node can have only so many volumes of a storage driver, as its CSINode says."""
+"""NodeVolumeLimits: limits the volumes of a CSI driver per node, according to the CSINode."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class NodeVolumeLimits(Plugin):
         return check
 
     def _volumes(self, pod: PodInfo) -> Iterator[tuple[str, str]]:
-        """Yield driver and handle of the volumes behind the pod's claims; one that is to be made has a name, too."""
+        """Yield (driver, handle) of the volumes of the pod's claims; unprovisioned volumes get a synthetic handle."""
         listers = self.handle.listers
         for key in pod.claim_keys:
             claim = listers.claims.get_by_key(key)

@@ -1,4 +1,4 @@
-"""Which volumes a pod would use on a node: those that its claims are bound to, free ones, or new ones."""
+"""Volumes of a pod on a candidate node: bound volumes, matching free volumes, or volumes to provision."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ _NO_PROVISIONER = ("", "kubernetes.io/no-provisioner")
 
 @dataclass(frozen=True, slots=True)
 class PodVolumes:
-    """What is to be done for a pod's claims if it gets the node."""
+    """Volume work required if the pod gets the node."""
 
     bindings: tuple[tuple[Json, Json], ...] = ()
-    """Volumes, each with the claim that it is to be bound to."""
+    """(volume, claim) pairs to bind."""
     provisions: tuple[Json, ...] = ()
-    """Claims for which a volume is to be made near the node."""
+    """Claims whose volume must be provisioned for the node."""
 
 
 class NodeConflict(Exception):
-    """The node is not for the pod's volumes; the message is the reason."""
+    """The node does not suit the pod's volumes; the message is the reason."""
 
 
 def find_volumes(claims: PodClaims, node: NodeInfo, volumes: AssumedObjects, listers: Listers) -> PodVolumes:
-    """Raises NodeConflict."""
+    """Return the volume work for the node. Raises NodeConflict."""
     for claim in claims.bound:
         volume = volumes.get(claim["spec"]["volumeName"])
         if volume is None:
@@ -79,7 +79,7 @@ def is_reachable(volume: Json, node: NodeInfo) -> bool:
 
 
 def _matches(claims: Sequence[Json], node: NodeInfo, volumes: AssumedObjects) -> tuple[tuple[Json, Json], ...]:
-    """Return a volume for each claim for which there is one; the smaller claims choose first."""
+    """Match claims with free volumes; smaller claims choose first."""
     found: list[tuple[Json, Json]] = []
     for claim in sorted(claims, key=requested_size):
         taken = {name_of(volume) for volume, _ in found}
@@ -90,14 +90,14 @@ def _matches(claims: Sequence[Json], node: NodeInfo, volumes: AssumedObjects) ->
 
 
 def _match(claim: Json, volumes: Iterable[Json], node: NodeInfo) -> Json | None:
-    """A claim for which a volume is reserved gets that or none."""
+    """Return the best volume for the claim. A claim with reserved volumes gets a reserved volume or none."""
     volumes = list(volumes)
     reserved = [volume for volume in volumes if is_bound_to(volume, claim)]
     return best_match(claim, [each for each in reserved or volumes if is_reachable(each, node)], delayed=False)
 
 
 def _has_space(claim: Json, storage_class: Json, node: NodeInfo, listers: Listers) -> bool:
-    """A driver that does not say how much it has is taken to have enough."""
+    """Return whether the driver has capacity; drivers without capacity tracking always have."""
     driver = listers.csi_drivers.get_by_key(storage_class["provisioner"])
     if driver is None or not driver["spec"].get("storageCapacity"):
         return True

@@ -1,4 +1,4 @@
-"""The volume claims of a pod, sorted by what is still to be done for them."""
+"""PersistentVolumeClaims of a pod, classified by binding state."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ WAIT_FOR_FIRST_CONSUMER = "WaitForFirstConsumer"
 
 
 class ClaimUnusable(Exception):
-    """The pod can be nowhere while it is so; the message says why."""
+    """A claim blocks the pod on every node; the message is the reason."""
 
 
 @dataclass(slots=True)
 class PodClaims:
     bound: list[Json] = field(default_factory=list)
     waiting: list[Json] = field(default_factory=list)
-    """Those that are bound when the pod has a node."""
+    """Claims with delayed binding: bound after node selection."""
     unbound: list[Json] = field(default_factory=list)
-    """Those that should be bound by now."""
+    """Claims with immediate binding that are not bound yet."""
 
 
 def claims_of(pod: PodInfo, claims: AssumedObjects, classes: Indexer) -> PodClaims:
-    """Raises ClaimUnusable."""
+    """Classify the pod's claims. Raises ClaimUnusable."""
     found = PodClaims()
     for claim in _usable_claims(pod, claims):
         if is_bound(claim):

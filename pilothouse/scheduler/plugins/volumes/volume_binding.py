@@ -1,7 +1,7 @@
-"""VolumeBinding: a pod goes where its volumes are; volumes that wait for it are bound or made where it goes.
+"""VolumeBinding: filters nodes by bound volumes, and binds or provisions delayed volumes for the selected node.
 
-Those are decided with the node and counted as taken; before the pod is bound, they are written, and it is waited until
-the volume controllers have done their part.
+Bindings are assumed with the node selection. Before the pod is bound, the plugin writes the bindings and waits for the
+volume controllers.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class VolumeBinding(Plugin):
         return pod.uid in self._reserved
 
     async def pre_bind(self, pod: PodInfo, node_name: str) -> None:
-        """Raises StatusError, ConnectionFailed, VolumesNotBound."""
+        """Write the bindings and wait. Raises StatusError, ConnectionFailed or VolumesNotBound."""
         found = self._reserved[pod.uid]
         client = self.handle.client
         assert client is not None
@@ -112,7 +112,7 @@ class VolumeBinding(Plugin):
         del self._reserved[pod.uid]
 
     def _are_bound(self, pod: PodInfo, node_name: str, found: PodVolumes) -> bool:
-        """Raises VolumesNotBound if they never will be."""
+        """Return whether all volumes are bound. Raises VolumesNotBound if binding has become impossible."""
         listers, node = self.handle.listers, self.handle.cache.node(node_name)
         if node is None:
             raise VolumesNotBound(f'binding volumes: failed to get node "{node_name}": node "{node_name}" not found')
@@ -141,12 +141,12 @@ class VolumeBinding(Plugin):
 
 
 def uses_claim(pod: PodInfo, old: Json | None, new: Json | None) -> bool:
-    """Return whether the claim that changed is one of the pod's."""
+    """Return whether the changed claim belongs to the pod."""
     return new is not None and f"{namespace_of(new)}/{name_of(new)}" in pod.claim_keys
 
 
 def _bound_volume(volume: Json, claim: Json) -> Json:
-    """Return the volume as it is when it is the claim's, which the volume controllers then make right."""
+    """Return the volume with the claim reference; the volume controllers complete the binding."""
     reference = {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",

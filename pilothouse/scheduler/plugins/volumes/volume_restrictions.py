@@ -1,4 +1,4 @@
-"""VolumeRestrictions: disks that one node, and claims that one pod, can have at a time."""
+"""VolumeRestrictions: disks that one node may attach, and ReadWriteOncePod claims."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class _RestrictionFilter(CountingFilter):
     def __init__(
         self, plugin: VolumeRestrictions, disks: list[tuple[str, Json]], alone: frozenset[str], taken: int
     ) -> None:
-        """`taken` is how many pods use those of the pod's claims that one pod can have alone."""
+        """`taken`: number of pods that use the pod's ReadWriteOncePod claims."""
         self._plugin, self._disks, self._alone, self._taken = plugin, disks, alone, taken
 
     def __call__(self, node: NodeInfo, /) -> Rejection | None:

@@ -1,4 +1,4 @@
-"""VolumeZone: a pod goes to the zone that the labels of its volumes name."""
+"""VolumeZone: restricts the pod to the zones and regions in the labels of its volumes."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ class VolumeZone(Plugin):
         return check
 
     def _zones(self, key: str) -> list[tuple[str, frozenset[str]]] | Rejection:
-        """Return the zones and regions of the claim's volume; none while it waits for the pod."""
+        """Return the zones and regions of the claim's volume; empty for claims with delayed binding."""
         listers = self.handle.listers
         claim = listers.claims.get_by_key(key)
         if claim is None:
-            return []  # VolumeBinding says that it is missing
+            return []  # VolumeBinding reports the missing claim
         name = claim["spec"].get("volumeName")
         if not name:
             class_name = class_of_claim(claim)
