@@ -43,6 +43,11 @@ def parse_time(text: str) -> datetime | None:
     return _moment(canonical_time(text), text)
 
 
+def optional_time(text: str | None) -> datetime | None:
+    """Read a metav1.Time that may be missing or empty. Raises TimeError with Go's message."""
+    return parse_time(text) if text else None
+
+
 def parse_micro_time(text: str) -> datetime | None:
     """Reads a metav1.MicroTime; None for Go's zero time. Raises TimeError with Go's message."""
     return _moment(canonical_micro_time(text), text)

@@ -12,6 +12,7 @@ from datetime import datetime
 
 from pilothouse.apiserver.registry.options import DeleteOptions, Preconditions
 from pilothouse.apiserver.registry.strategy import GarbageCollection, Strategy
+from pilothouse.kinds.deletion import is_deleting
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.durations import seconds
 from pilothouse.machinery.errors import Conflict
@@ -141,7 +142,7 @@ def _should_delete_in_foreground(strategy: Strategy, finalizers: list[str], opti
 
 def should_delete_during_update(strategy: Strategy, obj: Json, old: Json) -> bool:
     """Whether an update took the last thing away that kept a deleted object alive."""
-    if metadata(obj).get("finalizers") or not metadata(old).get("deletionTimestamp"):
+    if metadata(obj).get("finalizers") or not is_deleting(old):
         return False
     if metadata(old).get("deletionGracePeriodSeconds"):
         return False

@@ -24,13 +24,14 @@ from pilothouse.controllers.cronjob.jobs import (
 from pilothouse.controllers.cronjob.timing import Missed, NeverDue, due_time, schedule_of, seconds_to_next
 from pilothouse.controllers.namespace_state import is_refusal_of_terminating_namespace
 from pilothouse.controllers.resources import CRON_JOBS, JOBS
+from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kinds.owners import is_controlled_by
 from pilothouse.machinery.cron.parser import ScheduleError
 from pilothouse.machinery.cron.schedule import Schedule
 from pilothouse.machinery.cron.time_zones import TimeZoneError, load_location
 from pilothouse.machinery.errors import AlreadyExists, NotFound
 from pilothouse.machinery.gofmt import quote
-from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of, uid_of
+from pilothouse.machinery.objects import Json, name_of, namespace_of, uid_of
 from pilothouse.machinery.status_error import PilothouseError, StatusError
 from pilothouse.machinery.times import format_time, shifted
 
@@ -55,7 +56,7 @@ class CronJobRuns:
         await self._clean_up(cron, jobs)
         await self._note_jobs(cron, jobs)
         await self._forget_missing(cron, {uid_of(job) for job in jobs})
-        if metadata(cron).get("deletionTimestamp") or not self._has_valid_zone(cron) or cron["spec"].get("suspend"):
+        if is_deleting(cron) or not self._has_valid_zone(cron) or cron["spec"].get("suspend"):
             return None
         schedule = self._schedule(cron)
         return None if schedule is None else await self._run_if_due(cron, schedule, now)

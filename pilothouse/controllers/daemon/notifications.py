@@ -11,6 +11,7 @@ from pilothouse.controllers.workloads.expectations import ControllerExpectations
 from pilothouse.controllers.workloads.owner_lookup import OwnerLookup
 from pilothouse.controllers.workloads.pacing import Pacing
 from pilothouse.kinds.deletion import is_deleting
+from pilothouse.kinds.nodes import taints_of
 from pilothouse.kinds.owners import controller_of
 from pilothouse.kinds.pods import is_ready, node_name
 from pilothouse.machinery.objects import Json, labels_of, name_of, resource_version_of, uid_of
@@ -117,7 +118,7 @@ class Notifications:
             self._enqueue(owner)
 
     def _node_updated(self, old: Json, new: Json) -> None:
-        if labels_of(old) != labels_of(new) or _taints(old) != _taints(new):
+        if labels_of(old) != labels_of(new) or taints_of(old) != taints_of(new):
             self._node_changed(new)
 
     def _node_changed(self, node: Json) -> None:
@@ -137,7 +138,3 @@ def _on_node(pod: Json) -> tuple[str, ...]:
     if owner is None or owner.get("kind") != _KIND or not node_name(pod):
         return ()
     return (f"{owner.get('uid')}/{node_name(pod)}",)
-
-
-def _taints(node: Json) -> list[Json]:
-    return (node.get("spec") or {}).get("taints") or []

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pilothouse.controllers.deployment.actions import Actions
 from pilothouse.controllers.deployment.replica_sets import size
 from pilothouse.controllers.deployment.revisions import by_revision
+from pilothouse.kinds.deletion import is_deleting
 from pilothouse.machinery.objects import Json, metadata
 
 _NO_LIMIT = 2**31 - 1
@@ -22,7 +23,7 @@ def dispensable(deployment: Json, old: Iterable[Json]) -> list[Json]:
     limit = deployment["spec"].get("revisionHistoryLimit")
     if limit in (None, _NO_LIMIT):
         return []
-    staying = sorted((each for each in old if not metadata(each).get("deletionTimestamp")), key=by_revision)
+    staying = sorted((each for each in old if not is_deleting(each)), key=by_revision)
     return [each for each in staying[: max(0, len(staying) - limit)] if _is_empty(each)]
 
 

@@ -38,6 +38,7 @@ from pilothouse.controllers.workloads.controller_index import (
     index_by_controller,
 )
 from pilothouse.controllers.workloads.ref_manager import CannotAdopt, ControllerRefManager
+from pilothouse.kinds.deletion import is_deleting
 from pilothouse.machinery.errors import AlreadyExists, Conflict, NotFound
 from pilothouse.machinery.objects import Json, metadata, uid_of
 from pilothouse.machinery.selectors.label_selector import from_label_selector
@@ -108,7 +109,7 @@ class DeploymentController:
                 await self._actions.write_status(deployment)
             return None
         sets = sorted_out(deployment, await self._claimed(deployment))
-        if metadata(deployment).get("deletionTimestamp"):
+        if is_deleting(deployment):
             await bring_up_to_date(self._actions, deployment, sets)
             await self._write_status(deployment, calculated_status(deployment, sets, self._now))
             return None

@@ -11,10 +11,11 @@ from pilothouse.client.discovery import DiscoveryClient
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest_mapper import NoMatch, RESTMapper
 from pilothouse.controllers.resources import DEPLOYMENTS, REPLICA_SETS
+from pilothouse.kinds.owners import controller_of
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.names import GroupKind, GroupVersion, GroupVersionResource
-from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of, uid_of
+from pilothouse.machinery.objects import Json, name_of, namespace_of, uid_of
 
 _APPS = ("apps", "extensions")
 
@@ -97,11 +98,6 @@ class Scales:
         except NotFound:
             return None
         return found if uid_of(found) == reference["uid"] else None
-
-
-def controller_of(obj: Json) -> Json | None:
-    references = metadata(obj).get("ownerReferences") or ()
-    return next((each for each in references if each.get("controller")), None)
 
 
 def _scale(obj: Json) -> ControllerScale:

@@ -8,6 +8,7 @@ from pilothouse.client.cache.keys import meta_namespace_key
 from pilothouse.client.controller.runner import Controller, Requeue
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.resources import PODS
+from pilothouse.kinds.deletion import is_deleting
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, metadata, namespace_of
 from pilothouse.machinery.times import format_time, parse_time
@@ -55,7 +56,7 @@ def seconds_until_stale(pod: Json, now: datetime) -> float | None:
     """Return 0 if the condition is stale now, None if it will never be: a kubelet takes as long as it wants to."""
     condition = _condition(pod)
     status = pod.get("status") or {}
-    if metadata(pod).get("deletionTimestamp") or condition.get("status") != "True":
+    if is_deleting(pod) or condition.get("status") != "True":
         return None
     if condition.get("reason") == "TerminationByKubelet" or status.get("phase") in ("Failed", "Succeeded"):
         return None

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import field
 from datetime import datetime, timedelta
 
+from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kinds.pods import is_ready
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.integers import scaled_int_or_percent
@@ -45,7 +46,7 @@ def disrupted(pods: Iterable[Json], budget: Json, now: datetime) -> Disrupted:
     kept, overdue, recheck = {}, [], None
     for pod in pods:
         since = said.get(name_of(pod))
-        if since is None or metadata(pod).get("deletionTimestamp"):
+        if since is None or is_deleting(pod):
             continue
         left = DELETION_TIMEOUT - (now - (parse_time(since) or now - 2 * DELETION_TIMEOUT))
         if left < timedelta():
@@ -57,7 +58,7 @@ def disrupted(pods: Iterable[Json], budget: Json, now: datetime) -> Disrupted:
 
 
 def count_healthy(pods: Iterable[Json], evicted: Disrupted) -> int:
-    staying = (pod for pod in pods if not metadata(pod).get("deletionTimestamp") and name_of(pod) not in evicted.pods)
+    staying = (pod for pod in pods if not is_deleting(pod) and name_of(pod) not in evicted.pods)
     return sum(map(is_ready, staying))
 
 

@@ -9,7 +9,7 @@ from pilothouse.controllers.endpointslice import pods
 from pilothouse.controllers.endpointslice.endpoint import publishes_not_ready
 from pilothouse.controllers.endpointslice.labels import HEADLESS, is_headless
 from pilothouse.controllers.endpointslice.trigger_times import with_trigger_time
-from pilothouse.kinds.pods import is_ready
+from pilothouse.kinds.pods import is_ready, node_name
 from pilothouse.machinery.event_loop import yield_periodically
 from pilothouse.machinery.objects import Json, annotations_of, labels_of, metadata, name_of
 
@@ -66,7 +66,7 @@ def _subsets_of(pod: Json, service: Json) -> Iterator[Json]:
     if not ips:
         return
     address: Json = {"ip": ips[0], "targetRef": pods.reference_to_pod(pod)}
-    named = {"nodeName": pods.node_of(pod), "hostname": pods.hostname_in(pod, service)}
+    named = {"nodeName": node_name(pod), "hostname": pods.hostname_in(pod, service)}
     address |= {name: value for name, value in named.items() if value}
     kind = "addresses" if publishes_not_ready(service) or is_ready(pod) else "notReadyAddresses"
     ports = (service.get("spec") or {}).get("ports") or ()

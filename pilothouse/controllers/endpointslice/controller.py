@@ -18,10 +18,11 @@ from pilothouse.controllers.endpointslice.slice_events import SliceEvents
 from pilothouse.controllers.endpointslice.slice_tracker import EndpointSliceTracker
 from pilothouse.controllers.endpointslice.topology_cache import HintEvent
 from pilothouse.controllers.endpointslice.writer import SliceWriter
-from pilothouse.controllers.endpointslice.zone_shares import is_node_ready
 from pilothouse.controllers.metrics import metrics_in
 from pilothouse.controllers.resources import ENDPOINT_SLICES, NODES
-from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, namespace_of
+from pilothouse.kinds import nodes
+from pilothouse.kinds.deletion import is_deleting
+from pilothouse.machinery.objects import Json, labels_of, name_of, namespace_of
 
 NAME = "endpoint_slice"
 _AFTER_FOREIGN_CHANGE = 1.0
@@ -85,7 +86,7 @@ class _EndpointSlices:
     def _node_changed(self, old: Json, new: Json) -> None:
         self._reconciler.topology.zones.set_node(new)
         zones = labels_of(old).get(ZONE_LABEL), labels_of(new).get(ZONE_LABEL)
-        if is_node_ready(old) != is_node_ready(new) or zones[0] != zones[1]:
+        if nodes.is_ready(old) != nodes.is_ready(new) or zones[0] != zones[1]:
             self._check_topology()
 
     def _node_deleted(self, node: Deleted) -> None:
@@ -111,7 +112,7 @@ class _EndpointSlices:
         if self._tracker.is_stale(key, found):
             self._metrics.syncs.labels("stale").inc()
             return Requeue(STALE)
-        existing = [each for each in found if not metadata(each).get("deletionTimestamp")]
+        existing = [each for each in found if not is_deleting(each)]
         with self._syncs.timed(key):
             await self._reconcile(key, service, existing)
         return None

@@ -17,6 +17,7 @@ from pilothouse.controllers.endpointslice.endpoint import (
     publishes_not_ready,
 )
 from pilothouse.controllers.endpointslice.pods import IPV4, IPV6
+from pilothouse.kinds.pods import node_name
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.event_loop import yield_periodically
 from pilothouse.machinery.objects import Json
@@ -46,7 +47,7 @@ def missing_nodes(service: Json, counted: Iterable[Json], nodes: Indexer) -> set
     """Return the names of nodes that pods are said to run on and that do not exist. Some services do not mind."""
     if publishes_not_ready(service):
         return set()
-    return {name for name in map(pods.node_of, counted) if name not in nodes}
+    return {name for name in map(node_name, counted) if name not in nodes}
 
 
 async def desired_endpoints(service: Json, counted: Sequence[Json], nodes: Indexer, family: str) -> DesiredEndpoints:
@@ -55,7 +56,7 @@ async def desired_endpoints(service: Json, counted: Sequence[Json], nodes: Index
         ports = endpoint_ports(service, pod)
         group = desired.groups.setdefault(ports_key(ports), {})
         desired.ports.setdefault(ports_key(ports), ports)
-        endpoint = pod_endpoint(pod, node=nodes.get_by_key(pods.node_of(pod)), service=service, family=family)
+        endpoint = pod_endpoint(pod, node=nodes.get_by_key(node_name(pod)), service=service, family=family)
         if endpoint["addresses"]:
             group[endpoint_key(endpoint)] = endpoint
     return desired

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from pilothouse.controllers.endpointslice import pods
-from pilothouse.kinds.pods import is_ready
+from pilothouse.kinds.deletion import is_deleting
+from pilothouse.kinds.pods import is_ready, node_name
 from pilothouse.machinery.objects import Json, labels_of
 
 EndpointKey: TypeAlias = tuple[Any, ...]
@@ -37,7 +38,7 @@ def ports_key(ports: list[Json]) -> PortsKey:
 
 def pod_endpoint(pod: Json, *, node: Json | None, service: Json, family: str) -> Json:
     """Return the endpoint of a pod; without addresses if the pod has none of the family."""
-    serving, terminating = is_ready(pod), pods.is_terminating(pod)
+    serving, terminating = is_ready(pod), is_deleting(pod)
     ready = publishes_not_ready(service) or (serving and not terminating)
     endpoint: Json = {
         "addresses": pods.addresses(pod, family),
@@ -45,7 +46,7 @@ def pod_endpoint(pod: Json, *, node: Json | None, service: Json, family: str) ->
         "targetRef": pods.reference_to_pod(pod),
     }
     zone = labels_of(node or {}).get(ZONE_LABEL)
-    named = {"nodeName": pods.node_of(pod), "zone": zone, "hostname": pods.hostname_in(pod, service)}
+    named = {"nodeName": node_name(pod), "zone": zone, "hostname": pods.hostname_in(pod, service)}
     return endpoint | {name: value for name, value in named.items() if value}
 
 

@@ -6,23 +6,19 @@ from collections.abc import Iterator
 from ipaddress import IPv6Address
 from typing import Any
 
-from pilothouse.kinds.pods import is_ready
+from pilothouse.kinds.deletion import is_deleting
+from pilothouse.kinds.pods import has_ended, is_ready, node_name, running_containers
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
 from pilothouse.machinery.validation.addresses import Address, format_ip, parse_ip_sloppy
 
 IPV4, IPV6 = "IPv4", "IPv6"
-_ENDED = ("Failed", "Succeeded")
-
-
-def is_terminating(pod: Json) -> bool:
-    return bool(metadata(pod).get("deletionTimestamp"))
 
 
 def should_be_in_endpoints(pod: Json, *, include_terminating: bool) -> bool:
     status = pod.get("status") or {}
-    if status.get("phase") in _ENDED or not (status.get("podIP") or status.get("podIPs")):
+    if has_ended(pod) or not (status.get("podIP") or status.get("podIPs")):
         return False
-    return include_terminating or not is_terminating(pod)
+    return include_terminating or not is_deleting(pod)
 
 
 def addresses(pod: Json, family: str) -> list[str]:
@@ -48,10 +44,6 @@ def hostname_in(pod: Json, service: Json) -> str:
     return ""
 
 
-def node_of(pod: Json) -> str:
-    return str((pod.get("spec") or {}).get("nodeName") or "")
-
-
 def find_port(pod: Json, service_port: Json) -> int | None:
     """The number of the port, which the pod knows if the service has only its name."""
     target = service_port.get("targetPort") or service_port.get("port") or 0
@@ -71,8 +63,8 @@ def state(pod: Json) -> tuple[Any, ...]:
     """Return a value that changes when endpoints of the pod may change."""
     spec, status = pod.get("spec") or {}, pod.get("status") or {}
     ips = [each.get("ip") for each in status.get("podIPs") or ()]
-    names = node_of(pod), spec.get("hostname"), spec.get("subdomain")
-    return is_terminating(pod), is_ready(pod), ips, status.get("phase") in _ENDED, names
+    names = node_name(pod), spec.get("hostname"), spec.get("subdomain")
+    return is_deleting(pod), is_ready(pod), ips, has_ended(pod), names
 
 
 def _ips(pod: Json) -> Iterator[Address]:
@@ -83,12 +75,8 @@ def _ips(pod: Json) -> Iterator[Address]:
 
 def _ports(pod: Json) -> Iterator[Json]:
     """Yield the ports of containers, and of init containers that go on running."""
-    spec = pod.get("spec") or {}
-    for container in spec.get("containers") or ():
+    for container in running_containers(pod.get("spec") or {}):
         yield from container.get("ports") or ()
-    for container in spec.get("initContainers") or ():
-        if container.get("restartPolicy") == "Always":
-            yield from container.get("ports") or ()
 
 
 def _protocol(port: Json) -> str:

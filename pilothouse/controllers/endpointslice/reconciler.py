@@ -28,7 +28,9 @@ from pilothouse.controllers.endpointslice.traffic_distribution import (
     wants_topology_hints,
 )
 from pilothouse.controllers.endpointslice.trigger_times import with_trigger_time
-from pilothouse.controllers.endpointslice.writer import SliceWriter, WriteFailed, is_owned_by
+from pilothouse.controllers.endpointslice.writer import SliceWriter, WriteFailed
+from pilothouse.kinds.owners import is_owned_by
+from pilothouse.kinds.pods import node_name
 from pilothouse.machinery.objects import Json, annotations_of, labels_of, metadata, name_of, namespace_of
 from pilothouse.machinery.status_error import aggregate
 
@@ -73,8 +75,8 @@ class Reconciler:
         """Raises ReconcileFailed."""
         counted = countable_pods(selected)
         missing = missing_nodes(service, counted, self._nodes)
-        present = [pod for pod in counted if pods.node_of(pod) not in missing]
-        failures = [_skipped(pod, service) for pod in counted if pods.node_of(pod) in missing]
+        present = [pod for pod in counted if node_name(pod) not in missing]
+        failures = [_skipped(pod, service) for pod in counted if node_name(pod) in missing]
         for family in address_types(service):
             own = [each for each in existing if each.get("addressType") == family]
             desired = await desired_endpoints(service, present, self._nodes, family)
@@ -179,4 +181,4 @@ def _is_like(existing: Json, placeholder: Json, service: Json) -> bool:
 
 def _skipped(pod: Json, service: Json) -> str:
     about = f"{namespace_of(service)}/{name_of(service)}"
-    return f"skipping Pod {name_of(pod)} for Service {about}: Node {pods.node_of(pod)} Not Found"
+    return f"skipping Pod {name_of(pod)} for Service {about}: Node {node_name(pod)} Not Found"

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pilothouse.controllers.endpointslice.labels import service_key
+from pilothouse.kinds.deletion import is_deleting
 from pilothouse.machinery.objects import Json, metadata, uid_of
 
 _DELETED = -1
@@ -29,7 +30,7 @@ class EndpointSliceTracker:
         known = dict(self._generations.get(service, {}))
         for each in slices:
             written = known.pop(uid_of(each), 0)
-            if not metadata(each).get("deletionTimestamp") and (written == _DELETED or written > _generation(each)):
+            if not is_deleting(each) and (written == _DELETED or written > _generation(each)):
                 return True
         return any(generation != _DELETED for generation in known.values())
 

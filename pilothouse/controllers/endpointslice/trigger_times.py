@@ -9,7 +9,7 @@ from pilothouse.client.cache.keys import meta_namespace_key
 from pilothouse.kinds.pods import ready_condition
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, metadata, name_of
-from pilothouse.machinery.times import format_time, parse_time
+from pilothouse.machinery.times import format_time, optional_time
 
 ANNOTATION = "endpoints.kubernetes.io/last-change-trigger-time"
 
@@ -28,8 +28,8 @@ class TriggerTimeTracker:
 
     def compute(self, service: Json, pods: Sequence[Json]) -> str:
         """Return the earliest time of the changes since the last call; empty when there were none."""
-        key, created = meta_namespace_key(service), _time(metadata(service).get("creationTimestamp"))
-        ready = {name_of(pod): _time(ready_condition(pod).get("lastTransitionTime")) for pod in pods}
+        key, created = meta_namespace_key(service), optional_time(metadata(service).get("creationTimestamp"))
+        ready = {name_of(pod): optional_time(ready_condition(pod).get("lastTransitionTime")) for pod in pods}
         times = {name: moment for name, moment in ready.items() if moment is not None}
         before = self._seen.get(key)
         self._seen[key] = _SeenTimes(created, times)
@@ -47,10 +47,6 @@ class TriggerTimeTracker:
 def with_trigger_time(annotations: dict[str, str], trigger_time: str) -> dict[str, str]:
     kept = {name: value for name, value in annotations.items() if name != ANNOTATION}
     return kept | ({ANNOTATION: trigger_time} if trigger_time else {})
-
-
-def _time(text: str | None) -> datetime | None:
-    return parse_time(text) if text else None
 
 
 def _is_later(moment: datetime, before: datetime | None) -> bool:

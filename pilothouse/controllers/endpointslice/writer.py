@@ -10,6 +10,8 @@ from pilothouse.controllers.endpointslice.plan import Plan
 from pilothouse.controllers.endpointslice.slice_tracker import EndpointSliceTracker
 from pilothouse.controllers.namespace_state import is_refusal_of_terminating_namespace
 from pilothouse.controllers.resources import ENDPOINT_SLICES
+from pilothouse.kinds.deletion import is_deleting
+from pilothouse.kinds.owners import is_owned_by
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
 from pilothouse.machinery.status_error import StatusError
@@ -33,7 +35,7 @@ class SliceWriter:
         Raises WriteFailed; what is written is not taken back.
         """
         reuse(plan, owner)
-        if not metadata(owner).get("deletionTimestamp"):
+        if not is_deleting(owner):
             for each in plan.create:
                 if not await self._create(each, owner):
                     return
@@ -86,8 +88,3 @@ def reuse(plan: Plan, owner: Json) -> None:
         named = {name: value for name, value in metadata(fitting).items() if name != "generateName"}
         plan.update.append({**fitting, "metadata": named | {"name": name_of(old)}})
     plan.delete[:] = kept
-
-
-def is_owned_by(endpoint_slice: Json, owner: Json) -> bool:
-    uid = metadata(owner).get("uid")
-    return any(each.get("uid") == uid for each in metadata(endpoint_slice).get("ownerReferences") or ())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from pilothouse.controllers.endpointslice.endpoint import ZONE_LABEL
+from pilothouse.kinds.nodes import is_ready
 from pilothouse.machinery.objects import Json, labels_of, name_of
 from pilothouse.machinery.quantity import parse_quantity
 
@@ -22,7 +23,7 @@ class ZoneShares:
 
     def set_node(self, node: Json) -> None:
         self.forget_node(name_of(node))
-        if is_node_ready(node) and not any(label in labels_of(node) for label in _CONTROL_PLANE):
+        if is_ready(node) and not any(label in labels_of(node) for label in _CONTROL_PLANE):
             name = name_of(node)
             zone = labels_of(node).get(ZONE_LABEL) or ""
             amount = _milli_cpu(node)
@@ -48,11 +49,6 @@ class ZoneShares:
             return None
         total = self._cpu.total()
         return {zone: amount / total for zone, amount in self._cpu.items()}
-
-
-def is_node_ready(node: Json) -> bool:
-    conditions = (node.get("status") or {}).get("conditions") or ()
-    return any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
 
 
 def _milli_cpu(node: Json) -> int:

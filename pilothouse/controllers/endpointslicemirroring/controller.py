@@ -24,7 +24,8 @@ from pilothouse.controllers.endpointslicemirroring.metrics import MirroringMetri
 from pilothouse.controllers.endpointslicemirroring.reconciler import CONTROLLER, MirroringReconciler
 from pilothouse.controllers.metrics import metrics_in
 from pilothouse.controllers.resources import ENDPOINT_SLICES, ENDPOINTS, SERVICES
-from pilothouse.machinery.objects import Json, annotations_of, labels_of, metadata
+from pilothouse.kinds.deletion import is_deleting
+from pilothouse.machinery.objects import Json, annotations_of, labels_of
 
 NAME = "endpoint_slice_mirroring"
 SKIP_MIRROR = "endpointslice.kubernetes.io/skip-mirror"
@@ -91,7 +92,7 @@ class _Mirroring:
             return None
         if self._tracker.is_stale(key, existing):
             return Requeue(STALE)
-        present = [each for each in existing if not metadata(each).get("deletionTimestamp")]
+        present = [each for each in existing if not is_deleting(each)]
         await self._reconciler.reconcile(endpoints, present)
         return None
 

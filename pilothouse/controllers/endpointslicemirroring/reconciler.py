@@ -12,9 +12,10 @@ from pilothouse.controllers.endpointslice.new_slice import new_slice
 from pilothouse.controllers.endpointslice.plan import Plan
 from pilothouse.controllers.endpointslice.pods import IPV4, IPV6
 from pilothouse.controllers.endpointslice.trigger_times import ANNOTATION as TRIGGER_TIME
-from pilothouse.controllers.endpointslice.writer import SliceWriter, is_owned_by
+from pilothouse.controllers.endpointslice.writer import SliceWriter
 from pilothouse.controllers.endpointslicemirroring.desired import DesiredMirror, GroupKey, desired_endpoints
 from pilothouse.controllers.endpointslicemirroring.metrics import MirroringMetrics
+from pilothouse.kinds.owners import is_owned_by
 from pilothouse.machinery.objects import Json, annotations_of, labels_of, metadata, name_of
 
 CONTROLLER = "endpointslicemirroring-controller.k8s.io"

@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from pilothouse.controllers.job.spec import replaces_only_failed
-from pilothouse.kinds.deletion import is_deleting
-from pilothouse.kinds.pods import ready_condition
+from pilothouse.kinds.deletion import deletion_requested, is_deleting
+from pilothouse.kinds.finalizers import has_finalizer
+from pilothouse.kinds.pods import phase_of, ready_condition, sidecar_names
 from pilothouse.machinery.objects import Json, annotations_of, metadata
-from pilothouse.machinery.times import parse_time, shifted
+from pilothouse.machinery.times import optional_time
 
 TRACKING_FINALIZER = "batch.kubernetes.io/job-tracking"
 COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
@@ -22,11 +23,7 @@ _BEGINNING = datetime.min.replace(tzinfo=UTC)
 
 def is_tracked(pod: Json) -> bool:
     """Return whether the pod has the finalizer that keeps it until its job has counted it."""
-    return TRACKING_FINALIZER in (metadata(pod).get("finalizers") or ())
-
-
-def phase_of(pod: Json) -> str:
-    return (pod.get("status") or {}).get("phase") or ""
+    return has_finalizer(pod, TRACKING_FINALIZER)
 
 
 def has_succeeded(pod: Json) -> bool:
@@ -71,35 +68,23 @@ def all_failures(pod: Json) -> int:
 
 def finish_time(pod: Json) -> datetime:
     """Return when the pod ended: as its containers say, or its Ready condition, or its deletion, or its creation."""
-    found = _containers_ended(pod) or _became_unready(pod) or _deleted(pod)
-    return found or _moment(metadata(pod).get("creationTimestamp")) or _BEGINNING
+    found = _containers_ended(pod) or _became_unready(pod) or deletion_requested(pod)
+    return found or optional_time(metadata(pod).get("creationTimestamp")) or _BEGINNING
 
 
 def _containers_ended(pod: Json) -> datetime | None:
     """Sidecars end after the others, so they count; other init containers do not."""
     status = pod.get("status") or {}
-    sidecars = {
-        each["name"] for each in pod["spec"].get("initContainers") or () if each.get("restartPolicy") == "Always"
-    }
+    sidecars = sidecar_names(pod["spec"])
     statuses = [*(status.get("containerStatuses") or ())]
     statuses += [each for each in status.get("initContainerStatuses") or () if each["name"] in sidecars]
-    ended = [_moment(((each.get("state") or {}).get("terminated") or {}).get("finishedAt")) for each in statuses]
+    ended = [optional_time(((each.get("state") or {}).get("terminated") or {}).get("finishedAt")) for each in statuses]
     return max((each for each in ended if each is not None), default=None) if None not in ended else None
 
 
 def _became_unready(pod: Json) -> datetime | None:
     ready = ready_condition(pod)
-    return _moment(ready.get("lastTransitionTime")) if ready.get("status") == "False" else None
-
-
-def _deleted(pod: Json) -> datetime | None:
-    meta = metadata(pod)
-    deleted = _moment(meta.get("deletionTimestamp"))
-    return None if deleted is None else shifted(deleted, -(meta.get("deletionGracePeriodSeconds") or 0))
-
-
-def _moment(text: str | None) -> datetime | None:
-    return parse_time(text) if text else None
+    return optional_time(ready.get("lastTransitionTime")) if ready.get("status") == "False" else None
 
 
 def _count(pod: Json, annotation: str) -> int:

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from itertools import groupby
 
-from pilothouse.controllers.job.pods import completion_index, phase_of, valid_index
+from pilothouse.controllers.job.pods import completion_index, valid_index
 from pilothouse.controllers.job.spec import is_indexed
-from pilothouse.kinds.pods import is_ready, node_name, ready_since
+from pilothouse.kinds.pods import is_ready, node_name, phase_of, ready_since
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, metadata
 from pilothouse.machinery.times import parse_time

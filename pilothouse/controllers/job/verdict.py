@@ -15,10 +15,11 @@ from pilothouse.controllers.job.conditions import (
     new_condition,
 )
 from pilothouse.controllers.job.pod_failure_policy import match_failure
-from pilothouse.controllers.job.pods import has_failed, phase_of
+from pilothouse.controllers.job.pods import has_failed
 from pilothouse.controllers.job.spec import is_indexed, is_suspended
 from pilothouse.controllers.job.success_policy import match_success
 from pilothouse.controllers.job.sync_state import SyncState
+from pilothouse.kinds.pods import phase_of
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.times import parse_time

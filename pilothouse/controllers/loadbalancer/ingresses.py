@@ -11,8 +11,9 @@ from pilothouse.client.rest.options import PatchType
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.loadbalancer.addresses import AddressPool
 from pilothouse.controllers.resources import INGRESSES
+from pilothouse.kinds.deletion import is_deleting
 from pilothouse.machinery.errors import NotFound
-from pilothouse.machinery.objects import Json, annotations_of, metadata, name_of, namespace_of
+from pilothouse.machinery.objects import Json, annotations_of, name_of, namespace_of
 
 CLASS = "simulated"
 _CLASS_ANNOTATION = "kubernetes.io/ingress.class"
@@ -26,7 +27,7 @@ async def run(context: ControllerContext) -> None:
 
     async def sync(key: str) -> None:
         ingress = ingresses.indexer.get_by_key(key)
-        if ingress is None or not is_simulated(ingress) or metadata(ingress).get("deletionTimestamp"):
+        if ingress is None or not is_simulated(ingress) or is_deleting(ingress):
             return
         if addresses_of(ingress) == wanted:
             return

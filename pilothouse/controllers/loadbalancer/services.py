@@ -14,6 +14,7 @@ from pilothouse.client.rest.options import PatchType
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.loadbalancer.addresses import AddressPool, NoAddressLeft
 from pilothouse.controllers.resources import SERVICES
+from pilothouse.kinds.deletion import is_deleting
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
 from pilothouse.machinery.status_error import StatusError
@@ -110,14 +111,14 @@ def wants_load_balancer(service: Json) -> bool:
     """One that names a class of load balancers is left to others."""
     spec = service.get("spec") or {}
     wants = spec.get("type") == "LoadBalancer" and spec.get("loadBalancerClass") is None
-    return wants and not metadata(service).get("deletionTimestamp")
+    return wants and not is_deleting(service)
 
 
 def needs_cleanup(service: Json) -> bool:
     spec = service.get("spec") or {}
     if FINALIZER not in _finalizers(service) or spec.get("loadBalancerClass") is not None:
         return False
-    return bool(metadata(service).get("deletionTimestamp")) or spec.get("type") != "LoadBalancer"
+    return is_deleting(service) or spec.get("type") != "LoadBalancer"
 
 
 def has_load_balancer(service: Json) -> bool:

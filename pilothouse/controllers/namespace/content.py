@@ -9,6 +9,7 @@ from pilothouse.client.discovery import APIResource
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.options import DeleteOptions
 from pilothouse.client.rest.resource import ResourceClient
+from pilothouse.kinds.pods import has_ended
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import MethodNotAllowed, NotFound
 from pilothouse.machinery.names import GroupResource
@@ -20,7 +21,6 @@ FINALIZER_ESTIMATE = 15
 
 _DELETE = DeleteOptions(propagation_policy="Background")
 """Nothing may be orphaned: all that is in the namespace goes."""
-_ENDED = ("Succeeded", "Failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Content:
             return 0
         longest = 0
         async for page in self._objects.pages():
-            running = (pod for pod in page["items"] if (pod.get("status") or {}).get("phase") not in _ENDED)
+            running = (pod for pod in page["items"] if not has_ended(pod))
             graces = (pod["spec"].get("terminationGracePeriodSeconds") or 0 for pod in running)
             longest = max(longest, *graces, 0)
         return longest if age < longest else 0

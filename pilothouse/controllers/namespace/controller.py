@@ -9,6 +9,7 @@ from pilothouse.client.clock import Clock
 from pilothouse.client.controller.runner import Controller, Requeue
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.namespace.deletion import NamespacedResourcesDeleter
+from pilothouse.kinds.deletion import is_deleting
 from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json, metadata, name_of
 
@@ -24,7 +25,7 @@ async def run(context: ControllerContext) -> None:
     grace = context.config.namespace_deletion_grace_period
 
     def enqueue(namespace: Json) -> None:
-        if metadata(namespace).get("deletionTimestamp"):
+        if is_deleting(namespace):
             queue.add_after(name_of(namespace), grace)
 
     informer = context.informer(NAMESPACES)
@@ -34,7 +35,7 @@ async def run(context: ControllerContext) -> None:
 
     async def sync(name: str) -> Requeue | None:
         namespace = informer.indexer.get_by_key(name)
-        if namespace is None or not metadata(namespace).get("deletionTimestamp"):
+        if namespace is None or not is_deleting(namespace):
             return None
         estimate = await deleter.delete(name)
         return Requeue(_wait(namespace, estimate, context.clock)) if estimate else None

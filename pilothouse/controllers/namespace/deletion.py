@@ -16,6 +16,7 @@ from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
 from pilothouse.controllers.namespace.conditions import Progress, discovery_failed, update_conditions
 from pilothouse.controllers.namespace.content import PODS, Content, Remaining
+from pilothouse.kinds.deletion import is_deleting
 from pilothouse.machinery.errors import Conflict, NotFound
 from pilothouse.machinery.objects import Json, metadata, name_of, uid_of
 from pilothouse.machinery.status_error import StatusError, aggregate
@@ -41,7 +42,7 @@ class NamespacedResourcesDeleter:
         """
         try:
             namespace = await self._changed(await self._namespaces.get(name), self._say_terminating)
-            if not metadata(namespace).get("deletionTimestamp") or not _finalizers(namespace):
+            if not is_deleting(namespace) or not _finalizers(namespace):
                 return 0
             estimate = await self._delete_all_content(namespace)
             if not estimate:
@@ -63,7 +64,7 @@ class NamespacedResourcesDeleter:
 
     async def _say_terminating(self, namespace: Json) -> Json:
         status = namespace.get("status") or {}
-        if not metadata(namespace).get("deletionTimestamp") or status.get("phase") == "Terminating":
+        if not is_deleting(namespace) or status.get("phase") == "Terminating":
             return namespace
         return await self._namespaces.update_status({**namespace, "status": {**status, "phase": "Terminating"}})
 

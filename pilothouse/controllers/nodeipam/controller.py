@@ -17,8 +17,9 @@ from pilothouse.client.rest.options import PatchType
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.nodeipam.cidr_set import CIDRsExhausted, Network, cidr_sets
 from pilothouse.controllers.resources import NODES
+from pilothouse.kinds.deletion import is_deleting
 from pilothouse.machinery.errors import NotFound
-from pilothouse.machinery.objects import Json, metadata, name_of, uid_of
+from pilothouse.machinery.objects import Json, name_of, uid_of
 from pilothouse.machinery.status_error import StatusError
 
 logger = logging.getLogger(__name__)
@@ -75,7 +76,7 @@ class _NodeRanges:
 
     async def _sync(self, name: str) -> None:
         node = self._nodes.indexer.get_by_key(name)
-        if node is None or metadata(node).get("deletionTimestamp") or ranges_of(node):
+        if node is None or is_deleting(node) or ranges_of(node):
             return
         parts = self._allocate(node)
         texts = [str(part) for part in parts]

@@ -12,10 +12,11 @@ from pilothouse.controllers.metrics import metrics_in
 from pilothouse.controllers.nodelifecycle.disruption import Zones
 from pilothouse.controllers.nodelifecycle.health import READY
 from pilothouse.controllers.nodelifecycle.metrics import NodeLifecycleMetrics
-from pilothouse.controllers.nodelifecycle.taints import NOT_READY, UNREACHABLE, Taint, change_taints, has_taint
+from pilothouse.controllers.nodelifecycle.taints import NOT_READY, UNREACHABLE, change_taints
 from pilothouse.controllers.nodelifecycle.zones import zone_key
 from pilothouse.controllers.resources import NODES
 from pilothouse.kinds.conditions import find_condition
+from pilothouse.kinds.nodes import TaintIdentity, has_taint
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, name_of
 from pilothouse.machinery.status_error import StatusError
@@ -23,7 +24,10 @@ from pilothouse.machinery.status_error import StatusError
 logger = logging.getLogger(__name__)
 
 _PERIOD = 0.1
-_TAINT_OF: dict[str, tuple[Taint, Taint]] = {"False": (NOT_READY, UNREACHABLE), "Unknown": (UNREACHABLE, NOT_READY)}
+_TAINT_OF: dict[str, tuple[TaintIdentity, TaintIdentity]] = {
+    "False": (NOT_READY, UNREACHABLE),
+    "Unknown": (UNREACHABLE, NOT_READY),
+}
 """By the status of Ready: the taint that the node shall have, and the one that it shall not."""
 
 
@@ -72,7 +76,7 @@ class NodeTainter:
             except StatusError as error:
                 logger.error("can not remove the taints of node %s: %s", name_of(node), error)
 
-    async def _swap(self, node: Json, wanted: Taint, opposite: Taint) -> bool:
+    async def _swap(self, node: Json, wanted: TaintIdentity, opposite: TaintIdentity) -> bool:
         try:
             await change_taints(self._client, node, (wanted,), (opposite,), self._clock.wall())
         except NotFound:

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from typing import TypeAlias
 
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.options import PatchType
 from pilothouse.controllers.resources import NODES
+from pilothouse.kinds.conditions import conditions_of
+from pilothouse.kinds.nodes import TaintIdentity, is_unschedulable, taint_identity, taints_of
 from pilothouse.machinery.errors import Conflict
 from pilothouse.machinery.objects import Json, name_of, resource_version_of
 from pilothouse.machinery.times import format_time
 
-Taint: TypeAlias = tuple[str, str]
-"""Key and effect, which together are what makes a taint another."""
-
 NO_SCHEDULE, NO_EXECUTE = "NoSchedule", "NoExecute"
-NOT_READY: Taint = ("node.kubernetes.io/not-ready", NO_EXECUTE)
-UNREACHABLE: Taint = ("node.kubernetes.io/unreachable", NO_EXECUTE)
+NOT_READY: TaintIdentity = ("node.kubernetes.io/not-ready", NO_EXECUTE)
+UNREACHABLE: TaintIdentity = ("node.kubernetes.io/unreachable", NO_EXECUTE)
 _UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 _CONDITION_TAINTS = {
     ("Ready", "False"): "node.kubernetes.io/not-ready",
@@ -32,35 +30,25 @@ _OWN_KEYS = {_UNSCHEDULABLE, *_CONDITION_TAINTS.values()}
 _TRIES = 5
 
 
-def taints_of(node: Json) -> list[Json]:
-    return (node.get("spec") or {}).get("taints") or []
-
-
-def has_taint(node: Json, taint: Taint) -> bool:
-    return any(identity(each) == taint for each in taints_of(node))
-
-
-def identity(taint: Json) -> Taint:
-    return taint.get("key") or "", taint.get("effect") or ""
-
-
-def no_schedule_changes(node: Json) -> tuple[list[Taint], list[Taint]]:
+def no_schedule_changes(node: Json) -> tuple[list[TaintIdentity], list[TaintIdentity]]:
     """Return the taints that the node's conditions ask for and it lacks, and those that it has without being asked."""
     wanted = [*_wanted_no_schedule(node)]
-    present = [identity(each) for each in taints_of(node)]
+    present = [taint_identity(each) for each in taints_of(node)]
     own = [each for each in present if each[1] == NO_SCHEDULE and each[0] in _OWN_KEYS]
     return [each for each in wanted if each not in own], [each for each in own if each not in wanted]
 
 
-def _wanted_no_schedule(node: Json) -> Iterator[Taint]:
-    for condition in (node.get("status") or {}).get("conditions") or ():
-        if key := _CONDITION_TAINTS.get((condition.get("type"), condition.get("status"))):
+def _wanted_no_schedule(node: Json) -> Iterator[TaintIdentity]:
+    for condition in conditions_of(node):
+        if key := _CONDITION_TAINTS.get((condition.get("type") or "", condition.get("status") or "")):
             yield key, NO_SCHEDULE
-    if (node.get("spec") or {}).get("unschedulable"):
+    if is_unschedulable(node):
         yield _UNSCHEDULABLE, NO_SCHEDULE
 
 
-async def change_taints(client: Client, node: Json, add: Sequence[Taint], remove: Sequence[Taint], now: float) -> Json:
+async def change_taints(
+    client: Client, node: Json, add: Sequence[TaintIdentity], remove: Sequence[TaintIdentity], now: float
+) -> Json:
     """Return the node with its taints changed, in one write and only if that changes them. Raises StatusError."""
     nodes = client.for_resource(NODES)
     for _ in range(_TRIES - 1):
@@ -71,11 +59,13 @@ async def change_taints(client: Client, node: Json, add: Sequence[Taint], remove
     return await _change_once(client, node, add, remove, now)
 
 
-async def _change_once(client: Client, node: Json, add: Sequence[Taint], remove: Sequence[Taint], now: float) -> Json:
+async def _change_once(
+    client: Client, node: Json, add: Sequence[TaintIdentity], remove: Sequence[TaintIdentity], now: float
+) -> Json:
     added_at = format_time(datetime.fromtimestamp(now, UTC))
     old = taints_of(node)
-    present = {identity(each) for each in old}
-    taints = [each for each in old if identity(each) not in remove]
+    present = {taint_identity(each) for each in old}
+    taints = [each for each in old if taint_identity(each) not in remove]
     taints += [
         {"key": key, "effect": effect, "timeAdded": added_at} for key, effect in add if (key, effect) not in present
     ]

@@ -9,11 +9,11 @@ from datetime import datetime
 from pilothouse.controllers.podautoscaler.config import AutoscalerConfig
 from pilothouse.controllers.podautoscaler.pod_metrics import MetricsUnavailable, PodMetric
 from pilothouse.kinds.deletion import is_deleting
-from pilothouse.kinds.pods import ready_condition
+from pilothouse.kinds.pods import phase_of, ready_condition, running_containers
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, name_of
 from pilothouse.machinery.quantity import parse_quantity
-from pilothouse.machinery.times import parse_time
+from pilothouse.machinery.times import optional_time
 
 
 @dataclass(slots=True)
@@ -31,7 +31,7 @@ def group_pods(
 ) -> PodGroups:
     groups = PodGroups()
     for pod in pods:
-        name, phase = name_of(pod), (pod.get("status") or {}).get("phase")
+        name, phase = name_of(pod), phase_of(pod)
         if is_deleting(pod) or phase == "Failed":
             groups.ignored.add(name)
         elif phase == "Pending":
@@ -47,10 +47,10 @@ def group_pods(
 
 def _is_starting(pod: Json, metric: PodMetric, config: AutoscalerConfig, now: datetime) -> bool:
     """What a pod uses to start says nothing of its load."""
-    condition, began = ready_condition(pod), _moment(pod["status"].get("startTime"))
+    condition, began = ready_condition(pod), optional_time(pod["status"].get("startTime"))
     if not condition or began is None:
         return True
-    unready, since = condition.get("status") == "False", _moment(condition.get("lastTransitionTime"))
+    unready, since = condition.get("status") == "False", optional_time(condition.get("lastTransitionTime"))
     if (now - began).total_seconds() < config.cpu_initialization_period:
         return unready or _began_before(metric, since)
     was_never_ready = since is None or (since - began).total_seconds() < config.initial_readiness_delay
@@ -75,15 +75,14 @@ def _request(pod: Json, resource: str, container: str) -> int:
         if resource not in of_pod:
             raise MetricsUnavailable(f"missing pod-level request for {resource} in Pod {name_of(pod)}")
         return parse_quantity(of_pod[resource]).milli_value()
-    found = [_container_request(pod, each, resource) for each in _running(pod) if container in ("", each["name"])]
+    found = [
+        _container_request(pod, each, resource)
+        for each in running_containers(pod["spec"])
+        if container in ("", each["name"])
+    ]
     if container and not found:
         raise MetricsUnavailable(f"container {container} not found in Pod {name_of(pod)}")
     return sum(found)
-
-
-def _running(pod: Json) -> Iterable[Json]:
-    sidecars = (each for each in pod["spec"].get("initContainers") or () if each.get("restartPolicy") == "Always")
-    return [*pod["spec"]["containers"], *sidecars]
 
 
 def _container_request(pod: Json, container: Json, resource: str) -> int:
@@ -92,7 +91,3 @@ def _container_request(pod: Json, container: Json, resource: str) -> int:
         where = f"container {container['name']} of Pod {name_of(pod)}"
         raise MetricsUnavailable(f"missing request for {resource} in {where}")
     return parse_quantity(str(amount)).milli_value()
-
-
-def _moment(text: str | None) -> datetime | None:
-    return parse_time(text) if text else None

@@ -19,6 +19,9 @@ from pilothouse.client.wait import until
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.metrics import metrics_in
 from pilothouse.controllers.resources import NODES, PODS
+from pilothouse.kinds import nodes
+from pilothouse.kinds.deletion import is_deleting
+from pilothouse.kinds.pods import has_ended, node_name
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of, uid_of
 from pilothouse.machinery.status_error import StatusError
@@ -26,7 +29,6 @@ from pilothouse.machinery.status_error import StatusError
 logger = logging.getLogger(__name__)
 
 _OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
-_ENDED = ("Succeeded", "Failed")
 
 
 class _PodGCMetrics:
@@ -74,26 +76,24 @@ class _Collector:
             "reason": "DeletionByPodGC",
             "message": "PodGC: node no longer exists",
         }
-        await self._delete((pod for pod in pods if _node(pod) in gone), "orphaned", condition)
-        await self._delete((pod for pod in pods if _is_terminating(pod) and not _node(pod)), "unscheduled")
+        await self._delete((pod for pod in pods if node_name(pod) in gone), "orphaned", condition)
+        await self._delete((pod for pod in pods if is_deleting(pod) and not node_name(pod)), "unscheduled")
 
     def _too_many_ended(self, pods: list[Json]) -> list[Json]:
         threshold = self._context.config.terminated_pod_gc_threshold
-        ended = [pod for pod in pods if (pod.get("status") or {}).get("phase") in _ENDED]
+        ended = [pod for pod in pods if has_ended(pod)]
         if threshold <= 0 or len(ended) <= threshold:
             return []
         return sorted(ended, key=_order)[: len(ended) - threshold]
 
     def _is_out_of_service(self, pod: Json) -> bool:
-        node = self._nodes.indexer.get_by_key(_node(pod)) if _is_terminating(pod) else None
-        if node is None or _is_ready(node):
-            return False
-        return any(taint.get("key") == _OUT_OF_SERVICE for taint in (node.get("spec") or {}).get("taints") or ())
+        node = self._nodes.indexer.get_by_key(node_name(pod)) if is_deleting(pod) else None
+        return node is not None and not nodes.is_ready(node) and nodes.has_taint_key(node, _OUT_OF_SERVICE)
 
     async def _gone_nodes(self, pods: list[Json]) -> set[str]:
         """Return the nodes that have been missing for a while, and that the server does not know either."""
         now, quarantine = self._context.clock.now(), self._context.config.pod_gc_quarantine
-        missing = {_node(pod) for pod in pods} - {"", *self._nodes.indexer.list_keys()}
+        missing = {node_name(pod) for pod in pods} - {"", *self._nodes.indexer.list_keys()}
         self._missing = {name: self._missing.get(name, now) for name in missing}
         due = [name for name, since in self._missing.items() if now - since >= quarantine]
         return {name for name in due if not await self._exists(name)}
@@ -123,7 +123,7 @@ class _Collector:
     async def _fail_and_delete(self, pod: Json, condition: Json | None) -> None:
         """No kubelet will say that the pod has ended, so it is said here, for those who wait for that."""
         pods = self._context.client.for_resource(PODS, namespace=namespace_of(pod))
-        if (pod.get("status") or {}).get("phase") not in _ENDED:
+        if not has_ended(pod):
             generation = metadata(pod).get("generation")
             status: Json = {"phase": "Failed", "observedGeneration": generation}
             if condition is not None:
@@ -133,19 +133,6 @@ class _Collector:
             patch = {"metadata": {"uid": uid_of(pod)}, "status": status}
             await pods.patch(name_of(pod), patch, PatchType.STRATEGIC, subresource="status")
         await pods.delete(name_of(pod), DeleteOptions(grace_period_seconds=0))
-
-
-def _node(pod: Json) -> str:
-    return (pod.get("spec") or {}).get("nodeName") or ""
-
-
-def _is_terminating(pod: Json) -> bool:
-    return bool(metadata(pod).get("deletionTimestamp"))
-
-
-def _is_ready(node: Json) -> bool:
-    conditions = (node.get("status") or {}).get("conditions") or ()
-    return any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
 
 
 def _order(pod: Json) -> tuple[bool, str, str]:

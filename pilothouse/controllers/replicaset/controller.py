@@ -21,10 +21,11 @@ from pilothouse.controllers.workloads.owner_lookup import OwnerLookup
 from pilothouse.controllers.workloads.pacing import Pacing
 from pilothouse.controllers.workloads.pod_control import PodControl
 from pilothouse.controllers.workloads.ref_manager import CannotAdopt, ControllerRefManager
+from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kinds.owners import is_controlled_by
 from pilothouse.kinds.pods import is_active, is_terminating, next_availability
 from pilothouse.machinery.errors import Conflict, NotFound
-from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, namespace_of, resource_version_of, uid_of
+from pilothouse.machinery.objects import Json, labels_of, name_of, namespace_of, resource_version_of, uid_of
 from pilothouse.machinery.selectors.errors import InvalidSelector
 from pilothouse.machinery.selectors.labels import Selector
 from pilothouse.machinery.status_error import StatusError
@@ -110,7 +111,7 @@ class ReplicaSetController:
         pods = await self._claimed(replica_set, selector, [pod for pod in known if is_active(pod)])
         terminating = self._count_terminating(replica_set, selector, known)
         failure: Exception | None = None
-        if is_time and not metadata(replica_set).get("deletionTimestamp"):
+        if is_time and not is_deleting(replica_set):
             try:
                 await self._replicas.manage(replica_set, pods, self._now)
             except Exception as error:  # of which the status tells before it is raised again

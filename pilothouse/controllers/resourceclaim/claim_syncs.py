@@ -6,6 +6,7 @@ from pilothouse.client.cache.indexer import Indexer
 from pilothouse.client.rest.client import Client
 from pilothouse.controllers.resourceclaim.pods import FINALIZER, is_done, owning_pod
 from pilothouse.controllers.resources import PODS, RESOURCE_CLAIMS
+from pilothouse.kinds.deletion import is_deleting
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of, uid_of
@@ -20,7 +21,7 @@ class ClaimSyncs:
         """Raises StatusError."""
         reserved = (claim.get("status") or {}).get("reservedFor") or []
         remaining = [each for each in reserved if not await self._is_over(claim, each)]
-        unused_and_deleted = metadata(claim).get("deletionTimestamp") and not remaining
+        unused_and_deleted = is_deleting(claim) and not remaining
         if len(remaining) < len(reserved) or (unused_and_deleted and FINALIZER in _finalizers(claim)):
             claim = await self._release(claim, remaining)
         if not remaining:

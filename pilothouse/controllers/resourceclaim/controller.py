@@ -21,8 +21,9 @@ from pilothouse.controllers.resourceclaim.pod_syncs import (
 )
 from pilothouse.controllers.resourceclaim.pods import claim_keys, is_done, owning_pod, template_keys
 from pilothouse.controllers.resources import PODS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
+from pilothouse.kinds.deletion import is_deleting
 from pilothouse.machinery.errors import Conflict, NotFound
-from pilothouse.machinery.objects import Json, metadata
+from pilothouse.machinery.objects import Json
 
 _NAME = "resource_claim"
 _WORKERS = 10
@@ -72,7 +73,7 @@ class _ResourceClaims:
     def _pod_changed(self, pod: Json) -> None:
         if is_done(pod):
             self._enqueue_claims(claim_keys(pod))
-        elif self._pod_syncs.needs_work(pod) and not metadata(pod).get("deletionTimestamp"):
+        elif self._pod_syncs.needs_work(pod) and not is_deleting(pod):
             self._queue.add((_POD, meta_namespace_key(pod)))
 
     def _pod_deleted(self, deleted: Deleted) -> None:
@@ -108,7 +109,7 @@ class _ResourceClaims:
         try:
             if kind == _CLAIM:
                 await self._claim_syncs.sync(obj)
-            elif not metadata(obj).get("deletionTimestamp"):
+            elif not is_deleting(obj):
                 await self._pod_syncs.sync(obj)
         except NotFound:
             return

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pilothouse.machinery.objects import Json, metadata, namespace_of, uid_of
+from pilothouse.kinds.deletion import is_deleting
+from pilothouse.kinds.owners import controller_of
+from pilothouse.kinds.pods import has_ended, node_name
+from pilothouse.machinery.objects import Json, namespace_of, uid_of
 
 FINALIZER = "resource.kubernetes.io/delete-protection"
 POD_CLAIM_NAME = "resource.kubernetes.io/pod-claim-name"
@@ -43,15 +46,13 @@ def template_keys(pod: Json) -> set[str]:
 
 def is_done(pod: Json) -> bool:
     """Return whether the pod will never run any more."""
-    ended = (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
-    return ended or (bool(metadata(pod).get("deletionTimestamp")) and not pod["spec"].get("nodeName"))
+    return has_ended(pod) or (is_deleting(pod) and not node_name(pod))
 
 
 def owning_pod(claim: Json) -> Json | None:
     """Return the reference to the pod that the claim was made for."""
-    owners = metadata(claim).get("ownerReferences") or ()
-    found = (each for each in owners if each.get("controller") and (each["apiVersion"], each["kind"]) == ("v1", "Pod"))
-    return next(found, None)
+    owner = controller_of(claim)
+    return owner if owner is not None and (owner["apiVersion"], owner["kind"]) == ("v1", "Pod") else None
 
 
 def is_for(claim: Json, pod: Json) -> bool:

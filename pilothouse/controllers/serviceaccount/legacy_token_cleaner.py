@@ -24,6 +24,7 @@ from pilothouse.controllers.serviceaccount.token_secrets import (
     LAST_USED,
     refers_to,
 )
+from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kinds.references import secret_names
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import Conflict, NotFound
@@ -96,7 +97,7 @@ class _Cleaner:
 
     async def _is_unused(self, secret: Json, clean_up: _CleanUp) -> bool:
         created = parse_time(metadata(secret).get("creationTimestamp") or "")
-        if created is None or created >= clean_up.unused_since or metadata(secret).get("deletionTimestamp"):
+        if created is None or created >= clean_up.unused_since or is_deleting(secret):
             return False
         last_used = labels_of(secret).get(LAST_USED)
         if last_used is not None and (not _is_day(last_used) or last_used >= clean_up.keep_from):

@@ -15,10 +15,12 @@ from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.resources import IP_ADDRESSES, SERVICE_CIDRS
 from pilothouse.controllers.servicecidrs.ranges import address_of, containing, is_needed, overlapping
 from pilothouse.kinds.conditions import Condition, find_condition
+from pilothouse.kinds.deletion import deletion_time, is_deleting
+from pilothouse.kinds.finalizers import has_finalizer
 from pilothouse.machinery.errors import NotFound
-from pilothouse.machinery.objects import Json, metadata, name_of
+from pilothouse.machinery.objects import Json, name_of
 from pilothouse.machinery.status_error import StatusError
-from pilothouse.machinery.times import format_time, parse_time
+from pilothouse.machinery.times import format_time
 
 FINALIZER = "networking.k8s.io/service-cidr-finalizer"
 _NAME = "service-cidr-controller"
@@ -82,7 +84,7 @@ class _ServiceCIDRs:
     def _ip_changed(self, ip: Json) -> None:
         """Only a range that is being deleted depends on which addresses are in use."""
         if (address := address_of(ip)) is not None:
-            ending = (each for each in self._cidrs.indexer.list() if metadata(each).get("deletionTimestamp"))
+            ending = (each for each in self._cidrs.indexer.list() if is_deleting(each))
             for name in containing(address, ending):
                 self._queue.add(name)
 
@@ -95,7 +97,7 @@ class _ServiceCIDRs:
         if cidr is None:
             return None
         try:
-            if metadata(cidr).get("deletionTimestamp"):
+            if is_deleting(cidr):
                 return await self._end(cidr)
             await self._keep(cidr)
         except NotFound:
@@ -106,17 +108,17 @@ class _ServiceCIDRs:
         if is_needed(cidr, self._cidrs.indexer.list(), self._ips.indexer.list()):
             await self._say(cidr, _TERMINATING)
             return None
-        deleted = parse_time(metadata(cidr)["deletionTimestamp"]) or self._now
+        deleted = deletion_time(cidr) or self._now
         left = _GRACE - (self._now - deleted).total_seconds()
         if left > 0:
             return Requeue(left)
-        if FINALIZER in (metadata(cidr).get("finalizers") or ()):
+        if has_finalizer(cidr, FINALIZER):
             patch = {"metadata": {"$deleteFromPrimitiveList/finalizers": [FINALIZER]}}
             await self._objects.patch(name_of(cidr), patch, PatchType.STRATEGIC)
         return None
 
     async def _keep(self, cidr: Json) -> None:
-        if FINALIZER not in (metadata(cidr).get("finalizers") or ()):
+        if not has_finalizer(cidr, FINALIZER):
             patch = {"metadata": {"finalizers": [FINALIZER]}}
             await self._objects.patch(name_of(cidr), patch, PatchType.STRATEGIC)
         try:

@@ -13,10 +13,8 @@ that is gone, is left alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from pilothouse.controllers.statefulset.identity import ordinal_of, ordinals
-from pilothouse.kinds.owners import controller_ref
+from pilothouse.kinds.owners import controller_ref, is_owned_by, owner_references
 from pilothouse.machinery.objects import Json, metadata, name_of, uid_of
 
 _RETAIN, _DELETE = "Retain", "Delete"
@@ -42,7 +40,7 @@ def has_unexpected_controller(claim: Json, stateful_set: Json, pod: Json) -> boo
     """Whether the set would have claims deleted, and somebody else controls this one."""
     if _DELETE not in retention_policy(stateful_set):
         return False
-    for reference in _owners(claim):
+    for reference in owner_references(claim):
         mine = next((each for each in (stateful_set, pod) if _names(reference, each)), None)
         if mine is None and reference.get("controller"):
             return True
@@ -53,7 +51,7 @@ def has_unexpected_controller(claim: Json, stateful_set: Json, pod: Json) -> boo
 
 def is_stale(claim: Json, owner: Json) -> bool:
     """Whether the claim was owned by another object of the owner's kind and name, which is gone."""
-    reference = next((each for each in _owners(claim) if _names(each, owner)), None)
+    reference = next((each for each in owner_references(claim) if _names(each, owner)), None)
     return reference is not None and reference.get("uid") != uid_of(owner)
 
 
@@ -62,29 +60,21 @@ def is_owner_up_to_date(claim: Json, stateful_set: Json, pod: Json) -> bool:
     if is_stale(claim, stateful_set) or is_stale(claim, pod):
         return True
     if has_unexpected_controller(claim, stateful_set, pod):
-        return not _is_owned_by(claim, stateful_set) and not _is_owned_by(claim, pod)
+        return not is_owned_by(claim, stateful_set) and not is_owned_by(claim, pod)
     ours = (uid_of(stateful_set), uid_of(pod))
-    if any(each.get("uid") in ours and not each.get("controller") for each in _owners(claim)):
+    if any(each.get("uid") in ours and not each.get("controller") for each in owner_references(claim)):
         return False
     wanted = wanted_owner(stateful_set, pod)
-    return all(_is_owned_by(claim, each) is (each is wanted) for each in (stateful_set, pod))
+    return all(is_owned_by(claim, each) is (each is wanted) for each in (stateful_set, pod))
 
 
 def with_right_owner(claim: Json, stateful_set: Json, pod: Json) -> Json:
     """Return the claim owned as the table says, or by neither if somebody else controls it."""
-    kept = [each for each in _owners(claim) if not _names(each, stateful_set) and not _names(each, pod)]
+    kept = [each for each in owner_references(claim) if not _names(each, stateful_set) and not _names(each, pod)]
     wanted = wanted_owner(stateful_set, pod)
     if wanted is not None and not has_unexpected_controller(claim, stateful_set, pod):
         kept.append(controller_ref(wanted))
     return {**claim, "metadata": {**metadata(claim), "ownerReferences": kept}}
-
-
-def _owners(claim: Json) -> Sequence[Json]:
-    return metadata(claim).get("ownerReferences") or ()
-
-
-def _is_owned_by(claim: Json, owner: Json) -> bool:
-    return any(each.get("uid") == uid_of(owner) for each in _owners(claim))
 
 
 def _names(reference: Json, owner: Json) -> bool:

@@ -15,11 +15,11 @@ from typing import Any
 from pilothouse.apiserver.server.features import enabled
 from pilothouse.controllers.statefulset.claims import claim_templates, storage_matches
 from pilothouse.controllers.statefulset.identity import identity_matches, ordinal_of
-from pilothouse.controllers.statefulset.members import Members, Versions, is_running_and_ready, phase_of, revision_of
+from pilothouse.controllers.statefulset.members import Members, Versions, is_running_and_ready, revision_of
 from pilothouse.controllers.statefulset.pods import StatefulPods
 from pilothouse.controllers.workloads.pod_control import SlowStartError, slow_start
 from pilothouse.kinds.deletion import is_deleting
-from pilothouse.kinds.pods import has_ended
+from pilothouse.kinds.pods import has_ended, phase_of
 from pilothouse.machinery.event_loop import yield_periodically
 from pilothouse.machinery.integers import scaled_int_or_percent
 from pilothouse.machinery.objects import Json, name_of

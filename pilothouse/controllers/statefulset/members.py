@@ -12,7 +12,7 @@ from pilothouse.controllers.statefulset.identity import network_identity, ordina
 from pilothouse.controllers.workloads.pod_control import pod_from_template
 from pilothouse.controllers.workloads.template_hash import CONTROLLER_REVISION_HASH
 from pilothouse.kinds.deletion import is_deleting
-from pilothouse.kinds.pods import is_available, is_ready
+from pilothouse.kinds.pods import is_available, is_ready, phase_of
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, namespace_of
 
@@ -112,11 +112,6 @@ def new_pod(stateful_set: Json, ordinal: int, revision: str) -> Json:
         **({"volumes": volumes} if volumes else {}),
     }
     return pod
-
-
-def phase_of(pod: Json) -> str:
-    """Return the pod's phase; empty for a pod that does not exist."""
-    return str((pod.get("status") or {}).get("phase") or "")
 
 
 def revision_of(pod: Json) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from pilothouse.controllers.statefulset.identity import replicas_of
-from pilothouse.controllers.statefulset.members import Members, Versions, is_running_and_ready, phase_of, revision_of
+from pilothouse.controllers.statefulset.members import Members, Versions, is_running_and_ready, revision_of
 from pilothouse.kinds.deletion import is_deleting
+from pilothouse.kinds.pods import phase_of
 from pilothouse.machinery.objects import Json, metadata, name_of
 
 _COMPARED = (

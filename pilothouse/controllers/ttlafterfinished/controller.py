@@ -13,8 +13,9 @@ from pilothouse.client.rest.options import DeleteOptions
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.metrics import metrics_in
 from pilothouse.controllers.resources import JOBS
+from pilothouse.kinds.deletion import is_deleting
 from pilothouse.machinery.errors import NotFound
-from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of, uid_of
+from pilothouse.machinery.objects import Json, name_of, namespace_of, uid_of
 from pilothouse.machinery.times import parse_time
 
 
@@ -69,7 +70,7 @@ def _latency(registry: CollectorRegistry) -> Histogram:
 def needs_cleanup(job: Json) -> bool:
     """Return whether the job has finished, has a time to live, and is not being deleted already."""
     limited = (job.get("spec") or {}).get("ttlSecondsAfterFinished") is not None
-    return limited and _finished(job) is not None and not metadata(job).get("deletionTimestamp")
+    return limited and _finished(job) is not None and not is_deleting(job)
 
 
 def seconds_left(job: Json, now: datetime) -> float:

@@ -16,9 +16,10 @@ from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.metrics import metrics_in
 from pilothouse.controllers.pod_index import PODS_BY_CLAIM, index_pods_by_claim
 from pilothouse.controllers.resources import PERSISTENT_VOLUME_CLAIMS, PODS
-from pilothouse.controllers.volume.pvc_protection import is_controlled_by
+from pilothouse.kinds.deletion import is_deleting
+from pilothouse.kinds.owners import is_controlled_by
 from pilothouse.kinds.references import ephemeral_claim_name
-from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of, uid_of
+from pilothouse.machinery.objects import Json, name_of, namespace_of, uid_of
 from pilothouse.machinery.status_error import StatusError
 
 _NAME = "ephemeral_volume"
@@ -69,7 +70,7 @@ class _EphemeralVolumes:
 
     def _enqueue(self, pod: Json) -> None:
         volumes = (pod.get("spec") or {}).get("volumes") or ()
-        if any(volume.get("ephemeral") for volume in volumes) and not metadata(pod).get("deletionTimestamp"):
+        if any(volume.get("ephemeral") for volume in volumes) and not is_deleting(pod):
             self._queue.add(meta_namespace_key(pod))
 
     def _claim_deleted(self, deleted: Deleted) -> None:
@@ -78,7 +79,7 @@ class _EphemeralVolumes:
 
     async def _sync(self, key: str) -> None:
         pod = self._pods.indexer.get_by_key(key)
-        if pod is None or metadata(pod).get("deletionTimestamp"):
+        if pod is None or is_deleting(pod):
             return
         for volume in pod["spec"].get("volumes") or ():
             if not volume.get("ephemeral"):

@@ -6,12 +6,7 @@ from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
 from pilothouse.client.controller.runner import Controller
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.resources import PERSISTENT_VOLUMES
-from pilothouse.controllers.volume.protection import (
-    add_finalizer,
-    is_deletion_candidate,
-    needs_finalizer,
-    remove_finalizer,
-)
+from pilothouse.kinds.finalizers import is_deletion_candidate, needs_finalizer, with_finalizer, without_finalizer
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, name_of
 
@@ -34,9 +29,9 @@ async def run(context: ControllerContext) -> None:
             return
         try:
             if is_deletion_candidate(volume, FINALIZER) and not _is_bound(volume):
-                await remove_finalizer(volumes, volume, FINALIZER)
+                await volumes.update(without_finalizer(volume, FINALIZER))
             elif needs_finalizer(volume, FINALIZER):
-                await add_finalizer(volumes, volume, FINALIZER)
+                await volumes.update(with_finalizer(volume, FINALIZER))
         except NotFound:
             return
 

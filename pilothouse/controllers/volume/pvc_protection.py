@@ -8,15 +8,13 @@ from pilothouse.client.controller.runner import Controller
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.pod_index import PODS_BY_CLAIM, claim_keys, index_pods_by_claim
 from pilothouse.controllers.resources import PERSISTENT_VOLUME_CLAIMS, PODS
-from pilothouse.controllers.volume.protection import (
-    add_finalizer,
-    is_deletion_candidate,
-    needs_finalizer,
-    remove_finalizer,
-)
+from pilothouse.kinds.deletion import is_deleted_without_grace, is_deleting
+from pilothouse.kinds.finalizers import is_deletion_candidate, needs_finalizer, with_finalizer, without_finalizer
+from pilothouse.kinds.owners import is_controlled_by
+from pilothouse.kinds.pods import has_ended, node_name
 from pilothouse.kinds.references import ephemeral_claim_name
 from pilothouse.machinery.errors import NotFound
-from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of, uid_of
+from pilothouse.machinery.objects import Json, name_of, namespace_of, uid_of
 
 FINALIZER = "kubernetes.io/pvc-protection"
 _WORKERS = 10
@@ -52,7 +50,7 @@ class _Protection:
 
     def _pod_changed(self, pod: Json) -> None:
         """A pod that runs on a node can not make a claim unused."""
-        if not (pod.get("spec") or {}).get("nodeName") or is_terminated(pod):
+        if not node_name(pod) or is_terminated(pod):
             self._enqueue_claims(pod)
 
     def _pod_updated(self, old: Json, new: Json) -> None:
@@ -75,9 +73,9 @@ class _Protection:
         claims = self._context.client.for_resource(PERSISTENT_VOLUME_CLAIMS, namespace=namespace_of(claim))
         try:
             if is_deletion_candidate(claim, FINALIZER) and not await self._is_used(key, claim):
-                await remove_finalizer(claims, claim, FINALIZER)
+                await claims.update(without_finalizer(claim, FINALIZER))
             elif needs_finalizer(claim, FINALIZER):
-                await add_finalizer(claims, claim, FINALIZER)
+                await claims.update(with_finalizer(claim, FINALIZER))
         except NotFound:
             return
 
@@ -94,33 +92,23 @@ class _Protection:
 
 def uses(pod: Json, claim: Json) -> bool:
     """A kubelet that has not been given the pod yet will not start it with a claim that is being deleted."""
-    if not (pod.get("spec") or {}).get("nodeName"):
+    if not node_name(pod):
         return False
     for volume in pod["spec"].get("volumes") or ():
         if (volume.get("persistentVolumeClaim") or {}).get("claimName") == name_of(claim):
             return True
         made_for_it = volume.get("ephemeral") is not None and ephemeral_claim_name(pod, volume) == name_of(claim)
-        if made_for_it and not _is_shut_down(pod) and is_controlled_by(claim, pod):
+        if made_for_it and not is_deleted_without_grace(pod) and is_controlled_by(claim, pod):
             return True
     return False
 
 
-def is_controlled_by(claim: Json, pod: Json) -> bool:
-    owners = metadata(claim).get("ownerReferences") or ()
-    return any(owner.get("controller") and owner.get("uid") == uid_of(pod) for owner in owners)
-
-
-def _is_shut_down(pod: Json) -> bool:
-    """Return whether the pod's kubelet is done with it, or it was deleted by force."""
-    return bool(metadata(pod).get("deletionTimestamp")) and metadata(pod).get("deletionGracePeriodSeconds") == 0
-
-
 def is_terminated(pod: Json) -> bool:
     """Return whether all containers of the pod have ended for good."""
-    status = pod.get("status") or {}
-    if status.get("phase") in ("Failed", "Succeeded"):
+    if has_ended(pod):
         return True
+    status = pod.get("status") or {}
     kinds = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
     states = [each.get("state") or {} for kind in kinds for each in status.get(kind) or ()]
     ended = all("terminated" in state or "waiting" in state for state in states)
-    return bool(metadata(pod).get("deletionTimestamp")) and ended
+    return is_deleting(pod) and ended

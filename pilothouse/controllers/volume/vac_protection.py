@@ -9,12 +9,7 @@ from pilothouse.client.cache.keys import last_known_state
 from pilothouse.client.controller.runner import Controller
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, VOLUME_ATTRIBUTES_CLASSES
-from pilothouse.controllers.volume.protection import (
-    add_finalizer,
-    is_deletion_candidate,
-    needs_finalizer,
-    remove_finalizer,
-)
+from pilothouse.kinds.finalizers import is_deletion_candidate, needs_finalizer, with_finalizer, without_finalizer
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, name_of
 
@@ -48,9 +43,9 @@ async def run(context: ControllerContext) -> None:
         objects = context.client.for_resource(VOLUME_ATTRIBUTES_CLASSES)
         try:
             if is_deletion_candidate(vac, FINALIZER) and not used:
-                await remove_finalizer(objects, vac, FINALIZER)
+                await objects.update(without_finalizer(vac, FINALIZER))
             elif needs_finalizer(vac, FINALIZER):
-                await add_finalizer(objects, vac, FINALIZER)
+                await objects.update(with_finalizer(vac, FINALIZER))
         except NotFound:
             return
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pilothouse.client.cache.indexer import NAMESPACE_INDEX
 from pilothouse.client.cache.keys import meta_namespace_key
 from pilothouse.client.cache.shared_informer import SharedIndexInformer
+from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kinds.owners import controller_of
 from pilothouse.machinery.objects import Json, labels_of, metadata, namespace_of, uid_of
 from pilothouse.machinery.selectors.errors import InvalidSelector
@@ -36,7 +37,7 @@ class OwnerLookup:
     def is_current(self, owner: Json) -> bool:
         """Whether the cache has the owner with the same spec, and its deletion has not begun."""
         known = self._owners.indexer.get_by_key(meta_namespace_key(owner))
-        if known is None or uid_of(known) != uid_of(owner) or _is_going(known):
+        if known is None or uid_of(known) != uid_of(owner) or is_deleting(known):
             return False
         return bool(metadata(known).get("generation") == metadata(owner).get("generation"))
 
@@ -56,7 +57,7 @@ class OwnerLookup:
     def concerned_by_addition(self, obj: Json) -> list[Json]:
         """Return the owner; or, of an orphan that is not about to go, those who could adopt it."""
         if controller_of(obj) is None:
-            return [] if _is_going(obj) else [*self.adopters_of(obj)]
+            return [] if is_deleting(obj) else [*self.adopters_of(obj)]
         return self._just(self.owner_of(obj))
 
     def concerned_by_change(self, old: Json, new: Json) -> list[Json]:
@@ -75,7 +76,3 @@ class OwnerLookup:
 
 def _selector_of(owner: Json) -> Selector:
     return from_label_selector(owner["spec"].get("selector"))
-
-
-def _is_going(obj: Json) -> bool:
-    return (obj.get("metadata") or {}).get("deletionTimestamp") is not None

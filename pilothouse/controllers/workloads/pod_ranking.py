@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cmp_to_key
 
-from pilothouse.kinds.pods import is_ready, node_name, ready_since
+from pilothouse.kinds.pods import is_ready, node_name, phase_of, ready_since, sidecar_names
 from pilothouse.machinery.objects import Json, annotations_of, metadata, uid_of
-from pilothouse.machinery.times import parse_time
+from pilothouse.machinery.times import optional_time
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 _COST = re.compile(r"[-+]?(0|[1-9][0-9]*)")
@@ -42,7 +42,7 @@ def sorted_for_deletion(pods: Sequence[Json], now: datetime, ranks: Mapping[str,
 
 def _state(pod: Json, ranks: Mapping[str, int]) -> tuple[bool, int, bool, int, int]:
     """Unassigned, pending, not ready, cheap and crowded pods come first."""
-    phase = _PHASES.get((pod.get("status") or {}).get("phase") or "", 0)
+    phase = _PHASES.get(phase_of(pod), 0)
     return bool(node_name(pod)), phase, is_ready(pod), deletion_cost(pod), -ranks.get(uid_of(pod), 0)
 
 
@@ -72,14 +72,13 @@ def _power(now: datetime, moment: datetime) -> int:
 
 
 def _created(pod: Json) -> datetime | None:
-    created = metadata(pod).get("creationTimestamp")
-    return parse_time(created) if created else None
+    return optional_time(metadata(pod).get("creationTimestamp"))
 
 
 def _restarts(pod: Json) -> tuple[int, int]:
     """The most restarts of a container; and of a sidecar."""
     spec, status = pod.get("spec") or {}, pod.get("status") or {}
-    sidecars = {each.get("name") for each in spec.get("initContainers") or () if each.get("restartPolicy") == "Always"}
+    sidecars = sidecar_names(spec)
     of_sidecars = (each for each in status.get("initContainerStatuses") or () if each.get("name") in sidecars)
     return _most(status.get("containerStatuses") or ()), _most(of_sidecars)
 

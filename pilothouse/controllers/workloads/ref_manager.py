@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.options import PatchType
+from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kinds.owners import controller_of, controller_ref
 from pilothouse.machinery.errors import Invalid, NotFound
 from pilothouse.machinery.names import GroupVersionResource
@@ -81,12 +82,12 @@ class ControllerRefManager:
         is_match = self._selector.matches(labels_of(obj)) and (matches is None or matches(obj))
         if reference is not None and is_match:
             return True
-        if metadata(owner).get("deletionTimestamp"):
+        if is_deleting(owner):
             return False
         if reference is not None:
             await self.release(obj)
             return False
-        return is_match and not metadata(obj).get("deletionTimestamp") and await self._adopt_if_there(obj)
+        return is_match and not is_deleting(obj) and await self._adopt_if_there(obj)
 
     async def _adopt_if_there(self, obj: Json) -> bool:
         try:

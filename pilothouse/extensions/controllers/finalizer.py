@@ -12,6 +12,7 @@ from pilothouse.extensions.customresourcedefinitions.conditions import ESTABLISH
 from pilothouse.extensions.customresourcedefinitions.storage import CLEANUP_FINALIZER
 from pilothouse.extensions.customresources.served_definition import SharedRegistry
 from pilothouse.kinds.conditions import Condition, is_true, set_condition
+from pilothouse.kinds.finalizers import finalizers_of, is_deletion_candidate
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
 from pilothouse.machinery.status_error import StatusError, aggregate
 
@@ -81,8 +82,7 @@ class FinalizingController:
 
 
 def _is_due(definition: Json) -> bool:
-    meta = metadata(definition)
-    return bool(meta.get("deletionTimestamp")) and CLEANUP_FINALIZER in (meta.get("finalizers") or ())
+    return is_deletion_candidate(definition, CLEANUP_FINALIZER)
 
 
 async def _delete_all(access: OwnAccess) -> None:
@@ -106,5 +106,4 @@ async def _delete_all(access: OwnAccess) -> None:
 
 def _finish(current: Json, condition: Condition) -> None:
     set_condition(current, condition)
-    finalizers = metadata(current).get("finalizers") or []
-    metadata(current)["finalizers"] = [name for name in finalizers if name != CLEANUP_FINALIZER]
+    metadata(current)["finalizers"] = [name for name in finalizers_of(current) if name != CLEANUP_FINALIZER]

@@ -21,6 +21,7 @@ from pilothouse.extensions.customresourcedefinitions.strategy import (
     DefinitionStatusStrategy,
 )
 from pilothouse.kinds.conditions import Condition, set_condition
+from pilothouse.kinds.deletion import is_deleting
 from pilothouse.machinery.codec.scheme import EXTENSIONS
 from pilothouse.machinery.errors import Conflict, NotFound
 from pilothouse.machinery.names import GroupVersion
@@ -54,7 +55,7 @@ class DefinitionStore(RegistryStore):
                 definition = current.parse()
                 if why := failed_precondition(definition, options.preconditions):
                     raise Conflict.of(ctx.resource, name_of(definition), why)
-                if metadata(definition).get("deletionTimestamp"):
+                if is_deleting(definition):
                     return await super().delete(ctx, name, options=options, validate=validate)
                 try:
                     await validate(current.parse())

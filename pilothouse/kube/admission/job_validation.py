@@ -7,10 +7,11 @@ from typing import TypeAlias
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.admission.refusals import refused
+from pilothouse.kinds.owners import is_controlled_by
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.nested_fields import part
-from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of, uid_of
+from pilothouse.machinery.objects import Json, name_of, namespace_of
 
 Get: TypeAlias = Callable[[str, str], Awaitable[Json | None]]
 List: TypeAlias = Callable[[str], Awaitable[list[Json]]]
@@ -47,9 +48,4 @@ class JobValidation:
             group = await self._group(name, namespace_of(job))
             return [] if group is None else [group]
         groups = await self._groups(namespace_of(job))
-        return [group for group in groups if _is_controlled_by(group, job)]
-
-
-def _is_controlled_by(obj: Json, owner: Json) -> bool:
-    references = metadata(obj).get("ownerReferences") or ()
-    return any(item.get("controller") and item.get("uid") == uid_of(owner) for item in references)
+        return [group for group in groups if is_controlled_by(group, job)]

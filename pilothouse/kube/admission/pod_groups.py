@@ -7,10 +7,12 @@ from typing import TypeAlias
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.admission.refusals import refused
+from pilothouse.kinds.deletion import is_deleting
+from pilothouse.kinds.finalizers import add_finalizer
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.nested_fields import items, part, text
-from pilothouse.machinery.objects import Json, metadata
+from pilothouse.machinery.objects import Json
 
 Get: TypeAlias = Callable[[str, str], Awaitable[Json | None]]
 
@@ -30,9 +32,7 @@ class PodGroupProtection:
     async def admit(self, attributes: Attributes) -> None:
         if attributes.resource.group_resource != POD_GROUPS or attributes.subresource or attributes.obj is None:
             return
-        finalizers = metadata(attributes.obj).get("finalizers") or []
-        if PROTECTION_FINALIZER not in finalizers:
-            metadata(attributes.obj)["finalizers"] = [*finalizers, PROTECTION_FINALIZER]
+        add_finalizer(attributes.obj, PROTECTION_FINALIZER)
 
 
 class PodGroupWorkloadExists:
@@ -59,7 +59,7 @@ class PodGroupWorkloadExists:
         workload = await self._workload(name, namespace)
         if workload is None:
             return f"Workload {quote(name)} not found"
-        if metadata(workload).get("deletionTimestamp"):
+        if is_deleting(workload):
             return f"Workload {quote(name)} is being deleted"
         if template in {text(item, "name") for item in items(workload, "spec", "podGroupTemplates")}:
             return ""

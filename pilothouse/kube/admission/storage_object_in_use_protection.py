@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.kinds.finalizers import add_finalizer
 from pilothouse.machinery.names import GroupResource
-from pilothouse.machinery.objects import metadata
 
 _FINALIZERS = {
     GroupResource("", "persistentvolumes"): "kubernetes.io/pv-protection",
@@ -24,6 +24,4 @@ class StorageObjectInUseProtection:
         finalizer = _FINALIZERS.get(attributes.resource.group_resource)
         if finalizer is None or attributes.obj is None or attributes.subresource:
             return
-        finalizers = metadata(attributes.obj).get("finalizers") or []
-        if finalizer not in finalizers:
-            metadata(attributes.obj)["finalizers"] = [*finalizers, finalizer]
+        add_finalizer(attributes.obj, finalizer)

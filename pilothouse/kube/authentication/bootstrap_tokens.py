@@ -13,8 +13,9 @@ from typing import TypeAlias
 from pilothouse.apiserver.authn.identity import identity
 from pilothouse.apiserver.authn.interface import TokenIdentity, accepted_audiences
 from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED
+from pilothouse.kinds.deletion import is_deleting
 from pilothouse.machinery.nested_fields import part, text
-from pilothouse.machinery.objects import Json, metadata
+from pilothouse.machinery.objects import Json
 from pilothouse.machinery.times import Clock, parse_time, system_clock
 
 _log = logging.getLogger(__name__)
@@ -54,7 +55,7 @@ class BootstrapTokens:
 
     def _problem(self, secret: Json, *, id: str, value: str) -> str:
         """Return why a secret does not make the token good, without its content; empty when it does."""
-        if metadata(secret).get("deletionTimestamp"):
+        if is_deleting(secret):
             return "is deleted and awaiting removal"
         if text(secret, "type") != _TYPE:
             return f"has invalid type, expected {_TYPE}"

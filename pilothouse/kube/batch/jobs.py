@@ -16,6 +16,7 @@ from pilothouse.apiserver.registry.subresource import StatusStore
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.apiserver.registry.view import RegistryView
 from pilothouse.apiserver.storage.object import Fields
+from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kube.batch.generated_selectors import has_prefixed_labels, validate_generated_selector
 from pilothouse.kube.batch.job_defaults import default_job, default_labels, generate_selector
 from pilothouse.kube.batch.job_status import JobStatusUpdate
@@ -33,7 +34,7 @@ from pilothouse.machinery.field import Errors, invalid, root
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.nested_fields import items, number, part
-from pilothouse.machinery.objects import Json, metadata, name_of
+from pilothouse.machinery.objects import Json, name_of
 from pilothouse.machinery.times import parse_time
 from pilothouse.machinery.validation.names import is_dns1123_label
 
@@ -105,7 +106,7 @@ _STATUS_ORDER = ("Complete", "Failed", "Terminating", "Suspended", "FailureTarge
 
 
 def _status(job: Json) -> str:
-    holds = {"Terminating": bool(metadata(job).get("deletionTimestamp"))}
+    holds = {"Terminating": is_deleting(job)}
     for condition in items(job, "status", "conditions"):
         holds.setdefault(condition.get("type") or "", condition.get("status") == "True")
     return next((status for status in _STATUS_ORDER if holds.get(status)), "Running")

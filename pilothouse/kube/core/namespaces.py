@@ -16,6 +16,7 @@ from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.apiserver.registry.view import OneByOneView
 from pilothouse.apiserver.storage.errors import RevisionConflict
 from pilothouse.apiserver.storage.object import Fields
+from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kube.strategy import KUBERNETES_FINALIZER, KubeStrategy, validate_kube_finalizer
 from pilothouse.machinery.errors import Conflict, NotFound
 from pilothouse.machinery.field import Errors, Path, invalid, root
@@ -77,7 +78,7 @@ class NamespaceStatusStrategy(NamespaceStrategy):
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_metadata_update(obj, old)
-        deleted, phase = bool(metadata(obj).get("deletionTimestamp")), obj["status"].get("phase", "")
+        deleted, phase = is_deleting(obj), obj["status"].get("phase", "")
         if not deleted and phase != "Active":
             yield invalid(root("status", "Phase"), phase, "may only be 'Active' if `deletionTimestamp` is empty")
         if deleted and phase != "Terminating":
@@ -118,7 +119,7 @@ class NamespaceStorage(OneByOneView):
                 namespace = current.parse()
                 if why := failed_precondition(namespace, options.preconditions):
                     raise Conflict.of(_NAMESPACES, name_of(namespace), why)
-                if metadata(namespace).get("deletionTimestamp"):
+                if is_deleting(namespace):
                     if (namespace.get("spec") or {}).get("finalizers"):
                         return Deleted(current, immediately=False)
                     conditions = replace(options.preconditions, uid=uid_of(namespace))

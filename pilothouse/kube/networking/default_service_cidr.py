@@ -10,10 +10,11 @@ import logging
 
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.server.hooks import HookContext
+from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kube.networking.service_cidrs import SERVICE_CIDRS, ServiceCIDRStatusStrategy
 from pilothouse.kube.tracked_access import tracked_access
 from pilothouse.machinery.errors import AlreadyExists
-from pilothouse.machinery.objects import Json, metadata
+from pilothouse.machinery.objects import Json
 from pilothouse.machinery.status_error import StatusError
 from pilothouse.machinery.times import now
 from pilothouse.machinery.validation.addresses import parse_cidr_sloppy
@@ -44,7 +45,7 @@ class DefaultServiceCIDR:
         if current is None:
             await self._create()
             current = await self._objects.get(NAME)
-        if current is None or metadata(current).get("deletionTimestamp"):
+        if current is None or is_deleting(current):
             return
         cidrs = current["spec"].get("cidrs") or []
         if len(self._cidrs) == 2 and cidrs == self._cidrs[:1]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
+from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kube.gated_fields import drop_disabled
 from pilothouse.kube.resource.allocations import allocated_devices, device_id, validate_claim_status
 from pilothouse.kube.resource.device_classes import GROUP
@@ -15,7 +16,7 @@ from pilothouse.kube.strategy import SeparateStatusStrategy, StatusSubresource, 
 from pilothouse.machinery.field import Errors, invalid, root
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.nested_fields import items, part
-from pilothouse.machinery.objects import Json, metadata
+from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE, semantically_equal
 
 _KIND = GroupVersionKind(GROUP, "v1", "ResourceClaim")
@@ -66,7 +67,7 @@ class ResourceClaimStatusStrategy(StatusSubresource, ResourceClaimStrategy):
             part(old, "status"),
             root("status"),
             names=RequestNames(part(obj, "spec")),
-            deleted=bool(metadata(obj).get("deletionTimestamp")),
+            deleted=is_deleting(obj),
         )
 
 
@@ -81,7 +82,7 @@ def _drop_deallocated(status: Json, old: Json) -> None:
 
 
 def _state(obj: Json) -> str:
-    deleted, status = bool(metadata(obj).get("deletionTimestamp")), part(obj, "status")
+    deleted, status = is_deleting(obj), part(obj, "status")
     states = ["deleted"] if deleted else []
     if status.get("allocation") is not None:
         states += ["allocated", *(["reserved"] if items(status, "reservedFor") else [])]

@@ -24,6 +24,7 @@ from pilothouse.controllers.serviceaccount.token_secrets import (
     LAST_USED,
     refers_to,
 )
+from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kube.serviceaccount.getter import TokenGetter
 from pilothouse.kube.serviceaccount.metrics import AUTO_TOKENS, INVALID_AUTO_TOKENS, LEGACY_TOKENS, MANUAL_TOKENS
 from pilothouse.machinery.dataclass import dataclass
@@ -96,7 +97,7 @@ class LegacyValidator:
         if not self.lookup:
             return NO_REMARKS
         secret = await self.getter.secret(claims[CLAIMED_NAMESPACE], claims[CLAIMED_SECRET])
-        if secret is None or metadata(secret).get("deletionTimestamp"):
+        if secret is None or is_deleting(secret):
             raise InvalidToken("Token has been invalidated")
         kept = base64.b64decode((secret.get("data") or {}).get("token") or "")
         if not hmac.compare_digest(kept, token.encode()):
@@ -105,7 +106,7 @@ class LegacyValidator:
         account = await self.getter.service_account(namespace, name)
         if account is None:
             raise InvalidToken(NotFound.of(GroupResource("", "serviceaccounts"), name).message)
-        if metadata(account).get("deletionTimestamp"):
+        if is_deleting(account):
             raise InvalidToken(f"ServiceAccount {namespace}/{name} has been deleted")
         if uid_of(account) != uid:
             raise InvalidToken(f"ServiceAccount UID ({uid_of(account)}) does not match claim ({uid})")

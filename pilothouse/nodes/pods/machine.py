@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
+from pilothouse.kinds.deletion import is_deleting
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, metadata
 from pilothouse.nodes.pods import pod_events, resize
@@ -81,7 +82,7 @@ class _Turn:
     def _see_whether_to_kill(self) -> None:
         if self._kill is not None:
             return
-        if metadata(self._pod).get("deletionTimestamp"):
+        if is_deleting(self._pod):
             self._kill = Kill(self._now)
         elif (refusal := self._world.refusal) is not None:
             self._kill = Kill(self._now, refusal.reason, f"Pod was rejected: {refusal.message}")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pilothouse.machinery.objects import Json, metadata
+from pilothouse.kinds.deletion import is_deleting
+from pilothouse.machinery.objects import Json
 from pilothouse.machinery.times import parse_time
 from pilothouse.nodes.pods.containers import SIDECAR, Container, containers_of
 from pilothouse.nodes.pods.machine import begin
@@ -32,7 +33,7 @@ def restore(pod: Json, now: float) -> PodState:
     return PodState(
         start_time=_seconds(status["startTime"]),
         containers=containers,
-        kill=Kill(now) if metadata(pod).get("deletionTimestamp") else None,
+        kill=Kill(now) if is_deleting(pod) else None,
         phase=phase if phase in ENDED else "",
         has_sandbox=bool(status.get("podIP")),
     )

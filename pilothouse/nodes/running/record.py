@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import field
 
+from pilothouse.kinds.deletion import is_deleted_without_grace, is_deleting
+from pilothouse.kinds.pods import node_name
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.objects import Json, metadata, resource_version_of
+from pilothouse.machinery.objects import Json, resource_version_of
 from pilothouse.nodes.pods.state import PodState
 from pilothouse.nodes.pods.world import Exceeded, Obstacle, Refusal
 
@@ -38,13 +40,12 @@ class Record:
 
     @property
     def is_deleting(self) -> bool:
-        return _is_deleting(self.pod)
+        return is_deleting(self.pod)
 
     @property
     def must_be_removed(self) -> bool:
         """Whether the object waits for its node to say that nothing is left of the pod."""
-        meta = metadata(self.pod)
-        return bool(meta.get("deletionTimestamp")) and meta.get("deletionGracePeriodSeconds") != 0
+        return is_deleting(self.pod) and not is_deleted_without_grace(self.pod)
 
     def take(self, pod: Json) -> None:
         """A pod is replaced only by a newer one."""
@@ -55,20 +56,12 @@ class Record:
 def is_set_back(old: Json, new: Json) -> bool:
     """Whether the pod is what it was before, as after the restore of a snapshot: what its node remembers of it did not
     happen, then. No pod gets there by itself."""
-    lost = any(fact(old) and not fact(new) for fact in (_is_deleting, _has_started))
-    return lost or _node(old) not in ("", _node(new)) or _restarts(new) < _restarts(old)
-
-
-def _is_deleting(pod: Json) -> bool:
-    return bool(metadata(pod).get("deletionTimestamp"))
+    lost = any(fact(old) and not fact(new) for fact in (is_deleting, _has_started))
+    return lost or node_name(old) not in ("", node_name(new)) or _restarts(new) < _restarts(old)
 
 
 def _has_started(pod: Json) -> bool:
     return bool((pod.get("status") or {}).get("startTime"))
-
-
-def _node(pod: Json) -> str:
-    return str((pod.get("spec") or {}).get("nodeName") or "")
 
 
 def _restarts(pod: Json) -> int:

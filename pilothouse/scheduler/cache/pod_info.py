@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from pilothouse.client.cache.keys import meta_namespace_key
+from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kinds.pods import HostPort, host_ports
-from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, namespace_of, uid_of
+from pilothouse.machinery.objects import Json, labels_of, name_of, namespace_of, uid_of
 from pilothouse.scheduler.cache.affinity_terms import PodAffinity, pod_affinity
 from pilothouse.scheduler.cache.requests import FOR_CONTAINERS_WITHOUT, Amounts, pod_requests
 
@@ -25,7 +26,7 @@ class PodInfo:
         self.labels = labels_of(pod)
         self.spec: Json = pod["spec"]
         self.priority: int = self.spec.get("priority") or 0
-        self.is_terminating = metadata(pod).get("deletionTimestamp") is not None
+        self.is_terminating = is_deleting(pod)
         self.requests: Amounts = pod_requests(pod)
 
     def __repr__(self) -> str:

@@ -17,7 +17,8 @@ from pilothouse.controllers.volume.persistentvolume.fields import (
     storage_in,
     volume_mode,
 )
-from pilothouse.machinery.objects import Json, labels_of, metadata, name_of
+from pilothouse.kinds.deletion import is_deleting
+from pilothouse.machinery.objects import Json, labels_of, name_of
 from pilothouse.machinery.quantity import Quantity
 from pilothouse.machinery.selectors.label_selector import from_label_selector
 
@@ -46,7 +47,7 @@ def _best_of(claim: Json, volumes: list[Json], delayed: bool) -> Json | None:
             and _size(volume) >= requested_size(claim)
             and volume_mode(volume) == volume_mode(claim)
             and attributes_class(volume) == attributes_class(claim)
-            and not metadata(volume).get("deletionTimestamp")
+            and not is_deleting(volume)
         )
     ]
     reserved = next((volume for volume in fitting if is_bound_to(volume, claim)), None)
@@ -65,7 +66,7 @@ def _is_free_for(claim: Json, volume: Json) -> bool:
 
 def why_not(volume: Json, claim: Json) -> str:
     """Return why the volume that the claim names is not right for it; empty if it is."""
-    if metadata(volume).get("deletionTimestamp"):
+    if is_deleting(volume):
         return f'the volume is marked for deletion "{name_of(volume)}"'
     if _size(volume).value() < requested_size(claim).value():
         return "requested PV is too small"

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.admission.refusals import refused
+from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kinds.pod_resources import aggregate_limits, aggregate_requests, read_resources
 from pilothouse.kinds.resource_lists import ResourceList
 from pilothouse.kube.admission.limit_ranger.constraints import Asked, claim_complaints, complaints
@@ -54,7 +55,7 @@ def _concerns(attributes: Attributes) -> bool:
     """New pods, resized pods, and claims; never what is on its way out."""
     if attributes.kind.group or attributes.kind.kind not in ("Pod", "PersistentVolumeClaim"):
         return False
-    if attributes.old is not None and metadata(attributes.old).get("deletionTimestamp"):
+    if attributes.old is not None and is_deleting(attributes.old):
         return False
     if attributes.kind.kind == "Pod" and attributes.operation is Operation.UPDATE:
         return attributes.subresource == "resize"

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.kinds.pod_resources import aggregate_limits, aggregate_requests, read_resources
-from pilothouse.kinds.pods import is_sidecar
+from pilothouse.kinds.pods import has_ended, is_sidecar
 from pilothouse.kinds.resource_lists import ResourceList, added
 from pilothouse.kube.admission.quota.evaluators import ONE, in_values
 from pilothouse.kube.core.pods.defaults.resources import is_pod_level
@@ -90,7 +90,7 @@ class PodEvaluator:
         return added(counted, {"pods": ONE} | used)
 
     def _has_ended(self, pod: Json) -> bool:
-        if text(pod, "status", "phase") in ("Failed", "Succeeded"):
+        if has_ended(pod):
             return True
         deleted, grace = metadata(pod).get("deletionTimestamp"), metadata(pod).get("deletionGracePeriodSeconds")
         if not deleted or grace is None:

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from pilothouse.apiserver.endpoints.groups import ServedResource
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
+from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kube.core.persistentvolumes.strategy import PersistentVolumeStatusStrategy, PersistentVolumeStrategy
 from pilothouse.kube.core.persistentvolumes.warnings import BETA_STORAGE_CLASS
 from pilothouse.kube.registries import Registries
 from pilothouse.kube.served import with_status
 from pilothouse.machinery.nested_fields import items, part, text
-from pilothouse.machinery.objects import Json, annotations_of, metadata
+from pilothouse.machinery.objects import Json, annotations_of
 
 _SPEC = "io.k8s.api.core.v1.PersistentVolumeSpec"
 _STATUS = "io.k8s.api.core.v1.PersistentVolumeStatus"
@@ -29,7 +30,7 @@ def access_modes(modes: Sequence[str]) -> str:
 
 
 def phase(obj: Json) -> str:
-    return "Terminating" if metadata(obj).get("deletionTimestamp") else text(obj, "status", "phase")
+    return "Terminating" if is_deleting(obj) else text(obj, "status", "phase")
 
 
 def storage_class(obj: Json) -> str:

@@ -10,6 +10,7 @@ from pilothouse.apiserver.registry.preconditions import failed_precondition, inv
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.server.features import enabled
 from pilothouse.apiserver.storage.errors import RevisionConflict
+from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kinds.pods import set_pod_condition
 from pilothouse.machinery.errors import BadRequest, Conflict, NotFound
 from pilothouse.machinery.field import Errors, not_supported, required, root
@@ -105,7 +106,7 @@ def _bind(pod: Json, binding: Json) -> None:
 def _refusal(pod: Json) -> str:
     """Why a pod cannot be bound; empty when it can."""
     name, spec = name_of(pod), pod["spec"]
-    if metadata(pod).get("deletionTimestamp"):
+    if is_deleting(pod):
         return f"pod {name} is being deleted, cannot be assigned to a host"
     if spec.get("nodeName"):
         return f"pod {name} is already assigned to node {quote(spec['nodeName'])}"

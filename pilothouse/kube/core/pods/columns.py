@@ -6,15 +6,15 @@ from collections.abc import Callable
 
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kinds.conditions import find_condition, is_true
-from pilothouse.kinds.pods import is_sidecar
+from pilothouse.kinds.deletion import is_deleting
+from pilothouse.kinds.pods import ENDED_PHASES, sidecar_names
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.durations import age
-from pilothouse.machinery.objects import Json, metadata
+from pilothouse.machinery.objects import Json
 
 _POD_SPEC = "io.k8s.api.core.v1.PodSpec"
 _POD_STATUS = "io.k8s.api.core.v1.PodStatus"
 _NONE = "<none>"
-_ENDED = ("Succeeded", "Failed")
 _MESSAGES = {"Succeeded": "The pod has completed successfully.", "Failed": "The pod failed."}
 
 
@@ -36,17 +36,17 @@ class Summary:
 
 def summarize(pod: Json) -> Summary:
     spec, status = pod.get("spec") or {}, pod.get("status") or {}
-    sidecars = {each.get("name") for each in spec.get("initContainers") or () if is_sidecar(each)}
+    sidecars = sidecar_names(spec)
     summary = Summary(_first_reason(pod, status), len(spec.get("containers") or ()) + len(sidecars))
     running = Summary("", 0)
     initializing = _look_at_init_containers(spec, status, sidecars, summary, running)
     if not initializing or is_true(pod, "Initialized"):
         summary.restarts, summary.restarted = running.restarts, running.restarted
         _look_at_containers(pod, status, summary)
-    if metadata(pod).get("deletionTimestamp"):
+    if is_deleting(pod):
         if status.get("reason") == "NodeLost":
             summary.reason = "Unknown"
-        elif status.get("phase") not in _ENDED:
+        elif status.get("phase") not in ENDED_PHASES:
             summary.reason = "Terminating"
     return summary
 
@@ -58,9 +58,7 @@ def _first_reason(pod: Json, status: Json) -> str:
     return status.get("reason") or status.get("phase") or ""
 
 
-def _look_at_init_containers(
-    spec: Json, status: Json, sidecars: set[str | None], summary: Summary, running: Summary
-) -> bool:
+def _look_at_init_containers(spec: Json, status: Json, sidecars: set[str], summary: Summary, running: Summary) -> bool:
     """Whether the pod is still starting. `running` counts the restarts of sidecars only."""
     total = len(spec.get("initContainers") or ())
     for position, container in enumerate(status.get("initContainerStatuses") or ()):
@@ -128,7 +126,7 @@ def _restarts(pod: Json) -> str:
 
 def _row_conditions(pod: Json) -> list[Json]:
     phase = (pod.get("status") or {}).get("phase")
-    if phase not in _ENDED:
+    if phase not in ENDED_PHASES:
         return []
     return [{"type": "Completed", "status": "True", "reason": phase, "message": _MESSAGES[phase]}]
 

@@ -14,7 +14,8 @@ from pilothouse.apiserver.registry.operations import Result, Validate, object_of
 from pilothouse.apiserver.registry.options import DeleteOptions, GetOptions, Preconditions, WriteOptions
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.kinds.conditions import is_true
-from pilothouse.kinds.pods import set_pod_condition
+from pilothouse.kinds.deletion import is_deleting
+from pilothouse.kinds.pods import ENDED_PHASES, set_pod_condition
 from pilothouse.kube.core.pods.binding import created
 from pilothouse.kube.core.pods.disruption_budgets import still_being_processed
 from pilothouse.kube.core.pods.strategy import PodStatusStrategy
@@ -22,14 +23,13 @@ from pilothouse.machinery.errors import BadRequest, Conflict, Invalid
 from pilothouse.machinery.field import invalid, root
 from pilothouse.machinery.govalue import go_value
 from pilothouse.machinery.names import GroupKind, GroupVersionKind
-from pilothouse.machinery.objects import Json, metadata, name_of, resource_version_of
+from pilothouse.machinery.objects import Json, name_of, resource_version_of
 from pilothouse.machinery.status_error import StatusError
 
 EVICTION = GroupVersionKind("policy", "v1", "Eviction")
 _BETA = GroupVersionKind("policy", "v1beta1", "Eviction")
 
 _POD = GroupKind("", "Pod")
-_ENDED = ("Succeeded", "Failed")
 _IGNORE_READ_ERRORS = "ignoreStoreReadErrorWithClusterBreakingPotential"
 _ATTEMPTS = 20
 
@@ -89,7 +89,7 @@ class EvictionStorage:
         for attempt in range(_ATTEMPTS):
             pod = (await self._pods.get(ctx, name, GetOptions())).parse()
             phase = (pod.get("status") or {}).get("phase")
-            if not (phase in (*_ENDED, "Pending") or bool(metadata(pod).get("deletionTimestamp"))):
+            if not (phase in (*ENDED_PHASES, "Pending") or is_deleting(pod)):
                 return pod
             own = _unless_changed(options, pod) if _may_still_start(pod) else options
             try:
@@ -153,7 +153,7 @@ def _delete_options(eviction: Json, name: str, options: WriteOptions) -> DeleteO
 
 def _may_still_start(pod: Json) -> bool:
     phase = (pod.get("status") or {}).get("phase")
-    return phase not in _ENDED and not metadata(pod).get("deletionTimestamp")
+    return phase not in ENDED_PHASES and not is_deleting(pod)
 
 
 def _unless_changed(options: DeleteOptions, pod: Json) -> DeleteOptions:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 from pilothouse.apiserver.registry.carry_over import begin_generation, carry_over, reset_object_meta_for_status
-from pilothouse.kinds.pods import set_pod_condition
+from pilothouse.kinds.pods import has_ended, set_pod_condition
 from pilothouse.kube.core.pods.apparmor import apparmor_warnings, fill_in_apparmor_fields
 from pilothouse.kube.core.pods.defaults.pod import default_pod
 from pilothouse.kube.core.pods.disabled_fields import drop_disabled_fields, drop_disabled_status_fields
@@ -26,8 +26,6 @@ from pilothouse.kube.core.pods.warnings.pod import pod_warnings, status_warnings
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.machinery.field import Errors
 from pilothouse.machinery.objects import Json, metadata
-
-_ENDED = ("Failed", "Succeeded")
 
 
 class PodStrategy(KubeStrategy):
@@ -70,7 +68,7 @@ class PodStrategy(KubeStrategy):
     def grace_period(self, obj: Json, requested: int | None) -> int | None:
         """Return 0 for a pod that runs nowhere, or no longer: there is nothing to wait for."""
         spec = obj.get("spec") or {}
-        if not spec.get("nodeName") or (obj.get("status") or {}).get("phase") in _ENDED:
+        if not spec.get("nodeName") or has_ended(obj):
             return 0
         period = (spec.get("terminationGracePeriodSeconds") or 0) if requested is None else requested
         return 1 if period < 0 else period

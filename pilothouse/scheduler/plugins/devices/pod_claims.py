@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pilothouse.client.cache.indexer import Indexer
-from pilothouse.machinery.objects import Json, metadata
+from pilothouse.kinds.deletion import is_deleting
+from pilothouse.kinds.owners import is_controlled_by
+from pilothouse.machinery.objects import Json
 from pilothouse.scheduler.cache.pod_info import PodInfo
 
 MOST_CONSUMERS = 256
@@ -23,9 +25,9 @@ def resource_claims_of(pod: PodInfo, claims: Indexer) -> list[Json]:
         claim = claims.get_by_key(f"{pod.namespace}/{name}")
         if claim is None:
             raise ClaimUnusable(f'resourceclaim.resource.k8s.io "{name}" not found')
-        if metadata(claim).get("deletionTimestamp"):
+        if is_deleting(claim):
             raise ClaimUnusable(f'resourceclaim "{name}" is being deleted')
-        if reference.get("resourceClaimTemplateName") and not _is_for(pod, claim):
+        if reference.get("resourceClaimTemplateName") and not is_controlled_by(claim, pod.pod):
             raise ClaimUnusable(
                 f"ResourceClaim {pod.namespace}/{name} was not created for pod {pod.key} (pod is not owner)"
             )
@@ -55,8 +57,3 @@ def _claim_name(pod: PodInfo, reference: Json) -> str | None:
         raise ClaimUnusable(f'pod "{pod.key}": ResourceClaim not created yet')
     found: str | None = status.get("resourceClaimName")
     return found
-
-
-def _is_for(pod: PodInfo, claim: Json) -> bool:
-    owners = metadata(claim).get("ownerReferences") or ()
-    return any(each.get("controller") and each["uid"] == pod.uid for each in owners)

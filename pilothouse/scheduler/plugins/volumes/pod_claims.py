@@ -7,8 +7,10 @@ from dataclasses import field
 
 from pilothouse.client.cache.indexer import Indexer
 from pilothouse.controllers.volume.persistentvolume.fields import BIND_COMPLETED, class_of_claim, phase_of
+from pilothouse.kinds.deletion import is_deleting
+from pilothouse.kinds.owners import is_controlled_by
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.objects import Json, annotations_of, metadata, name_of
+from pilothouse.machinery.objects import Json, annotations_of, name_of
 from pilothouse.scheduler.cache.pod_info import PodInfo
 from pilothouse.scheduler.plugins.volumes.assumed import AssumedObjects
 
@@ -72,9 +74,8 @@ def _check(claim: Json, pod: PodInfo, *, is_ephemeral: bool) -> None:
     if phase_of(claim) == "Lost":
         volume = claim["spec"].get("volumeName") or ""
         raise ClaimUnusable(f'persistentvolumeclaim "{name}" bound to non-existent persistentvolume "{volume}"')
-    if metadata(claim).get("deletionTimestamp"):
+    if is_deleting(claim):
         raise ClaimUnusable(f'persistentvolumeclaim "{name}" is being deleted')
-    owners = metadata(claim).get("ownerReferences") or ()
-    if is_ephemeral and not any(each.get("controller") and each["uid"] == pod.uid for each in owners):
+    if is_ephemeral and not is_controlled_by(claim, pod.pod):
         where = f"{pod.namespace}/{name}"
         raise ClaimUnusable(f"PVC {where} was not created for pod {pod.key} (pod is not owner)")

@@ -9,7 +9,7 @@ from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.options import GetOptions
 from pilothouse.apiserver.registry.store import RegistryStore
-from pilothouse.kinds.pods import all_containers
+from pilothouse.kinds.pods import all_containers, node_name
 from pilothouse.kube.core.pods.connect.addresses import port_number, proxyable_address
 from pilothouse.kube.core.pods.connect.kubelet import KubeletAddress, Kubelets
 from pilothouse.machinery.dataclass import dataclass
@@ -44,9 +44,9 @@ class PodLocations:
     ) -> Target | None:
         """Return where the log is; None for a pod that has no node, and so no log yet."""
         container = choose_container(pod, container)
-        if not _node_of(pod):
+        if not node_name(pod):
             return None
-        kubelet = await self._kubelets.locate(_node_of(pod))
+        kubelet = await self._kubelets.locate(node_name(pod))
         path = f"/containerLogs/{namespace_of(pod)}/{name_of(pod)}/{container}"
         return self._target(kubelet, path, parameters, verify=verify)
 
@@ -64,7 +64,7 @@ class PodLocations:
         return await self._stream_location(pod, path, [("port", joined)] if joined else [])
 
     async def _stream_location(self, pod: Json, path: str, parameters: Iterable[tuple[str, str]]) -> StreamLocation:
-        node = _node_of(pod)
+        node = node_name(pod)
         if not node:
             raise BadRequest(f"pod {name_of(pod)} does not have a host assigned")
         kubelet = await self._kubelets.locate(node)
@@ -114,7 +114,3 @@ def first_address(pod: Json) -> str:
 def _first_port(pod: Json) -> int:
     containers = (pod.get("spec") or {}).get("containers") or ()
     return next((each["ports"][0].get("containerPort") or 0 for each in containers if each.get("ports")), 0)
-
-
-def _node_of(pod: Json) -> str:
-    return (pod.get("spec") or {}).get("nodeName") or ""

@@ -11,6 +11,7 @@ from contextlib import suppress
 from random import Random, SystemRandom
 
 from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kube.core.services.ipallocator.address_range import AddressRange
 from pilothouse.kube.core.services.ipallocator.errors import (
     AllocationError,
@@ -25,7 +26,7 @@ from pilothouse.kube.networking.ip_addresses import FAMILY_LABEL, IP_ADDRESSES, 
 from pilothouse.kube.tracked_access import tracked_access
 from pilothouse.kube.validation.addresses import ip_family
 from pilothouse.machinery.errors import AlreadyExists
-from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
+from pilothouse.machinery.objects import Json, name_of, namespace_of
 from pilothouse.machinery.status_error import StatusError
 from pilothouse.machinery.validation.addresses import Address, format_ip, parse_ip_sloppy
 
@@ -114,7 +115,7 @@ def new_ip_address(ip: str, service: Json) -> Json:
 
 def _is_ready(cidr: Json) -> bool:
     """One that nobody has judged yet counts as ready, because there may be nobody who does."""
-    if metadata(cidr).get("deletionTimestamp"):
+    if is_deleting(cidr):
         return False
     conditions = (cidr.get("status") or {}).get("conditions") or ()
     ready = next((each for each in conditions if each.get("type") == "Ready"), {"status": "True"})
