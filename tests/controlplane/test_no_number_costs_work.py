@@ -21,6 +21,8 @@ pytestmark = pytest.mark.slow
 
 LONGEST_WAIT = 0.25
 GROWTH = 50 << 20
+GROWTH_OF_ALL = 100 << 20
+"""Recent changes of each kind are kept for watches that resume: these are bounded, and most of what is left."""
 TRIES = 6
 ADMIN_TOKEN, TOKEN = "admin-token", "nobodys-token"
 
@@ -75,6 +77,13 @@ def test_a_huge_number_keeps_nobody_waiting_and_takes_no_memory(trial: Trial, ro
         waits.append(trial.other.longest_wait())
     assert min(waits) <= LONGEST_WAIT
     assert (trial.server.peak_memory - before) >> 20 <= GROWTH >> 20
+
+
+def test_all_numbers_together_leave_little_memory(trial: Trial) -> None:
+    """After the rows above, in the same server: rows that each left a little would add up."""
+    grown = trial.server.memory - trial.memory
+    print(f"{len(HUGE_NUMBERS)} rows left {grown >> 20} MB")
+    assert grown >> 20 <= GROWTH_OF_ALL >> 20
 
 
 def test_a_server_that_finds_huge_numbers_at_its_start_serves_everybody(trial: Trial) -> None:
