@@ -1,1 +1,1 @@
-"""The aggregator: the first server of the chain, which every request enters."""
+"""The aggregator: the first server of the chain and the entry of every request."""

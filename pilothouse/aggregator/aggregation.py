@@ -1,4 +1,4 @@
-"""Discovery and OpenAPI of the servers behind APIServices, merged into what this server publishes."""
+"""Aggregation of discovery and OpenAPI: merges the documents of the servers behind APIServices with the local ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.apiserver.server.server import GenericAPIServer
 
 FIRST_ANSWERS_WITHIN = 1.0
-"""Seconds that a start waits for the servers that there are, so that their discovery is not Stale at first."""
+"""Seconds that the start waits for known aggregated servers, so that their discovery is not Stale at first."""
 
 
 class Aggregation:
@@ -31,13 +31,13 @@ class Aggregation:
         generic.openapi_documents = AggregatedOpenAPI(generic.openapi, v2, v3)
 
     def follow(self, handlers: ProxyHandlers) -> None:
-        """Hears of every APIService from now on."""
+        """Subscribe the controllers to APIServices."""
         for controller in (self.openapi, self.openapi_v3, self.discovery):
             handlers.add_controller(controller)
 
     def add_discovery_hook(self, generic: GenericAPIServer, api_services_known: asyncio.Event) -> None:
         async def start(context: HookContext) -> None:
-            """Finished when every APIService is in the document, though what is in it may be Stale."""
+            """Return once the document lists every APIService; entries may still be Stale."""
             await api_services_known.wait()
             context.spawn(self.discovery.run(), name="apiservice-discovery-controller")
             with contextlib.suppress(TimeoutError):

@@ -1,4 +1,4 @@
-"""The APIServices of what the servers below serve themselves, found in the paths that they list."""
+"""APIServices of the local group versions, derived from the listed paths of the delegate servers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pilothouse.machinery.objects import Json
 
 @dataclass(frozen=True, slots=True)
 class APIServicePriority:
-    """The group's place among groups, and the version's within its group; what is greater comes first."""
+    """Priority of a group among groups, and of a version within its group; greater comes first."""
 
     group: int
     version: int
@@ -27,7 +27,10 @@ Priorities: TypeAlias = Mapping[GroupVersion, APIServicePriority]
 
 
 def api_services_to_register(listed_paths: Iterable[str], priorities: Priorities) -> Iterator[Json]:
-    """A group version without a priority gets none: it would stay for ever if it were a custom resource's."""
+    """Yield the APIServices of group versions with a priority.
+
+    Group versions without a priority are skipped: a permanent APIService would outlive its CustomResourceDefinition.
+    """
     for path in listed_paths:
         group_version = _group_version_at(path)
         if group_version is None:

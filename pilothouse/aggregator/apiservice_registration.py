@@ -1,4 +1,4 @@
-"""The apiserviceRegistrationController: each APIService has its handlers, and those that are gone have none."""
+"""The apiserviceRegistrationController: adds and removes the proxy handlers of APIServices."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class APIServiceRegistrationController:
             _NAME, self._sync, queue=RateLimitingQueue(_NAME, registry=REGISTRY)
         )
         self.handlers_synced = asyncio.Event()
-        """Every APIService that there was at the start is served. Before that, a 404 may mean nothing."""
+        """Set once every APIService present at the start has a handler. Earlier 404s are not reliable."""
         api_services.listen(self._enqueue)
 
     async def run(self) -> None:

@@ -1,4 +1,4 @@
-"""The APIServices as they are now: what every part of the aggregator reads and listens to."""
+"""The informer of APIServices, shared by all parts of the aggregator."""
 
 from __future__ import annotations
 

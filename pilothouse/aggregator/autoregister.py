@@ -1,8 +1,8 @@
 """The autoRegisterController: keeps a set of APIServices present in the API.
 
-Those of the built-in groups are made right once, when the server starts; those of custom resources are kept so.
-What it does is a table, in autoregister_decisions.py. All writes go through the API. The boot-sequence check
-`autoregister-completion` holds once all of the server's own APIServices have been seen available.
+APIServices of built-in groups are synced at the start only; APIServices of custom resources are synced always.
+autoregister_decisions.py has the decision table. All writes go through the API. The boot-sequence check `autoregister-
+completion` passes once all local APIServices have been available.
 """
 
 from __future__ import annotations
@@ -11,21 +11,11 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from copy import deepcopy
+from enum import Enum
 from typing import Protocol
 
-from pilothouse.aggregator.apiservice.availability import AVAILABLE
-from pilothouse.aggregator.apiservice.strategy import API_SERVICES, GROUP_VERSION
+from pilothouse.aggregator.apiservice.strategy import API_SERVICES, AVAILABLE, GROUP_VERSION
 from pilothouse.aggregator.apiservices import APIServices
-from pilothouse.aggregator.autoregister_decisions import (
-    AUTO_REGISTER_MANAGED_LABEL,
-    MANAGE_CONTINUOUSLY,
-    MANAGE_ON_START,
-    Act,
-    CurrentState,
-    current_state,
-    decide,
-    desired_state,
-)
 from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.server.checks import Unhealthy
 from pilothouse.apiserver.server.health import HealthCheck
@@ -36,25 +26,25 @@ from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
 from pilothouse.kinds.conditions import is_true
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import AlreadyExists, Conflict, NotFound
-from pilothouse.machinery.objects import Json, metadata, name_of, uid_of
+from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, uid_of
 
 _log = logging.getLogger(__name__)
 
 _NAME = "autoregister"
-_WORKERS = 32  # what they write at the first start shares a few commits
+_WORKERS = 32  # concurrent writes of the first start share commits
 
 
 class AutoAPIServiceRegistration(Protocol):
     def add_api_service_to_sync_on_start(self, api_service: Json) -> None: ...
 
     def add_api_service_to_sync(self, api_service: Json) -> None:
-        """Kept as it is given, whatever others do to it."""
+        """Keep the APIService in the given state, against changes by others."""
 
     def remove_api_service_to_sync(self, name: str) -> None: ...
 
 
 class APIServiceLister(Protocol):
-    """Where the controller sees the APIServices that there are."""
+    """Read access to the existing APIServices."""
 
     def get(self, name: str) -> Json | None: ...
     def all(self) -> list[Json]: ...
@@ -63,10 +53,10 @@ class APIServiceLister(Protocol):
 
 
 class InitialSync(Protocol):
-    """Another controller, which adds APIServices to sync."""
+    """A controller that adds APIServices to sync."""
 
     async def wait_for_initial_sync(self) -> None:
-        """Returns when it has added all that it knew of when it started."""
+        """Wait until the controller has added the APIServices known at its start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +67,11 @@ class _CurrentAPIService:
 
 
 class AutoRegisterController:
-    """Is an AutoAPIServiceRegistration."""
+    """Implements AutoAPIServiceRegistration."""
 
     _api_services_to_sync: dict[str, Json]
     _synced_successfully: set[str]
-    _api_services_at_start: frozenset[str]  # the APIServices that existed when the controller started
+    _api_services_at_start: frozenset[str]  # names of the APIServices that existed at the start
 
     def __init__(self, api_services: APIServiceLister, client: Client) -> None:
         self._api_services = api_services
@@ -110,7 +100,8 @@ class AutoRegisterController:
         self._controller.queue.add(name)
 
     async def run(self, *, after: InitialSync | None = None) -> None:
-        """A first sync before everything to sync is known would delete what is only not known yet."""
+        """Run until cancelled. `after` must complete first: an earlier sync would delete APIServices that are not known
+        yet."""
         if after is not None:
             _log.info("waiting for initial CRD sync...")
             await after.wait_for_initial_sync()
@@ -120,7 +111,7 @@ class AutoRegisterController:
         await self._controller.run()
 
     async def wait_for_start(self) -> None:
-        """Returns when it is known which APIServices there are. These are the ones that were present at the start."""
+        """Wait for the APIService cache, and record the APIServices present at the start."""
         await self._api_services.wait_synced()
         self._api_services_at_start = frozenset(map(name_of, self._api_services.all()))
 
@@ -152,7 +143,7 @@ class AutoRegisterController:
         for api_service in api_services:
             self._controller.queue.add(name_of(api_service))
 
-    # In each of the following, what has changed in the meantime brings the APIService here again.
+    # Conflicts below need no retry: the concurrent change requeues the APIService.
 
     async def _create(self, _: Json, wanted: Json) -> None:
         with suppress(AlreadyExists):
@@ -169,7 +160,7 @@ class AutoRegisterController:
 
 
 def autoregister_completion(wanted: Iterable[Json], api_services: APIServices) -> HealthCheck:
-    """Return a check that holds once each APIService has been seen available, whatever becomes of it afterwards."""
+    """Return a check that passes once each APIService has been available at least once."""
     pending = set(map(name_of, wanted))
 
     def changed(seen: list[Json]) -> None:
@@ -181,3 +172,90 @@ def autoregister_completion(wanted: Iterable[Json], api_services: APIServices) -
 
     api_services.listen(changed)
     return HealthCheck("autoregister-completion", probe, boot_sequence=True)
+
+
+AUTO_REGISTER_MANAGED_LABEL = "kube-aggregator.kubernetes.io/automanaged"
+MANAGE_ON_START = "onstart"
+MANAGE_CONTINUOUSLY = "true"
+
+
+class CurrentState(Enum):
+    """Rows: the current state of an APIService."""
+
+    LOOKUP_ERROR = 1
+    NOT_FOUND = 2
+    NO_SYNC = 3
+    SYNC_ON_START_NOT_PRESENT_AT_START = 4
+    SYNC_ON_START_PRESENT_AT_START = 5
+    SYNC_ALWAYS = 6
+
+
+class DesiredState(Enum):
+    """Columns: the desired state of an APIService."""
+
+    NOT_FOUND = "A"
+    SYNC_ON_START = "B"
+    SYNC_ALWAYS = "C"
+
+
+class Act(Enum):
+    FAIL = "error"
+    NOTHING = "-"
+    CREATE = "create"
+    UPDATE = "update"
+    DELETE = "delete"
+
+
+@dataclass(frozen=True, slots=True)
+class RegistrationDecision:
+    act: Act
+    once: bool = False
+    """Act only until the first successful sync."""
+
+
+_ERROR, _NOTHING = RegistrationDecision(Act.FAIL), RegistrationDecision(Act.NOTHING)
+_CREATE, _UPDATE, _DELETE = (
+    RegistrationDecision(Act.CREATE),
+    RegistrationDecision(Act.UPDATE),
+    RegistrationDecision(Act.DELETE),
+)
+_CREATE_ONCE, _UPDATE_ONCE = RegistrationDecision(Act.CREATE, once=True), RegistrationDecision(Act.UPDATE, once=True)
+_DELETE_ONCE = RegistrationDecision(Act.DELETE, once=True)
+
+# fmt: off
+_TABLE = {
+    #                                                 A. not found   B. sync on start  C. sync always
+    CurrentState.LOOKUP_ERROR:                       (_ERROR,        _ERROR,           _ERROR),
+    CurrentState.NOT_FOUND:                          (_NOTHING,      _CREATE_ONCE,     _CREATE),
+    CurrentState.NO_SYNC:                            (_NOTHING,      _NOTHING,         _NOTHING),
+    CurrentState.SYNC_ON_START_NOT_PRESENT_AT_START: (_NOTHING,      _NOTHING,         _NOTHING),
+    CurrentState.SYNC_ON_START_PRESENT_AT_START:     (_DELETE_ONCE,  _UPDATE_ONCE,     _UPDATE_ONCE),
+    CurrentState.SYNC_ALWAYS:                        (_DELETE,       _UPDATE_ONCE,     _UPDATE),
+}
+# fmt: on
+
+
+def decide(current: CurrentState, desired: DesiredState) -> RegistrationDecision:
+    return dict(zip(DesiredState, _TABLE[current], strict=True))[desired]
+
+
+def current_state(api_service: Json | None, *, present_at_start: bool) -> CurrentState:
+    if api_service is None:
+        return CurrentState.NOT_FOUND
+    label = labels_of(api_service).get(AUTO_REGISTER_MANAGED_LABEL)
+    if label == MANAGE_CONTINUOUSLY:
+        return CurrentState.SYNC_ALWAYS
+    if label != MANAGE_ON_START:
+        return CurrentState.NO_SYNC
+    return (
+        CurrentState.SYNC_ON_START_PRESENT_AT_START
+        if present_at_start
+        else CurrentState.SYNC_ON_START_NOT_PRESENT_AT_START
+    )
+
+
+def desired_state(api_service: Json | None) -> DesiredState:
+    if api_service is None:
+        return DesiredState.NOT_FOUND
+    label = labels_of(api_service)[AUTO_REGISTER_MANAGED_LABEL]
+    return DesiredState.SYNC_ON_START if label == MANAGE_ON_START else DesiredState.SYNC_ALWAYS

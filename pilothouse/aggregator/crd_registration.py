@@ -1,4 +1,4 @@
-"""The crdRegistrationController: an APIService for each group version that a CustomResourceDefinition serves."""
+"""The crdRegistrationController: registers an APIService for each group version of a CustomResourceDefinition."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ _NAME = "crd_autoregistration_controller"
 _WORKERS = 5
 
 PRIORITY = APIServicePriority(group=1000, version=100)
-"""Low among groups. Versions of custom resources have one priority, so that what they are called orders them."""
+"""Low group priority. All versions have the same priority and are therefore ordered by name."""
 
 
 class CustomResourceDefinitions(Protocol):
-    """The definitions as they are now."""
+    """Read access to the current CustomResourceDefinitions."""
 
     def get(self, name: str) -> Json | None: ...
     def listen(self, changed: Callable[[list[Json]], None]) -> None:
-        """Tells of definitions that are new, have changed, or are gone."""
+        """Call `changed` with added, changed and deleted definitions."""
 
     async def wait_synced(self) -> None:
-        """Returns when the listeners have been told of every definition that there was."""
+        """Wait until the listeners have received every existing definition."""
 
 
 class CRDRegistrationController:
-    _versions: dict[str, list[GroupVersion]]  # those of each definition, served or not
-    _serving: dict[GroupVersion, set[str]]  # the definitions that serve a version; never empty
+    _versions: dict[str, list[GroupVersion]]  # definition → its group versions, served or not
+    _serving: dict[GroupVersion, set[str]]  # group version → definitions that serve it; never empty
 
     def __init__(self, definitions: CustomResourceDefinitions, registration: AutoAPIServiceRegistration) -> None:
         self._definitions = definitions
@@ -57,11 +57,11 @@ class CRDRegistrationController:
         await self._controller.run()
 
     async def wait_for_initial_sync(self) -> None:
-        """Until then nobody may take an APIService without a known definition for one whose definition is gone."""
+        """Wait for the first sync. Earlier, a missing definition does not imply a deleted definition."""
         await self._synced_initial_set.wait()
 
     def _enqueue(self, definitions: list[Json]) -> None:
-        """Versions that a definition had before may be without an APIService now."""
+        """Queue the old and new versions of the definitions; a removed version may lose its APIService."""
         for definition in definitions:
             name = name_of(definition)
             before = self._forget(name)

@@ -1,6 +1,6 @@
-"""Documents of other servers, asked for in this process through the handler that reaches them.
+"""Downloads of documents from aggregated servers, through their in-process handler.
 
-A download ends within its timeout and holds no more than its limit, whatever the other side does.
+A download is bounded in time and size, whatever the server does.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ LIMIT = 32 * 1024 * 1024
 
 
 class DownloadFailed(Exception):
-    """There was no answer, or one that is of no use; the text says why."""
+    """The download failed; the text is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """A document to ask for, and the user to ask as."""
+    """A document to download, and the requesting user."""
 
     path: str
     user: User
     accept: str = "application/json"
     etag: str = ""
-    """Of what is known already; an answer with status 304 then says that it has not changed."""
+    """ETag of the known document; an unchanged document is answered with 304."""
     timeout: float = TIMEOUT
 
     async def get(self, handler: Handler) -> DownloadAnswer:
-        """Raises DownloadFailed when there is no answer; one with an error's status is an answer."""
+        """Return the answer, including error statuses. Raises DownloadFailed without an answer."""
         try:
             async with asyncio.timeout(self.timeout):
                 request = self._request()
@@ -48,7 +48,7 @@ class Download:
             return DownloadAnswer(refusal.code, b"", "", "")
         except DownloadFailed:
             raise
-        except Exception as error:  # the other server may do anything; none of it may end who asks
+        except Exception as error:  # aggregated servers can fail in any way; no failure may end the caller
             raise DownloadFailed(f"{self.path}: {error!r}") from error
 
     def _request(self) -> Request:

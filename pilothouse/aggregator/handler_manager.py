@@ -1,4 +1,4 @@
-"""The handlers of the APIServices that there are: they come, change and go while requests flow."""
+"""Proxy handlers of APIServices, added and removed while requests are served."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ LEGACY_API_SERVICE_NAME = "v1."
 
 class APIHandlerManager(Protocol):
     def add_api_service(self, api_service: Json) -> None:
-        """Add an APIService that is new, or has changed."""
+        """Add or update an APIService."""
 
     def remove_api_service(self, name: str) -> None: ...
 
 
 class APIServiceFollower(Protocol):
-    """Merges what each APIService publishes, OpenAPI or discovery, into what the aggregator publishes."""
+    """Merges the documents of APIServices, OpenAPI or discovery, into the aggregator's documents."""
 
     def add_api_service(self, handler: ProxyHandler, api_service: Json) -> None:
-        """Add an APIService that is new, or has changed. `handler` answers requests as its server does."""
+        """Add or update an APIService. `handler` forwards requests to its server."""
 
     def remove_api_service(self, name: str) -> None: ...
 
 
 class ProxyHandlers:
-    """An APIHandlerManager: a proxy handler for each APIService, and a handler for each group that has one.
+    """An APIHandlerManager: one proxy handler per APIService, one group handler per group.
 
-    The aggregator's own group stays as it is, whatever APIServices name it.
+    APIServices cannot replace the aggregator's own group.
     """
 
-    _handlers: dict[str, ProxyHandler]  # by the name of the APIService
-    _versions: dict[str, set[str]]  # the versions that have a handler, of each group that has one
+    _handlers: dict[str, ProxyHandler]  # by APIService name
+    _versions: dict[str, set[str]]  # group → versions with a handler
 
     def __init__(
         self,
@@ -114,5 +114,5 @@ class ProxyHandlers:
 
 
 def _proxy_path(name: str, group_version: GroupVersion) -> str:
-    """The legacy group's is wider: it has all of /api."""
+    """Return the path of the APIService; the legacy group has all of /api."""
     return "/api" if name == LEGACY_API_SERVICE_NAME else f"/apis/{group_version}"

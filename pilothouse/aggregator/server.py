@@ -1,5 +1,7 @@
-"""The aggregator: the first server of the chain. An APIService says who serves a group version: the servers below it
-in this process, or another server. It shows the groups, the health, the hooks and the paths of all of them.
+"""The aggregator: the first server of the chain.
+
+An APIService assigns a group version to the local servers or to a remote server. The aggregator publishes the groups,
+health checks, hooks and paths of the whole chain.
 """
 
 from __future__ import annotations
@@ -9,14 +11,13 @@ from dataclasses import field
 
 from pilothouse.aggregator.aggregation import Aggregation
 from pilothouse.aggregator.api_services_to_register import Priorities, api_services_to_register
-from pilothouse.aggregator.apiservice.storage import APIServiceStore
-from pilothouse.aggregator.apiservice.strategy import API_SERVICES, GROUP_VERSION
+from pilothouse.aggregator.apiservice.strategy import API_SERVICES, GROUP_VERSION, APIServiceStore
 from pilothouse.aggregator.apiservice_registration import APIServiceRegistrationController
 from pilothouse.aggregator.apiservices import APIServices
 from pilothouse.aggregator.autoregister import AutoRegisterController, autoregister_completion
-from pilothouse.aggregator.availability.local import LocalAvailableController
+from pilothouse.aggregator.availability.checks import Services
+from pilothouse.aggregator.availability.controller import LocalAvailableController
 from pilothouse.aggregator.availability.remote import RemoteAvailableController
-from pilothouse.aggregator.availability.services import Services
 from pilothouse.aggregator.availability.status import AvailabilityStatus
 from pilothouse.aggregator.crd_registration import CRDRegistrationController, CustomResourceDefinitions
 from pilothouse.aggregator.discovery.groups import apis_handler
@@ -37,23 +38,23 @@ from pilothouse.machinery.dataclass import dataclass
 class AggregatorConfig:
     generic: GenericConfig
     client: Client
-    """The loopback client: what the controllers do, they do through the whole chain."""
+    """The loopback client: controllers use the whole chain."""
     definitions: CustomResourceDefinitions | None = None
-    """None where their API is turned off."""
+    """None if the CustomResourceDefinition API is disabled."""
     admission: AdmissionChain = field(default_factory=AdmissionChain)
     priorities: Priorities = field(default_factory=dict)
-    """Of the group versions that the servers below may serve."""
+    """Priorities of the local group versions."""
     proxy: ProxyConfig = field(default_factory=ProxyConfig)
-    """How other servers are reached."""
+    """Access to remote servers."""
     proxy_client_is_given: bool = False
-    """Whether --proxy-client-cert-file names the certificate that is shown to them."""
+    """Whether --proxy-client-cert-file is set."""
     services: Services | None = None
-    """The Services that are known; without, nobody finds out which other servers are available."""
+    """Access to Services; without it, remote availability is not checked."""
 
 
 class Aggregator:
     def __init__(self, config: AggregatorConfig, *, delegate: GenericAPIServer) -> None:
-        """Raises ValueError when APIServices are turned off: without them nothing can be found."""
+        """Raises ValueError if the APIService API is disabled."""
         if not config.generic.resources.resource_enabled(GROUP_VERSION.resource(API_SERVICES.names.plural)):
             raise ValueError(f"API group/version {GROUP_VERSION} must be enabled")
         self.config = config
@@ -90,9 +91,8 @@ class Aggregator:
         )
 
     def _add_availability(self) -> None:
-        """Add the controllers of availability. Before one has looked at an APIService, its status is what the last
-        server left.
-        """
+        """Add the availability controllers. Until the first sync, an APIService keeps the status of the previous
+        server."""
         config, status = self.config, AvailabilityStatus(self.config.client)
         local = LocalAvailableController(self.api_services, status)
         self._add_controller("apiservice-status-local-available-controller", local.run)
@@ -116,7 +116,7 @@ class Aggregator:
         context.spawn(self.api_services.run(), name="APIServices")
 
     async def _start_registration(self, context: HookContext) -> None:
-        """Finished when the handlers of all APIServices are there."""
+        """Return once every APIService has its handler."""
         context.spawn(self.registration.run(), name="apiservice-registration-controller")
         await self.registration.handlers_synced.wait()
 

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from ipaddress import ip_address
 
-from pilothouse.aggregator.proxy.client_certificate import ProxyClientCertificate
 from pilothouse.aggregator.proxy.handler import ProxyConfig
-from pilothouse.aggregator.proxy.transports import Transports
+from pilothouse.aggregator.proxy.transport import ProxyClientCertificate, Transports
 from pilothouse.aggregator.server import Aggregator, AggregatorConfig
 from pilothouse.apiserver.filters.recent_requests import PATH as RECENT_REQUESTS
 from pilothouse.apiserver.rest_client_metrics import REST_CLIENT_METRICS

@@ -10,8 +10,7 @@ import orjson
 import pytest
 
 from pilothouse.aggregator.api_services_to_register import APIServicePriority, make_api_service
-from pilothouse.aggregator.autoregister import AutoRegisterController
-from pilothouse.aggregator.autoregister_decisions import AUTO_REGISTER_MANAGED_LABEL
+from pilothouse.aggregator.autoregister import AUTO_REGISTER_MANAGED_LABEL, AutoRegisterController
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.serving.asgi import AsgiApp
 from pilothouse.client.rest.connect import loopback

@@ -12,7 +12,7 @@ from tls_backends import FixedServices, Pki, api_service, backend
 from pilothouse.aggregator import download
 from pilothouse.aggregator.download import Download, DownloadFailed
 from pilothouse.aggregator.proxy.handler import ProxyConfig, ProxyHandler
-from pilothouse.aggregator.proxy.transports import Transports
+from pilothouse.aggregator.proxy.transport import Transports
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.machinery.errors import Forbidden

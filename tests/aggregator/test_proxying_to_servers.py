@@ -17,10 +17,9 @@ import pytest
 from patience import PATIENCE
 from tls_backends import SERVER_NAME, FixedServices, Pki, api_service, backend
 
-from pilothouse.aggregator.proxy.client_certificate import ProxyClientCertificate
 from pilothouse.aggregator.proxy.handler import ProxyConfig, ProxyHandler
-from pilothouse.aggregator.proxy.queries import reencoded
-from pilothouse.aggregator.proxy.transports import Transports
+from pilothouse.aggregator.proxy.headers import reencoded
+from pilothouse.aggregator.proxy.transport import ProxyClientCertificate, Transports
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.filters.answer_headers import with_answer_headers
 from pilothouse.apiserver.filters.request_info import with_request_info

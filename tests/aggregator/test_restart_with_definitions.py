@@ -11,8 +11,7 @@ from serving_process import refused
 from whole_server import store_of, whole_server
 
 from pilothouse.aggregator.api_services_to_register import make_api_service
-from pilothouse.aggregator.autoregister import AutoRegisterController
-from pilothouse.aggregator.autoregister_decisions import AUTO_REGISTER_MANAGED_LABEL
+from pilothouse.aggregator.autoregister import AUTO_REGISTER_MANAGED_LABEL, AutoRegisterController
 from pilothouse.aggregator.crd_registration import PRIORITY, CRDRegistrationController
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.serving.asgi import AsgiApp

@@ -16,9 +16,8 @@ from newer_etcd import NewerEtcd
 from otlp_collector import SAMPLED, Collector, collector
 from tls_backends import FixedServices, Pki, api_service, backend
 
-from pilothouse.aggregator.proxy.client_certificate import ProxyClientCertificate
 from pilothouse.aggregator.proxy.handler import ProxyConfig, ProxyHandler
-from pilothouse.aggregator.proxy.transports import Transports
+from pilothouse.aggregator.proxy.transport import ProxyClientCertificate, Transports
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.filters.tracing import with_tracing
 from pilothouse.apiserver.http import Request, Response, text

@@ -1,1 +1,1 @@
-"""The APIService: its rules, its storage, and in which order APIServices come."""
+"""The APIService: strategy, storage and order."""

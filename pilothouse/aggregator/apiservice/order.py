@@ -1,9 +1,9 @@
-"""Which APIServices come before which: groups by their priority, versions of a group by theirs.
+"""Order of APIServices: groups by group priority, versions of a group by version priority.
 
     priority 100: v1.b, v1.a; priority 200: v1.c, v2.c  →  [[v2.c, v1.c], [v1.a], [v1.b]]
 
-A group stands where the first of its APIServices stands. At equal priority these are sorted by name, so that a group
-with a v1 comes before one that begins with v2, whatever the groups are called.
+The first APIService of a group determines the group's place. At equal priority, APIServices are sorted by name, so a
+group with v1 precedes a group that starts at v2, regardless of the group names.
 """
 
 from __future__ import annotations

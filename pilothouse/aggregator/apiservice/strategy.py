@@ -1,24 +1,45 @@
-"""APIServices: defaults, what writers may set, and the resource as it is declared."""
+"""The APIService strategy: defaults, writable fields, and the resource declaration."""
 
 from __future__ import annotations
 
 from copy import deepcopy
 from typing import ClassVar
 
-from pilothouse.aggregator.apiservice.availability import LOCAL_AVAILABLE, shown_availability
 from pilothouse.aggregator.apiservice.validation import (
     validate_api_service,
     validate_api_service_update,
     validate_status_update,
 )
+from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion
+from pilothouse.apiserver.endpoints.typed import TypedDecoder
+from pilothouse.apiserver.endpoints.typed_resource import served_with_status
 from pilothouse.apiserver.registry.carry_over import carry_over
 from pilothouse.apiserver.registry.resource import Names, Resource
+from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
-from pilothouse.kinds.conditions import set_condition
+from pilothouse.apiserver.storage.interface import Store
+from pilothouse.kinds.conditions import Condition, find_condition, set_condition
+from pilothouse.machinery.codec.scheme import AGGREGATOR
 from pilothouse.machinery.field import Errors
 from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json, metadata
+
+AVAILABLE = "Available"
+
+LOCAL_AVAILABLE = Condition(AVAILABLE, "True", "Local", "Local APIServices are always available")
+"""Condition of every APIService without a service."""
+
+
+def shown_availability(api_service: Json) -> str:
+    """Return the Available column of a table: the status, with the reason unless True."""
+    condition = find_condition(api_service, AVAILABLE)
+    if condition is None:
+        return "Unknown"
+    status: str = condition["status"]
+    reason = condition.get("reason")
+    return f"{status} ({reason})" if reason and status != "True" else status
+
 
 GROUP_VERSION = GroupVersion("apiregistration.k8s.io", "v1")
 
@@ -82,3 +103,16 @@ API_SERVICES = Resource(
         AGE,
     ],
 )
+
+
+_DECODER = TypedDecoder(API_SERVICES.kind, AGGREGATOR)
+
+
+class APIServiceStore(RegistryStore):
+    def __init__(self, store: Store, *, root: str) -> None:
+        super().__init__(API_SERVICES, store, root=root, empty=_DECODER.empty_content)
+
+    def api_group(self) -> APIGroup:
+        """Return the API group with the resource and its status subresource."""
+        resources = served_with_status(self, APIServiceStatusStrategy(), _DECODER)
+        return APIGroup(GROUP_VERSION.group, [APIVersion(GROUP_VERSION, resources)])

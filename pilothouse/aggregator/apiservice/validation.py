@@ -1,4 +1,4 @@
-"""The validation of APIServices. The name of one says what it serves: `<version>.<group>`."""
+"""Validation of APIServices. The name is `<version>.<group>`."""
 
 from __future__ import annotations
 
@@ -74,6 +74,6 @@ def _name_rule(spec: Json) -> Callable[[str, bool], list[str]]:
 
 
 def _in_range(value: int, limit: int, path: Path) -> Errors:
-    """The limit itself is allowed, whatever the message says."""
+    """Check 0 < value <= limit. The limit is allowed, although upstream's message says "less than"."""
     if not 0 < value <= limit:
         yield invalid(path, value, f"must be positive and less than {limit}")

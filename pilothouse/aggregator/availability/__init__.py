@@ -1,1 +1,1 @@
-"""Whether the server of each APIService can be used: the condition `Available`, and who keeps it true."""
+"""Availability of APIServices: the Available condition and its controllers."""

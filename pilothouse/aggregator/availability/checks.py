@@ -1,9 +1,11 @@
-"""The checks of an APIService that need no answer of its server: whether the Service is there, and where it listens."""
+"""Availability checks without network access: the Service exists and has endpoints for the port."""
 
 from __future__ import annotations
 
-from pilothouse.aggregator.apiservice.availability import AVAILABLE
-from pilothouse.aggregator.availability.services import Services
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from pilothouse.aggregator.apiservice.strategy import AVAILABLE
 from pilothouse.aggregator.proxy.transport import TransportConfig
 from pilothouse.apiserver.webhook.service_resolver import ServiceUnresolved
 from pilothouse.kinds.conditions import Condition
@@ -13,12 +15,30 @@ from pilothouse.machinery.objects import Json
 
 
 @dataclass(frozen=True, slots=True)
+class ServiceName:
+    namespace: str
+    name: str
+
+
+class Services(Protocol):
+    async def find(self, namespace: str, name: str) -> Json | None:
+        """Return the Service, or None. Raises ServiceUnresolved if the answer is unknown at the moment."""
+
+    async def slices(self, namespace: str, service: str) -> Sequence[Json]:
+        """Return the EndpointSlices of the Service. Raises ServiceUnresolved."""
+
+    async def follow(self, changed: Callable[[str, str], None], anything: Callable[[], None]) -> None:
+        """Run forever, and call `changed` with namespace and name of each Service that changed or whose EndpointSlices
+        changed. Call `anything` when changes may have been missed."""
+
+
+@dataclass(frozen=True, slots=True)
 class ServiceCheck:
     services: Services
     place: TransportConfig
 
     async def problem(self) -> Condition | None:
-        """The first thing that is wrong, in upstream's words."""
+        """Return the condition of the first problem, in upstream's words; None if all checks pass."""
         place = self.place
         try:
             service = await self.services.find(place.namespace, place.service)

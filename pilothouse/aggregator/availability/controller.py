@@ -1,5 +1,7 @@
-"""The part that both availableConditionControllers share: they look at an APIService when it changes, every 30 s, and
-again after a failure, ever later.
+"""The availableConditionControllers: their common part, and the local controller.
+
+A controller syncs an APIService on change, every 30 s, and with back-off after a failure. Local APIServices are always
+available.
 """
 
 from __future__ import annotations
@@ -7,13 +9,17 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 
+from pilothouse.aggregator.apiservice.strategy import LOCAL_AVAILABLE
 from pilothouse.aggregator.apiservices import APIServices
+from pilothouse.aggregator.availability.metrics import forget_availability
+from pilothouse.aggregator.availability.status import AvailabilityStatus
 from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.client.controller.runner import Controller, Requeue
 from pilothouse.client.workqueue.rate_limiters import ItemExponentialFailureRateLimiter
 from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, name_of
 
+_LOCAL_NAME, _LOCAL_WORKERS = "LocalAvailabilityController", 5
 _RESYNC = 30.0
 _SHORTEST_BACKOFF, _LONGEST_BACKOFF = 0.005, 30.0
 
@@ -27,7 +33,7 @@ class AvailableController(ABC):
 
     @abstractmethod
     def _enqueue(self, api_services: list[Json]) -> None:
-        """Adds those that this controller is for to its queue."""
+        """Queue the APIServices of this controller."""
 
     @abstractmethod
     async def _sync(self, name: str) -> Requeue | None: ...
@@ -48,3 +54,21 @@ class AvailableController(ABC):
 
 def new_backoff() -> ItemExponentialFailureRateLimiter:
     return ItemExponentialFailureRateLimiter(_SHORTEST_BACKOFF, _LONGEST_BACKOFF)
+
+
+class LocalAvailableController(AvailableController):
+    def __init__(self, api_services: APIServices, status: AvailabilityStatus) -> None:
+        self._status = status
+        super().__init__(_LOCAL_NAME, api_services, workers=_LOCAL_WORKERS)
+
+    def _enqueue(self, api_services: list[Json]) -> None:
+        for api_service in api_services:
+            if api_service["spec"].get("service") is None:
+                self._controller.queue.add(name_of(api_service))
+
+    async def _sync(self, name: str) -> None:
+        api_service = self._api_services.get(name)
+        if api_service is None:
+            forget_availability(name)
+        elif api_service["spec"].get("service") is None:
+            await self._status.put(api_service, LOCAL_AVAILABLE)

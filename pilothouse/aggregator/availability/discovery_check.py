@@ -1,6 +1,6 @@
-"""Whether an API server answers: its discovery document is asked for, several times at once.
+"""Probes an aggregated API server: several concurrent requests for its discovery document.
 
-One success is enough, because a Service may have endpoints that are on their way in or out.
+One success suffices, because endpoints of a Service may be starting or terminating.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class DiscoveryCheck:
     path: str
 
     async def problem(self) -> str:
-        """Return the problem of the attempt that failed last; "" if any attempt succeeded."""
+        """Return the problem of the last failed attempt; "" if any attempt succeeded."""
         attempts = [asyncio.create_task(self._attempt()) for _ in range(ATTEMPTS)]
         problem = ""
         try:
@@ -61,7 +61,8 @@ class DiscoveryCheck:
         return f"failing or missing response from {target.url}: {problem}" if problem else ""
 
     async def _ask(self, target: Target, *, fresh: bool = False) -> str:
-        """A kept connection that its server closed at the same moment says nothing about the server."""
+        """Send one probe. A pooled connection closed by the server is retried: the close says nothing about
+        availability."""
         pool = await self.transport.pool()
         try:
             connection = await pool.take(target, fresh=fresh)
@@ -80,7 +81,7 @@ class DiscoveryCheck:
 
 
 def send_probe(connection: BackendExchange, target: Target) -> None:
-    """Asks for the discovery document as a front proxy. Raises BackendFailed."""
+    """Request the discovery document as a front proxy. Raises BackendFailed."""
     headers = [(b"host", target.authority.encode()), (b"user-agent", b"pilothouse"), *user_headers(_PROBER)]
     connection.send_head("GET", target.resource, headers)
     connection.send_end()

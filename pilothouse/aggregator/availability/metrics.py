@@ -1,4 +1,4 @@
-"""Which APIServices are unavailable, and how often they became so."""
+"""Metrics of unavailable APIServices: current state and number of transitions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pilothouse.apiserver.tallies import CounterTally
 
 
 class _Unavailable(Collector):
-    """A gauge. prometheus_client's own would take the name of the counter for its own, too."""
+    """A gauge. prometheus_client's Gauge would clash with the name of the counter."""
 
     def __init__(self) -> None:
         self.rows: dict[str, float] = {}

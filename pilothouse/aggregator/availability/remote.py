@@ -1,6 +1,6 @@
-"""The remote availableConditionController: keeps the condition of APIServices that name a service.
+"""The remote availableConditionController: maintains the condition of APIServices with a service.
 
-An APIService is looked at when it, its Service or its EndpointSlices change, every 30 s, and again soon, ever later,
+An APIService is synced when the APIService, its Service or its EndpointSlices change, every 30 s, and with back-off
 while its server does not answer.
 """
 
@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import asyncio
 
-from pilothouse.aggregator.apiservice.availability import AVAILABLE
 from pilothouse.aggregator.apiservice.order import group_version_of
+from pilothouse.aggregator.apiservice.strategy import AVAILABLE
 from pilothouse.aggregator.apiservices import APIServices
-from pilothouse.aggregator.availability.checks import ServiceCheck, unavailable
+from pilothouse.aggregator.availability.checks import ServiceCheck, ServiceName, Services, unavailable
 from pilothouse.aggregator.availability.controller import AvailableController, new_backoff
 from pilothouse.aggregator.availability.discovery_check import DiscoveryCheck
 from pilothouse.aggregator.availability.metrics import forget_availability
-from pilothouse.aggregator.availability.services import ServiceName, Services
 from pilothouse.aggregator.availability.status import AvailabilityStatus
 from pilothouse.aggregator.proxy.handler import ProxyConfig
 from pilothouse.aggregator.proxy.transport import TransportConfig
@@ -24,14 +23,14 @@ from pilothouse.kinds.conditions import Condition
 from pilothouse.machinery.objects import Json, name_of
 
 _NAME = "RemoteAvailabilityController"
-_WORKERS = 50  # most of them wait for servers that do not answer
+_WORKERS = 50  # most workers wait for unresponsive servers
 _SETTLED = 0.05
 _PASSED = Condition(AVAILABLE, "True", "Passed", "all checks passed")
 _LEGACY = "v1."
 
 
 class RemoteAvailableController(AvailableController):
-    _by_service: dict[ServiceName, set[str]]  # the names of the APIServices that name a service
+    _by_service: dict[ServiceName, set[str]]  # service → names of its APIServices
 
     def __init__(
         self, api_services: APIServices, services: Services, *, proxy: ProxyConfig, status: AvailabilityStatus
@@ -49,7 +48,7 @@ class RemoteAvailableController(AvailableController):
             tasks.create_task(self._services.follow(self._service_changed, self._enqueue_all))
 
     def _enqueue(self, api_services: list[Json]) -> None:
-        """Most APIServices are local; the index need not be made again for them."""
+        """Queue remote APIServices and rebuild the index. Local APIServices, the majority, skip both."""
         remote = [each for each in api_services if each["spec"].get("service") is not None]
         if remote:
             self._by_service = _by_service(self._api_services.all())
@@ -57,7 +56,8 @@ class RemoteAvailableController(AvailableController):
             self._controller.queue.add(name_of(api_service))
 
     def _service_changed(self, namespace: str, name: str) -> None:
-        """A Service, its EndpointSlices and the APIService often come together, and are looked at together."""
+        """Queue the APIServices of a Service after a delay: Service, EndpointSlices and APIService often change
+        together."""
         for api_service in self._by_service.get(ServiceName(namespace, name), ()):
             self._controller.queue.add_after(api_service, _SETTLED)
 

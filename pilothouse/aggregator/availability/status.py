@@ -1,4 +1,4 @@
-"""Writes the condition `Available` of an APIService, only when it says something new."""
+"""Writer of the Available condition; skips writes that change nothing."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import logging
 from contextlib import suppress
 from copy import deepcopy
 
-from pilothouse.aggregator.apiservice.availability import AVAILABLE
-from pilothouse.aggregator.apiservice.strategy import API_SERVICES, GROUP_VERSION
+from pilothouse.aggregator.apiservice.strategy import API_SERVICES, AVAILABLE, GROUP_VERSION
 from pilothouse.aggregator.availability.metrics import count_unavailable, note_availability
 from pilothouse.client.rest.client import Client
 from pilothouse.kinds.conditions import Condition, find_condition, is_true, set_condition
@@ -22,7 +21,8 @@ class AvailabilityStatus:
         self._client = client.for_resource(GROUP_VERSION.resource(API_SERVICES.names.plural))
 
     async def put(self, api_service: Json, condition: Condition) -> None:
-        """Raises StatusError. An APIService that has changed in the meantime comes here again by itself."""
+        """Write the condition. Raises StatusError. A conflict needs no retry: the concurrent change requeues the
+        APIService."""
         name, available = name_of(api_service), condition.status == "True"
         note_availability(name, available=available)
         if condition.is_same_as(find_condition(api_service, AVAILABLE)):

@@ -1,1 +1,1 @@
-"""Discovery of everything in one document: the groups of the three servers and of those behind APIServices."""
+"""Aggregated discovery: the groups of the three servers and of all aggregated servers in one document."""

@@ -1,5 +1,8 @@
-"""Discovery documents of other servers, read strictly: what is in them goes into the one document that all clients
-decode, so a field of the wrong type must fail here, where it costs one server, and not there."""
+"""Strict decoding of discovery documents from aggregated servers.
+
+The documents become part of the one document that every client decodes. A field of the wrong type must fail here, where
+the failure affects one server only.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +15,17 @@ from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json
 
 Versions: TypeAlias = dict[GroupVersion, Json]
-"""The discovery of each group version in an aggregated document, without its freshness."""
+"""Group version → its entry in an aggregated document, without freshness."""
 
 _SCOPES = ("Namespaced", "Cluster")
 
 
 class MalformedDiscovery(Exception):
-    """The document is not what it says it is."""
+    """The document does not have the declared form."""
 
 
 def decode_group_list(body: bytes) -> Versions:
-    """An APIGroupDiscoveryList, of v2 or v2beta1, which say the same."""
+    """Decode an APIGroupDiscoveryList; v2 and v2beta1 have the same form."""
     versions: Versions = {}
     for group in _objects(_loads(body), "items"):
         name = _string(_object(group, "metadata"), "name")
@@ -34,7 +37,7 @@ def decode_group_list(body: bytes) -> Versions:
 
 
 def decode_resource_list(body: bytes, group_version: GroupVersion) -> Versions:
-    """An APIResourceList, as servers that know no aggregated discovery have it."""
+    """Decode an APIResourceList, from a server without aggregated discovery."""
     parents: dict[str, Json] = {}
     resources = [
         {
@@ -87,7 +90,7 @@ def _subresource(subresource: Json) -> Json:
 
 
 def _kind(kind: Json) -> Json:
-    """Return the kind; an empty one where it is absent, because old clients of Go's cannot do without."""
+    """Return the kind; an empty kind if absent, because old Go clients require the field."""
     return {key: _string(kind, key) for key in ("group", "version", "kind")}
 
 

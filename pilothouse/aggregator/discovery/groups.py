@@ -1,4 +1,4 @@
-"""The documents of groups at /apis and /apis/GROUP, as the APIServices say that they are."""
+"""Group documents at /apis and /apis/GROUP, derived from APIServices."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from pilothouse.machinery.objects import Json
 
 
 def apis_handler(api_services: APIServices) -> Handler:
-    """The list of groups. That of the APIServices themselves comes first, without having one."""
+    """Return the handler of the group list. apiregistration.k8s.io comes first, although no APIService declares it."""
     known: list[Json] = []
     document = api_group_list(_groups(known))
 
     def current() -> Json:
-        """Made again when an APIService has changed, that is, has become another object."""
+        """Return the cached document; rebuild after a change of any APIService object."""
         nonlocal known, document
         found = api_services.all()
         if found != known:
@@ -31,7 +31,7 @@ def apis_handler(api_services: APIServices) -> Handler:
 
 
 def api_group_handler(api_services: APIServices, group: str, delegate: Handler) -> Handler:
-    """Return the handler of one group; when its last APIService has gone, the delegate answers."""
+    """Return the handler of one group; without APIServices, the delegate answers."""
 
     async def discover(request: Request) -> Response:
         members = api_services.of_group(group)
@@ -50,7 +50,7 @@ def _groups(api_services: Iterable[Json]) -> Iterator[Json]:
 
 
 def _group(members: list[Json]) -> Json:
-    """The first of the sorted versions is the preferred one."""
+    """Return the APIGroup; the first version in order is the preferred version."""
     (in_order,) = sorted_by_group_and_version(members)
     return _entry(group_of(members[0]), [each["spec"]["version"] for each in in_order])
 

@@ -1,7 +1,7 @@
-"""The discoveryManager: keeps one document of all groups, and answers from memory only.
+"""The discoveryManager: maintains one document of all groups, and answers from memory only.
 
-Guarantees: an APIService is in the document from the moment it is added until it is removed. What its server says is
-asked for in the background; as long as the server does not say anything, what it last said is shown as Stale.
+Guarantees: an APIService is in the document from its addition until its removal. Aggregated servers are polled in the
+background; while a server does not answer, its last answer is shown as Stale.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 REFRESH_INTERVAL = 60.0
 _FIRST_RETRY = 0.5
 _WORKERS = 50
-"""Each may wait for a server that does not answer; the others must not have to wait for it."""
+"""Enough workers that unresponsive servers do not delay the others."""
 
 _NAME = "discovery-manager"
 _DEFAULT_PORT = 443
@@ -43,14 +43,14 @@ _CURRENT, _STALE = "Current", "Stale"
 
 @dataclass(frozen=True, slots=True)
 class _DiscoverySources:
-    """The discovery of all servers. What has not changed is the same object, so comparing two of these is cheap."""
+    """Discovery of all servers. Unchanged parts keep their identity, so comparisons are cheap."""
 
     servers: tuple[tuple[GroupDocuments, ...], ...] = ()
     remote: tuple[RankedVersion, ...] = ()
 
 
 class _CurrentDocument:
-    """The document of all groups, made again when somebody asks for it and something has changed."""
+    """The document of all groups, rebuilt on request after a change."""
 
     def __init__(self, priorities: Priorities) -> None:
         self._priorities = priorities
@@ -73,19 +73,19 @@ class _CurrentDocument:
 
 @dataclass(slots=True, eq=False)
 class DiscoveryBackend:
-    """An APIService with what is shown of it. One that changes is another backend."""
+    """An APIService with its published discovery. A changed APIService becomes a new backend."""
 
     handler: Handler
     service: ServiceDiscovery
     shown: RankedVersion
     changed_at: int = field(default_factory=lambda: next(TICKS))
-    """Whatever was asked before this does not count."""
+    """Answers requested before this tick are stale."""
     tried: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class DiscoveryManager:
-    _backends: dict[str, DiscoveryBackend]  # by the names of the APIServices
-    _services: dict[tuple[str, str, int], ServiceDiscovery]  # by namespace, name and port; those in use only
+    _backends: dict[str, DiscoveryBackend]  # APIService name → backend
+    _services: dict[tuple[str, str, int], ServiceDiscovery]  # (namespace, name, port) → discovery; only services in use
 
     def __init__(
         self, local: GroupManager, priorities: Priorities, *, timeout: float = TIMEOUT, clock: Clock = REAL_CLOCK
@@ -100,7 +100,7 @@ class DiscoveryManager:
         self._document_of_all = _CurrentDocument(priorities)
 
     def add_api_service(self, handler: Handler, api_service: Json) -> None:
-        """Add an APIService that is new, or has changed. Those that are served here are known without asking."""
+        """Add or update an APIService. Local APIServices need no request."""
         name, spec = name_of(api_service), api_service["spec"]
         if spec.get("service") is None:
             self.remove_api_service(name)
@@ -119,13 +119,13 @@ class DiscoveryManager:
         self._controller.queue.add(name)
 
     def remove_api_service(self, name: str) -> None:
-        """Remove an APIService, if it is there."""
+        """Remove an APIService; a no-op if absent."""
         if self._backends.pop(name, None) is not None:
             self._failures.forget(name)
             self._forget_unused()
 
     def document(self) -> AggregatedDocument:
-        """Return the document of all groups, as they are known now."""
+        """Return the current document of all groups."""
         remote = tuple(backend.shown for backend in self._backends.values())
         return self._document_of_all.of(_DiscoverySources(self._local.by_server(), remote))
 
@@ -133,7 +133,7 @@ class DiscoveryManager:
         await self._controller.run()
 
     async def wait_tried(self) -> None:
-        """Until every server that is known now has been asked once, with whatever success."""
+        """Wait until every known server has been tried once, successfully or not."""
         for backend in list(self._backends.values()):
             await backend.tried.wait()
 
@@ -152,7 +152,7 @@ class DiscoveryManager:
         return Requeue(after) if self._backends.get(name) is backend else None
 
     async def _refresh(self, name: str, backend: DiscoveryBackend) -> float:
-        """Answers when to ask again."""
+        """Refresh the backend, and return the seconds until the next attempt."""
         group_version = backend.shown.group_version
         try:
             discovered = await backend.service.versions(backend.handler, group_version, since=backend.changed_at)
@@ -169,7 +169,7 @@ class DiscoveryManager:
 
 
 def _show(backend: DiscoveryBackend, discovery: Json) -> None:
-    """Show this discovery. One that says the same stays the same object, so that no new document is made."""
+    """Publish the discovery. An equal discovery keeps the old object, so no new document is built."""
     if discovery != backend.shown.discovery:
         backend.shown = RankedVersion(backend.shown.group_version, backend.shown.priority, discovery)
 

@@ -1,7 +1,7 @@
-"""The merged document: which server's word counts for a group version, and the order that groups and versions have.
+"""The merged discovery document: the source of each group version, and the order of groups and versions.
 
-Where several servers have the same group version, the one that requests for it go to is shown: one behind an
-APIService before the aggregator, the aggregator before kube, kube before the extensions.
+If several servers have a group version, the server that receives its requests wins: aggregated servers before the
+aggregator, before kube, before extensions.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json
 
 CUSTOM_RESOURCES = APIServicePriority(1000, 100)
-"""The priority of versions about which nothing else is known."""
+"""Priority of versions without a known priority."""
 
 _ABOVE_ALL = APIServicePriority(20001, 0)
-"""APIServices ask for 20000 at most: who manages them comes first."""
+"""First place for apiregistration.k8s.io: the priority of an APIService is at most 20000."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankedVersion:
-    """One version as the document shows it."""
+    """A version with its priority and its discovery entry."""
 
     group_version: GroupVersion
     priority: APIServicePriority
@@ -37,7 +37,7 @@ class RankedVersion:
 
 
 def local_versions(servers: Iterable[Sequence[GroupDocuments]], priorities: Priorities) -> Iterator[RankedVersion]:
-    """Return the versions of the servers of the chain, which are given in the order that a request passes them."""
+    """Yield the versions of the local servers, given in the order of delegation."""
     for server in servers:
         for group in server:
             for version in group.discovery["versions"]:
@@ -52,7 +52,7 @@ def _local_priority(group_version: GroupVersion, priorities: Priorities) -> APIS
 
 
 def merged_groups(versions: Iterable[RankedVersion]) -> list[Json]:
-    """The items of the document. Of two with the same group version the first counts."""
+    """Return the items of the document. The first of equal group versions wins."""
     groups: dict[str, dict[str, RankedVersion]] = {}
     for each in versions:
         groups.setdefault(each.group_version.group, {}).setdefault(each.group_version.version, each)

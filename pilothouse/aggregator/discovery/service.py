@@ -1,6 +1,4 @@
-"""The discovery of the group versions that one Service serves. Many APIServices can name the same Service: whoever
-wants to know after it was asked gets the answer, good or bad, that was given then.
-"""
+"""Discovery of one Service. APIServices of the same Service share one request and its outcome, success or failure."""
 
 from __future__ import annotations
 
@@ -26,13 +24,13 @@ _KINDS = [{"g": "apidiscovery.k8s.io", "v": version, "as": "APIGroupDiscoveryLis
 _ACCEPT = ",".join(f"application/json;g={kind['g']};v={kind['v']};as={kind['as']}" for kind in _KINDS)
 
 TICKS: Iterator[int] = itertools.count(1)
-"""Moments, in the order in which they came: they tell what was asked before a change and what after it."""
+"""Logical clock that orders requests and changes."""
 
 
 class ServiceDiscovery:
-    _asked_at: int  # the tick at which the newest question was put; whoever wants one that is newer asks again
-    _outcome: Versions | DownloadFailed | None  # None where the server knows no aggregated discovery
-    _known: Versions  # what the server last said, for when it says that nothing has changed
+    _asked_at: int  # tick of the newest request; callers that need a newer answer send another request
+    _outcome: Versions | DownloadFailed | None  # None if the server lacks aggregated discovery
+    _known: Versions  # last answer, for 304 responses
     _etag: str
 
     def __init__(self, *, timeout: float = TIMEOUT) -> None:
@@ -44,7 +42,7 @@ class ServiceDiscovery:
         self._etag = ""
 
     async def versions(self, handler: Handler, group_version: GroupVersion, *, since: int) -> Versions:
-        """Return the discovery as it was after the tick. Raises DownloadFailed."""
+        """Return discovery requested after the tick `since`. Raises DownloadFailed."""
         async with self._lock:
             if self._asked_at <= since:
                 self._asked_at = next(TICKS)

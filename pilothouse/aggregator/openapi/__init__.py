@@ -1,1 +1,1 @@
-"""OpenAPI of everything: the documents of the three servers and of those behind APIServices."""
+"""Aggregated OpenAPI: the documents of the three servers and of all aggregated servers."""

@@ -1,7 +1,7 @@
-"""The openAPIAggregationController, for either version: asks each APIService's server every minute what it publishes.
+"""The openAPIAggregationController, for v2 and v3: polls the OpenAPI documents of aggregated servers every minute.
 
-One that fails is asked again later each time, up to an hour. A change of its APIService has it asked soon: any
-change for one that failed, since it may be available again, and a change of the spec for the others.
+Failures back off up to an hour. A change of the APIService triggers a poll: any change after a failure, since the
+server may be available again, otherwise a change of the spec.
 """
 
 from __future__ import annotations
@@ -27,31 +27,31 @@ SUCCESSFUL_UPDATE_DELAY = 60.0
 FAILED_UPDATE_MAX_DELAY = 3600.0
 FIRST_DELAY = 1.0
 _WORKERS = 25
-"""Each may wait for a server that does not answer; the others must not have to wait for it."""
+"""Enough workers that unresponsive servers do not delay the others."""
 
 
 class DownloadedSpecs(Protocol):
-    """The OpenAPI documents of other servers, downloaded when `update` is called."""
+    """OpenAPI documents of aggregated servers; `update` downloads."""
 
     def put(self, service: RemoteService) -> None: ...
 
     def remove(self, name: str) -> None: ...
 
     async def update(self, name: str) -> bool:
-        """False for a name that is not there. Raises DownloadFailed."""
+        """Download the documents. Returns False for an unknown name. Raises DownloadFailed."""
 
 
 class OpenAPIAggregationController:
     def __init__(self, name: str, specs: DownloadedSpecs, *, clock: Clock = REAL_CLOCK) -> None:
         self._specs = specs
         self._known: dict[str, Json] = {}
-        """By the names of the APIServices, their specs."""
+        """APIService name → spec."""
         self._failures = ItemExponentialFailureRateLimiter(SUCCESSFUL_UPDATE_DELAY, FAILED_UPDATE_MAX_DELAY)
         queue: RateLimitingQueue[str] = RateLimitingQueue(name, registry=REGISTRY, clock=clock)
         self._controller = Controller(name, self._sync, workers=_WORKERS, queue=queue, clock=clock)
 
     def add_api_service(self, handler: Handler, api_service: Json) -> None:
-        """Add an APIService that is new, or has changed. Those that are served here are known without asking."""
+        """Add or update an APIService. Local APIServices need no download."""
         name, spec = name_of(api_service), api_service["spec"]
         if spec.get("service") is None:
             self.remove_api_service(name)
@@ -63,7 +63,7 @@ class OpenAPIAggregationController:
         self._known[name] = spec
 
     def remove_api_service(self, name: str) -> None:
-        """Remove an APIService, if it is there."""
+        """Remove an APIService; a no-op if absent."""
         self._specs.remove(name)
         self._known.pop(name, None)
         self._failures.forget(name)

@@ -1,4 +1,4 @@
-"""From OpenAPI v2 to v3, for servers that have only the former. What v2 cannot say is lost already."""
+"""Conversion from OpenAPI v2 to v3, for servers without v3."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PARAMETER = ("name", "in", "description", "required", "allowEmptyValue")
 
 
 def as_v3(spec: Spec) -> bytes:
-    """Raises some error or other, such as KeyError or TypeError, where the document is not as it should be."""
+    """Convert a document. Malformed documents raise arbitrary errors such as KeyError or TypeError."""
     components: Json = {"schemas": {name: _schema(schema) for name, schema in spec.definitions.items()}}
     if spec.parameters:
         plain = {name: each for name, each in spec.parameters.items() if each.get("in") != "body"}
@@ -59,7 +59,7 @@ def _operation(operation: Json, spec: Spec) -> Json:
 
 
 def _body(parameter: Json, spec: Spec) -> Json | None:
-    """The body that a parameter describes, also where it is one that many operations refer to."""
+    """Return the body parameter, resolving a reference; None for other parameters."""
     name = parameter.get("$ref", "").removeprefix("#/parameters/")
     target = spec.parameters.get(name, parameter) if name else parameter
     return target if target.get("in") == "body" and "schema" in target else None
@@ -103,7 +103,7 @@ def _schema(schema: Any) -> Any:
 
 
 def _stand_alone(schema: Json) -> Json:
-    """Beside a reference nothing else may stand in version 3; where something does, the reference goes into allOf."""
+    """Isolate the reference: v3 allows no siblings of $ref, so a $ref with siblings moves into allOf."""
     if not isinstance(schema.get("$ref"), str):
         return schema
     reference = {"$ref": _moved(schema.pop("$ref"))}

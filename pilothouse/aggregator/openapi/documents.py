@@ -1,7 +1,7 @@
-"""The documents of /openapi: those of the three servers, merged with those of the servers behind APIServices.
+"""The documents of /openapi: local documents merged with the documents of aggregated servers.
 
-Everything is made when it is first asked for after a change, from what is in memory. Without APIServices that name a
-Service, the documents are those of the three servers. What does the work is imported when there is some.
+Documents are built on the first request after a change, from memory. Without remote APIServices, the local documents
+are served as they are. The merging code is imported on demand.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class AggregatedOpenAPI:
 
 @dataclass(frozen=True, slots=True)
 class DocumentSources:
-    """Unequal when anything in the documents has changed. `v3` is the remote ones by path."""
+    """Sources of the documents; equal sources mean unchanged documents. `v3`: path → remote document."""
 
     local: MergedContainers
     v2: tuple[Document, ...]
@@ -56,7 +56,7 @@ class DocumentSources:
 
 
 class AggregatedDocuments:
-    """The documents that tell of everything, as long as the sources are these."""
+    """The merged documents for one set of sources."""
 
     def __init__(self, sources: DocumentSources) -> None:
         self.sources = sources
@@ -86,7 +86,7 @@ class AggregatedDocuments:
 
 
 def merge_documents(local: Document, remote: tuple[Document, ...]) -> Document:
-    """Return one document of several; one that cannot be merged is left out."""
+    """Merge the documents; documents that cannot be merged are skipped."""
     from pilothouse.aggregator.openapi.merging import merge
     from pilothouse.aggregator.openapi.spec import Spec
 

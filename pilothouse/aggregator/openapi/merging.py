@@ -1,7 +1,7 @@
-"""Merging OpenAPI v2 documents into one.
+"""Merging of OpenAPI v2 documents.
 
-A path that is there already stays as it is. A definition or parameter whose name is taken by another is renamed, in
-the document that comes later, to the first of NAME_v2, NAME_v3, … that is free or has the same content:
+Existing paths win. A definition or parameter with a taken name is renamed in the later document, to the first of
+NAME_v2, NAME_v3, … that is free or has equal content:
 
     Thing {a} + Thing {b} + Thing {b}  →  Thing {a}, Thing_v2 {b}
 """
@@ -22,7 +22,7 @@ Same: TypeAlias = Callable[[Json, Json], bool]
 
 
 def merge(into: Spec, spec: Spec) -> Spec:
-    """The head of the result is that of the first."""
+    """Return the merged document with the head of the first."""
     new = spec
     if not into.paths.keys().isdisjoint(spec.paths):
         new = spec.filtered(lambda path: path not in into.paths)
@@ -59,7 +59,7 @@ def _free_name(name: str, taken: Section, new: Section, same: Same) -> str:
 
 
 def _is_same_definition(first: Json, second: Json) -> bool:
-    """Whatever kinds the two are."""
+    """Compare two definitions, ignoring their kinds."""
     return _without_kinds(first) == _without_kinds(second)
 
 
@@ -68,7 +68,7 @@ def _without_kinds(definition: Json) -> Json:
 
 
 def _with_kinds_of_both(taken: Section, new: Section) -> Section:
-    """Where both have a definition, it is of the kinds of either."""
+    """Merge the sections; definitions present in both get the kinds of both."""
     out = taken | {name: definition for name, definition in new.items() if name not in taken}
     for name in new.keys() & taken.keys():
         kinds = taken[name].get(_KINDS) or []

@@ -1,4 +1,4 @@
-"""An APIService as the OpenAPI controllers see it: which group version, how important, and how to reach its server."""
+"""An APIService from the view of the OpenAPI controllers: group version, priority, and handler of the server."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ R = TypeVar("R", bound="Ranked")
 
 @dataclass(slots=True, eq=False)
 class Ranked:
-    """Something that belongs to an APIService and stands where that stands."""
+    """A value with the priority of its APIService."""
 
     service: RemoteService
 
 
 def by_priority(values: Iterable[R]) -> list[R]:
-    """The most important group first, in it the most important version. The order of the values given is nothing."""
+    """Sort by group priority, then version priority, regardless of the input order."""
     values = list(values)
     groups: dict[str, int] = {}
     for value in values:

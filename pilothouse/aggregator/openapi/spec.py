@@ -1,4 +1,4 @@
-"""An OpenAPI v2 document taken apart: the sections that merging works on, and the references between them."""
+"""A parsed OpenAPI v2 document: the sections to merge, and the references between them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Renames: TypeAlias = dict[str, str]
 
 
 class MalformedSpec(Exception):
-    """The document is no OpenAPI v2 document."""
+    """The document is not an OpenAPI v2 document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class SpecReference:
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """Nobody changes the values in the sections: documents share them. `head` is everything else."""
+    """Sections are shared between documents and must not be modified. `head`: the remaining fields."""
 
     head: Json = field(default_factory=dict)
     paths: Section = field(default_factory=dict)
@@ -41,7 +41,7 @@ class Spec:
 
     @classmethod
     def parse(cls, document: bytes) -> Spec:
-        """Raises MalformedSpec."""
+        """Parse a document. Raises MalformedSpec."""
         try:
             whole = orjson.loads(document)
         except orjson.JSONDecodeError as error:
@@ -52,7 +52,7 @@ class Spec:
         return cls(head, *(_section(whole, name) for name in _SECTIONS))
 
     def encode(self) -> bytes:
-        """With its names sorted, so that the same content makes the same bytes."""
+        """Encode with sorted names, so equal content gives equal bytes."""
         return orjson.dumps(self.document())
 
     def document(self) -> Json:
@@ -60,7 +60,7 @@ class Spec:
         return self.head | {name: section for name, section in sections.items() if section or name == "paths"}
 
     def used(self) -> set[SpecReference]:
-        """Return what the paths refer to, directly or through others."""
+        """Return the definitions and parameters referenced by paths, directly or indirectly."""
         found: set[SpecReference] = set()
         waiting = references(self.paths)
         while waiting:
@@ -71,7 +71,7 @@ class Spec:
         return found
 
     def filtered(self, keep: Callable[[str], bool]) -> Spec:
-        """Only the paths to be kept, without the definitions and parameters that only the others used."""
+        """Keep the matching paths, and drop definitions and parameters used by removed paths only."""
         before = self.used()
         rest = replace(self, paths={path: item for path, item in self.paths.items() if keep(path)})
         unused = before - rest.used()
@@ -82,7 +82,7 @@ class Spec:
         )
 
     def renamed(self, definitions: Renames, parameters: Renames) -> Spec:
-        """With other names, in the sections and wherever they are referred to."""
+        """Rename definitions and parameters, including all references."""
         if not definitions and not parameters:
             return self
         renames = {DEFINITIONS: definitions, PARAMETERS: parameters}
@@ -120,7 +120,7 @@ def _with_names(section: Section, renames: Renames) -> Section:
 
 
 def _with_references(section: Section, renames: dict[str, Renames]) -> Section:
-    """On the text, which is some twenty times as fast as walking the tree."""
+    """Rename references in the encoded text, about twenty times as fast as a walk of the tree."""
 
     def rename(found: re.Match[bytes]) -> bytes:
         kind, name = found[1].decode(), found[2].decode()

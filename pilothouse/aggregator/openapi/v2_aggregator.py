@@ -1,12 +1,72 @@
-"""The specAggregator: the last good OpenAPI v2 document of each APIService's server, in order of priority."""
+"""The specAggregator: the last good OpenAPI v2 document of each aggregated server, by priority."""
 
 from __future__ import annotations
 
-from pilothouse.aggregator.download import TIMEOUT
-from pilothouse.aggregator.openapi.remote import Ranked, RemoteService, by_priority
-from pilothouse.aggregator.openapi.v2_download import DownloadedSpec, download_v2
+import asyncio
+import hashlib
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pilothouse.aggregator.download import TIMEOUT, Download, DownloadFailed
+from pilothouse.aggregator.openapi.remote import USER, RemoteService
 from pilothouse.apiserver.openapi.document import Document
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.names import GroupVersion
+
+if TYPE_CHECKING:
+    from pilothouse.aggregator.openapi.spec import Spec
+from pilothouse.aggregator.openapi.remote import Ranked, by_priority
+
+_PATH = "/openapi/v2"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DownloadedSpec:
+    """`document`: the paths of one group version. `etag`: the server's, or a digest of the body."""
+
+    document: Document
+    etag: str
+    is_servers_etag: bool
+
+
+async def download_v2(
+    service: RemoteService, known: DownloadedSpec | None, *, timeout: float = TIMEOUT
+) -> DownloadedSpec:
+    """Return the known document if unchanged, else the new one. Raises DownloadFailed, also for unmergeable
+    documents."""
+    etag = known.etag if known and known.is_servers_etag else ""
+    answer = await Download(_PATH, USER, etag=etag, timeout=timeout).get(service.handler)
+    if answer.status == 304 and known:
+        return known
+    if answer.status != 200:
+        raise DownloadFailed(f"{_PATH}: status {answer.status}")
+    etag = answer.etag or hashlib.sha512(answer.body).hexdigest()
+    if known and known.etag == etag:
+        return known
+    document = await asyncio.to_thread(_relevant, answer.body, service.group_version)
+    return DownloadedSpec(document, etag, bool(answer.etag))
+
+
+def _relevant(body: bytes, group_version: GroupVersion) -> Document:
+    from pilothouse.aggregator.openapi.spec import MalformedSpec, Spec
+
+    prefix = f"/apis/{group_version}/"
+    try:
+        spec = Spec.parse(body).filtered(lambda path: path.startswith(prefix))
+    except MalformedSpec as error:
+        raise DownloadFailed(f"{_PATH}: {error}") from None
+    _refuse_what_cannot_be_encoded(spec)
+    return Document.of(spec.encode())
+
+
+def _refuse_what_cannot_be_encoded(spec: Spec) -> None:
+    """Reject documents without a protobuf form: the merged document must be encodable for all clients."""
+    from pilothouse.apiserver.openapi.gnostic.document import encode_document
+
+    try:
+        encode_document(replace(spec, head={}).document())
+    except Exception as error:  # malformed documents raise arbitrary errors
+        raise DownloadFailed(f"{_PATH} cannot be encoded: {error!r}") from None
 
 
 @dataclass(slots=True, eq=False)
@@ -15,23 +75,23 @@ class RemoteSpec(Ranked):
 
 
 class SpecAggregator:
-    _specs: dict[str, RemoteSpec]  # by the names of the APIServices
+    _specs: dict[str, RemoteSpec]  # APIService name → spec
 
     def __init__(self, *, timeout: float = TIMEOUT) -> None:
         self._timeout = timeout
         self._specs = {}
 
     def put(self, service: RemoteService) -> None:
-        """Adds it, or puts it in the place of the one of the same name."""
+        """Add or replace the service with this name."""
         known = self._specs.get(service.name)
         self._specs[service.name] = RemoteSpec(service, known.downloaded if known else None)
 
     def remove(self, name: str) -> None:
-        """Remove the documents of an APIService, if they are there."""
+        """Remove the document of an APIService; a no-op if absent."""
         self._specs.pop(name, None)
 
     async def update(self, name: str) -> bool:
-        """Downloads the document anew, if it has changed. False for one that is not there. Raises DownloadFailed."""
+        """Download the document if changed. Returns False for an unknown name. Raises DownloadFailed."""
         spec = self._specs.get(name)
         if spec is None:
             return False
@@ -39,6 +99,6 @@ class SpecAggregator:
         return True
 
     def documents(self) -> tuple[Document, ...]:
-        """Return the documents, the most important first. One that has not changed is the same object."""
+        """Return the documents by priority. Unchanged documents keep their identity."""
         specs = by_priority(self._specs.values())
         return tuple(spec.downloaded.document for spec in specs if spec.downloaded)

@@ -1,7 +1,8 @@
-"""The specProxier: the OpenAPI v3 documents of each APIService's server, fetched when its index says that they changed.
+"""The specProxier: the OpenAPI v3 documents of aggregated servers, downloaded when the server's index changes.
 
-An APIService brings the document of its own group version, which goes before one of that path here, as requests do,
-and the document of its group where nobody here has one. A server without version 3 has its version 2 converted.
+An APIService contributes the document of its group version, which replaces a local document of the same path as
+requests do, and the document of its group if no local server has one. The v2 document of a server without v3 is
+converted.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import orjson
 
 from pilothouse.aggregator.download import TIMEOUT, Download, DownloadAnswer, DownloadFailed
 from pilothouse.aggregator.openapi.remote import USER, Ranked, RemoteService, by_priority
-from pilothouse.aggregator.openapi.v2_download import DownloadedSpec, download_v2
+from pilothouse.aggregator.openapi.v2_aggregator import DownloadedSpec, download_v2
 from pilothouse.apiserver.openapi.document import Document
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
@@ -28,7 +29,7 @@ _PLAIN_TAG = re.compile(r"[A-Za-z0-9_-]{1,256}")
 class DownloadedDocument:
     document: Document
     url: str
-    """Where the server's index said that it is; another one means that it has changed."""
+    """URL from the server's index; a new URL means a changed document."""
 
 
 @dataclass(slots=True, eq=False)
@@ -38,24 +39,24 @@ class RemoteDocuments(Ranked):
 
 
 class SpecProxier:
-    _services: dict[str, RemoteDocuments]  # by the names of the APIServices
+    _services: dict[str, RemoteDocuments]  # by APIService name
 
     def __init__(self, *, timeout: float = TIMEOUT) -> None:
         self._timeout = timeout
         self._services = {}
 
     def put(self, service: RemoteService) -> None:
-        """Adds it, or puts it in the place of the one of the same name."""
+        """Add or replace the service with this name."""
         known = self._services.get(service.name)
         kept = RemoteDocuments(service, known.by_path, known.v2) if known else RemoteDocuments(service)
         self._services[service.name] = kept
 
     def remove(self, name: str) -> None:
-        """Remove the documents of an APIService, if they are there."""
+        """Remove the documents of an APIService; a no-op if absent."""
         self._services.pop(name, None)
 
     async def update(self, name: str) -> bool:
-        """Downloads the documents that have changed. False for a name that is not there. Raises DownloadFailed."""
+        """Download changed documents. Returns False for an unknown name. Raises DownloadFailed."""
         known = self._services.get(name)
         if known is None:
             return False
@@ -67,7 +68,7 @@ class SpecProxier:
         return True
 
     def own(self) -> dict[str, Document]:
-        """Return, by path, the documents of the APIServices' own group versions."""
+        """Return the documents of the APIServices' group versions, by path."""
         return {
             path: known.by_path[path].document
             for known in by_priority(self._services.values())
@@ -75,7 +76,7 @@ class SpecProxier:
         }
 
     def of_groups(self) -> dict[str, Document]:
-        """Return, by path, the documents of their groups; of several, that of the most important version."""
+        """Return the group documents by path; the version with the highest priority wins."""
         found: dict[str, Document] = {}
         for known in by_priority(self._services.values()):
             path = _group_path(known.service)
@@ -84,7 +85,7 @@ class SpecProxier:
         return found
 
     async def _follow(self, known: RemoteDocuments, index: Json) -> dict[str, DownloadedDocument]:
-        """Return the documents of the APIService's group version and group, as far as the index has them."""
+        """Return the documents of the APIService's group version and group that the index lists."""
         found: dict[str, DownloadedDocument] = {}
         for path in (_own_path(known.service), _group_path(known.service)):
             paths = index.get("paths")
@@ -114,7 +115,7 @@ class SpecProxier:
             return
         try:
             document = await asyncio.to_thread(_converted, downloaded.document)
-        except Exception as error:  # whatever is wrong with a document shows as some error or other
+        except Exception as error:  # malformed documents raise arbitrary errors
             raise DownloadFailed(f"/openapi/v2 cannot be converted: {error!r}") from None
         known.v2, known.by_path = downloaded, {_own_path(known.service): DownloadedDocument(document, "")}
 
@@ -131,7 +132,7 @@ def _group_path(service: RemoteService) -> str:
 
 
 async def _parsed(answer: DownloadAnswer) -> Json:
-    """Raises DownloadFailed for anything but an object: clients get it as it is."""
+    """Parse the body. Raises DownloadFailed unless the body is a JSON object, because clients receive it unchanged."""
     if answer.status != 200:
         raise DownloadFailed(f"{_ROOT}: status {answer.status}")
     try:

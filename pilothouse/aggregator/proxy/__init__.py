@@ -1,1 +1,1 @@
-"""The way of a request to the server that an APIService names."""
+"""The proxy to aggregated API servers."""

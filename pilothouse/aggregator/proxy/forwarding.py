@@ -1,6 +1,6 @@
-"""One request to another API server and its answer, both passed on as they come.
+"""Forwarding of one request to an aggregated server, with streaming in both directions.
 
-A connection that the other server closed while it was idle costs nothing: a request that may be repeated is made again.
+A repeatable request is sent again if an idle pooled connection turns out to be closed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _REPEATABLE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 @dataclass(frozen=True, slots=True)
 class Forwarding:
-    """`deadline` is in the time of the event loop; None for a request that may last."""
+    """`deadline`: event loop time; None for long-running requests."""
 
     request: Request
     target: Target
@@ -36,7 +36,7 @@ class Forwarding:
     deadline: float | None
 
     async def run(self) -> Response:
-        """Raises BackendFailed."""
+        """Forward the request. Raises BackendFailed."""
         if CURRENT.get() is None:
             return await self._run([])
         with outgoing(self.request.method, self.target.url) as traced:
@@ -64,11 +64,12 @@ class Forwarding:
             raise
 
     def _repeatable(self, connection: BackendExchange, error: BackendFailed, body: bytes) -> bool:
-        """The server may have begun to work on it."""
+        """Return whether the request may be sent again: unanswered, on a reused connection, without a body, and
+        idempotent."""
         return error.unanswered and connection.reused and body == b"" and self.request.method in _REPEATABLE
 
     async def _whole_body(self) -> bytes | None:
-        """None for a body that is better streamed."""
+        """Return the complete body; None for bodies to be streamed."""
         request = self.request
         declared = request.header(b"content-length")
         if request.stream_body is None or (declared.isdecimal() and int(declared) <= _WHOLE_BODY):
@@ -98,7 +99,7 @@ class Forwarding:
         return Response(head.status, self._stream(connection, sending), kept)
 
     async def _head(self, connection: BackendExchange) -> Head:
-        """Nobody waits for ever: what may last ends with its client, all else has its time."""
+        """Wait for the response head: until the deadline, or until the client leaves for long-running requests."""
         if self.deadline is not None or self.request.disconnected is None:
             return await connection.head()
         head = asyncio.ensure_future(connection.head())
@@ -129,7 +130,7 @@ class Forwarding:
 
 
 async def _send_stream(connection: BackendExchange, body: AsyncIterator[bytes]) -> None:
-    """A client that goes away in the middle of its request has made none."""
+    """Stream the body. If the client disconnects, abort the backend request."""
     try:
         await connection.send_stream(body)
     except ConnectionError:

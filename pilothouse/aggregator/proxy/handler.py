@@ -1,4 +1,4 @@
-"""Serves the paths of one APIService: in this process, or through the service that it names."""
+"""The proxy handler of one APIService: serves locally, or forwards to the service."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ import logging
 from collections.abc import Awaitable
 from dataclasses import field
 
-from pilothouse.aggregator.apiservice.availability import AVAILABLE
+from pilothouse.aggregator.apiservice.strategy import AVAILABLE
 from pilothouse.aggregator.proxy.forwarding import Forwarding
-from pilothouse.aggregator.proxy.headers import forwarded_upgrade
-from pilothouse.aggregator.proxy.queries import reencoded
-from pilothouse.aggregator.proxy.transport import ProxyTransport, TransportConfig, TransportUnusable
-from pilothouse.aggregator.proxy.transports import Transports
+from pilothouse.aggregator.proxy.headers import forwarded_upgrade, reencoded
+from pilothouse.aggregator.proxy.transport import ProxyTransport, TransportConfig, Transports, TransportUnusable
 from pilothouse.apiserver.http import Handler, Request, Response, text
 from pilothouse.apiserver.outbound.failures import DEADLINE_EXCEEDED, UNREACHABLE_SERVICE, BackendFailed
 from pilothouse.apiserver.outbound.targets import Target, escaped_path
@@ -33,7 +31,7 @@ _REDIRECTED = "the backend attempted to redirect this request, which is not perm
 
 @dataclass(frozen=True, slots=True)
 class ProxyConfig:
-    """The configuration that all proxy handlers share."""
+    """Configuration shared by all proxy handlers."""
 
     services: ServiceResolver = field(default_factory=NoServices)
     transports: Transports = field(default_factory=Transports)
@@ -42,7 +40,7 @@ class ProxyConfig:
 
 
 class ProxyHandler:
-    """Is itself a handler. It can be updated while requests flow: each is served as was right when it came."""
+    """A handler that can be updated while requests flow; a running request keeps the state of its start."""
 
     def __init__(self, local_delegate: Handler, config: ProxyConfig | None = None) -> None:
         self._local_delegate = local_delegate
@@ -66,7 +64,7 @@ class ProxyHandler:
         return self._serve(request)
 
     def close(self) -> None:
-        """Requests under way are answered all the same."""
+        """Release the transport. Running requests complete."""
         if self._transport is not None:
             self._config.transports.drop(self._transport.config)
             self._transport = None
@@ -129,7 +127,7 @@ class _Remote:
 
 
 def _is_discovery(request: Request) -> bool:
-    """/apis/group/version must be answered soon: clients ask for all of them before they do anything."""
+    """Return whether the path is /apis/GROUP/VERSION, which clients request before any other path."""
     return not request.info.is_resource and request.path.strip("/").count("/") == 2
 
 

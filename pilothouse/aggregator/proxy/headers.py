@@ -1,32 +1,34 @@
-"""The headers of a request on its way to another API server, and of its answer on the way back."""
+"""Headers of forwarded requests and of their responses."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from urllib.parse import quote_plus
 
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.http import Headers, Request
 from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.apiserver.proxy.headers import CORS, HOP_BY_HOP, forwarded_for
 from pilothouse.machinery.bounded_cache import bounded_cache
+from pilothouse.machinery.percent import BadEscape, unescape
 
 _REPLACED = frozenset(
     {b"audit-id", b"expect", b"host", b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto", b"x-forwarded-uri"}
 )
 _CREDENTIALS = frozenset({b"authorization"})
 _NOT_FORWARDED = HOP_BY_HOP | _REPLACED | _CREDENTIALS
-"""The client's credentials are for this server, which says in headers of its own who the client is."""
+"""The client's credentials are meant for this server; the identity headers replace them."""
 _OWN_ANSWER = CORS | {b"audit-id", b"date"}
-"""The headers that this server sets itself."""
+"""Response headers that this server sets itself."""
 _REMOTE = b"x-remote-"
 _TOKEN = frozenset(b"!#$&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 _SWITCH = (b"connection", b"upgrade")
 _MOST_NAMED = 256
-"""Names in Connection headers that are read."""
+"""Maximum number of names read from Connection headers."""
 
 
 def forwarded(request: Request, target: Target) -> Headers:
-    """Return the headers of a request for the other server, which say who makes it."""
+    """Return the headers for the aggregated server, including the identity headers."""
     named = _named_by_connection(request.headers)
     kept = [
         (name, value)
@@ -47,13 +49,13 @@ def forwarded(request: Request, target: Target) -> Headers:
 
 
 def forwarded_upgrade(request: Request, target: Target) -> Headers:
-    """Return the headers of `forwarded` and the wish to switch protocols."""
+    """Return the headers of `forwarded` plus the upgrade headers."""
     wish = [(name, value) for name, value in request.headers if name in _SWITCH]
     return [*forwarded(request, target), *wish]
 
 
 def answered(headers: Headers) -> Headers:
-    """Return the headers of an answer for the client."""
+    """Return the response headers for the client."""
     named = _named_by_connection(headers)
     return [
         (name, value)
@@ -78,7 +80,7 @@ def _more_of(user: User) -> Iterator[tuple[bytes, bytes]]:
 
 @bounded_cache(entries=1024, key_bytes=256)
 def _extra_name(key: str) -> bytes:
-    """A header's name can not have every character that a key can."""
+    """Return the header name of an extra key; characters outside the token set are percent-encoded."""
     escaped = "".join(chr(byte) if byte in _TOKEN else f"%{byte:02X}" for byte in key.encode())
     return f"x-remote-extra-{escaped}".encode("ascii")
 
@@ -88,9 +90,27 @@ def _value(text: str) -> bytes:
 
 
 def _named_by_connection(headers: Headers) -> frozenset[bytes] | set[bytes]:
-    """Headers that the sender meant for the next hop only."""
+    """Return the hop-by-hop headers that Connection lists."""
     listed = [value for name, value in headers if name == b"connection"]
     if not listed:
         return frozenset()
     parts = b",".join(listed).split(b",", _MOST_NAMED)[:_MOST_NAMED]
     return {part.strip().lower() for part in parts}
+
+
+def reencoded(query: str) -> str:
+    """Return the query sorted by name; values of one name keep their order. Parameters that Go cannot parse are
+    dropped."""
+    parameters = sorted(_parameters(query.encode("latin-1", "replace")), key=lambda parameter: parameter[0])
+    return "&".join(f"{quote_plus(name)}={quote_plus(value)}" for name, value in parameters)
+
+
+def _parameters(query: bytes) -> Iterator[tuple[bytes, bytes]]:
+    for pair in query.split(b"&"):
+        if not pair or b";" in pair:
+            continue
+        name, _, value = pair.replace(b"+", b" ").partition(b"=")
+        try:
+            yield unescape(name), unescape(value)
+        except BadEscape:
+            continue

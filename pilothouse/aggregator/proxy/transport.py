@@ -1,4 +1,4 @@
-"""The connections to the server behind one APIService, with the trust that the APIService asks for."""
+"""Connections to one aggregated server, with the TLS settings of its APIService."""
 
 from __future__ import annotations
 
@@ -6,16 +6,43 @@ import asyncio
 import base64
 import binascii
 import ssl
+import time
 from typing import TYPE_CHECKING
 
-from pilothouse.aggregator.proxy.client_certificate import ProxyClientCertificate
+from pilothouse.apiserver.file_watch import FileWatch
 from pilothouse.apiserver.outbound.tls import unverified_context, verifying_context
+from pilothouse.apiserver.serving.certificate_files import KeyPair
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.ca_bundles import UNREADABLE_ROOTS, ca_bundle_problem
 
 if TYPE_CHECKING:
     from pilothouse.apiserver.outbound.pool import ConnectionPool
+
+
+class ProxyClientCertificate:
+    """`generation` increments when the files change; connections of an older generation must be replaced."""
+
+    def __init__(self, pair: KeyPair | None = None, *, poll_seconds: float = 5.0) -> None:
+        self._pair = pair
+        self._poll_seconds = poll_seconds
+        self._next_look = time.monotonic() + poll_seconds
+        self._watch = FileWatch((pair.cert_file, pair.key_file) if pair else ())
+        self._generation = 0
+
+    @property
+    def generation(self) -> int:
+        now = time.monotonic()
+        if now >= self._next_look:
+            self._next_look = now + self._poll_seconds
+            self._generation += self._watch.changed()
+        return self._generation
+
+    def load_into(self, context: ssl.SSLContext) -> None:
+        """Load the certificate into the context. Raises OSError."""
+        if self._pair is not None:
+            context.load_cert_chain(self._pair.cert_file, self._pair.key_file)
+
 
 DEFAULT_PORT = 443
 
@@ -24,7 +51,7 @@ _HTTP2 = ["h2", "http/1.1"]
 
 
 class TransportUnusable(Exception):
-    """No connection can be made with this CA bundle or client certificate."""
+    """The CA bundle or client certificate is unusable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +60,7 @@ class TransportConfig:
     service: str
     port: int
     ca_bundle: str = ""
-    """Base64 of PEM, as it stands in the APIService; the system's roots where empty."""
+    """Base64-encoded PEM from the APIService; empty = the system's roots."""
     insecure: bool = False
 
     @classmethod
@@ -61,7 +88,7 @@ class _CurrentPool:
 
 
 class ProxyTransport:
-    """Makes its TLS context when it is first used, and again when the client certificate has changed."""
+    """Creates the TLS context on first use, and again after a change of the client certificate."""
 
     def __init__(self, config: TransportConfig, certificate: ProxyClientCertificate) -> None:
         self.config = config
@@ -70,11 +97,11 @@ class ProxyTransport:
         self._making = asyncio.Lock()
 
     async def pool(self) -> ConnectionPool:
-        """Raises TransportUnusable."""
+        """Return the connection pool. Raises TransportUnusable."""
         return (await self._current()).pool
 
     async def tls(self) -> ssl.SSLContext:
-        """Return the TLS context for connections that are not kept, and may be upgraded. Raises TransportUnusable."""
+        """Return the TLS context for unpooled connections, which may be upgraded. Raises TransportUnusable."""
         return (await self._current()).tls
 
     async def _current(self) -> _CurrentPool:
@@ -84,7 +111,7 @@ class ProxyTransport:
         return made
 
     async def _make(self) -> _CurrentPool:
-        # Imported for the first server behind an APIService, with all of HTTP/2: a start needs none of it.
+        # Imported with the first remote APIService, because the import brings all of HTTP/2.
         from pilothouse.apiserver.outbound.pool import ConnectionPool
 
         async with self._making:
@@ -108,14 +135,14 @@ class ProxyTransport:
         return context
 
     def close(self) -> None:
-        """Requests under way keep their connections."""
+        """Close idle connections. Running requests keep theirs."""
         if self._made is not None:
             self._made.pool.close()
             self._made = None
 
 
 def _pem(bundle: str) -> str:
-    """Raises ValueError in Go's words where there is no certificate in it."""
+    """Decode the bundle. Raises ValueError with Go's message if the bundle has no certificate."""
     try:
         pem = base64.b64decode(bundle)
     except binascii.Error:
@@ -123,3 +150,25 @@ def _pem(bundle: str) -> str:
     if pem and (problem := ca_bundle_problem(pem)):
         raise ValueError(problem)
     return pem.decode("ascii", "replace")
+
+
+class Transports:
+    def __init__(self, certificate: ProxyClientCertificate | None = None) -> None:
+        self._certificate = certificate or ProxyClientCertificate()
+        self._transports: dict[TransportConfig, ProxyTransport] = {}
+
+    def get(self, config: TransportConfig) -> ProxyTransport:
+        found = self._transports.get(config)
+        if found is None:
+            found = self._transports[config] = ProxyTransport(config, self._certificate)
+        return found
+
+    def drop(self, config: TransportConfig) -> None:
+        """Close the transport's idle connections. Running requests keep theirs; a later use creates a new transport."""
+        found = self._transports.pop(config, None)
+        if found is not None:
+            found.close()
+
+    def close(self) -> None:
+        for config in list(self._transports):
+            self.drop(config)

@@ -9,11 +9,15 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 
-from pilothouse.aggregator.apiservice.availability import AVAILABLE
 from pilothouse.aggregator.apiservice.order import group_version_of
+from pilothouse.aggregator.apiservice.strategy import AVAILABLE
 from pilothouse.aggregator.availability.discovery_check import TIMEOUT
-from pilothouse.aggregator.proxy.client_certificate import ProxyClientCertificate
-from pilothouse.aggregator.proxy.transport import ProxyTransport, TransportConfig, TransportUnusable
+from pilothouse.aggregator.proxy.transport import (
+    ProxyClientCertificate,
+    ProxyTransport,
+    TransportConfig,
+    TransportUnusable,
+)
 from pilothouse.apiserver.authn.user import ANONYMOUS
 from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.apiserver.serving.certificate_files import KeyPair
