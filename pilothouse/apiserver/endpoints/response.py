@@ -1,4 +1,4 @@
-"""From a result of the registry to an HTTP answer, in the media type and the view that were negotiated."""
+"""HTTP responses for results of the registry, in the negotiated media type and view."""
 
 from __future__ import annotations
 
@@ -35,33 +35,25 @@ _GZIP_WINDOW = 31
 def object_response(
     request: Request, scope: RequestScope, output: Output, result: Result, *, status: int = 200
 ) -> Coroutine[Any, Any, Response]:
-    """One object, in the negotiated view."""
-    work = _of_object(request, scope, output, result, status)
+    """Respond with one object in the negotiated view."""
+    if isinstance(result, StoredObject) and result.size > WORTH_A_THREAD:
+        is_sent_as_stored = (
+            output.serializer is JSON
+            and output.convert is None
+            and scope.served.view.convert is None
+            and result.has_body
+            and not output.pretty
+            and request.audit is None
+        )
+        if not is_sent_as_stored:
+            request.weight.at_least(result.size)
+    work = request.weight.run(_encode_object, request, scope, output, result, status)
     return work if CURRENT.get() is None else serialized(request, output.serializer.media_type, work)
 
 
-async def _of_object(request: Request, scope: RequestScope, output: Output, result: Result, status: int) -> Response:
-    if (
-        isinstance(result, StoredObject)
-        and result.size > WORTH_A_THREAD
-        and not _is_quick(request, scope, output, result)
-    ):
-        request.weight.at_least(result.size)
-    if request.weight.is_light:
-        return _object_response(request, scope, output, result, status=status)
-    return await request.weight.run(_object_response, request, scope, output, result, status=status)
-
-
-def _is_quick(request: Request, scope: RequestScope, output: Output, stored: StoredObject) -> bool:
-    """Whether the answer is what the store has, and how large that is does not matter."""
-    as_stored = output.serializer is JSON and output.convert is None and scope.served.view.convert is None
-    return as_stored and stored.has_body and not output.pretty and request.audit is None
-
-
-def _object_response(request: Request, scope: RequestScope, output: Output, result: Result, *, status: int) -> Response:
+def _encode_object(request: Request, scope: RequestScope, output: Output, result: Result, status: int) -> Response:
     if output.convert is not None and not transform.is_status(result):
-        obj = transform.single(request, scope, output.convert, result)
-        return encoded(request, output, obj, status=status)
+        return encoded(request, output, transform.single(request, scope, output.convert, result), status=status)
     if not isinstance(result, StoredObject):
         obj = result if transform.is_status(result) else scope.shown(result)
         return encoded(request, output, obj, status=status)
@@ -69,47 +61,47 @@ def _object_response(request: Request, scope: RequestScope, output: Output, resu
     if request.audit is not None and request.audit.wants_response:
         request.audit.log_response_object(JSON.wrap(JSON.piece(result, view), view, pretty=False))
     serializer = output.serializer
-    body = serializer.wrap(serializer.piece(result, view), view, pretty=output.pretty)
-    return _finish(request, output, body, status)
+    return _respond(
+        request, output, serializer.wrap(serializer.piece(result, view), view, pretty=output.pretty), status
+    )
 
 
 def list_response(
     request: Request, scope: RequestScope, output: Output, result: ListResult
 ) -> Coroutine[Any, Any, Response]:
-    """A list, in the negotiated view: whole if it is small, else in parts."""
-    work = _of_list(request, scope, output, result)
+    """Respond with a list in the negotiated view: a small list at once, a large list in parts."""
+    work = _encode_list(request, scope, output, result)
     return work if CURRENT.get() is None else serialized(request, output.serializer.media_type, work)
 
 
-async def _of_list(request: Request, scope: RequestScope, output: Output, result: ListResult) -> Response:
+async def _encode_list(request: Request, scope: RequestScope, output: Output, result: ListResult) -> Response:
     view = await list_view(request, scope, output.convert, result)
     if request.audit is not None and request.audit.wants_response:
         size = sum(stored.size for stored in view.objects)
         request.audit.log_response_later(size, partial(whole_list, JSON.lists(), view))
     parts = list_parts(output.serializer.lists(pretty=output.pretty), view)
-    body = await whole_or_stream(parts, PART)
-    response = Response(200, body, [(b"content-type", output.serializer.media_type.encode())])
-    return compressed(request, response)
+    return _respond(request, output, await whole_or_stream(parts, PART), 200)
 
 
 def encoded(request: Request, output: Output, obj: Json, *, status: int = 200) -> Response:
+    """Respond with an object that is not stored."""
     if request.audit is not None and request.audit.wants_response:
         request.audit.log_response_object(orjson.dumps(obj))
-    return _finish(request, output, output.serializer.encode(obj, pretty=output.pretty), status)
+    return _respond(request, output, output.serializer.encode(obj, pretty=output.pretty), status)
 
 
-def _finish(request: Request, output: Output, body: bytes, status: int) -> Response:
+def _respond(request: Request, output: Output, body: bytes | Stream, status: int) -> Response:
     return compressed(request, Response(status, body, [(b"content-type", output.serializer.media_type.encode())]))
 
 
 def compressed(request: Request, response: Response) -> Response:
-    """The answer as it is, or compressed if that is worth it and the client can take it."""
+    """Compress the body if it is large and the client accepts gzip. Return the response."""
     body = response.body
     if isinstance(body, bytes) and len(body) < _GZIP_FROM:
         return response
     if not enabled("APIResponseCompression") or "gzip" not in request.header(b"accept-encoding"):
         return response
-    response.body = _compressed(body if not isinstance(body, bytes) else _single_chunk(body))
+    response.body = _gzip(body if not isinstance(body, bytes) else _single_chunk(body))
     return response.with_header(b"content-encoding", b"gzip").with_header(b"vary", b"Accept-Encoding")
 
 
@@ -117,8 +109,8 @@ async def _single_chunk(body: bytes) -> Stream:
     yield body
 
 
-async def _compressed(parts: Stream) -> AsyncIterator[bytes]:
-    """zlib lets go of the interpreter, so a thread keeps the event loop free while it works."""
+async def _gzip(parts: Stream) -> AsyncIterator[bytes]:
+    """Compress in a thread: zlib releases the interpreter lock, so the event loop stays free."""
     compressor = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, _GZIP_WINDOW)
     try:
         async for part in parts:

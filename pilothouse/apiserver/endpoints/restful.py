@@ -1,6 +1,8 @@
-"""The look that upstream's routes (go-restful) take at a request before their handlers run.
+"""The checks of upstream's router (go-restful) before a handler runs.
 
-Media types are compared by name alone: parameters and qualities are for the handlers, who negotiate in detail.
+The router compares media types by name and responds with an error of its own. The handler then negotiates by parameters
+and quality (`negotiation.py`), responds with other errors, and warns of deprecated versions first. A request whose
+Accept header fails both checks must get the router's error, so both are made; both are cached by header.
 """
 
 from __future__ import annotations

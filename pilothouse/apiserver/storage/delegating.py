@@ -1,50 +1,55 @@
-"""A store and a watch that hand every call to another: for those who stand between a registry and its store, and
-override what they change."""
+"""Base classes of a store and a watch between a registry and its store. Subclasses override the methods they change."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
+from typing import Any
 
 from pilothouse.apiserver.storage.interface import Batch, Entry, Page, Revision, Store, Watch
 
 
 class DelegatingStore:
+    """Delegates every method to another store. Methods return the coroutine of the other store, without a frame of
+    their own: `current_revision` is called for every consistent read."""
+
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def get(self, key: str) -> Entry | None:
-        return await self._store.get(key)
+    def get(self, key: str) -> Coroutine[Any, Any, Entry | None]:
+        return self._store.get(key)
 
-    async def create(self, key: str, value: bytes, *, ttl: int = 0) -> Entry:
-        return await self._store.create(key, value, ttl=ttl)
+    def create(self, key: str, value: bytes, *, ttl: int = 0) -> Coroutine[Any, Any, Entry]:
+        return self._store.create(key, value, ttl=ttl)
 
-    async def update(self, key: str, value: bytes, *, expected: Revision, ttl: int = 0) -> Entry:
-        return await self._store.update(key, value, expected=expected, ttl=ttl)
+    def update(self, key: str, value: bytes, *, expected: Revision, ttl: int = 0) -> Coroutine[Any, Any, Entry]:
+        return self._store.update(key, value, expected=expected, ttl=ttl)
 
-    async def delete(self, key: str, *, expected: Revision) -> Entry:
-        return await self._store.delete(key, expected=expected)
+    def delete(self, key: str, *, expected: Revision) -> Coroutine[Any, Any, Entry]:
+        return self._store.delete(key, expected=expected)
 
-    async def list(self, prefix: str, *, at: Revision | None = None, after: str = "", limit: int = 0) -> Page:
-        return await self._store.list(prefix, at=at, after=after, limit=limit)
+    def list(
+        self, prefix: str, *, at: Revision | None = None, after: str = "", limit: int = 0
+    ) -> Coroutine[Any, Any, Page]:
+        return self._store.list(prefix, at=at, after=after, limit=limit)
 
-    async def count(self, prefix: str) -> int:
-        return await self._store.count(prefix)
+    def count(self, prefix: str) -> Coroutine[Any, Any, int]:
+        return self._store.count(prefix)
 
     def watch(self, prefix: str, *, after: Revision) -> Watch:
         return self._store.watch(prefix, after=after)
 
-    async def current_revision(self) -> Revision:
-        return await self._store.current_revision()
+    def current_revision(self) -> Coroutine[Any, Any, Revision]:
+        return self._store.current_revision()
 
-    async def compact(self, revision: Revision) -> None:
-        await self._store.compact(revision)
+    def compact(self, revision: Revision) -> Coroutine[Any, Any, None]:
+        return self._store.compact(revision)
 
-    async def ping(self) -> None:
-        await self._store.ping()
+    def ping(self) -> Coroutine[Any, Any, None]:
+        return self._store.ping()
 
-    async def close(self) -> None:
-        await self._store.close()
+    def close(self) -> Coroutine[Any, Any, None]:
+        return self._store.close()
 
 
 class DelegatingWatch(ABC):
