@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from pilothouse.machinery.cel.admission import AdmissionCompiler, CompilationFailed, Declarations
 from pilothouse.machinery.cel.environment import Environment
-from pilothouse.machinery.cel.program import Program
+from pilothouse.machinery.cel.program import Program, ProgramFailed
+from pilothouse.machinery.cel.syntax import SyntaxTree
 from pilothouse.machinery.dataclass import dataclass
 
 
@@ -50,11 +51,18 @@ def compiled_variable(compiler: AdmissionCompiler, name: str, source: str, decla
         found = compiler.declare_variable(name, source, declarations)
     except CompilationFailed as error:
         return Expression(source, problem=f"compilation failed: {error}")
-    return Expression(source, Program(found.program))
+    return _planned(source, found.program)
 
 
-def _checked(source: str, kind: str, program: object, types: Sequence[str]) -> Expression:
+def _checked(source: str, kind: str, program: SyntaxTree, types: Sequence[str]) -> Expression:
     if types and kind not in types:
         wanted = types[0] if len(types) == 1 else f"one of [{' '.join(types)}]"
         return Expression(source, problem=f"must evaluate to {wanted} but got {kind}")
-    return Expression(source, Program(program))
+    return _planned(source, program)
+
+
+def _planned(source: str, program: SyntaxTree) -> Expression:
+    try:
+        return Expression(source, Program(program))
+    except ProgramFailed as error:
+        return Expression(source, problem=f"program instantiation failed: {error}")

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from pilothouse.machinery.cel.functions import semver
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.nested_fields import part, text
 from pilothouse.machinery.objects import Json, metadata, name_of
@@ -86,8 +85,12 @@ def best_leader(candidates: Sequence[Candidate]) -> Candidate | None:
 
 
 def _order(version: str) -> tuple[Any, ...]:
-    return semver.ordinal(semver.parse(version.strip() if _is_version(version) else "0.0.0", normalize=True))
+    from pilothouse.machinery.cel.library import semver  # only elections need it
+
+    return semver.parse(version.strip() if _is_version(version) else "0.0.0", normalize=True).order
 
 
 def _is_version(version: str) -> bool:
-    return bool(version.strip()) and semver.is_semver(version.strip(), normalize=True)
+    from pilothouse.machinery.cel.library import semver
+
+    return semver.is_semver(version.strip(), normalize=True)

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from pilothouse.kube.validation.fields import qualified_name
-from pilothouse.machinery.cel.admission import AdmissionCompiler, CompilationFailed, Declarations
-from pilothouse.machinery.field import Errors, FieldError, Path, duplicate, invalid, required, too_many
+from pilothouse.machinery.cel.admission import AdmissionCompiler, CompilationFailed, Compiled, Declarations
+from pilothouse.machinery.cel.program import Program, ProgramFailed
+from pilothouse.machinery.field import Errors, FieldError, Path, duplicate, internal, invalid, required, too_many
 from pilothouse.machinery.nested_fields import text
 from pilothouse.machinery.objects import Json
 
@@ -41,6 +42,16 @@ def validate_expression(
         if compiled.type not in types:
             wanted = types[0] if len(types) == 1 else f"one of [{' '.join(types)}]"
             yield invalid(path, expression, f"must evaluate to {wanted} but got {compiled.type}")
+        else:
+            yield from _validate_program(compiled, expression, path)
+
+
+def _validate_program(compiled: Compiled, expression: str, path: Path) -> Errors:
+    """Constant parts of an expression are evaluated when the expression is written."""
+    try:
+        Program(compiled.program)
+    except ProgramFailed as error:
+        yield internal(path, f"program instantiation failed: {error}")
 
 
 def _failed(expression: str, path: Path, error: CompilationFailed) -> FieldError:
@@ -87,11 +98,13 @@ def validate_variable(compiler: AdmissionCompiler, variable: Json, path: Path, *
     declarations = Declarations(params=params)
     try:
         if is_identifier(name):
-            compiler.declare_variable(name, expression, declarations)
+            compiled = compiler.declare_variable(name, expression, declarations)
         else:
-            compiler.compile(expression, declarations)
+            compiled = compiler.compile(expression, declarations)
     except CompilationFailed as error:
         yield _failed(expression, path.child("expression"), error)
+    else:
+        yield from _validate_program(compiled, expression, path.child("expression"))
 
 
 def is_identifier(name: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pilothouse.kube.resource.limited_collections import validate_slice
-from pilothouse.machinery.field import Errors, Path, invalid, required, too_long
+from pilothouse.machinery.field import Errors, Path, internal, invalid, required, too_long
 from pilothouse.machinery.nested_fields import text
 from pilothouse.machinery.objects import Json
 
@@ -33,11 +33,17 @@ def _validate_expression(expression: str, where: Path) -> Errors:
     # Imported with the first expression: a start needs none.
     from pilothouse.machinery.cel.devices import compile_device_selector
     from pilothouse.machinery.cel.environment import CompilationFailed
+    from pilothouse.machinery.cel.program import Program, ProgramFailed
 
     try:
-        found = compile_device_selector(expression).type
+        compiled = compile_device_selector(expression)
     except CompilationFailed as error:
         yield invalid(where, expression, f"compilation failed: {error}")
         return
-    if found not in ("bool", "dyn"):
-        yield invalid(where, expression, f"must evaluate to bool or the unknown type, not {found}")
+    if compiled.type not in ("bool", "any"):
+        yield invalid(where, expression, f"must evaluate to bool or the unknown type, not {compiled.type}")
+        return
+    try:
+        Program(compiled.program)
+    except ProgramFailed as error:
+        yield internal(where, f"program instantiation failed: {error}")

@@ -1,27 +1,25 @@
-"""Admission expressions on objects whose types are known: the compiler then sees which fields there are not."""
+"""Admission expressions on objects whose types are known, so that undefined fields are found."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pilothouse.machinery.cel.admission import AdmissionCompiler
-from pilothouse.machinery.cel.declared import Declared
-from pilothouse.machinery.cel.environment import Compiled, compile_in, native_environment
-from pilothouse.machinery.cel.messages import new_descriptor_pool
-from pilothouse.machinery.cel.typed_pool import TypedPool
-from pilothouse.machinery.cel.wording import DYN
+from pilothouse.machinery.cel.declared import Declared, DeclaredTypes
+from pilothouse.machinery.cel.front.types import Type
 
 
 class KnownTypes:
-    """The types of the objects that an expression is about; None where nobody knows them."""
+    """Types of the objects that an expression is about; None for an unknown type."""
 
     def __init__(self, obj: Declared | None, params: Declared | None) -> None:
-        self.names = {"object": DYN, "oldObject": DYN, "params": DYN}
-        typed = TypedPool(*filter(None, (obj, params)), base=new_descriptor_pool())
-        names = iter(typed.type_names)
+        declared = DeclaredTypes()
+        self.variables: dict[str, Type] = {}
         if obj is not None:
-            self.names["object"] = self.names["oldObject"] = next(names)
+            self.variables["object"] = self.variables["oldObject"] = declared.add(obj, "kubernetes.Object")
         if params is not None:
-            self.names["params"] = next(names)
-        self.pool = typed.pool
+            self.variables["params"] = declared.add(params, "kubernetes.Params")
+        self.structs = declared.structs
 
 
 class TypeCheckingCompiler(AdmissionCompiler):
@@ -29,6 +27,8 @@ class TypeCheckingCompiler(AdmissionCompiler):
         super().__init__(composed=True)
         self._known = known
 
-    def _compile(self, expression: str, variables: dict[str, str]) -> Compiled:
-        typed = {name: self._known.names.get(name, kind) for name, kind in variables.items()}
-        return compile_in(native_environment(self._known.pool, typed), expression)
+    def known_types(self) -> Mapping[str, Type]:
+        return self._known.variables
+
+    def known_structs(self) -> Mapping[str, Mapping[str, Type]]:
+        return self._known.structs

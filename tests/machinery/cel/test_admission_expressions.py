@@ -83,7 +83,7 @@ def test_an_expression_has_the_type_that_go_prints(expression: str, kind: str) -
         ),
         (
             "JSONPatch{}",
-            "ERROR: <input>:1:1: undeclared reference to 'JSONPatch' (in container '')\n | JSONPatch{}\n | ^",
+            "ERROR: <input>:1:10: undeclared reference to 'JSONPatch' (in container '')\n | JSONPatch{}\n | .........^",
         ),
         ("nosuch", "ERROR: <input>:1:1: undeclared reference to 'nosuch' (in container '')\n | nosuch\n | ^"),
         ("params.x", "ERROR: <input>:1:1: undeclared reference to 'params' (in container '')\n | params.x\n | ^"),

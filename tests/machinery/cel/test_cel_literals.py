@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from pilothouse.machinery.cel.environment import CompilationFailed, environment
+from pilothouse.machinery.cel.environment import CompilationFailed, Environment
 
-_ENVIRONMENT = environment({"object": "dyn"}, types=(), fields=())
+_ENVIRONMENT = Environment({"object": "dyn"})
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_all_wrong_constants_are_named_in_their_order() -> None:
 @pytest.mark.parametrize(
     "expression",
     [
-        "[1, 2, object.a].size() == {'a': [], 'b': [1]}.size()",
+        "[object.b, object.a].size() == {'a': [], 'b': [1]}.size()",
         "'%s %d'.format(['a', 1]) == {1: 'a', 2: 'b'}[1]",
         "[1, 2].map(x, [x, x + 1]).exists(y, y[0] in [1, 2])",
     ],

@@ -20,7 +20,7 @@ OBJECT: dict[str, Any] = {
     "half": 1.5,
     "nothing": None,
 }
-ENVIRONMENT = Environment(variables=(("object", "dyn"),), bindings=True)
+ENVIRONMENT = Environment({"object": "dyn"}, bindings=True)
 
 
 def run(expression: str, **options: Any) -> EvaluationOutcome:
@@ -42,7 +42,7 @@ def run(expression: str, **options: Any) -> EvaluationOutcome:
         ("object.missing == 1 && object.one == 2", False),
         ("object.one == 1 ? 'yes' : object.missing", "yes"),
         ("dyn(1) == 1.0 && dyn(1) == 1u && dyn(true) != 1", True),
-        ("[1, dyn(2.0)] == [dyn(1.0), 2]", True),
+        ("[dyn(1), dyn(2.0)] == [dyn(1.0), dyn(2)]", True),
         ("object.text.substring(1, 3) + object.text.charAt(0)", "élh"),
         ("object.text.lastIndexOf('l', 3)", 3),
         ("'a,b,c'.split(',', 2)", ["a", "b,c"]),
@@ -56,11 +56,11 @@ def run(expression: str, **options: Any) -> EvaluationOutcome:
         ("{'a': 1}.transformMap(k, v, v + 1)", {"a": 2}),
         ("{'a': 'b'}.transformMapEntry(k, v, {v: k})", {"b": "a"}),
         ("object.items.sortBy(e, -e.v).map(e, e.k)", ["b", "a"]),
-        ("[[1], [2, dyn([3])]].flatten()", [1, 2, [3]]),
+        ("[[dyn(1)], [dyn(2), dyn([3])]].flatten()", [1, 2, [3]]),
         ("cel.bind(x, object.missing, true)", True),
         ("timestamp('2020-02-03T04:05:06Z').getHours('+02:30')", 6),
         ("timestamp('2020-02-03T04:05:06.5+01:00')", Timestamp(1580699106_500_000_000)),
-        ("string(timestamp('2020-02-03T04:05:06.5+01:00'))", "2020-02-03T03:05:06.5Z"),
+        ("string(timestamp('2020-02-03T04:05:06.5+01:00'))", "2020-02-03T04:05:06.5+01:00"),
         ("timestamp('2020-01-01T00:00:01Z') - timestamp('2020-01-01T00:00:00Z')", Duration(10**9)),
         ("string(duration('1h0.5s'))", "3600.5s"),
         ("string(1.0) + string(1e30) + string(12u)", "11e+3012"),
@@ -116,12 +116,12 @@ def test_a_failure_has_the_words_of_go(expression: str, message: str) -> None:
         ("has(object.map)", 1),
         ("object.text.startsWith('h')", 4),
         ("[1, 2]", 0),
-        ("[1, object.one]", 12),
+        ("[object.two, object.one]", 14),
         ("{'a': 1}", 0),
         ("{'a': object.one}", 32),
         ("duration('1m') == duration('60s')", 1),
         ("object.text in ['hello', 'other']", 2),
-        ("object.text in ['hello', object.text]", 16),
+        ("object.text in [object.text, object.text]", 18),
         ("[1, 2].all(x, x > 0)", 11),
         ("[1, 2].map(x, x)", 27),
         ("object.one == 1 ? object.text : 'other'", 4),

@@ -2,28 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from pilothouse.apiserver.authn.interface import InvalidToken
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.cel.evaluation import BUDGET, Activation, ExpressionEvaluator, OutOfBudget
 from pilothouse.apiserver.cel.expression import Expression, compiled_in
-from pilothouse.machinery.cel.environment import Environment
-from pilothouse.machinery.cel.syntax import SyntaxTree, kind_of
+from pilothouse.machinery.cel.environment import CompilationFailed, Environment
+from pilothouse.machinery.cel.front.tree import Call, Const, Ident, Node, Select, descendants
+from pilothouse.machinery.cel.library.rows import parse_type
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
-_CLAIMS = Environment((("claims", "map<string, dyn>"),))
-_USER = Environment((("user", "kubernetes.UserInfo"),))
+_USER_TYPE = "kubernetes.UserInfo"
+_USER_FIELDS = {
+    "username": "string",
+    "uid": "string",
+    "groups": "list(string)",
+    "extra": "map(string, list(string))",
+}
+
+
+@lru_cache(maxsize=1)
+def _claims() -> Environment:
+    return Environment({"claims": "map(string, dyn)"})
+
+
+@lru_cache(maxsize=1)
+def _user() -> Environment:
+    fields = {name: parse_type(kind) for name, kind in _USER_FIELDS.items()}
+    return Environment({"user": _USER_TYPE}, {_USER_TYPE: fields})
 
 
 def compiled_on_claims(source: str, *, types: tuple[str, ...] = ()) -> Expression:
-    return compiled_in(_CLAIMS, source, types=types)
+    return compiled_in(_claims(), source, types=types)
 
 
 def compiled_on_user(source: str) -> Expression:
-    return compiled_in(_USER, source, types=("bool",))
+    return compiled_in(_user(), source, types=("bool",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,44 +76,22 @@ async def _evaluated(expression: Expression, variables: Json) -> Any:
 
 
 def selects_claim(source: str, claim: str) -> bool:
-    """Whether an expression looks at a claim by its name."""
+    """Return whether the expression selects the claim by its name."""
     try:
-        tree = SyntaxTree(_CLAIMS.compile(source).program)
-    except Exception:  # one that does not compile is told of elsewhere
-        return False
-    return any(_is_selection(each, claim) for each in _parts(tree.root))
+        tree = _claims().compile(source).program
+    except CompilationFailed:
+        return False  # reported elsewhere
+    return any(_is_selection(node, claim) for node in descendants(tree.root))
 
 
-def _is_selection(expression: Any, claim: str) -> bool:
-    kind = kind_of(expression)
-    if kind == "select_expr":
-        selected = expression.select_expr
-        return bool(selected.operand.ident_expr.name == "claims" and selected.field == claim)
-    if kind == "call_expr" and expression.call_expr.function == "_?._":
-        operand, field = expression.call_expr.args
-        return bool(operand.ident_expr.name == "claims" and field.const_expr.string_value == claim)
+def _is_selection(node: Node, claim: str) -> bool:
+    if type(node) is Select:
+        return _is_claims(node.operand) and node.field == claim
+    if type(node) is Call and node.function == "_?._":
+        operand, field = node.args
+        return _is_claims(operand) and type(field) is Const and field.value == claim
     return False
 
 
-def _parts(expression: Any) -> Iterator[Any]:
-    yield expression
-    for inner in _children(expression):
-        yield from _parts(inner)
-
-
-def _children(expression: Any) -> Iterator[Any]:
-    kind = kind_of(expression)
-    if kind == "select_expr":
-        yield expression.select_expr.operand
-    elif kind == "call_expr":
-        if expression.call_expr.HasField("target"):
-            yield expression.call_expr.target
-        yield from expression.call_expr.args
-    elif kind == "list_expr":
-        yield from expression.list_expr.elements
-    elif kind == "struct_expr":
-        for entry in expression.struct_expr.entries:
-            yield from (entry.map_key, entry.value)
-    elif kind == "comprehension_expr":
-        loop = expression.comprehension_expr
-        yield from (loop.iter_range, loop.accu_init, loop.loop_condition, loop.loop_step, loop.result)
+def _is_claims(node: Node) -> bool:
+    return type(node) is Ident and node.name == "claims"

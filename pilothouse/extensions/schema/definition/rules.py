@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import field
-from typing import Any
 
 from pilothouse.extensions.schema.definition.go_form import go_rule
 from pilothouse.extensions.schema.field_paths import InvalidFieldPath, find_field
@@ -19,9 +18,8 @@ from pilothouse.extensions.schema.structural import VALIDATIONS, Structural, str
 from pilothouse.machinery.cel.cost.estimate import estimated_cost
 from pilothouse.machinery.cel.cost.sizes import product, total
 from pilothouse.machinery.cel.declared import Declared
-from pilothouse.machinery.cel.environment import CompilationFailed
-from pilothouse.machinery.cel.syntax import SyntaxTree
-from pilothouse.machinery.cel.wording import go_type
+from pilothouse.machinery.cel.environment import CompilationFailed, Compiled
+from pilothouse.machinery.cel.program import Program, ProgramFailed
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, Path, forbidden, internal, invalid, not_supported, required
 from pilothouse.machinery.objects import Json
@@ -178,11 +176,10 @@ class _RuleCompiler:
 
     def _compile(self, rule: Json, key: str, *, result: str) -> _CompiledRule:
         try:
-            program = compile_typed(self._environment, rule, key, result=result)
-        except CompilationFailed as error:
-            return _CompiledRule(str(error))
-        tree = SyntaxTree(program)
-        return _CompiledRule("", estimated_cost(tree, self._declared), tree.uses("oldSelf"))
+            compiled = compile_typed(self._environment, rule, key, result=result)
+        except UnusableRule as error:
+            return _CompiledRule(str(error), uses_old=error.uses_old)
+        return _CompiledRule("", estimated_cost(compiled.program, self._declared), compiled.program.uses("oldSelf"))
 
 
 def judge_rules(schema: Structural, declared: Declared) -> list[RuleFaults]:
@@ -202,21 +199,34 @@ def _fault(environment: TypedEnvironment, rule: Json, key: str, *, result: str) 
         return ""
     try:
         compile_typed(environment, rule, key, result=result)
-    except CompilationFailed as error:
+    except UnusableRule as error:
         return str(error)
     return ""
 
 
-def compile_typed(environment: TypedEnvironment, rule: Json, key: str, *, result: str) -> Any:
-    """Raises CompilationFailed, also if the expression is of another type than `result`."""
+class UnusableRule(Exception):
+    """An expression of a rule does not compile, has the wrong type, or has a constant part that fails."""
+
+    def __init__(self, message: str, *, uses_old: bool = False) -> None:
+        super().__init__(message)
+        self.uses_old = uses_old
+
+
+def compile_typed(environment: TypedEnvironment, rule: Json, key: str, *, result: str) -> Compiled:
+    """Raises UnusableRule, also if the expression is of another type than `result`."""
     subject = "" if key == "rule" else "messageExpression "
     try:
-        program = environment.compile(rule[key], optional_old=bool(rule.get("optionalOldSelf")))
+        compiled = environment.compile(rule[key], optional_old=bool(rule.get("optionalOldSelf")))
     except CompilationFailed as error:
-        raise CompilationFailed(f"{subject}compilation failed: {error}") from None
-    if go_type(program.return_type().name()) != result:
-        raise CompilationFailed(f"{subject or 'cel expression '}must evaluate to a {result}")
-    return program
+        raise UnusableRule(f"{subject}compilation failed: {error}") from None
+    if compiled.type != result:
+        raise UnusableRule(f"{subject or 'cel expression '}must evaluate to a {result}")
+    try:
+        Program(compiled.program)
+    except ProgramFailed as error:
+        what = f"{subject}instantiation failed" if subject else "program instantiation failed"
+        raise UnusableRule(f"{what}: {error}", uses_old=compiled.program.uses("oldSelf")) from None
+    return compiled
 
 
 def _cost_message(what: str, cost: int, limit: int) -> str:

@@ -15,6 +15,7 @@ from pilothouse.extensions.schema.metrics import COMPILATION, EVALUATION
 from pilothouse.extensions.schema.problems import printable
 from pilothouse.extensions.schema.rules.budget import OUT_OF_BUDGET, Budget
 from pilothouse.extensions.schema.rules.declared import declared_type
+from pilothouse.extensions.schema.rules.environments import TypedEnvironment
 from pilothouse.extensions.schema.rules.programs import Bindings, RuleFaults, RuleProgram
 from pilothouse.extensions.schema.rules.values import Conversion, conversion
 from pilothouse.extensions.schema.structural import Structural
@@ -217,12 +218,13 @@ def _element_node(schema: Structural | None, declared: Declared | None, judge: J
 
 
 def _programs(schema: Structural, declared: Declared | None, judge: Judge | None) -> Iterator[RuleProgram]:
-    judged: Sequence[RuleFaults] = [RuleFaults()] * len(schema.rules)
-    if judge is not None and declared is not None and schema.rules:
-        judged = judge(schema, declared)
+    if declared is None or not schema.rules:
+        return
+    judged: Sequence[RuleFaults] = [RuleFaults()] * len(schema.rules) if judge is None else judge(schema, declared)
+    environment = TypedEnvironment(declared)
     for rule, faults in zip(schema.rules, judged, strict=True):
         if str(rule.get("rule") or "").strip():
-            yield RuleProgram(rule, schema, faults)
+            yield RuleProgram(rule, schema, faults, environment)
 
 
 def _properties(schema: Structural, declared: Declared | None, judge: Judge | None) -> Iterator[tuple[str, RuleNode]]:

@@ -6,10 +6,10 @@ from typing import Any
 
 from pilothouse.extensions.schema.field_paths import InvalidFieldPath, find_field
 from pilothouse.extensions.schema.rules.budget import Budget
-from pilothouse.extensions.schema.rules.environments import compiled_rule
+from pilothouse.extensions.schema.rules.environments import TypedEnvironment
 from pilothouse.extensions.schema.structural import Structural
 from pilothouse.machinery.cel.interpreter.values import NONE, Optional
-from pilothouse.machinery.cel.program import EvaluationOutcome
+from pilothouse.machinery.cel.program import EvaluationOutcome, Program
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
@@ -36,21 +36,22 @@ class RuleFaults:
 class RuleProgram:
     """One rule with its message. A rule with a fault is there only to say so.
 
-    Raises CompilationFailed when it is made without a fault and does not compile for any type.
+    Raises CompilationFailed when it is made without a fault and does not compile.
     """
 
-    def __init__(self, rule: Json, schema: Structural, faults: RuleFaults) -> None:
+    def __init__(self, rule: Json, schema: Structural, faults: RuleFaults, environment: TypedEnvironment) -> None:
         self.rule = rule
         self.text = str(rule.get("rule") or "").strip()
         self.fault = faults.rule
         self.optional_old = bool(rule.get("optionalOldSelf"))
-        # Nobody runs a rule with a fault.
-        compiled = compiled_rule("false" if self.fault else self.text)
-        self.uses_old = compiled.uses_old
-        self._program = compiled.program
+        tree = environment.compile(self.text, optional_old=self.optional_old).program if not self.fault else None
+        self.uses_old = tree is not None and tree.uses("oldSelf")
+        self._program = None if tree is None else Program(tree)
         self.message_expression = str(rule.get("messageExpression") or "")
         expression = "" if faults.message else self.message_expression.strip()
-        self._message = compiled_rule(expression).program if expression else None
+        self._message: Program | None = None
+        if expression:
+            self._message = Program(environment.compile(expression, optional_old=self.optional_old).program)
         self.field_path = _normalized(rule.get("fieldPath") or "", schema)
 
     @property
@@ -59,16 +60,20 @@ class RuleProgram:
         return str(self.rule.get("message") or "").strip() or self.text
 
     def run(self, bindings: Bindings, budget: Budget) -> EvaluationOutcome:
+        assert self._program is not None
+        return budget.run(self._program, self._variables(bindings))
+
+    def _variables(self, bindings: Bindings) -> Json:
         old = bindings.old
         if self.optional_old:
             old = Optional(True, bindings.old) if bindings.has_old else NONE
-        return budget.run(self._program, {"self": bindings.value, "oldSelf": old})
+        return {"self": bindings.value, "oldSelf": old}
 
     def run_message(self, bindings: Bindings, budget: Budget) -> EvaluationOutcome | None:
         """None for a rule without such an expression."""
         if self._message is None:
             return None
-        return budget.run(self._message, {"self": bindings.value, "oldSelf": bindings.old})
+        return budget.run(self._message, self._variables(bindings))
 
     def message(self, expressed: EvaluationOutcome | None) -> str:
         """Return the message about a value for which the rule does not hold. An expression that fails, or whose value

@@ -5,29 +5,55 @@ Sizes are found by path: `self.list[0].name` is `self`, `list`, `@items`, `name`
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any, TypeAlias
 
-from pilothouse.machinery.cel.cost.call_costs import CallCost, Operand, call_cost, operator_cost
-from pilothouse.machinery.cel.cost.list_costs import list_call_cost
-from pilothouse.machinery.cel.cost.sizes import LIMITLESS, ONE, UNKNOWN, Size, product, total
+from pilothouse.machinery.cel.cost.sizes import (
+    LIMITLESS,
+    ONE,
+    UNKNOWN,
+    CallCost,
+    Operand,
+    Size,
+    product,
+    total,
+)
 from pilothouse.machinery.cel.declared import Declared
-from pilothouse.machinery.cel.syntax import ACCUMULATORS, SyntaxTree, is_binding, kind_of
+from pilothouse.machinery.cel.front.tree import (
+    ACCUMULATOR,
+    Call,
+    Comprehension,
+    Const,
+    Ident,
+    ListNode,
+    MapNode,
+    Node,
+    Select,
+    StructNode,
+)
+from pilothouse.machinery.cel.front.types import Type
+from pilothouse.machinery.cel.library.costs import LIST, MAP, STRUCT
+from pilothouse.machinery.cel.library.rows import Row
+from pilothouse.machinery.cel.recursion import room_for_recursion
+from pilothouse.machinery.cel.syntax import SyntaxTree
 from pilothouse.machinery.dataclass import dataclass
 
 _Path: TypeAlias = tuple[str, ...]
-_TEXTS = (5, 6)
-_SCALARS = (1, 2, 3, 4)
-_TIMES = (2, 3)
+_SCALARS = frozenset(("bool", "double", "duration", "int", "timestamp", "uint"))
 _KEY = Declared("string", 2)
 
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """The sizes of what a list or map contains."""
+    """Sizes of the keys and values of a list or map."""
 
     is_list: bool
     key: Size
     value: Size
+
+    def __or__(self, other: _Entry) -> _Entry:
+        return _Entry(self.is_list, self.key | other.key, self.value | other.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,160 +63,149 @@ class _Local:
     entry: _Entry | None = None
 
 
-def estimated_cost(tree: SyntaxTree, declared: Declared) -> int:
-    return _Estimation(tree, declared).cost(tree.root)
+def estimated_cost(tree: SyntaxTree, declared: Declared | None) -> int:
+    """`declared`: type of `self`; without it, no sizes are known."""
+    with room_for_recursion() if tree.is_deep else nullcontext():
+        return _Estimation(declared).cost(tree.root)
 
 
 class _Estimation:
-    def __init__(self, tree: SyntaxTree, declared: Declared) -> None:
-        self._tree = tree
+    def __init__(self, declared: Declared | None) -> None:
         self._declared = declared
-        self._paths: dict[int, _Path] = {}
-        self._sizes: dict[int, Size] = {}
-        self._entries: dict[int, _Entry] = {}
+        self._paths: dict[Node, _Path] = {}
+        self._sizes: dict[Node, Size] = {}
+        self._entries: dict[Node, _Entry] = {}
         self._locals: dict[str, list[_Local]] = {}
-        self._visit = {
-            "const_expr": lambda e: 0,
-            "ident_expr": self._ident,
-            "select_expr": self._select,
-            "call_expr": self._call,
-            "list_expr": self._list,
-            "struct_expr": self._struct,
-            "comprehension_expr": self._comprehension,
+        self._visits: dict[type[Node], Callable[[Any], int]] = {
+            Const: lambda node: 0,
+            Ident: self._ident,
+            Select: self._select,
+            Call: self._call,
+            ListNode: self._list,
+            MapNode: self._map,
+            StructNode: self._struct,
+            Comprehension: self._comprehension,
         }
 
-    def cost(self, expression: Any) -> int:
-        visit = self._visit.get(kind_of(expression))
-        return visit(expression) if visit else 0
+    def cost(self, node: Node) -> int:
+        return self._visits[node.__class__](node)
 
-    def _ident(self, e: Any) -> int:
-        local = self._local(e.ident_expr.name)
-        self._paths[e.id] = local.path if local else (e.ident_expr.name,)
+    def _ident(self, node: Ident) -> int:
+        local = self._local(node)
+        self._paths[node] = local.path if local else (node.reference or node.name,)
         return 1
 
-    def _select(self, e: Any) -> int:
-        select = e.select_expr
-        cost = self.cost(select.operand)
-        if select.test_only:
+    def _select(self, node: Select) -> int:
+        if node.reference is not None:
+            self._paths[node] = (node.reference,)
+            return 1
+        cost = self.cost(node.operand)
+        if node.test_only:
             return cost
-        kind = self._tree.type_of(select.operand)
-        if kind is not None and (kind.HasField("map_type") or kind.HasField("message_type")):
+        if node.operand.type.kind in ("map", "struct"):
             cost = total(cost, 1)
-        self._paths[e.id] = (*self._path(select.operand), select.field)
+        self._paths[node] = (*self._path(node.operand), node.field)
         return cost
 
-    def _call(self, e: Any) -> int:
-        call = e.call_expr
-        costs = [self.cost(arg) for arg in call.args]
-        if call.function == "dyn" and call.args:
-            self._copy(e, call.args[0])
-            return total(1, *costs)
-        target = call.target if call.HasField("target") else None
-        own = self.cost(target) if target is not None else 0
-        overloads = self._tree.overloads(e)
-        estimates = [self._overload_cost(e, overload, costs) for overload in overloads]
-        if not estimates:
-            return 0
-        self._note_result(e, overloads, [each.result for each in estimates if each.result is not None])
-        if {"conditional", "add_list"} & set(overloads):
-            self._note_entries_of_both(e, call.args[-2], call.args[-1])
-        return total(own, max(each.cost for each in estimates))
+    def _call(self, node: Call) -> int:
+        if node.function == "dyn":
+            cost = total(1, self.cost(node.args[0]))
+            self._copy(node, node.args[0])
+            return cost
+        costs = [self.cost(arg) for arg in node.args]
+        own = self.cost(node.target) if node.target is not None else 0
+        arguments = node.args if node.target is None else [node.target, *node.args]
+        operands = [self._operand(arg) for arg in arguments]
+        highest, result = 0, None
+        for row in node.overloads:
+            estimate = self._overload(node, row, operands, costs)
+            highest = max(highest, estimate.cost)
+            if estimate.result is not None:
+                result = estimate.result if result is None else result | estimate.result
+            if row.overload in ("index_list", "index_map"):
+                entry = self._entry(node.args[0])
+                result = entry.value if entry else None
+                part = "@items" if row.overload == "index_list" else "@values"
+                self._paths[node] = (*self._path(node.args[0]), part)
+            result = result if result is not None else self._size(node)
+        if result is not None:
+            self._sizes[node] = result
+        return total(own, highest)
 
-    def _overload_cost(self, e: Any, overload: str, costs: list[int]) -> CallCost:
-        call = e.call_expr
-        target = self._operand(call.target) if call.HasField("target") else None
-        args = [self._operand(arg) for arg in call.args]
-        found = list_call_cost(overload, target, args) or call_cost(call.function, overload, target, args)
-        if found is not None:
-            return CallCost(total(found.cost, *costs), found.result)
-        return operator_cost(overload, target, args, costs)
+    def _overload(self, node: Call, row: Row, operands: list[Operand], costs: list[int]) -> CallCost:
+        """Return the cost with that of the arguments, but without that of the receiver."""
+        if row.overload in ("logical_or", "logical_and"):
+            return CallCost(total(*costs))
+        if row.overload == "conditional":
+            self._note_either(node)
+            return CallCost(total(costs[0], max(costs[1], costs[2])), operands[1].size | operands[2].size)
+        if row.overload in ("add_string", "add_bytes", "add_list"):
+            self._note_either(node)
+        estimate = row.estimate(operands)
+        return CallCost(total(estimate.cost, *costs), estimate.result)
 
-    def _note_result(self, e: Any, overloads: list[str], results: list[Size]) -> None:
-        size = None
-        for result in results:
-            size = result if size is None else size | result
-        args = e.call_expr.args
-        if args and ("index_list" in overloads or "index_map" in overloads):
-            entry = self._entry(args[0])
-            size = entry.value if entry else None
-            self._paths[e.id] = (*self._path(args[0]), "@items" if "index_list" in overloads else "@values")
-        size = size if size is not None else self._size(e)
-        if size is not None:
-            self._sizes[e.id] = size
+    def _note_either(self, node: Call) -> None:
+        one, other = self._entry(node.args[-2]), self._entry(node.args[-1])
+        if one is not None and other is not None:
+            self._entries[node] = one | other
 
-    def _note_entries_of_both(self, e: Any, one: Any, other: Any) -> None:
-        a, b = self._entry(one), self._entry(other)
-        if a is not None and b is not None:
-            self._entries[e.id] = _Entry(a.is_list, a.key | b.key, a.value | b.value)
-
-    def _list(self, e: Any) -> int:
-        elements = e.list_expr.elements
-        cost = total(10, *(self.cost(each) for each in elements))
-        self._entries[e.id] = _Entry(True, ONE, self._union(list(elements)))
+    def _list(self, node: ListNode) -> int:
+        cost = total(LIST, *(self.cost(each) for each in node.elements))
+        self._entries[node] = _Entry(True, ONE, self._union(node.elements))
         return cost
 
-    def _struct(self, e: Any) -> int:
-        entries = e.struct_expr.entries
-        parts = [part for entry in entries for part in self._entry_parts(entry)]
-        cost = total(*(self.cost(part) for part in parts))
-        if e.struct_expr.message_name:
-            return total(cost, 40)
-        keys, values = [entry.map_key for entry in entries], [entry.value for entry in entries]
-        self._entries[e.id] = _Entry(False, self._union(keys), self._union(values))
-        return total(cost, 30)
+    def _map(self, node: MapNode) -> int:
+        cost = total(MAP, *(total(self.cost(entry.key), self.cost(entry.value)) for entry in node.entries))
+        keys, values = [entry.key for entry in node.entries], [entry.value for entry in node.entries]
+        self._entries[node] = _Entry(False, self._union(keys), self._union(values))
+        return cost
 
-    @staticmethod
-    def _entry_parts(entry: Any) -> list[Any]:
-        return [entry.map_key, entry.value] if entry.HasField("map_key") else [entry.value]
+    def _struct(self, node: StructNode) -> int:
+        return total(STRUCT, *(self.cost(field.value) for field in node.fields))
 
-    def _union(self, expressions: list[Any]) -> Size:
-        size = Size(LIMITLESS, 0) if expressions else Size(0, 0)
-        for each in expressions:
+    def _union(self, nodes: list[Node]) -> Size:
+        size = Size(LIMITLESS, 0) if nodes else Size(0, 0)
+        for each in nodes:
             size = size | (self._size(each) or UNKNOWN)
         return size
 
-    def _comprehension(self, e: Any) -> int:
-        loop = e.comprehension_expr
-        cost = total(self.cost(loop.iter_range), self.cost(loop.accu_init))
-        self._push(loop.accu_var, self._as_local(loop.accu_init))
-        if is_binding(loop):
-            cost = total(cost, self.cost(loop.result))
-            self._pop(loop.accu_var)
-            self._copy(e, loop.result)
+    def _comprehension(self, node: Comprehension) -> int:
+        cost = total(self.cost(node.over), self.cost(node.start))
+        self._push(node.accumulator, _Local(self._path(node.start), self._size(node.start), self._entry(node.start)))
+        if node.is_binding:
+            cost = total(cost, self.cost(node.result))
+            self._pop(node.accumulator)
+            self._copy(node, node.result)
             return cost
-        variables = self._push_iteration(loop)
-        each = total(self.cost(loop.loop_condition), self.cost(loop.loop_step))
+        variables = self._push_iteration(node)
+        turn = total(self.cost(node.condition), self.cost(node.step))
         for name in variables:
             self._pop(name)
-        cost = total(cost, self.cost(loop.result))
-        self._pop(loop.accu_var)
-        count = self._size(loop.iter_range) or UNKNOWN
-        self._note_loop_result(e, loop, count)
-        return total(cost, product(count.most, each))
+        cost = total(cost, self.cost(node.result))
+        self._pop(node.accumulator)
+        count = self._size(node.over) or UNKNOWN
+        self._note_result(node, count)
+        return total(cost, product(count.most, turn))
 
-    def _note_loop_result(self, e: Any, loop: Any, count: Size) -> None:
-        kind = kind_of(loop.accu_init)
-        if kind == "const_expr" and (size := self._size(loop.accu_init)):
-            self._sizes[e.id] = size
-        elif kind in ("list_expr", "struct_expr"):
-            self._sizes[e.id] = count
-            if entry := self._entry(loop.loop_step):
-                self._entries[e.id] = entry
+    def _note_result(self, node: Comprehension, count: Size) -> None:
+        if type(node.start) is Const and (size := self._size(node.start)):
+            self._sizes[node] = size
+        elif type(node.start) in (ListNode, MapNode):
+            self._sizes[node] = count
+            if entry := self._entry(node.step):
+                self._entries[node] = entry
 
-    def _push_iteration(self, loop: Any) -> list[str]:
-        entry, path = self._entry(loop.iter_range), self._path(loop.iter_range)
-        is_list = entry.is_list if entry else self._is_list(self._tree.type_of(loop.iter_range), path)
+    def _push_iteration(self, node: Comprehension) -> list[str]:
+        entry, path = self._entry(node.over), self._path(node.over)
+        is_list = entry.is_list if entry else node.over.type.kind == "list"
         key = _Local((*path, "@indices" if is_list else "@keys"), entry.key if entry else None)
         value = _Local((*path, "@items" if is_list else "@values"), entry.value if entry else None)
-        if loop.iter_var2:
-            self._push(loop.iter_var, key)
-            self._push(loop.iter_var2, value)
-            return [loop.iter_var, loop.iter_var2]
-        self._push(loop.iter_var, value if is_list else key)
-        return [loop.iter_var]
-
-    def _as_local(self, e: Any) -> _Local:
-        return _Local(self._path(e), self._size(e), self._entry(e))
+        if node.variable2:
+            self._push(node.variable, key)
+            self._push(node.variable2, value)
+            return [node.variable, node.variable2]
+        self._push(node.variable, value if is_list else key)
+        return [node.variable]
 
     def _push(self, name: str, local: _Local) -> None:
         self._locals.setdefault(name, []).append(local)
@@ -198,95 +213,76 @@ class _Estimation:
     def _pop(self, name: str) -> None:
         self._locals[name].pop()
 
-    def _local(self, name: str) -> _Local | None:
-        stack = self._locals.get(name)
+    def _local(self, node: Node) -> _Local | None:
+        stack = self._locals.get(node.name) if type(node) is Ident else None
         return stack[-1] if stack else None
 
-    def _path(self, e: Any) -> _Path:
-        if kind_of(e) == "ident_expr" and (local := self._local(e.ident_expr.name)):
-            return local.path
-        return self._paths.get(e.id, ())
+    def _path(self, node: Node) -> _Path:
+        local = self._local(node)
+        return local.path if local else self._paths.get(node, ())
 
-    def _copy(self, e: Any, source: Any) -> None:
+    def _copy(self, node: Node, source: Node) -> None:
         if size := self._size(source):
-            self._sizes[e.id] = size
+            self._sizes[node] = size
         if entry := self._entry(source):
-            self._entries[e.id] = entry
+            self._entries[node] = entry
 
-    def _entry(self, e: Any) -> _Entry | None:
-        if e.id in self._entries:
-            return self._entries[e.id]
-        local = self._local(e.ident_expr.name) if kind_of(e) == "ident_expr" else None
+    def _entry(self, node: Node) -> _Entry | None:
+        if node in self._entries:
+            return self._entries[node]
+        local = self._local(node)
         return local.entry if local else None
 
-    def _size(self, e: Any) -> Size | None:
-        if e.id in self._sizes:
-            return self._sizes[e.id]
-        size = _literal_size(e) or self._declared_size(self._path(e)) or _scalar_size(self._tree.type_of(e))
-        if size is None and kind_of(e) == "ident_expr" and (local := self._local(e.ident_expr.name)):
+    def _size(self, node: Node) -> Size | None:
+        if node in self._sizes:
+            return self._sizes[node]
+        size = _literal_size(node) or self._declared_size(self._path(node)) or _scalar_size(node.type)
+        if size is None and (local := self._local(node)):
             return local.size
         return size
 
     def _declared_size(self, path: _Path) -> Size | None:
-        node = self._declared_at(path)
-        return Size(0, node.max_elements) if node is not None else None
+        declared = self._declared_at(path)
+        return Size(0, declared.max_elements) if declared is not None else None
 
     def _declared_at(self, path: _Path) -> Declared | None:
         """The first part of a path is a variable, and counts as `self`."""
-        node: Declared | None = self._declared if path else None
+        declared = self._declared if path else None
         for name in path[1:]:
-            if node is None:
+            if declared is None:
                 return None
             if name in ("@items", "@values"):
-                node = node.element
+                declared = declared.element
             elif name == "@keys":
-                node = _KEY if node.kind == "map" else None
+                declared = _KEY if declared.kind == "map" else None
             else:
-                node = node.fields.get(name)
-        return node
+                declared = declared.fields.get(name)
+        return declared
 
-    def _operand(self, e: Any) -> Operand:
-        path = self._path(e)
-        if path and path[0] in ACCUMULATORS:
+    def _operand(self, node: Node) -> Operand:
+        path = self._path(node)
+        if path and path[0] == ACCUMULATOR:
             path = ()
-        kind = self._tree.type_of(e)
-        item, is_text = None, False
-        if self._is_list(kind, path):
-            element = self._declared_at((*path, "@items")) if path else None
-            item = Size(0, element.max_elements) if element is not None else UNKNOWN
-            is_text = kind.list_type.elem_type.primitive in _TEXTS or (
-                element is not None and element.kind in ("string", "bytes")
-            )
-        number = e.const_expr.int64_value if e.HasField("const_expr") and e.const_expr.HasField("int64_value") else None
-        return Operand(self._size(e) or UNKNOWN, item, is_text, number, kind.message_type if kind is not None else "")
-
-    def _is_list(self, kind: Any, path: _Path) -> bool:
-        """The checker's types do not know lists within lists; the declared ones do."""
-        if kind is not None and not kind.HasField("dyn"):
-            return bool(kind.HasField("list_type"))
-        declared = self._declared_at(path)
-        return declared is not None and declared.kind == "list"
+        item = self._declared_size((*path, "@items")) if path and node.type.parameters else None
+        number = node.value if type(node) is Const and type(node.value) is int else None
+        size = self._size(node)
+        return Operand(size or UNKNOWN, node.type, item, number, is_sized=size is not None)
 
 
-def _literal_size(e: Any) -> Size | None:
-    kind = kind_of(e)
-    if kind == "const_expr":
-        constant = e.const_expr
-        length = 1
-        if constant.HasField("string_value"):
-            length = len(constant.string_value)
-        elif constant.HasField("bytes_value"):
-            length = len(constant.bytes_value)
-        return Size(length, length)
-    if kind == "list_expr":
-        return Size(len(e.list_expr.elements), len(e.list_expr.elements))
-    if kind == "struct_expr" and not e.struct_expr.message_name:
-        return Size(len(e.struct_expr.entries), len(e.struct_expr.entries))
-    return None
+def _literal_size(node: Node) -> Size | None:
+    match node:
+        case Const():
+            length = len(node.value) if isinstance(node.value, str | bytes) else 1
+        case ListNode():
+            length = len(node.elements)
+        case MapNode():
+            length = len(node.entries)
+        case _:
+            return None
+    return Size(length, length)
 
 
-def _scalar_size(kind: Any) -> Size | None:
-    if kind is None:
-        return None
-    is_scalar = kind.primitive in _SCALARS or kind.wrapper in _SCALARS or kind.well_known in _TIMES
-    return ONE if is_scalar else None
+def _scalar_size(kind: Type) -> Size | None:
+    while kind.name == "optional_type":
+        kind = kind.parameters[0]
+    return ONE if kind.kind in _SCALARS else None

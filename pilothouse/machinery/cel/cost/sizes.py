@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 
+from pilothouse.machinery.cel.front.types import DYN, Type
 from pilothouse.machinery.dataclass import dataclass
 
 LIMITLESS = 2**64 - 1
 
 TRAVERSAL = 0.1
-"""The cost of a character that is looked at once."""
+"""Cost of visiting one character."""
 PATTERN = 0.25
-"""The cost of a character in a regular expression."""
+"""Cost of one character of a regular expression."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +34,36 @@ UNKNOWN = Size(0, LIMITLESS)
 ONE = Size(1, 1)
 
 
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """An argument of a call whose cost is estimated."""
+
+    size: Size = UNKNOWN
+    type: Type = DYN
+    item: Size | None = None
+    """Size of the items of a list; None for other types, and for lists without a declared element type."""
+    number: int | None = None
+    """Value of an integer literal."""
+    is_sized: bool = True
+    """Whether the size is known from the expression or the schema."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallCost:
+    cost: int
+    result: Size | None = None
+    """Size of the result."""
+
+
+ONE_COST = CallCost(1)
+
+
 def capped(amount: int) -> int:
     return min(amount, LIMITLESS)
 
 
 def scaled(amount: int, factor: float) -> int:
-    """Rounded up."""
+    """Multiply and round up."""
     product = float(amount) * factor
     return LIMITLESS if product >= 2.0**64 else capped(math.ceil(product))
 

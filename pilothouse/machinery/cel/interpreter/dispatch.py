@@ -1,29 +1,38 @@
-"""Finding the function that takes values of the types at hand, as declared in tables of overloads."""
+"""Finding the overload that takes values of the types at hand."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, TypeAlias
+from functools import lru_cache
+from typing import Any
 
-from pilothouse.machinery.cel.interpreter.errors import EvaluationFailed, no_such_overload
-from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.cel.authorizer import AccessDecision, AuthorizerValue, GroupCheck, PathCheck, ResourceCheck
+from pilothouse.machinery.cel.front.types import Type
+from pilothouse.machinery.cel.interpreter.errors import EvaluationFailed
+from pilothouse.machinery.cel.interpreter.values import Duration, Optional, Timestamp, UInt, no_such_overload
+from pilothouse.machinery.cel.library.formats import Format
+from pilothouse.machinery.cel.library.network import CIDR, IP
+from pilothouse.machinery.cel.library.quantities import Quantity
+from pilothouse.machinery.cel.library.rows import Row, Run
+from pilothouse.machinery.cel.library.semver import Semver
+from pilothouse.machinery.cel.library.table import functions
+from pilothouse.machinery.cel.library.urls import URL
 
-Run: TypeAlias = Callable[..., Any]
-_SIGNS = "_-!@"
-"""The first characters of the names of operators."""
-ANY = object
-"""Stands for a parameter that takes everything."""
+_ANY = object
+_CLASSES: dict[str, type] = {
+    **{"bool": bool, "int": int, "uint": UInt, "double": float, "string": str, "bytes": bytes},
+    **{"list": list, "map": dict, "duration": Duration, "timestamp": Timestamp, "optional_type": Optional},
+    **{each.cel_type: each for each in (IP, CIDR, URL, Quantity, Semver, Format)},
+    **{each.cel_type: each for each in (AuthorizerValue, PathCheck, GroupCheck, ResourceCheck, AccessDecision)},
+}
+_OPERAND_FIRST = frozenset(("size", "sort", "@sortByAssociatedKeys", "matches"))
+"""Functions that, like operators, first ask their operand whether it has the operation at all."""
+_TERSE = frozenset(("contains", "startsWith", "endsWith", "!_", "@in"))
+_RECEIVERS = (str, Duration, Timestamp)
+"""Types that answer for themselves that they have no such operation."""
 
 
-@dataclass(frozen=True, slots=True)
-class Overload:
-    function: str
-    parameters: tuple[type, ...]
-    """A member function's receiver is the first."""
-    run: Run
-
-    def takes(self, types: tuple[type, ...]) -> bool:
-        return all(wanted is ANY or wanted is given for wanted, given in zip(self.parameters, types, strict=True))
+def _class_of(kind: Type) -> type:
+    return _CLASSES.get(kind.kind) or _CLASSES.get(kind.name, _ANY)
 
 
 class Function:
@@ -31,44 +40,58 @@ class Function:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._overloads: list[Overload] = []
+        self._overloads: list[tuple[tuple[type, ...], Run]] = []
         self._found: dict[tuple[type, ...], Run] = {}
 
-    def add(self, overload: Overload) -> None:
-        self._overloads.append(overload)
+    def add(self, parameters: tuple[type, ...], run: Run) -> None:
+        self._overloads.append((parameters, run))
 
     def __call__(self, *arguments: Any) -> Any:
         types = tuple(map(type, arguments))
         run = self._found.get(types) or self._find(types)
         if run is None:
-            raise self._no_such_overload(arguments)
+            raise self._refusal(arguments)
         try:
             return run(*arguments)
         except (ArithmeticError, ValueError) as error:
             raise EvaluationFailed(str(error)) from None
-        except (AttributeError, KeyError, TypeError):
-            # Kubernetes' functions take anything, and find out that way that they got something else.
-            raise self._no_such_overload(arguments) from None
-
-    def _no_such_overload(self, arguments: tuple[Any, ...]) -> EvaluationFailed:
-        """Operators are asked of their left operand, which says less about what it cannot do."""
-        if self._name[0] not in _SIGNS:
-            return no_such_overload(self._name, arguments)
-        takes_left = any(each.parameters[0] in (ANY, type(arguments[0])) for each in self._overloads)
-        return EvaluationFailed("no such overload" if takes_left else f"no such overload: {self._name}")
 
     def _find(self, types: tuple[type, ...]) -> Run | None:
         plain = tuple(list if issubclass(each, list) else each for each in types)
-        run = next((overload.run for overload in self._overloads if overload.takes(plain)), None)
-        if run is not None:
-            self._found[types] = run
-        return run
+        for parameters, run in self._overloads:
+            if all(wanted is _ANY or wanted is given for wanted, given in zip(parameters, plain, strict=True)):
+                self._found[types] = run
+                return run
+        return None
+
+    def _refusal(self, arguments: tuple[Any, ...]) -> EvaluationFailed:
+        name = self._name
+        if name in _TERSE:
+            return EvaluationFailed("no such overload")
+        if name[0] not in "_-" and name not in _OPERAND_FIRST:
+            return no_such_overload(name, arguments)
+        left = list if isinstance(arguments[0], list) else type(arguments[0])
+        knows = any(parameters[0] in (_ANY, left) for parameters, _ in self._overloads)
+        knows = knows or left in _RECEIVERS
+        return EvaluationFailed("no such overload" if knows else f"no such overload: {name}")
 
 
-def function_table(overloads: Iterable[Overload]) -> dict[tuple[str, int], Function]:
+@lru_cache(maxsize=1024)
+def overload_function(row: Row) -> Function:
+    """Return a function with this overload only."""
+    function = Function(row.function)
+    if row.run is not None:
+        function.add(tuple(map(_class_of, row.parameters)), row.run)
+    return function
+
+
+@lru_cache(maxsize=1)
+def dispatch_table() -> dict[tuple[str, int], Function]:
     """Return the functions by name and number of arguments, the receiver included."""
     table: dict[tuple[str, int], Function] = {}
-    for overload in overloads:
-        key = (overload.function, len(overload.parameters))
-        table.setdefault(key, Function(overload.function)).add(overload)
+    for name, rows in functions(patches=True).items():
+        for row in rows:
+            if row.run is not None:
+                function = table.setdefault((name, len(row.parameters)), Function(name))
+                function.add(tuple(map(_class_of, row.parameters)), row.run)
     return table

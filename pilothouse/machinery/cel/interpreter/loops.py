@@ -11,6 +11,7 @@ from typing import Any
 
 from pilothouse.machinery.cel.interpreter.errors import EvaluationFailed
 from pilothouse.machinery.cel.interpreter.frame import DeferredFailure, ExecutionFrame, Step, attempted
+from pilothouse.machinery.cel.interpreter.operands import go_type
 from pilothouse.machinery.cel.interpreter.values import shown
 from pilothouse.machinery.checkpoints import checkpoint
 from pilothouse.machinery.dataclass import dataclass
@@ -64,7 +65,9 @@ class Loop:
             return enumerate(value) if self.second_variable else ((each, None) for each in value)
         if type(value) is dict:
             return iter(value.items()) if self.second_variable else ((key, None) for key in value)
-        raise EvaluationFailed("no such overload")
+        if self.second_variable:
+            raise EvaluationFailed(f"unsupported comprehension range type: {go_type(value)}")
+        raise EvaluationFailed(f"got '{go_type(value)}', expected iterable type")
 
 
 def _restore(frame: ExecutionFrame, outer: dict[str, Any]) -> None:

@@ -1,144 +1,269 @@
-"""Constants, variables, selections and literals of lists, maps and objects."""
+"""Constants, variables, selections and literals of lists, maps and objects.
+
+A variable with the fields and items selected from it is an attribute: each part costs one. A selection from any other
+value costs one more, because that value becomes an attribute first.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
-from pilothouse.machinery.cel.interpreter import costs
-from pilothouse.machinery.cel.interpreter.collections import find, index
 from pilothouse.machinery.cel.interpreter.errors import EvaluationFailed
 from pilothouse.machinery.cel.interpreter.frame import ExecutionFrame, Step
-from pilothouse.machinery.cel.interpreter.values import NONE, Misfit, Optional, Struct, Type, UInt
-from pilothouse.machinery.cel.messages import unmangled
+from pilothouse.machinery.cel.interpreter.values import (
+    NONE,
+    Duration,
+    Misfit,
+    Optional,
+    Struct,
+    Timestamp,
+    Type,
+    UInt,
+    read,
+    shown,
+    type_name,
+)
+from pilothouse.machinery.cel.library.costs import LIST, MAP, STRUCT
 
-_TYPES = {"timestamp": "google.protobuf.Timestamp", "duration": "google.protobuf.Duration"}
+_MISSING = object()
+_QUALIFIERS = frozenset((str, int, UInt, bool, float))
+"""Types of keys and indices."""
 
 
-def constant(expression: Any) -> Step:
-    value = _constant_value(expression)
-    return lambda frame: value
+class Constant:
+    """A step whose value is known when it is planned."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __call__(self, frame: ExecutionFrame) -> Any:
+        return self.value
 
 
-def _constant_value(expression: Any) -> Any:
-    for field in ("bool_value", "int64_value", "double_value", "string_value", "bytes_value"):
-        if expression.HasField(field):
-            return getattr(expression, field)
-    return UInt(expression.uint64_value) if expression.HasField("uint64_value") else None
+def type_constant(name: str) -> Constant:
+    return Constant(Type(name))
 
 
-def variable(name: str, *, is_type: bool = False) -> Step:
-    if is_type:
-        kind = Type(_TYPES.get(name, name))
-        return lambda frame: kind
-
+def variable(name: str) -> Step:
     def step(frame: ExecutionFrame) -> Any:
         frame.cost += 1
         try:
-            return _read(frame.variables[name])
+            value = frame.variables[name]
         except KeyError:
             raise EvaluationFailed(f"no such attribute(s): {name}") from None
+        if value.__class__ is Misfit:
+            raise EvaluationFailed(value.why)
+        return value
 
     return step
 
 
-def _read(value: Any) -> Any:
-    if type(value) is Misfit:
-        raise EvaluationFailed(value.why)
-    return value
+def composed_variable(name: str) -> Step:
+    """`variables.name` of a policy."""
+    path = f"variables.{name}"
+
+    def step(frame: ExecutionFrame) -> Any:
+        frame.cost += 2
+        try:
+            return frame.variables[path]
+        except KeyError:
+            raise EvaluationFailed(f"no such key: {name}") from None
+
+    return step
 
 
-def selection(operand: Step, field: str) -> Step:
+def selection(operand: Step, field: str, cost: int) -> Step:
     def step(frame: ExecutionFrame) -> Any:
         value = operand(frame)
-        frame.cost += 1
-        if type(value) is dict:
-            if field in value:
-                return _read(value[field])
-            raise EvaluationFailed(f"no such key: {field}")
-        if type(value) is Optional:
-            return find(value.value, field) if value.present else NONE
-        return _read(index(value, field))
+        if value.__class__ is dict:
+            frame.cost += cost
+            found = value.get(field, _MISSING)
+            if found is _MISSING:
+                raise EvaluationFailed(f"no such key: {field}")
+            if found.__class__ is Misfit:
+                raise EvaluationFailed(found.why)
+            return found
+        if value.__class__ is Optional:
+            return _optional_item(frame, value, field, cost)
+        frame.cost += cost
+        return read(item(value, field))
 
     return step
 
 
-def presence(operand: Step, field: str) -> Step:
+def _optional_item(frame: ExecutionFrame, optional: Optional, key: Any, cost: int) -> Optional:
+    found = find(optional.value, key) if optional.present else _MISSING
+    frame.cost += cost if found is not _MISSING else cost - 1
+    return NONE if found is _MISSING else Optional(True, read(found))
+
+
+def presence(operand: Step, field: str, cost: int) -> Step:
+    """has(operand.field)"""
+
     def step(frame: ExecutionFrame) -> bool:
         value = operand(frame)
+        frame.cost += cost - 1
         if type(value) is Optional:
+            if not value.present:
+                return False
             value = value.value
-        return not isinstance(value, list) and find(value, field).present
+        return find(value, field) is not _MISSING
 
     return step
 
 
-def indexing(container: Step, key: Step) -> Step:
+def indexing(container: Step, key: Step, cost: int) -> Step:
     def step(frame: ExecutionFrame) -> Any:
         value, wanted = container(frame), key(frame)
-        frame.spend(1)
+        if wanted.__class__ not in _QUALIFIERS:
+            raise EvaluationFailed(f"invalid qualifier type: {go_type(wanted)}")
         if type(value) is Optional:
-            return find(value.value, wanted) if value.present else NONE
-        return _read(index(value, wanted))
+            return _optional_item(frame, value, wanted, cost)
+        frame.spend(cost)
+        return read(item(value, wanted))
 
     return step
 
 
-def optional_indexing(container: Step, key: Step) -> Step:
+def optional_indexing(container: Step, key: Step, cost: int) -> Step:
     """`container[?key]` and `container.?key`"""
 
     def step(frame: ExecutionFrame) -> Optional:
         value, wanted = container(frame), key(frame)
+        if wanted.__class__ not in _QUALIFIERS:
+            raise EvaluationFailed(f"invalid qualifier type: {go_type(wanted)}")
         if type(value) is Optional:
-            value = value.value if value.present else {}
+            return _optional_item(frame, value, wanted, cost)
         found = find(value, wanted)
-        frame.spend(1 if found.present else 0)
-        return found
+        frame.spend(cost if found is not _MISSING else cost - 1)
+        return NONE if found is _MISSING else Optional(True, read(found))
 
     return step
+
+
+def item(container: Any, key: Any) -> Any:
+    """Return `container[key]` or `container.key`. Raises EvaluationFailed."""
+    found = find(container, key)
+    if found is not _MISSING:
+        return found
+    if isinstance(container, list):
+        raise EvaluationFailed(f"index out of bounds: {shown(key)}")
+    raise EvaluationFailed(f"no such key: {shown(key)}")
+
+
+def find(container: Any, key: Any) -> Any:
+    """Return the item, or _MISSING."""
+    if container.__class__ is dict:
+        return _find_key(container, key)
+    if isinstance(container, list):
+        position = _position(key)
+        return container[position] if 0 <= position < len(container) else _MISSING
+    if container.__class__ is Struct:
+        return container.fields.get(key, _MISSING)
+    return _MISSING
+
+
+def _find_key(mapping: dict[Any, Any], key: Any) -> Any:
+    try:
+        found = mapping.get(key, _MISSING)
+    except TypeError:
+        return _MISSING
+    if found is not _MISSING and key.__class__ is not str and mapping:
+        # True is not 1, though Python thinks so.
+        stored = next((each for each in mapping if each == key), key)
+        if isinstance(stored, bool) is not isinstance(key, bool):
+            return _MISSING
+    return found
+
+
+def _position(key: Any) -> int:
+    if type(key) is float and not key.is_integer():
+        raise EvaluationFailed(f"unsupported index value {shown(key)} in list")
+    if isinstance(key, bool) or not isinstance(key, int | float):
+        raise EvaluationFailed(f"unsupported index type '{type_name(key)}' in list")
+    return int(key)
 
 
 def list_of(items: list[tuple[Step, bool]]) -> Step:
     def step(frame: ExecutionFrame) -> list[Any]:
         made = []
-        for item, optional in items:
-            value = item(frame)
+        for each, optional in items:
+            value = each(frame)
             if not optional:
                 made.append(value)
-            elif value.present:
+            elif _require_optional(value).present:
                 made.append(value.value)
-        frame.spend(costs.LIST)
+        frame.spend(LIST)
         return made
 
     return step
+
+
+def _require_optional(value: Any) -> Optional:
+    if type(value) is not Optional:
+        raise EvaluationFailed(f"cannot initialize optional list element from non-optional value {shown(value)}")
+    return value
 
 
 def map_of(pairs: list[tuple[Step, Step, bool]]) -> Step:
     def step(frame: ExecutionFrame) -> dict[Any, Any]:
         made: dict[Any, Any] = {}
-        for key, item, optional in pairs:
-            name, value = key(frame), item(frame)
+        for key, each, optional in pairs:
+            name, value = key(frame), each(frame)
+            if name.__class__ not in _KEYS and not isinstance(name, Hashable):
+                continue  # nothing can look it up
             if not optional:
                 made[name] = value
+            elif type(value) is not Optional:
+                why = f"cannot initialize optional entry '{shown(name)}' from non-optional value {shown(value)}"
+                raise EvaluationFailed(why)
             elif value.present:
                 made[name] = value.value
-        frame.spend(costs.MAP)
+        frame.spend(MAP)
         return made
 
     return step
 
 
-def struct_of(name: str, fields: list[tuple[str, Step, bool]]) -> Step:
-    kind = unmangled(name)
+_KEYS = frozenset((str, int, bool, float))
+_GO_TYPES: dict[type, str] = {
+    type(None): "types.Null",
+    bool: "types.Bool",
+    int: "types.Int",
+    UInt: "types.Uint",
+    float: "types.Double",
+    str: "types.String",
+    bytes: "types.Bytes",
+    Duration: "types.Duration",
+    Timestamp: "types.Timestamp",
+    Optional: "*types.Optional",
+    Type: "*types.Type",
+    dict: "map[string]interface {}",
+    list: "[]interface {}",
+}
 
+
+def go_type(value: Any) -> str:
+    """Return the type of upstream's representation of a value."""
+    return _GO_TYPES.get(type(value)) or f"cel.{type(value).__name__}"
+
+
+def struct_of(name: str, fields: list[tuple[str, Step, bool]]) -> Step:
     def step(frame: ExecutionFrame) -> Struct:
         made: dict[str, Any] = {}
-        for field, item, optional in fields:
-            value = item(frame)
+        for field, each, optional in fields:
+            value = each(frame)
             if not optional:
                 made[field] = value
+            elif type(value) is not Optional:
+                why = f"cannot initialize optional entry '{field}' from non-optional value {shown(value)}"
+                raise EvaluationFailed(why)
             elif value.present:
                 made[field] = value.value
-        frame.spend(costs.STRUCT)
-        return Struct(kind, made)
+        frame.spend(STRUCT)
+        return Struct(name, made)
 
     return step

@@ -1,156 +1,301 @@
-"""From a checked syntax tree to closures that evaluate it. Planning is done once for each expression."""
+"""From a checked tree to closures that evaluate it. Planning is done once for each expression.
+
+Literals of constants, conversions of constants and patterns that are constants are evaluated while planning, as cel-go
+does: they cost nothing later, and an error in them is an error of the program.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import lru_cache
-from itertools import chain
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from pilothouse.machinery.cel.front.tree import (
+    ACCUMULATOR,
+    Call,
+    Comprehension,
+    Const,
+    Ident,
+    ListNode,
+    MapNode,
+    Node,
+    Select,
+    StructNode,
+)
 from pilothouse.machinery.cel.interpreter import loops, operands
-from pilothouse.machinery.cel.interpreter.collections import collection_functions
-from pilothouse.machinery.cel.interpreter.conversions import conversions
-from pilothouse.machinery.cel.interpreter.costs import CALL_COSTS
-from pilothouse.machinery.cel.interpreter.dispatch import Function, function_table
-from pilothouse.machinery.cel.interpreter.folding import RESOLVING, folded, is_looked_up, resolved_by_call
+from pilothouse.machinery.cel.interpreter.dispatch import Function, dispatch_table, overload_function
+from pilothouse.machinery.cel.interpreter.errors import EvaluationFailed
 from pilothouse.machinery.cel.interpreter.frame import ExecutionFrame, Step
-from pilothouse.machinery.cel.interpreter.kubernetes import kubernetes_functions
-from pilothouse.machinery.cel.interpreter.logic import LAZY
-from pilothouse.machinery.cel.interpreter.operators import operators
-from pilothouse.machinery.cel.interpreter.strings import string_functions
-from pilothouse.machinery.cel.interpreter.times import time_functions
-from pilothouse.machinery.cel.syntax import ACCUMULATORS, SyntaxTree, is_binding, kind_of
+from pilothouse.machinery.cel.interpreter.logic import LAZY, both_sides
+from pilothouse.machinery.cel.interpreter.operands import Constant
+from pilothouse.machinery.cel.library.rows import RunCost, one
+from pilothouse.machinery.cel.patterns import refusal
+
+_CONVERSIONS = frozenset(("bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"))
+_PATTERNS = frozenset(("matches", "find", "findAll"))
+_ITEMS = {
+    "_[_]": operands.indexing,
+    "_[?_]": operands.optional_indexing,
+    "_?._": operands.optional_indexing,
+}
+_BUILDING = frozenset(("_+_", "cel.@mapInsert"))
+_VARIABLES = "kubernetes.variables"
 
 
-@lru_cache(maxsize=1)
-def _functions() -> dict[tuple[str, int], Function]:
-    return function_table(
-        chain(
-            operators(),
-            conversions(),
-            time_functions(),
-            string_functions(),
-            collection_functions(),
-            kubernetes_functions(),
-        )
-    )
+class ProgramFailed(Exception):
+    """A constant part of an expression cannot be evaluated."""
 
 
 class Planner:
-    def __init__(self, tree: SyntaxTree) -> None:
-        self._tree = tree
+    def __init__(self) -> None:
         self._scopes: list[str] = []
-        """Names of the loops around what is being planned."""
-        self._plan: dict[str, Callable[[Any], Step]] = {
-            "const_expr": lambda e: operands.constant(e.const_expr),
-            "ident_expr": self._ident,
-            "select_expr": self._select,
-            "call_expr": self._call,
-            "list_expr": self._list,
-            "struct_expr": self._struct,
-            "comprehension_expr": self._loop,
+        """Local variables around the part that is being planned."""
+        self._plans: dict[type[Node], Callable[[Any], Step]] = {
+            Const: lambda node: Constant(node.value),
+            Ident: self._ident,
+            Select: self._select,
+            Call: self._call,
+            ListNode: self._list,
+            MapNode: self._map,
+            StructNode: self._struct,
+            Comprehension: self._loop,
         }
 
-    def plan(self, expression: Any) -> Step:
-        return folded(expression, self._planned(expression))
+    def plan(self, node: Node) -> Step:
+        """Raises ProgramFailed."""
+        return self._plans[node.__class__](node)
 
-    def _planned(self, expression: Any) -> Step:
-        return self._plan[kind_of(expression)](expression)
+    def _ident(self, node: Ident) -> Step:
+        if node.name in self._scopes:
+            return loops.local(node.name)
+        assert node.reference is not None
+        return self._reference(node, node.reference)
 
-    def _ident(self, e: Any) -> Step:
-        name = e.ident_expr.name
-        if name in self._scopes:
-            return loops.local(name)
-        return operands.variable(name, is_type=self._tree.is_type(e))
+    def _reference(self, node: Node, name: str) -> Step:
+        if node.type.kind == "type" and (node.type.parameters or name == "type"):
+            inner = node.type.parameters[0].name if node.type.parameters else name
+            return operands.type_constant(inner)
+        return operands.variable(name)
 
-    def _select(self, e: Any) -> Step:
-        name = self._tree.variable(e)
-        if name:
-            # `authorizer.requestResource` is declared as one name.
-            return operands.variable(name)
-        select = e.select_expr
-        operand = self.plan(select.operand)
-        if select.test_only:
-            return operands.presence(operand, select.field)
-        return operands.selection(operand, select.field)
+    def _select(self, node: Select) -> Step:
+        if node.reference is not None:
+            return self._reference(node, node.reference)
+        if node.operand.type.name == _VARIABLES and not node.test_only:
+            return operands.composed_variable(node.field)
+        operand, cost = self.plan(node.operand), self._cost_of_part(node.operand)
+        if node.test_only:
+            return operands.presence(operand, node.key, cost)
+        return operands.selection(operand, node.key, cost)
 
-    def _call(self, e: Any) -> Step:
-        call = e.call_expr
-        arguments = ([call.target] if call.HasField("target") else []) + list(call.args)
-        if build := self._building(call.function, arguments):
-            return build
+    @staticmethod
+    def _cost_of_part(operand: Node) -> int:
+        return 1 if _is_attribute(operand) else 2
+
+    def _call(self, node: Call) -> Step:
+        arguments = node.args if node.target is None else [node.target, *node.args]
+        if node.function in _BUILDING and (built := self._building(node, arguments)) is not None:
+            return built
         steps = [self.plan(argument) for argument in arguments]
-        if call.function in RESOLVING:
-            resolved = [resolved_by_call(argument, step) for argument, step in zip(arguments, steps, strict=True)]
-            steps = [steps[0], *resolved[1:]]
-        if call.function in LAZY:
-            return LAZY[call.function](*steps)
-        return self._eager(call.function, steps, is_free=is_looked_up(call.function, arguments))
+        if node.function in _ITEMS:
+            key = _resolved(arguments[1], steps[1])
+            return _ITEMS[node.function](steps[0], key, self._cost_of_part(arguments[0]))
+        if node.function == "_?_:_":
+            steps = [steps[0], _resolved(arguments[1], steps[1]), _resolved(arguments[2], steps[2])]
+        if node.function in LAZY:
+            return LAZY[node.function](*steps)
+        return self._eager(node, steps)
 
-    def _building(self, function: str, arguments: list[Any]) -> Step | None:
-        """Adding to what a loop builds."""
-        if function not in ("_+_", "cel.@mapInsert") or kind_of(arguments[0]) != "ident_expr":
-            return None
-        if arguments[0].ident_expr.name not in ACCUMULATORS:
+    def _building(self, node: Call, arguments: list[Node]) -> Step | None:
+        """Add to the list or map that a comprehension builds."""
+        first = arguments[0]
+        if type(first) is not Ident or first.name != ACCUMULATOR or first.type.kind not in ("list", "map"):
             return None
         steps = [self.plan(argument) for argument in arguments]
-        if function == "_+_":
+        if node.function == "_+_":
             return loops.appending(*steps)
         return loops.inserting(*steps) if len(steps) == 3 else loops.merging(*steps)
 
-    def _eager(self, function: str, steps: list[Step], *, is_free: bool) -> Step:
-        run = _functions().get((function, len(steps))) or Function(function)
-        price = (lambda args, result: 0) if is_free else CALL_COSTS.get(function)
+    def _eager(self, node: Call, steps: list[Step]) -> Step:
+        function, overloads = node.function, node.overloads
+        if len(overloads) == 1 and overloads[0].run is not None and len(overloads[0].parameters) == len(steps):
+            run = overload_function(overloads[0])
+        else:
+            run = dispatch_table().get((function, len(steps))) or Function(function)
+        if function in _CONVERSIONS and len(steps) == 1 and type(steps[0]) is Constant:
+            return _folded(run, steps[0])
+        if function in _PATTERNS and len(steps) > 1 and type(steps[1]) is Constant:
+            _check_pattern(steps[1].value)
+        if function == "@in" and len(overloads) == 1 and overloads[0].overload == "in_list":
+            looked_up = _lookup(steps, run)
+            if looked_up is not None:
+                return looked_up
+        price = one
+        if len(overloads) == 1 or overloads[-1].named_cost:
+            price = overloads[-1].cost
+        return _called(function, run, steps, price)
 
-        def step(frame: ExecutionFrame) -> Any:
-            arguments = [each(frame) for each in steps]
-            if function == "lists.range" and arguments[0].__class__ is int:
-                frame.check(arguments[0])  # the list would be made before its cost is known
-            result = run(*arguments)
-            frame.spend(1 if price is None else price(arguments, result))
-            return result
+    def _list(self, node: ListNode) -> Step:
+        steps = [self.plan(each) for each in node.elements]
+        if all(type(step) is Constant for step in steps) and not node.optional:
+            return Constant([step.value for step in steps])  # type: ignore[attr-defined]
+        return operands.list_of([(step, index in node.optional) for index, step in enumerate(steps)])
 
+    def _map(self, node: MapNode) -> Step:
+        pairs = [(self.plan(entry.key), self.plan(entry.value), entry.optional) for entry in node.entries]
+        step = operands.map_of(pairs)
+        if all(type(key) is Constant and type(value) is Constant and not optional for key, value, optional in pairs):
+            try:
+                return Constant(step(ExecutionFrame({}, 1 << 62)))
+            except EvaluationFailed:
+                return step
         return step
 
-    def _list(self, e: Any) -> Step:
-        optional = set(e.list_expr.optional_indices)
-        return operands.list_of([(self.plan(each), i in optional) for i, each in enumerate(e.list_expr.elements)])
+    def _struct(self, node: StructNode) -> Step:
+        return operands.struct_of(node.name, [(each.key, self.plan(each.value), each.optional) for each in node.fields])
 
-    def _struct(self, e: Any) -> Step:
-        entries, name = e.struct_expr.entries, e.struct_expr.message_name
-        if name:
-            fields = [(each.field_key, self.plan(each.value), each.optional_entry) for each in entries]
-            return operands.struct_of(name, fields)
-        pairs = [(self.plan(each.map_key), self.plan(each.value), each.optional_entry) for each in entries]
-        return operands.map_of(pairs)
+    def _start(self, node: Comprehension) -> Step:
+        """A literal costs nothing, but the list or map that a loop builds on must be new each time."""
+        start = node.start
+        if not node.is_binding:
+            if type(start) is ListNode and not start.elements:
+                return lambda frame: []
+            if type(start) is MapNode and not start.entries:
+                return lambda frame: {}
+        return self.plan(start)
 
-    def _start(self, loop: Any) -> Step:
-        """A constant costs nothing, but what is built on must be new each time."""
-        if is_binding(loop):
-            return self.plan(loop.accu_init)
-        e = loop.accu_init
-        made = {"list_expr": list, "struct_expr": dict}.get(kind_of(e))
-        if made is None or e.list_expr.elements or e.struct_expr.entries or e.struct_expr.message_name:
-            return self._planned(e)
-        return lambda frame: made()
-
-    def _loop(self, e: Any) -> Step:
-        loop = e.comprehension_expr
-        over, start = self.plan(loop.iter_range), self._start(loop)
-        self._scopes.append(loop.accu_var)
-        result = self.plan(loop.result)
-        variables = [name for name in (loop.iter_var, loop.iter_var2) if name]
+    def _loop(self, node: Comprehension) -> Step:
+        over, start = self.plan(node.over), self._start(node)
+        self._scopes.append(node.accumulator)
+        result = self.plan(node.result)
+        variables = [name for name in (node.variable, node.variable2) if name]
         self._scopes += variables
-        condition, step = self.plan(loop.loop_condition), self.plan(loop.loop_step)
+        condition, step = self.plan(node.condition), self.plan(node.step)
         del self._scopes[len(self._scopes) - len(variables) - 1 :]
         return loops.Loop(
-            variable=loop.iter_var,
-            second_variable=loop.iter_var2,
+            variable=node.variable,
+            second_variable=node.variable2,
             over=over,
-            accumulator=loop.accu_var,
+            accumulator=node.accumulator,
             start=start,
             condition=condition,
             step=step,
             result=result,
-            binding=is_binding(loop),
+            binding=node.is_binding,
         )
+
+
+def _is_attribute(node: Node) -> bool:
+    """Whether the part is a variable, or selected from one."""
+    if type(node) is Ident:
+        return node.type.kind != "type"
+    if type(node) is Select:
+        return not node.test_only
+    return type(node) is Call and (node.function in _ITEMS or node.function == "_?_:_")
+
+
+def _resolved(node: Node, step: Step) -> Step:
+    """An attribute that another call resolves costs its parts, but not itself."""
+    if not _is_attribute(node) or type(step) is Constant or (type(node) is Call and node.function == "_?_:_"):
+        return step
+
+    def resolved(frame: ExecutionFrame) -> Any:
+        value = step(frame)
+        frame.cost -= 1
+        return value
+
+    return resolved
+
+
+def _folded(run: Function, argument: Constant) -> Constant:
+    try:
+        return Constant(run(argument.value))
+    except EvaluationFailed as error:
+        raise ProgramFailed(str(error)) from None
+
+
+def _check_pattern(pattern: Any) -> None:
+    if isinstance(pattern, str) and (why := refusal(pattern)):
+        raise ProgramFailed(why)
+
+
+def _lookup(steps: list[Step], run: Function) -> Step | None:
+    """Membership in a list of constants costs nothing; None for all other lists."""
+    items = steps[1]
+    if type(items) is not Constant:
+        return None
+    if not items.value:
+        return Constant(False)
+    if any(not isinstance(each, bool | int | float | str) and each is not None for each in items.value):
+        return None
+    item = steps[0]
+    return lambda frame: run(item(frame), items.value)
+
+
+def _called(function: str, run: Function, steps: list[Step], price: RunCost) -> Step:
+    if function == "lists.range":
+        return _range(run, steps[0], price)
+    if function == "@sortByAssociatedKeys":
+        return _sorted_by(run, steps, price)
+    if len(steps) == 1:
+        only = steps[0]
+
+        def unary(frame: ExecutionFrame) -> Any:
+            try:
+                value = only(frame)
+            except EvaluationFailed:
+                frame.spend(1)  # a call costs something, even if its argument failed
+                raise
+            return _paid(frame, run, (value,), price)
+
+        return unary
+    if len(steps) == 2:
+        left, right = steps
+
+        def binary(frame: ExecutionFrame) -> Any:
+            return _paid(frame, run, both_sides(left, right, frame), price)
+
+        return binary
+
+    def step(frame: ExecutionFrame) -> Any:
+        return _paid(frame, run, [each(frame) for each in steps], price)
+
+    return step
+
+
+def _paid(frame: ExecutionFrame, run: Function, arguments: Sequence[Any], price: RunCost) -> Any:
+    try:
+        result = run(*arguments)
+    except EvaluationFailed:
+        frame.spend(1)
+        raise
+    frame.spend(price(arguments, result))
+    return result
+
+
+def _sorted_by(run: Function, steps: list[Step], price: RunCost) -> Step:
+    """Upstream fails internally if the list or one of the keys cannot be evaluated."""
+
+    def step(frame: ExecutionFrame) -> Any:
+        try:
+            arguments = [each(frame) for each in steps]
+        except EvaluationFailed:
+            why = "interface conversion: *types.Err is not traits.Lister: missing method Add"
+            raise EvaluationFailed(f"internal error: {why}") from None
+        result = run(*arguments)
+        frame.spend(price(arguments, result))
+        return result
+
+    return step
+
+
+def _range(run: Function, count: Step, price: RunCost) -> Step:
+    """Check the cost of lists.range() before the list is made."""
+
+    def step(frame: ExecutionFrame) -> Any:
+        value = count(frame)
+        if value.__class__ is int:
+            frame.check(value)
+        result = run(value)
+        frame.spend(price((value,), result))
+        return result
+
+    return step

@@ -1,24 +1,31 @@
-"""The values of expressions: those of JSON are Python's own, the others are here. Lists and maps are never changed.
+"""The values of expressions: JSON's values are Python's own, all others are here. Lists and maps are never changed.
 
-Values of Kubernetes' types are maps with one marked key, such as `@ip`.
+A class of another module becomes a CEL type by its attribute `cel_type`; `cel_size` is its size in costs.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from dataclasses import field
 from typing import Any
 
-from pilothouse.machinery.cel.functions.marked_types import TYPES
+from pilothouse.machinery.cel.interpreter.errors import EvaluationFailed
 from pilothouse.machinery.dataclass import dataclass
 
 
 class UInt(int):
     """An unsigned integer."""
 
+    __slots__ = ()
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Timestamp:
     nanoseconds: int
     """Since 1970, in UTC."""
+    offset: int = field(default=0, compare=False)
+    """Seconds east of UTC of the clock that the timestamp was read from."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -34,9 +41,16 @@ class Optional:
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """Stands for data that is not of its declared type: an expression that reads it fails with `why`."""
+    """Data that is not of its declared type: an expression that reads it fails with `why`."""
 
     why: str
+
+
+def read(value: Any) -> Any:
+    """Return the value. Raises EvaluationFailed for a misfit."""
+    if value.__class__ is Misfit:
+        raise EvaluationFailed(value.why)
+    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +60,7 @@ class Type:
 
 @dataclass(frozen=True, slots=True)
 class Struct:
-    """An object that an expression made by naming its type, as in `Object{metadata: …}`."""
+    """An object that an expression constructed, as in `Object{metadata: …}`."""
 
     type: str
     fields: dict[str, Any]
@@ -69,31 +83,44 @@ _NAMES: dict[type, str] = {
     Optional: "optional_type",
     Type: "type",
 }
-_NUMBERS = (int, UInt, float)
+_NUMBERS = frozenset((int, UInt, float))
 
 
 def type_name(value: Any) -> str:
-    if type(value) is dict and len(value) == 1:
-        return TYPES.get(next(iter(value)), "map")
     if type(value) is Struct:
         return value.type
     return _NAMES.get(type(value)) or str(getattr(value, "cel_type", type(value).__name__))
 
 
+def no_such_overload(function: str, arguments: Sequence[Any]) -> EvaluationFailed:
+    return EvaluationFailed(f"no such overload: {function}({', '.join(map(type_name, arguments))})")
+
+
 def equal(a: Any, b: Any) -> bool:
-    """Numbers of different types may be equal; other values of different types never are."""
+    """Numbers of different types may be equal; other values of different types never are.
+
+    Raises EvaluationFailed where a type of Kubernetes is compared with another type.
+    """
     kind = type(a)
+    if kind is str or kind is bool:
+        return kind is type(b) and bool(a == b)
+    if a is None or b is None:
+        return a is b
     if isinstance(a, list):
         return isinstance(b, list) and _equal_lists(a, b)
-    if kind is not type(b):
-        return kind in _NUMBERS and type(b) in _NUMBERS and bool(a == b)
+    if kind in _NUMBERS:
+        return type(b) in _NUMBERS and bool(a == b)
     if kind is dict:
-        return len(a) == len(b) and all(key in b and equal(value, b[key]) for key, value in a.items())
+        return type(b) is dict and _equal_maps(a, b)
     if kind is Optional:
-        return a.present == b.present and equal(a.value, b.value)
+        return type(b) is Optional and a.present == b.present and (not a.present or equal(a.value, b.value))
     if kind is Struct:
-        return a.type == b.type and equal(a.fields, b.fields)
-    return bool(a == b)
+        return type(b) is Struct and a.type == b.type and equal(a.fields, b.fields)
+    compare = getattr(a, "cel_equal", None)
+    if compare is not None:
+        same: bool = compare(b)
+        return same
+    return kind is type(b) and bool(a == b)
 
 
 def _equal_lists(a: list[Any], b: list[Any]) -> bool:
@@ -103,16 +130,59 @@ def _equal_lists(a: list[Any], b: list[Any]) -> bool:
     return len(a) == len(b) and all(map(equal, a, b))
 
 
+def _equal_maps(a: dict[Any, Any], b: dict[Any, Any]) -> bool:
+    return len(a) == len(b) and all(key in b and equal(value, b[key]) for key, value in a.items())
+
+
 def is_zero(value: Any) -> bool:
-    if type(value) is Timestamp or type(value) is Duration:
+    if type(value) is Timestamp:
+        return value.nanoseconds == _ZERO_TIME
+    if type(value) is Duration:
         return value.nanoseconds == 0
     if type(value) is Struct:
         return not value.fields
-    return type(value) is not Optional and not value
+    return (type(value) in _ZEROABLE or isinstance(value, list)) and not value
+
+
+_ZEROABLE = (type(None), bool, int, UInt, float, str, bytes, dict)
+_ZERO_TIME = -62135596800 * 10**9
+"""Go's zero time, in the year 1."""
 
 
 def shown(value: Any) -> str:
-    """Return a key or an index as Go prints it."""
+    """Return a key, an index or an item as Go's %v prints it."""
     if type(value) is bool:
         return "true" if value else "false"
-    return str(value)
+    if type(value) is float:
+        return number_text(value, least_exponent=21)
+    if type(value) is bytes:
+        return f"[{' '.join(map(str, value))}]"
+    return "null" if value is None else str(value)
+
+
+def number_text(value: float, *, least_exponent: int = 6) -> str:
+    """Return a double in Go's shortest form, with an exponent below -4 and from `least_exponent` on: 1e+06, 0.5."""
+    if math.isinf(value):
+        return "+Inf" if value > 0 else "-Inf"
+    if math.isnan(value):
+        return "NaN"
+    if value == 0:
+        return "-0" if math.copysign(1, value) < 0 else "0"
+    figures, exponent = _figures(value)
+    sign = "-" if value < 0 else ""
+    if -4 <= exponent < least_exponent:
+        if exponent < 0:
+            return f"{sign}0.{'0' * (-exponent - 1)}{figures}"
+        padded = figures.ljust(exponent + 1, "0")
+        return sign + padded[: exponent + 1] + (f".{padded[exponent + 1 :]}" if len(padded) > exponent + 1 else "")
+    fraction = f".{figures[1:]}" if len(figures) > 1 else ""
+    return f"{sign}{figures[0]}{fraction}e{exponent:+03d}"
+
+
+def _figures(value: float) -> tuple[str, int]:
+    """Return the fewest digits that read back as the same double, and the power of ten of the first: ("15", 6)."""
+    digits, _, power = repr(abs(value)).partition("e")
+    whole, _, fraction = digits.partition(".")
+    figures = whole + fraction
+    leading = len(figures) - len(figures.lstrip("0"))
+    return figures.strip("0"), int(power or "0") + len(whole) - 1 - leading

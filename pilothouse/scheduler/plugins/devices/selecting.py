@@ -7,7 +7,6 @@ from typing import Any
 
 from pilothouse.kinds.tolerations import NO_EXECUTE, NO_SCHEDULE, untolerated
 from pilothouse.machinery.bounded_cache import bounded_cache
-from pilothouse.machinery.cel.functions import quantities, semver
 from pilothouse.machinery.objects import Json
 from pilothouse.scheduler.plugins.devices.slices import Device
 
@@ -39,19 +38,23 @@ def is_tolerated(device: Device, tolerations: list[Json]) -> bool:
 def _program(expression: str) -> Any:
     from pilothouse.machinery.cel.devices import compile_device_selector
     from pilothouse.machinery.cel.environment import CompilationFailed
-    from pilothouse.machinery.cel.program import Program
+    from pilothouse.machinery.cel.program import Program, ProgramFailed
 
     try:
         return Program(compile_device_selector(expression).program)
-    except CompilationFailed as error:
+    except (CompilationFailed, ProgramFailed) as error:
         raise SelectionFailed(str(error)) from None
 
 
 def _variables(device: Device) -> dict[str, Any]:
+    from pilothouse.machinery.cel.library import quantities
+
     attributes = _by_domain(device, {name: _attribute(value) for name, value in _parts(device, "attributes")})
     sizes = {name: quantities.parse(str(value["value"])) for name, value in _parts(device, "capacity")}
-    shown = {"driver": device.driver, "attributes": attributes, "capacity": _by_domain(device, sizes)}
-    return {"device": shown, "device.attributes": attributes, "device.capacity": shown["capacity"]}
+    capacity = _by_domain(device, sizes)
+    shared = bool(device.spec.get("allowMultipleAllocations"))
+    shown = {"driver": device.driver, "attributes": attributes, "capacity": capacity}
+    return {"device": {**shown, "allowMultipleAllocations": shared}}
 
 
 def _parts(device: Device, kind: str) -> Iterable[tuple[str, Json]]:
@@ -60,6 +63,8 @@ def _parts(device: Device, kind: str) -> Iterable[tuple[str, Json]]:
 
 def _attribute(value: Json) -> Any:
     if "version" in value:
+        from pilothouse.machinery.cel.library import semver
+
         return semver.parse(value["version"])
     return next(iter(value.values()), None)
 

@@ -1,1 +1,0 @@
-"""Kubernetes' own CEL functions, computed."""
