@@ -107,7 +107,9 @@ class AdmissionCompiler:
         if self._variables is None and not self.known_types():
             return _shared_environment(declarations, self._minor)
         extra = {} if self._variables is None else {VARIABLES: self._variables}
-        variables = _declared(declarations) | ({} if self._variables is None else {"variables": types.struct(VARIABLES)})
+        variables = _declared(declarations) | (
+            {} if self._variables is None else {"variables": types.struct(VARIABLES)}
+        )
         return Environment(
             {**variables, **self.known_types()},
             {**_structs(), **extra, **self.known_structs()},

@@ -105,4 +105,3 @@ class Environment:
         if issues:
             raise CompilationFailed(Source(expression).display(issues))
         return SyntaxTree(parsed.root, frozenset(checker.references), parsed.tokens > SHALLOW)
-

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Lock
 
 SHALLOW = 120
@@ -25,7 +25,7 @@ def room_for_recursion() -> Iterator[None]:
     global _users, _usual
     with _lock:
         if _users == 0:
-            _usual = sys.getrecursionlimit()
+            _usual = min(sys.getrecursionlimit(), _usual or sys.getrecursionlimit())
             sys.setrecursionlimit(_usual + _ROOM)
         _users += 1
     try:
@@ -34,7 +34,6 @@ def room_for_recursion() -> Iterator[None]:
         with _lock:
             _users -= 1
             if _users == 0:
-                try:
+                # It fails if this thread's own stack is deeper than that; the next user then lowers the limit.
+                with suppress(RecursionError):
                     sys.setrecursionlimit(_usual)
-                except RecursionError:
-                    pass  # the stack of another thread is deeper than the usual limit: it lowers the limit later

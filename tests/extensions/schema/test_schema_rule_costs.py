@@ -10,13 +10,12 @@ from pilothouse.extensions.schema.rules.declared import declared_type
 from pilothouse.extensions.schema.rules.environments import TypedEnvironment
 from pilothouse.extensions.schema.structural import structural
 from pilothouse.machinery.cel.cost.estimate import estimated_cost
-from pilothouse.machinery.cel.syntax import SyntaxTree
 
 
 def cost(schema: dict[str, Any], rule: str) -> int:
     declared = declared_type(structural(schema), root=False)
     assert declared is not None
-    return estimated_cost(SyntaxTree(TypedEnvironment(declared).compile(rule)), declared)
+    return estimated_cost(TypedEnvironment(declared).compile(rule).program, declared)
 
 
 NUMBERS = {"type": "array", "items": {"type": "number"}}

@@ -176,7 +176,7 @@ def test_values_and_functions_are_those_that_kubernetes_has(schema: dict[str, An
 
 
 def test_the_root_sees_its_name_but_no_other_metadata() -> None:
-    schema = ruled({"type": "object"}, "self.metadata.name == 'a' && !has(self.metadata.labels)")
+    schema = ruled({"type": "object"}, "self.metadata.name == 'a' && !has(self.metadata.generateName)")
     compiled = compile_schema(schema, preserve_unknown_fields=False)
     assert list(compiled.validate({"kind": "K", "metadata": {"name": "a", "labels": {"x": "y"}}})) == []
     assert len(list(compiled.validate({"kind": "K", "metadata": {"name": "b"}}))) == 1

@@ -29,9 +29,7 @@ extensions:
 - name: bindings
 """
 VARIABLES = ("a", "b", "s")
-NATIVE = cel.NewEnv(
-    config=cel.NewEnvConfigFromYaml(LIBRARIES), variables=dict.fromkeys(VARIABLES, cel.Type("dyn"))
-)
+NATIVE = cel.NewEnv(config=cel.NewEnvConfigFromYaml(LIBRARIES), variables=dict.fromkeys(VARIABLES, cel.Type("dyn")))
 OURS = Environment(dict.fromkeys(VARIABLES, "dyn"), bindings=True)
 
 numbers = st.sampled_from(["0", "1", "-3", "7", "9223372036854775807", "a", "b.n", "b.missing", "s.size()"])

@@ -116,7 +116,7 @@ def test_a_failure_has_the_words_of_go(expression: str, message: str) -> None:
         ("has(object.map)", 1),
         ("object.text.startsWith('h')", 4),
         ("[1, 2]", 0),
-        ("[object.two, object.one]", 14),
+        ("[object.one, object.one]", 14),
         ("{'a': 1}", 0),
         ("{'a': object.one}", 32),
         ("duration('1m') == duration('60s')", 1),

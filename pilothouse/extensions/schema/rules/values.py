@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 
 from pilothouse.extensions.schema.rules.declared import with_type_and_name
 from pilothouse.extensions.schema.structural import Structural
-from pilothouse.machinery.cel.library.conversions import timestamp_of_text
 from pilothouse.machinery.cel.interpreter.errors import EvaluationFailed
 from pilothouse.machinery.cel.interpreter.unordered import MapList, SetList
 from pilothouse.machinery.cel.interpreter.values import Duration, Misfit
+from pilothouse.machinery.cel.library.conversions import timestamp_of_text
 from pilothouse.machinery.cel.names import escaped
 from pilothouse.machinery.durations import DurationError, parse_duration
 from pilothouse.machinery.govalue import go_type

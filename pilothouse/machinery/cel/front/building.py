@@ -12,8 +12,29 @@ from pilothouse.machinery.cel.interpreter.values import UInt
 from pilothouse.machinery.dataclass import dataclass
 
 RESERVED = frozenset(
-    "as break const continue else false for function if import in let loop package namespace null return true var "
-    "void while".split()
+    [
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "false",
+        "for",
+        "function",
+        "if",
+        "import",
+        "in",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "null",
+        "return",
+        "true",
+        "var",
+        "void",
+        "while",
+    ]
 )
 """Names that no variable may have."""
 BINARY = {

@@ -299,7 +299,9 @@ class Checker:
         elif kind.parameters and kind.parameters[0].kind in ("duration", "timestamp", "null"):
             result = kind.parameters[0]
         else:
-            self._report(node.position, f"'{kind.parameters[0].name if kind.parameters else 'type'}' is not a message type")
+            self._report(
+                node.position, f"'{kind.parameters[0].name if kind.parameters else 'type'}' is not a message type"
+            )
         for field in node.fields:
             self._check_field(name, field)
         return result

@@ -36,9 +36,7 @@ _ORDER: Final = (
 )
 """Tokens in the order of the grammar, which is their order in messages."""
 _RANK: Final = {token: rank for rank, token in enumerate(_ORDER)}
-_SYMBOLIC: Final = frozenset(
-    (EOF, NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER, ESC_IDENTIFIER)
-)
+_SYMBOLIC: Final = frozenset((EOF, NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER, ESC_IDENTIFIER))
 _END: Final = ""
 """Stands for the end of a rule in sets of tokens."""
 _MOST_ERRORS: Final = 100
@@ -326,9 +324,7 @@ def _grammar() -> dict[str, _Part]:
             seq(r("literal")),
         ),
         "exprList": seq(r("expr"), loop(seq(t(","), r("expr")))),
-        "listInit": seq(
-            r("optExpr"), loop(seq(t(","), r("optExpr")), _more_items(_EXPRESSION_START | {"?"}))
-        ),
+        "listInit": seq(r("optExpr"), loop(seq(t(","), r("optExpr")), _more_items(_EXPRESSION_START | {"?"}))),
         "fieldInitializerList": seq(
             *(r("optField"), t(":"), r("expr")),
             loop(seq(t(","), r("optField"), t(":"), r("expr")), _more_items(_NAME_START | {"?"})),

@@ -25,9 +25,9 @@ class Type:
         self.name = name
         """Name at run time."""
         self.parameters = parameters
-        self.is_open = kind == "param" or any(each.is_open for each in parameters)
+        self.is_open: bool = kind == "param" or any(each.is_open for each in parameters)
         """Whether type parameters occur in the type."""
-        self.size = 1 + sum(each.size for each in parameters)
+        self.size: int = 1 + sum(each.size for each in parameters)
         self._text = ""
         if self.size > _LARGEST:
             raise TypeTooLarge
@@ -174,7 +174,7 @@ class Substitutions:
     def _match_all(self, expected: tuple[Type, ...] | list[Type], given: tuple[Type, ...] | list[Type]) -> bool:
         if len(expected) != len(given):
             return False
-        for one, other in zip(expected, given, strict=True):  # noqa: SIM110
+        for one, other in zip(expected, given, strict=True):
             if one is not other and not self._match(one, other):
                 return False
         return True

@@ -14,7 +14,9 @@ from pilothouse.machinery.cel.library.formatting import REFUSALS, walk_template
 from pilothouse.machinery.cel.library.table import functions
 
 _FORMATTED = {
-    "s": frozenset("list map int uint double bool string timestamp bytes duration type null".split()),
+    "s": frozenset(
+        ["list", "map", "int", "uint", "double", "bool", "string", "timestamp", "bytes", "duration", "type", "null"]
+    ),
     "d": frozenset(("int", "uint")),
     "f": frozenset(("double", "string")),
     "e": frozenset(("double", "string")),

@@ -19,8 +19,17 @@ from pilothouse.machinery.cel.library.urls import URL
 
 _ANY = object
 _CLASSES: dict[str, type] = {
-    **{"bool": bool, "int": int, "uint": UInt, "double": float, "string": str, "bytes": bytes},
-    **{"list": list, "map": dict, "duration": Duration, "timestamp": Timestamp, "optional_type": Optional},
+    "bool": bool,
+    "int": int,
+    "uint": UInt,
+    "double": float,
+    "string": str,
+    "bytes": bytes,
+    "list": list,
+    "map": dict,
+    "duration": Duration,
+    "timestamp": Timestamp,
+    "optional_type": Optional,
     **{each.cel_type: each for each in (IP, CIDR, URL, Quantity, Semver, Format)},
     **{each.cel_type: each for each in (AuthorizerValue, PathCheck, GroupCheck, ResourceCheck, AccessDecision)},
 }

@@ -39,10 +39,10 @@ def _decided_by(decisive: bool) -> Callable[[Step, Step], Step]:
             except EvaluationFailed as error:
                 one = DeferredFailure(error.with_traceback(None))
             if one is decisive:
-                return decisive
+                return bool(decisive)
             other = attempted(right, frame)
             if other is decisive:
-                return decisive
+                return bool(decisive)
             for value in (one, other):
                 if value.__class__ is DeferredFailure:
                     raise value.error

@@ -128,7 +128,7 @@ class Planner:
             looked_up = _lookup(steps, run)
             if looked_up is not None:
                 return looked_up
-        price = one
+        price: RunCost = one
         if len(overloads) == 1 or overloads[-1].named_cost:
             price = overloads[-1].cost
         return _called(function, run, steps, price)

@@ -113,7 +113,8 @@ def contains_range_text(args: Sequence[Any], result: Any) -> int:
 
 
 def validated(args: Sequence[Any], result: Any) -> int:
-    return math.ceil((1.0 + size_of(args[1])) * TRAVERSAL) * math.ceil(args[0].pattern_size * PATTERN)
+    pattern: int = args[0].pattern_size
+    return math.ceil((1.0 + size_of(args[1])) * TRAVERSAL) * math.ceil(pattern * PATTERN)
 
 
 def pairs(args: Sequence[Any], result: Any) -> int:

@@ -106,7 +106,7 @@ def _formatted(letter: str, precision: int, value: Any) -> str:
     elif letter == "b" and kind is bool:
         return str(int(value))
     elif letter in "xX" and kind in (str, bytes):
-        digits = (value if kind is bytes else value.encode()).hex()
+        digits: str = (value if kind is bytes else value.encode()).hex()
         return digits if letter == "x" else digits.upper()
     raise EvaluationFailed(REFUSALS[letter] + type_name(value))
 

@@ -15,9 +15,7 @@ from pilothouse.machinery.quantity import parse_quantity
 from pilothouse.machinery.quantity_notation import Format, QuantityError
 
 _PARTS = re.compile(r"[+-]?0*([0-9]*)(?:\.([0-9]*))?(.*)", re.DOTALL)
-_EXPONENTS = {
-    **{suffix: power for power, suffix in zip(range(-9, 19, 3), ("n", "u", "m", "", "k", "M", "G", "T", "P", "E"))},
-}
+_EXPONENTS = dict(zip(("n", "u", "m", "", "k", "M", "G", "T", "P", "E"), range(-9, 19, 3), strict=True))
 _BINARY = {f"{letter}i": 10 * power for power, letter in enumerate("KMGTPE", start=1)}
 
 

@@ -75,6 +75,15 @@ class _FixedOffset(tzinfo):
     def fromutc(self, moment: datetime) -> datetime:
         return moment + self._offset
 
+    def utcoffset(self, moment: datetime | None) -> timedelta:
+        return self._offset
+
+    def dst(self, moment: datetime | None) -> None:
+        return None
+
+    def tzname(self, moment: datetime | None) -> None:
+        return None
+
 
 def _named(name: str) -> tzinfo:
     try:

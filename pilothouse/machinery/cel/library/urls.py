@@ -190,12 +190,10 @@ def _check_port(text: str) -> None:
 
 
 def _unescaped_host(host: str) -> str:
-    problems: list[tuple[int, str]] = []
-    for pattern in (_BAD_ESCAPE, _ASCII_ESCAPE):
-        if (found := pattern.search(host)) is not None:
-            problems.append((found.start(), f"invalid URL escape {quote(found[0])}"))
-    if (found := _HOST_CHAR.search(host)) is not None:
-        problems.append((found.start(), f"invalid character {quote(found[0])} in host name"))
+    escapes = [pattern.search(host) for pattern in (_BAD_ESCAPE, _ASCII_ESCAPE)]
+    problems = [(found.start(), f"invalid URL escape {quote(found[0])}") for found in escapes if found is not None]
+    if (char := _HOST_CHAR.search(host)) is not None:
+        problems.append((char.start(), f"invalid character {quote(char[0])} in host name"))
     if problems:
         raise _Unreadable(min(problems)[1])
     return _unescaped(host)

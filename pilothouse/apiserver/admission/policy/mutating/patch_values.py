@@ -6,8 +6,8 @@ import base64
 from collections.abc import Iterator
 from typing import Any
 
-from pilothouse.machinery.cel.library.conversions import text_of
 from pilothouse.machinery.cel.interpreter.values import Duration, Optional, Struct, Timestamp
+from pilothouse.machinery.cel.library.conversions import text_of
 from pilothouse.machinery.gofmt import quote
 
 
