@@ -11,6 +11,7 @@ rule and skip to a token that can follow it. Only expressions with syntax errors
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import lru_cache
 from typing import Final, TypeAlias
 
@@ -380,10 +381,8 @@ class _Engine:
         return _NoViableAlternative(min(self._next, last), min(self._next + ahead, last))
 
     def run(self) -> None:
-        try:
+        with suppress(_GiveUp):
             self._rule("start", 0)
-        except _GiveUp:
-            pass
 
     def _enter(self, name: str) -> None:
         depth = self._depths[name] = self._depths.get(name, 0) + 1

@@ -27,6 +27,10 @@ _FORMATTED = {
 }
 
 
+_LITERALS = frozenset(("duration", "timestamp", "matches"))
+"""Functions whose first argument is checked if it is a literal."""
+
+
 def validate(root: Node) -> list[Issue]:
     issues: list[Issue] = []
     waiting: list[tuple[Node, bool]] = [(root, False)]
@@ -46,9 +50,10 @@ def validate(root: Node) -> list[Issue]:
 def _check_call(node: Call) -> Iterator[Issue]:
     if node.function == "format":
         yield from _check_format(node)
-    elif node.function in ("duration", "timestamp", "matches") and node.args and type(node.args[0]) is Const:
-        if not _is_good(node.function, node.args[0]):
-            yield Issue(node.args[0].position, f"invalid {node.function} argument")
+        return
+    argument = node.args[0] if node.args and node.function in _LITERALS else None
+    if type(argument) is Const and not _is_good(node.function, argument):
+        yield Issue(argument.position, f"invalid {node.function} argument")
 
 
 def _is_good(function: str, argument: Const) -> bool:
