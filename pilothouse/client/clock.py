@@ -45,6 +45,11 @@ class RealClock:
 REAL_CLOCK: Clock = RealClock()
 
 
+def utc_now(clock: Clock) -> datetime:
+    """Return the clock's wall time as an aware datetime."""
+    return datetime.fromtimestamp(clock.wall(), UTC)
+
+
 def micro_time(seconds: float) -> str:
     """Return seconds since 1970 as a metav1.MicroTime."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -8,10 +8,11 @@ the list may belong to a cache.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.times import now
+from pilothouse.machinery.times import format_time, now
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,26 @@ def set_condition(obj: Json, condition: Condition) -> None:
 def remove_condition(obj: Json, type_: str) -> None:
     status = obj.get("status") or {}
     status["conditions"] = without_condition(status.get("conditions") or (), type_)
+
+
+def timed_condition(condition: Condition, at: datetime, *other_times: str) -> Json:
+    """Return the condition as JSON. lastTransitionTime, and the fields in `other_times`, are set to `at`."""
+    moment = format_time(at)
+    return {
+        "type": condition.type,
+        "status": condition.status,
+        **dict.fromkeys(other_times, moment),
+        "lastTransitionTime": moment,
+        "reason": condition.reason,
+        "message": condition.message,
+    }
+
+
+def keep_transition(new: Json, old: Json | None) -> Json:
+    """Return `new` with the lastTransitionTime of `old` if both have the same status."""
+    if old is None or old.get("status") != new["status"]:
+        return new
+    return {**new, "lastTransitionTime": old.get("lastTransitionTime")}
 
 
 def with_condition(conditions: Iterable[Json], new: Json) -> list[Json]:

@@ -38,6 +38,11 @@ def metadata(obj: Json) -> Json:
     return meta
 
 
+def without_empty(obj: Json) -> Json:
+    """Return a copy without fields that are empty, zero, false or null."""
+    return {name: value for name, value in obj.items() if value}
+
+
 def name_of(obj: Json) -> str:
     """Return the object's name; empty if it has none.
 

@@ -6,7 +6,7 @@ Whoever needs the time takes a Clock, so that a test can say what time it is.
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import TypeAlias
 
 from pilothouse.machinery import server_time
@@ -51,6 +51,14 @@ def optional_time(text: str | None) -> datetime | None:
 def parse_micro_time(text: str) -> datetime | None:
     """Reads a metav1.MicroTime; None for Go's zero time. Raises TimeError with Go's message."""
     return _moment(canonical_micro_time(text), text)
+
+
+def is_date(text: str) -> bool:
+    """Whether the text is a date as ISO 8601 writes it: 2024-02-01."""
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
 
 
 def shifted(moment: datetime, seconds: float) -> datetime:

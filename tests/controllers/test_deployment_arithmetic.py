@@ -8,7 +8,7 @@ import pytest
 
 from pilothouse.client import Json, name_of
 from pilothouse.controllers.deployment.cleanup import dispensable
-from pilothouse.controllers.deployment.conditions import condition_of, new_condition, remove_condition, set_condition
+from pilothouse.controllers.deployment.conditions import new_condition, remove_condition, set_condition
 from pilothouse.controllers.deployment.fenceposts import Fenceposts, fenceposts, max_scaled_down, new_set_size, resolve
 from pilothouse.controllers.deployment.new_replica_set import new_replica_set, replica_set_name
 from pilothouse.controllers.deployment.progress import rollout_status
@@ -28,6 +28,7 @@ from pilothouse.controllers.deployment.revisions import (
     max_revision,
 )
 from pilothouse.controllers.deployment.status import is_complete, is_progressing, is_timed_out, seconds_until_check
+from pilothouse.kinds.conditions import find_in
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 EARLIER = NOW - timedelta(seconds=700)
@@ -215,7 +216,7 @@ def test_a_condition_that_says_the_same_stays_and_a_new_reason_keeps_the_time_of
     (changed,) = status["conditions"]
     assert changed["lastTransitionTime"] < changed["lastUpdateTime"]
     set_condition(status, new_condition("Progressing", "False", "C", "c", NOW))
-    assert condition_of(status, "Progressing") == new_condition("Progressing", "False", "C", "c", NOW)
+    assert find_in(status, "Progressing") == new_condition("Progressing", "False", "C", "c", NOW)
     remove_condition(status, "Progressing")
     assert status == {}
 
@@ -263,7 +264,7 @@ def test_a_rollout_is_checked_when_its_deadline_will_have_passed() -> None:
 def test_progress_renews_the_time_that_the_deadline_is_counted_from() -> None:
     rolling = deployment(2) | {"status": progressing("ReplicaSetUpdated")}
     status = rollout_status(rolling, ReplicaSets(replica_set("new", 1)), NOW)
-    condition = condition_of(status, "Progressing")
+    condition = find_in(status, "Progressing")
     assert condition is not None
     assert (condition["lastTransitionTime"], condition["lastUpdateTime"]) == (
         "2026-05-01T11:48:20Z",
@@ -271,7 +272,7 @@ def test_progress_renews_the_time_that_the_deadline_is_counted_from() -> None:
     )
     assert condition["message"] == 'ReplicaSet "new" is progressing.'
     without = deployment(2, progressDeadlineSeconds=MAX_INT32) | {"status": progressing("ReplicaSetUpdated")}
-    assert condition_of(rollout_status(without, ReplicaSets(None), NOW), "Progressing") is None
+    assert find_in(rollout_status(without, ReplicaSets(None), NOW), "Progressing") is None
 
 
 def test_the_oldest_empty_sets_beyond_the_limit_are_dispensable() -> None:

@@ -8,11 +8,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-from datetime import UTC, datetime
 
 import orjson
 
 from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
+from pilothouse.client.clock import utc_now
 from pilothouse.client.controller.runner import Controller
 from pilothouse.controllers.bootstrap.tokens import TOKENS, BootstrapToken, signing_token
 from pilothouse.controllers.context import ControllerContext, ObjectSelection
@@ -40,7 +40,7 @@ async def run(context: ControllerContext) -> None:
         found = config_maps.indexer.get_by_key(key)
         if found is None or _CONTENT not in (found.get("data") or {}):
             return
-        now = datetime.fromtimestamp(context.clock.wall(), UTC)
+        now = utc_now(context.clock)
         tokens = [token for secret in secrets.indexer.list() if (token := signing_token(secret, now))]
         signed = signed_data(found["data"], tokens)
         if signed == found["data"]:

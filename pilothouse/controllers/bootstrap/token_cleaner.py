@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
+from pilothouse.client.clock import utc_now
 from pilothouse.client.controller.enqueue import enqueue_keys
 from pilothouse.client.controller.runner import Controller, Requeue
 from pilothouse.client.rest.options import DeleteOptions
@@ -23,7 +22,7 @@ async def run(context: ControllerContext) -> None:
         secret = secrets.indexer.get_by_key(key)
         if secret is None:
             return None
-        remaining = time_remaining(secret, datetime.fromtimestamp(context.clock.wall(), UTC))
+        remaining = time_remaining(secret, utc_now(context.clock))
         if remaining is None:
             return None
         if remaining > 0:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import base64
 import logging
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
+from pilothouse.client.clock import utc_now
 from pilothouse.client.wait import until
-from pilothouse.controllers.certificates.requests import APPROVED, DENIED, FAILED, certificate_of, conditions
+from pilothouse.controllers.certificates.requests import APPROVED, DENIED, FAILED, certificate_of
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.resources import CERTIFICATE_SIGNING_REQUESTS
+from pilothouse.kinds.conditions import conditions_of
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, metadata, name_of
 from pilothouse.machinery.status_error import StatusError
@@ -29,7 +31,7 @@ async def run(context: ControllerContext) -> None:
     requests = context.client.for_resource(CERTIFICATE_SIGNING_REQUESTS)
 
     async def clean() -> None:
-        now = datetime.fromtimestamp(context.clock.wall(), UTC)
+        now = utc_now(context.clock)
         for request in informer.indexer.list():
             why = outlived(request, now) or await _expired(request, now)
             if why:
@@ -47,11 +49,11 @@ async def run(context: ControllerContext) -> None:
 
 def outlived(request: Json, now: datetime) -> str:
     """Return why the request may go; empty if it must stay, as far as its conditions tell."""
-    if not conditions(request):
+    if not conditions_of(request):
         old = _is_older(metadata(request).get("creationTimestamp"), PENDING_EXPIRATION, now)
         return "it is more than pendingExpiration duration old and unhandled" if old else ""
     issued = bool(certificate_of(request))
-    for condition in conditions(request):
+    for condition in conditions_of(request):
         since, type_ = condition.get("lastUpdateTime"), condition["type"]
         if type_ in (DENIED, FAILED) and _is_older(since, DENIED_EXPIRATION, now):
             return f"it is more than deniedExpiration duration old and {type_.lower()}"
@@ -63,7 +65,7 @@ def outlived(request: Json, now: datetime) -> str:
 
 
 async def _expired(request: Json, now: datetime) -> str:
-    approved = any(condition["type"] == APPROVED for condition in conditions(request))
+    approved = any(condition["type"] == APPROVED for condition in conditions_of(request))
     if not approved or not certificate_of(request):
         return ""
     end = await asyncio.to_thread(_not_after, certificate_of(request))

@@ -11,6 +11,7 @@ from pilothouse.client.controller.enqueue import enqueue_keys
 from pilothouse.client.controller.runner import Controller
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.resources import CERTIFICATE_SIGNING_REQUESTS
+from pilothouse.kinds.conditions import conditions_of
 from pilothouse.machinery.objects import Json
 
 if TYPE_CHECKING:
@@ -35,20 +36,16 @@ async def run_on_requests(
     await Controller(name, sync, caches=(informer,), workers=workers, queue=queue, clock=context.clock).run()
 
 
-def conditions(request: Json) -> list[Json]:
-    return (request.get("status") or {}).get("conditions") or []
-
-
 def certificate_of(request: Json) -> str:
     return (request.get("status") or {}).get("certificate") or ""
 
 
 def condition_types(request: Json) -> set[str]:
-    return {condition["type"] for condition in conditions(request)}
+    return {condition["type"] for condition in conditions_of(request)}
 
 
 def with_condition(request: Json, condition: Json) -> Json:
-    return {**request, "status": {**(request.get("status") or {}), "conditions": [*conditions(request), condition]}}
+    return {**request, "status": {**(request.get("status") or {}), "conditions": [*conditions_of(request), condition]}}
 
 
 async def parsed(request: Json) -> CertificateSigningRequest:

@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
-from pilothouse.client.clock import Clock
+from pilothouse.client.clock import Clock, utc_now
 from pilothouse.client.events.event import timestamp
 from pilothouse.controllers.certificates.requests import (
     APPROVED,
     DENIED,
     FAILED,
     condition_types,
-    conditions,
     parsed,
     run_on_requests,
     with_condition,
@@ -25,6 +24,7 @@ from pilothouse.controllers.certificates.requests import (
 from pilothouse.controllers.certificates.signers import SIGNERS, SignerRefusal
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.resources import CERTIFICATE_SIGNING_REQUESTS
+from pilothouse.kinds.conditions import conditions_of
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
@@ -43,7 +43,7 @@ async def run(context: ControllerContext) -> None:
     async def handle(request: Json) -> None:
         types = condition_types(request)
         failed = any(
-            each["type"] == FAILED and each.get("status") in (None, "", "True") for each in conditions(request)
+            each["type"] == FAILED and each.get("status") in (None, "", "True") for each in conditions_of(request)
         )
         if not (
             APPROVED in types and DENIED not in types and not failed and request["spec"].get("signerName") in SIGNERS
@@ -80,7 +80,7 @@ class _Authority:
         asked = await parsed(request)
         SIGNERS[spec["signerName"]](asked, spec.get("usages") or ())
         ttl = self._duration(spec.get("expirationSeconds"))
-        now = datetime.fromtimestamp(self.clock.wall(), UTC)
+        now = utc_now(self.clock)
 
         def sign() -> bytes:
             from pilothouse.controllers.certificates.authority import CertificateAuthority

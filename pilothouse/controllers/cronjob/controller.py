@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from copy import deepcopy
-from datetime import UTC, datetime
 
 from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
 from pilothouse.client.cache.keys import deletion_handling_key, last_known_state, meta_namespace_key
+from pilothouse.client.clock import utc_now
 from pilothouse.client.controller.runner import Controller, Requeue
 from pilothouse.client.events.event import WARNING, EventSource
 from pilothouse.client.events.recorder import EventRecorder
@@ -19,7 +19,7 @@ from pilothouse.controllers.workloads.controller_index import CONTROLLER_UID_IND
 from pilothouse.kinds.owners import controller_of
 from pilothouse.machinery.cron.parser import ScheduleError
 from pilothouse.machinery.errors import NotFound
-from pilothouse.machinery.objects import Json, namespace_of, resource_version_of, uid_of
+from pilothouse.machinery.objects import Json, namespace_of, resource_version_of, uid_of, without_empty
 
 _NAME = "cronjob"
 
@@ -52,10 +52,6 @@ class _CronJobController:
             for running in (crons.run(), self._recorder.run()):
                 tasks.create_task(running)
 
-    @property
-    def _now(self) -> datetime:
-        return datetime.fromtimestamp(self._context.clock.wall(), UTC)
-
     def _enqueue(self, cron: Deleted) -> None:
         self._queue.add(deletion_handling_key(cron))
 
@@ -65,7 +61,7 @@ class _CronJobController:
             self._enqueue(new)
             return
         try:
-            seconds = seconds_to_next(new, schedule_of(new), self._now)
+            seconds = seconds_to_next(new, schedule_of(new), utc_now(self._context.clock))
         except ScheduleError:
             told = f"unparseable schedule for cronjob: {new['spec']['schedule']}"
             self._recorder.event(new, WARNING, "UnParseableCronJobSchedule", told)
@@ -99,20 +95,16 @@ class _CronJobController:
         cron = {**cached, "status": deepcopy(cached.get("status") or {})}
         before = deepcopy(cron["status"])
         try:
-            wait = await self._runs.run(cron, jobs, self._now)
+            wait = await self._runs.run(cron, jobs, utc_now(self._context.clock))
         finally:
             # Also what went well before something failed.
-            if _said(cron["status"]) != _said(before):
+            if without_empty(cron["status"]) != without_empty(before):
                 await self._write(cron)
         return None if wait is None else Requeue(wait)
 
     async def _write(self, cron: Json) -> None:
         crons = self._context.client.for_resource(CRON_JOBS, namespace=namespace_of(cron))
         try:
-            await crons.update_status({**cron, "status": _said(cron["status"])})
+            await crons.update_status({**cron, "status": without_empty(cron["status"])})
         except NotFound:
             return
-
-
-def _said(status: Json) -> Json:
-    return {name: value for name, value in status.items() if value}

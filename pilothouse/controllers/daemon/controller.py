@@ -4,9 +4,9 @@ template changes."""
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime
 
 from pilothouse.client.cache.keys import meta_namespace_key
+from pilothouse.client.clock import utc_now
 from pilothouse.client.controller.runner import Controller, Requeue, TryAgain
 from pilothouse.client.events.event import WARNING, EventSource
 from pilothouse.client.events.recorder import EventRecorder
@@ -136,7 +136,7 @@ class _DaemonSetController:
             digest=(current["metadata"].get("labels") or {}).get(CONTROLLER_REVISION_HASH) or "",
             fits={name_of(node): fit.of(node) for node in self._nodes.indexer.list()},
             pods=by_node(pods),
-            now=datetime.fromtimestamp(self._context.clock.wall(), UTC),
+            now=utc_now(self._context.clock),
         )
 
     def _may_replace(self, daemon_set: Json, node: str) -> bool:

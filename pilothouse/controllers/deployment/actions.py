@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 
-from pilothouse.client.clock import Clock
+from pilothouse.client.clock import Clock, utc_now
 from pilothouse.client.events.event import NORMAL, WARNING
 from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.client.rest.client import Client
@@ -43,7 +43,7 @@ class Actions:
 
     @property
     def now(self) -> datetime:
-        return datetime.fromtimestamp(self._clock.wall(), UTC)
+        return utc_now(self._clock)
 
     def replica_sets(self, deployment: Json) -> ResourceClient:
         return self._replica_sets.namespace(namespace_of(deployment))

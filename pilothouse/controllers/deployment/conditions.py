@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from pilothouse.kinds.conditions import Condition, find_in, keep_transition, timed_condition, without_condition
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.times import format_time
 
 AVAILABLE, PROGRESSING, REPLICA_FAILURE = "Available", "Progressing", "ReplicaFailure"
 
@@ -22,38 +22,24 @@ PAUSED, RESUMED = "DeploymentPaused", "DeploymentResumed"
 
 
 def new_condition(type_: str, status: str, reason: str, message: str, now: datetime) -> Json:
-    moment = format_time(now)
-    return {
-        "type": type_,
-        "status": status,
-        "lastUpdateTime": moment,
-        "lastTransitionTime": moment,
-        "reason": reason,
-        "message": message,
-    }
-
-
-def condition_of(status: Json, type_: str) -> Json | None:
-    return next((each for each in status.get("conditions") or () if each["type"] == type_), None)
+    return timed_condition(Condition(type_, status, reason, message), now, "lastUpdateTime")
 
 
 def set_condition(status: Json, condition: Json) -> None:
-    """Put the condition last in the status, unless it says what one of its type says already.
+    """Move the condition to the end of the status, unless its status and reason are already there.
 
-    The time of the last transition moves only when the condition's own status does. The list is replaced, never
-    changed: it may be a cache's.
+    lastTransitionTime moves only with the condition's status. The list is replaced, never changed: it may belong to a
+    cache.
     """
-    old = condition_of(status, condition["type"])
+    old = find_in(status, condition["type"])
     if old is not None and (old["status"], old.get("reason")) == (condition["status"], condition.get("reason")):
         return
-    if old is not None and old["status"] == condition["status"]:
-        condition = condition | {"lastTransitionTime": old["lastTransitionTime"]}
     remove_condition(status, condition["type"])
-    status["conditions"] = [*(status.get("conditions") or ()), condition]
+    status["conditions"] = [*(status.get("conditions") or ()), keep_transition(condition, old)]
 
 
 def remove_condition(status: Json, type_: str) -> None:
-    kept = [each for each in status.pop("conditions", None) or () if each["type"] != type_]
+    kept = without_condition(status.pop("conditions", None) or (), type_)
     if kept:
         status["conditions"] = kept
 

@@ -17,7 +17,6 @@ from pilothouse.controllers.deployment.conditions import (
     PAUSED,
     PROGRESSING,
     RESUMED,
-    condition_of,
     new_condition,
     set_condition,
 )
@@ -38,6 +37,7 @@ from pilothouse.controllers.workloads.controller_index import (
     index_by_controller,
 )
 from pilothouse.controllers.workloads.ref_manager import CannotAdopt, ControllerRefManager
+from pilothouse.kinds.conditions import find_in
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.machinery.errors import AlreadyExists, Conflict, NotFound
 from pilothouse.machinery.objects import Json, metadata, uid_of
@@ -147,7 +147,7 @@ class DeploymentController:
 
     async def _tell_pause(self, deployment: Json) -> None:
         """A deployment that goes on is given all of its deadline; one that has exceeded it keeps saying so."""
-        reason = (condition_of(deployment["status"], PROGRESSING) or {}).get("reason")
+        reason = (find_in(deployment["status"], PROGRESSING) or {}).get("reason")
         is_paused, was_paused = bool(deployment["spec"].get("paused")), reason == PAUSED
         if progress_deadline(deployment) is None or reason == DEADLINE_EXCEEDED or is_paused == was_paused:
             return

@@ -10,7 +10,6 @@ from pilothouse.controllers.deployment.conditions import (
     NEW_REPLICA_SET_CREATED,
     PROGRESSING,
     REPLICA_SET_CREATE_ERROR,
-    condition_of,
     new_condition,
     set_condition,
 )
@@ -25,6 +24,7 @@ from pilothouse.controllers.deployment.revisions import (
 from pilothouse.controllers.deployment.status import progress_deadline
 from pilothouse.controllers.namespace_state import is_refusal_of_terminating_namespace
 from pilothouse.controllers.workloads.template_hash import POD_TEMPLATE_HASH, template_hash
+from pilothouse.kinds.conditions import find_in
 from pilothouse.kinds.owners import controller_ref, is_controlled_by
 from pilothouse.machinery.errors import AlreadyExists
 from pilothouse.machinery.objects import Json, annotations_of, labels_of, metadata, name_of, namespace_of
@@ -43,7 +43,7 @@ async def bring_up_to_date(actions: Actions, deployment: Json, sets: ReplicaSets
         return
     sets.new = await _annotated(actions, deployment, sets.new, max_revision(sets.old) + 1)
     must_write = _set_revision(deployment, annotations_of(sets.new).get(REVISION, ""))
-    if condition_of(deployment["status"], PROGRESSING) is None:
+    if find_in(deployment["status"], PROGRESSING) is None:
         must_write |= _set_progress(
             actions, deployment, FOUND_NEW_REPLICA_SET, f'Found new replica set "{name_of(sets.new)}"'
         )

@@ -10,7 +10,6 @@ from pilothouse.controllers.deployment.conditions import (
     PROGRESSING,
     REPLICA_FAILURE,
     REPLICA_SET_UPDATED,
-    condition_of,
     failure_of_replica_set,
     new_condition,
     remove_condition,
@@ -25,6 +24,7 @@ from pilothouse.controllers.deployment.status import (
     is_timed_out,
     progress_deadline,
 )
+from pilothouse.kinds.conditions import find_in
 from pilothouse.machinery.objects import Json, name_of
 
 
@@ -46,7 +46,7 @@ def rollout_status(deployment: Json, sets: ReplicaSets, now: datetime) -> Json:
 def replica_failure(sets: ReplicaSets) -> Json | None:
     """The new set's failure goes before those of the others."""
     for replica_set in (*((sets.new,) if sets.new else ()), *sets.old):
-        condition = condition_of(replica_set.get("status") or {}, REPLICA_FAILURE)
+        condition = find_in(replica_set.get("status") or {}, REPLICA_FAILURE)
         if condition is not None:
             return failure_of_replica_set(condition)
     return None
@@ -54,7 +54,7 @@ def replica_failure(sets: ReplicaSets) -> Json | None:
 
 def _was_complete(deployment: Json, status: Json) -> bool:
     """Whether the last rollout was complete and no other is on: then there is no progress to be told."""
-    condition = condition_of(deployment.get("status") or {}, PROGRESSING) or {}
+    condition = find_in(deployment.get("status") or {}, PROGRESSING) or {}
     is_alone = count(status, "replicas") == count(status, "updatedReplicas")
     return is_alone and condition.get("reason") == NEW_REPLICA_SET_AVAILABLE
 
@@ -75,7 +75,7 @@ def _set_progress(deployment: Json, new: Json | None, status: Json, now: datetim
 
 def _renew(status: Json, condition: Json) -> None:
     """Also if it says what it said before: its last update is what the deadline is counted from."""
-    old = condition_of(status, PROGRESSING)
+    old = find_in(status, PROGRESSING)
     if old is not None and old["status"] == condition["status"]:
         condition = condition | {"lastTransitionTime": old["lastTransitionTime"]}
     remove_condition(status, PROGRESSING)

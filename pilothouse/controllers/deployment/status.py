@@ -11,12 +11,12 @@ from pilothouse.controllers.deployment.conditions import (
     NEW_REPLICA_SET_AVAILABLE,
     PROGRESSING,
     TOO_FEW_AVAILABLE,
-    condition_of,
     new_condition,
     set_condition,
 )
 from pilothouse.controllers.deployment.fenceposts import min_available
 from pilothouse.controllers.deployment.replica_sets import ReplicaSets, size, total, total_size, total_terminating
+from pilothouse.kinds.conditions import find_in
 from pilothouse.machinery.objects import Json, metadata
 from pilothouse.machinery.times import parse_time
 
@@ -86,7 +86,7 @@ def progress_deadline(deployment: Json) -> timedelta | None:
 
 def is_timed_out(deployment: Json, status: Json, now: datetime) -> bool:
     """Whether nothing has progressed for as long as the deadline allows. What was complete can not time out."""
-    deadline, condition = progress_deadline(deployment), condition_of(status, PROGRESSING)
+    deadline, condition = progress_deadline(deployment), find_in(status, PROGRESSING)
     if deadline is None or condition is None or condition.get("reason") == NEW_REPLICA_SET_AVAILABLE:
         return False
     if condition.get("reason") == DEADLINE_EXCEEDED:
@@ -102,7 +102,7 @@ def last_update(condition: Json) -> datetime | None:
 
 def seconds_until_check(deployment: Json, status: Json, now: datetime) -> float | None:
     """Return how long to wait before it can be said that the rollout is stuck; None if it can not get stuck."""
-    deadline, condition = progress_deadline(deployment), condition_of(deployment.get("status") or {}, PROGRESSING)
+    deadline, condition = progress_deadline(deployment), find_in(deployment.get("status") or {}, PROGRESSING)
     if deadline is None or condition is None:
         return None
     if is_complete(deployment, status) or condition.get("reason") == DEADLINE_EXCEEDED:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterator
-from datetime import UTC, datetime
 
 from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
 from pilothouse.client.cache.indexer import NAMESPACE_INDEX
 from pilothouse.client.cache.keys import last_known_state, meta_namespace_key
+from pilothouse.client.clock import utc_now
 from pilothouse.client.controller.enqueue import enqueue_keys
 from pilothouse.client.controller.runner import Controller, Requeue
 from pilothouse.client.events.event import NORMAL, WARNING, EventSource
@@ -59,10 +59,6 @@ class _DisruptionController:
             for running in (budgets.run(), self._stale_pods.run(), self._recorder.run()):
                 tasks.create_task(running)
 
-    @property
-    def _now(self) -> datetime:
-        return datetime.fromtimestamp(self._context.clock.wall(), UTC)
-
     def _pod_changed(self, pod: Json) -> None:
         self._enqueue_budgets(pod)
         self._stale_pods.watch(pod)
@@ -105,7 +101,7 @@ class _DisruptionController:
             raise
         except (StatusError, ScaleUnknown) as error:
             logger.error("Failed to sync PDB %s: %s", key, error)
-            await self._write(budget, failed_status(budget, str(error), self._now))
+            await self._write(budget, failed_status(budget, str(error), utc_now(self._context.clock)))
             return None
         return None if evicted.recheck is None else Requeue(evicted.recheck.total_seconds())
 
@@ -114,7 +110,7 @@ class _DisruptionController:
         pods = self._pods_of(budget)
         if not pods:
             self._recorder.event(budget, NORMAL, "NoPods", "No matching pods found")
-        wanted, now = await self._wanted(budget, pods), self._now
+        wanted, now = await self._wanted(budget, pods), utc_now(self._context.clock)
         evicted = disrupted(pods, budget, now)
         where = f"{namespace_of(budget)}/{name_of(budget)}"
         for pod in evicted.overdue:

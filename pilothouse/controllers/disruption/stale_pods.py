@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from pilothouse.client.cache.keys import meta_namespace_key
+from pilothouse.client.clock import utc_now
 from pilothouse.client.controller.runner import Controller, Requeue
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.resources import PODS
+from pilothouse.kinds.conditions import find_condition, with_condition
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, metadata, namespace_of
@@ -30,23 +32,19 @@ class StalePodDisruption:
 
     def watch(self, pod: Json) -> None:
         """Look at the pod again when its condition is stale."""
-        if (seconds := seconds_until_stale(pod, self._now)) is not None:
+        if (seconds := seconds_until_stale(pod, utc_now(self._context.clock))) is not None:
             self._queue.add_after(meta_namespace_key(pod), seconds)
-
-    @property
-    def _now(self) -> datetime:
-        return datetime.fromtimestamp(self._context.clock.wall(), UTC)
 
     async def _sync(self, key: str) -> Requeue | None:
         pod = self._pods.indexer.get_by_key(key)
-        seconds = None if pod is None else seconds_until_stale(pod, self._now)
+        seconds = None if pod is None else seconds_until_stale(pod, utc_now(self._context.clock))
         if pod is None or seconds is None:
             return None
         if seconds > 0:
             return Requeue(seconds)
         pods = self._context.client.for_resource(PODS, namespace=namespace_of(pod))
         try:
-            await pods.update_status(without_disruption(pod, self._now))
+            await pods.update_status(without_disruption(pod, utc_now(self._context.clock)))
         except NotFound:
             return None
         return None
@@ -54,7 +52,7 @@ class StalePodDisruption:
 
 def seconds_until_stale(pod: Json, now: datetime) -> float | None:
     """Return 0 if the condition is stale now, None if it will never be: a kubelet takes as long as it wants to."""
-    condition = _condition(pod)
+    condition = find_condition(pod, _TARGET) or {}
     status = pod.get("status") or {}
     if is_deleting(pod) or condition.get("status") != "True":
         return None
@@ -69,10 +67,4 @@ def without_disruption(pod: Json, now: datetime) -> Json:
     if metadata(pod).get("generation"):
         condition["observedGeneration"] = metadata(pod)["generation"]
     status = pod["status"]
-    conditions = [condition if each["type"] == _TARGET else each for each in status["conditions"]]
-    return {**pod, "status": {**status, "conditions": conditions}}
-
-
-def _condition(pod: Json) -> Json:
-    conditions = (pod.get("status") or {}).get("conditions") or ()
-    return next((each for each in conditions if each["type"] == _TARGET), {})
+    return {**pod, "status": {**status, "conditions": with_condition(status["conditions"], condition)}}

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import field
 from datetime import datetime, timedelta
 
+from pilothouse.kinds.conditions import conditions_of, find_condition, keep_transition, with_condition
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kinds.pods import is_ready
 from pilothouse.machinery.dataclass import dataclass
@@ -91,8 +92,5 @@ def failed_status(budget: Json, why: str, now: datetime) -> Json:
 
 def _with_condition(budget: Json, said: Json, now: datetime) -> list[Json]:
     """The time moves only when the status does."""
-    conditions = (budget.get("status") or {}).get("conditions") or []
-    old: Json = next((each for each in conditions if each["type"] == _TYPE), {})
-    since = old["lastTransitionTime"] if old.get("status") == said["status"] else format_time(now)
-    new = {"type": _TYPE, "lastTransitionTime": since, **said}
-    return [*(new if each is old else each for each in conditions), *(() if old else (new,))]
+    new: Json = {"type": _TYPE, "lastTransitionTime": format_time(now), **said}
+    return with_condition(conditions_of(budget), keep_transition(new, find_condition(budget, _TYPE)))

@@ -21,7 +21,7 @@ from pilothouse.controllers.job.conditions import (
 )
 from pilothouse.controllers.job.indexes import indexes_of
 from pilothouse.controllers.job.pod_failure_policy import match_failure
-from pilothouse.controllers.job.pods import completion_index, has_failed, has_succeeded, valid_index
+from pilothouse.controllers.job.pods import completion_index, has_failed, has_succeeded, index_order, valid_index
 from pilothouse.controllers.job.spec import is_indexed
 from pilothouse.controllers.job.sync_state import SyncState
 from pilothouse.kinds.deletion import is_deleting
@@ -56,7 +56,7 @@ class Accounts:
 def write_down(state: SyncState) -> Accounts:
     """Put the pods that ended into the status, and return them with whether the status has changed."""
     accounts = Accounts({outcome: dict.fromkeys(state.uncounted(outcome)) for outcome in _OUTCOMES})
-    pods = sorted(state.pods, key=_by_index) if is_indexed(state.job) else state.pods
+    pods = sorted(state.pods, key=index_order) if is_indexed(state.job) else state.pods
     for pod in filter(state.is_pending, pods):
         if not _may_go(state, pod):
             continue
@@ -155,8 +155,3 @@ def _write_down_indexes(state: SyncState, accounts: Accounts) -> None:
         state.status.pop(name, None)
     state.status.update(said)
     state.status["succeeded"] = len(succeeded)
-
-
-def _by_index(pod: Json) -> int:
-    index = completion_index(pod)
-    return -1 if index is None else index

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from copy import deepcopy
-from datetime import UTC, datetime
 
 from pilothouse.client.cache.keys import meta_namespace_key
+from pilothouse.client.clock import utc_now
 from pilothouse.client.controller.runner import Controller
 from pilothouse.client.events.event import NORMAL, WARNING, EventSource
 from pilothouse.client.events.recorder import EventRecorder
@@ -65,10 +65,6 @@ class _JobController:
             for running in (jobs.run(), self._orphans.run(), self._recorder.run()):
                 tasks.create_task(running)
 
-    @property
-    def _now(self) -> datetime:
-        return datetime.fromtimestamp(self._context.clock.wall(), UTC)
-
     def _wrote(self, job: Json) -> None:
         self._written[uid_of(job)] = int(resource_version_of(job))
 
@@ -101,7 +97,7 @@ class _JobController:
         are_met = self._expectations.are_met(key)  # asked before the pods are looked at, which may meet them
         pods = await self._own_pods.of(job)
         released, backoff = self._released.of(key), self._backoffs.get(key, Backoff())
-        state = look_at(job, pods, released=released, backoff=backoff, now=self._now)
+        state = look_at(job, pods, released=released, backoff=backoff, now=utc_now(self._context.clock))
         if not job["status"].get("startTime") and not is_suspended(job):
             job["status"]["startTime"] = format_time(state.now)
         state.finished = verdict(state)

@@ -6,12 +6,12 @@ A new job, or one with a new spec, is looked at once; what its pods say is gathe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 
 from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
 from pilothouse.client.cache.indexer import NAMESPACE_INDEX
 from pilothouse.client.cache.keys import last_known_state, meta_namespace_key
 from pilothouse.client.cache.shared_informer import SharedIndexInformer
+from pilothouse.client.clock import utc_now
 from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.job.orphans import OrphanPods
@@ -82,7 +82,7 @@ class JobHandlers:
         else:
             self._at_once(new)
         if old["spec"].get("activeDeadlineSeconds") != new["spec"].get("activeDeadlineSeconds"):
-            left = seconds_to_deadline(new, datetime.fromtimestamp(self._clock.wall(), UTC))
+            left = seconds_to_deadline(new, utc_now(self._clock))
             if left is not None:
                 self._queue.add_after(meta_namespace_key(new), left)
 

@@ -43,6 +43,12 @@ def completion_index(pod: Json) -> int | None:
     return _natural(annotations_of(pod).get(COMPLETION_INDEX))
 
 
+def index_order(pod: Json) -> int:
+    """Sort key: the completion index; pods without an index come first."""
+    index = completion_index(pod)
+    return -1 if index is None else index
+
+
 def valid_index(pod: Json, completions: int) -> int | None:
     """Return the pod's index if the job still has it."""
     index = completion_index(pod)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from itertools import groupby
 
-from pilothouse.controllers.job.pods import completion_index, valid_index
+from pilothouse.controllers.job.pods import index_order, valid_index
 from pilothouse.controllers.job.spec import is_indexed
 from pilothouse.kinds.pods import is_ready, node_name, phase_of, ready_since
 from pilothouse.machinery.dataclass import dataclass
@@ -32,17 +32,12 @@ def pods_to_remove(job: Json, active: Sequence[Json], at_least: int) -> list[Jso
 
 def _one_of_each_index(pods: Iterable[Json], completions: int) -> _Progress:
     remove, keep = list[Json](), list[Json]()
-    for index, of_index in groupby(sorted(pods, key=_order), key=lambda pod: valid_index(pod, completions)):
+    for index, of_index in groupby(sorted(pods, key=index_order), key=lambda pod: valid_index(pod, completions)):
         same = [*of_index]
         *others, last = sorted(same, key=_progress) if len(same) > 1 else same
         remove += others
         (remove if index is None else keep).append(last)
     return _Progress(remove, keep)
-
-
-def _order(pod: Json) -> int:
-    index = completion_index(pod)
-    return -1 if index is None else index
 
 
 def _progress(pod: Json) -> tuple[bool, int, bool, float, int, float]:

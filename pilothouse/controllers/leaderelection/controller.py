@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
 from pilothouse.client.cache.keys import ObjectName, last_known_state
+from pilothouse.client.clock import utc_now
 from pilothouse.client.controller.runner import Controller, Requeue
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.leaderelection.candidates import (
@@ -70,7 +71,7 @@ class ElectionController:
 
     async def step(self, lease: ObjectName) -> Requeue | None:
         """One step of the lease's election."""
-        now = datetime.fromtimestamp(self._context.clock.wall(), UTC)
+        now = utc_now(self._context.clock)
         objects = (each for each in self._candidates.indexer.list() if namespace_of(each) == lease.namespace)
         found = (candidate_of(each, now) for each in objects if text(each, "spec", "leaseName") == lease.name)
         candidates = [each for each in found if each is not None]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from datetime import UTC, datetime
 
+from pilothouse.client.clock import utc_now
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.leaderelection.candidates import candidate_of
 from pilothouse.controllers.resources import LEASE_CANDIDATES
@@ -41,4 +41,4 @@ async def _delete_if_expired(context: ControllerContext, cached: Json) -> None:
 
 
 def _is_expired(context: ControllerContext, candidate: Json) -> bool:
-    return candidate_of(candidate, datetime.fromtimestamp(context.clock.wall(), UTC)) is None
+    return candidate_of(candidate, utc_now(context.clock)) is None

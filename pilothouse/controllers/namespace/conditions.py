@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import field
+from datetime import UTC, datetime
 
-from pilothouse.client.events.event import timestamp
+from pilothouse.kinds.conditions import Condition, conditions_of, keep_transition, timed_condition
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json
@@ -74,27 +75,16 @@ def discovery_failed(message: str, groups: int) -> Verdict:
 
 def update_conditions(namespace: Json, verdicts: Mapping[str, Verdict | None], now: float) -> Json | None:
     """Return the namespace with its conditions brought up to date; None if they were."""
-    old = {each["type"]: each for each in (namespace.get("status") or {}).get("conditions") or ()}
+    old = {each["type"]: each for each in conditions_of(namespace)}
     new = dict(old)
     for type_, well in _WELL.items():
-        new[type_] = _updated(
-            old.get(type_), type_, verdicts.get(type_) or well, failing=bool(verdicts.get(type_)), now=now
-        )
+        failure = verdicts.get(type_)
+        verdict = failure or well
+        condition = Condition(type_, "True" if failure else "False", verdict.reason, verdict.message)
+        new[type_] = keep_transition(timed_condition(condition, datetime.fromtimestamp(now, UTC)), old.get(type_))
     if new == old:
         return None
     return {**namespace, "status": {**(namespace.get("status") or {}), "conditions": [*new.values()]}}
-
-
-def _updated(old: Json | None, type_: str, verdict: Verdict, *, failing: bool, now: float) -> Json:
-    status = "True" if failing else "False"
-    since = old["lastTransitionTime"] if old and old["status"] == status else timestamp(now)
-    return {
-        "type": type_,
-        "status": status,
-        "lastTransitionTime": since,
-        "reason": verdict.reason,
-        "message": verdict.message,
-    }
 
 
 def _joined(parts: Iterable[str]) -> str:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
-from datetime import UTC, datetime
 
 from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
 from pilothouse.client.cache.keys import meta_namespace_key
 from pilothouse.client.cache.shared_informer import wait_for_cache_sync
+from pilothouse.client.clock import utc_now
 from pilothouse.client.controller.runner import Controller
 from pilothouse.client.events.event import NORMAL, EventSource
 from pilothouse.client.events.recorder import EventRecorder
@@ -86,10 +86,6 @@ class _NodeLifecycle:
             tasks.create_task(self._tainter.run())
             tasks.create_task(until(self._monitor, self._config.node_monitor_period, clock=self._clock))
 
-    @property
-    def _now(self) -> datetime:
-        return datetime.fromtimestamp(self._clock.wall(), UTC)
-
     def _pod_changed(self, old: Json | None, new: Json) -> None:
         """A pod that comes to a node that is down is never said to be ready."""
         node = (new.get("spec") or {}).get("nodeName")
@@ -103,7 +99,7 @@ class _NodeLifecycle:
     async def _sync_pod(self, key: str) -> None:
         pod = self._pods.indexer.get_by_key(key)
         if pod is not None and self._is_down(pod["spec"].get("nodeName") or ""):
-            await mark_pods_not_ready(self._context.client, self._recorder, (pod,), self._now)
+            await mark_pods_not_ready(self._context.client, self._recorder, (pod,), utc_now(self._clock))
 
     async def _monitor(self) -> None:
         start, nodes = self._clock.now(), self._nodes.indexer.list()
@@ -155,7 +151,7 @@ class _NodeLifecycle:
         """Raises StatusError."""
         self._to_mark_again.add(node)
         pods = self._pods.indexer.by_index(PODS_BY_NODE, node)
-        await mark_pods_not_ready(self._context.client, self._recorder, pods, self._now)
+        await mark_pods_not_ready(self._context.client, self._recorder, pods, utc_now(self._clock))
 
     async def _update_health(self, node: Json) -> Json:
         """Return the node, which has unknown conditions if it is silent. Raises StatusError."""
@@ -166,7 +162,7 @@ class _NodeLifecycle:
             if known or not is_silent(health, self._config, self._clock.now()):
                 return node
             try:
-                node = await nodes.update_status(with_unknown_conditions(node, self._now))
+                node = await nodes.update_status(with_unknown_conditions(node, utc_now(self._clock)))
             except StatusError as error:
                 if isinstance(error, NotFound) or attempt == _TRIES - 1:
                     raise

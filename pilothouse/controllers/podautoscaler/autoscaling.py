@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from copy import deepcopy
 from dataclasses import field
-from datetime import UTC, datetime
 
-from pilothouse.client.clock import Clock
+from pilothouse.client.clock import Clock, utc_now
 from pilothouse.client.events.event import NORMAL, WARNING
 from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.controllers.podautoscaler.config import AutoscalerConfig
@@ -92,7 +91,7 @@ class Autoscaling:
             await self._rescale(look)
         status = _status(look, look.desired)
         if rescaled:
-            status["lastScaleTime"] = format_time(datetime.fromtimestamp(self._clock.wall(), UTC))
+            status["lastScaleTime"] = format_time(utc_now(self._clock))
         if look.failed:
             raise AutoscalingFailed(look.failed, status)
         return status

@@ -21,7 +21,7 @@ from pilothouse.controllers.podautoscaler.proposals import Proposals
 from pilothouse.controllers.podautoscaler.scale_target import ScaleTargets
 from pilothouse.controllers.resources import HORIZONTAL_POD_AUTOSCALERS, PODS
 from pilothouse.machinery.errors import NotFound
-from pilothouse.machinery.objects import Json, namespace_of
+from pilothouse.machinery.objects import Json, namespace_of, without_empty
 from pilothouse.machinery.status_error import StatusError
 
 logger = logging.getLogger(__name__)
@@ -88,7 +88,7 @@ class _HorizontalController:
             status = await self._autoscaling.scale(key, autoscaler)
         except AutoscalingFailed as error:
             status, failed = error.status, error
-        if _said(status) != _said(autoscaler.get("status") or {}):
+        if without_empty(status) != without_empty(autoscaler.get("status") or {}):
             await self._write(autoscaler, status)
         if failed is not None:
             raise failed
@@ -102,7 +102,3 @@ class _HorizontalController:
         except StatusError as error:
             self._recorder.event(autoscaler, WARNING, "FailedUpdateStatus", str(error))
             raise
-
-
-def _said(status: Json) -> Json:
-    return {name: value for name, value in status.items() if value}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pilothouse.controllers.podautoscaler.pod_metrics import MetricsClient, MetricsUnavailable, PodMetric
+from pilothouse.controllers.podautoscaler.pod_metrics import MetricsClient, MetricsUnavailable, PodMetric, milli_value
 from pilothouse.controllers.podautoscaler.pod_use import PodUse, Target
 from pilothouse.controllers.podautoscaler.replica_calculator import (
     replicas_for_share,
@@ -12,7 +12,7 @@ from pilothouse.controllers.podautoscaler.replica_calculator import (
 from pilothouse.controllers.podautoscaler.selector_text import selector_text
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.quantity import Format, milli_quantity, parse_quantity
+from pilothouse.machinery.quantity import Format, milli_quantity
 from pilothouse.machinery.selectors.label_selector import from_label_selector
 from pilothouse.machinery.selectors.labels import Selector
 
@@ -54,7 +54,7 @@ class MetricSources:
         try:
             metrics = await self._resource_metrics(name, target, container)
             if amount is not None:
-                replicas, use = self._use.by_average(metrics, _milli(amount), target, name)
+                replicas, use = self._use.by_average(metrics, milli_value(amount), target, name)
                 return replicas, {"averageValue": _quantity(name, use.average)}, f"{name} resource"
             replicas, use = self._use.by_share(metrics, share, target, name, container)
         except MetricsUnavailable as error:
@@ -76,7 +76,7 @@ class MetricSources:
             metrics = await self._metrics.of_pods(name, target.namespace, target.selector, _selector(source))
         except MetricsUnavailable as error:
             raise MetricsUnavailable(f"unable to get metric {name}: {error}") from None
-        replicas, use = self._use.by_average(metrics, _milli(source["target"]["averageValue"]), target)
+        replicas, use = self._use.by_average(metrics, milli_value(source["target"]["averageValue"]), target)
         current = {"averageValue": str(milli_quantity(use.average))}
         return Proposal(replicas, f"pods metric {name}", {"metric": source["metric"], "current": current})
 
@@ -112,10 +112,10 @@ class MetricSources:
 
     def _of_total(self, used: int, metric: Json, aim: Json, target: Target, status: Json, of_all: str) -> Proposal:
         if aim.get("averageValue") is not None:
-            share = _milli(aim["averageValue"])
+            share = milli_value(aim["averageValue"])
             replicas, each = replicas_for_share(target.there, used, share, target.tolerances)
             return Proposal(replicas, _external(metric), {**status, "current": {"averageValue": _shown(each)}})
-        amount = _milli(aim["value"])
+        amount = milli_value(aim["value"])
         replicas = replicas_for_total(target.wanted, used, amount, lambda: self._use.ready(target), target.tolerances)
         return Proposal(replicas, of_all, {**status, "current": {"value": _shown(used)}})
 
@@ -127,10 +127,6 @@ def _external(metric: Json) -> str:
 def _selector(source: Json) -> Selector:
     selector = source["metric"].get("selector")
     return _EVERYTHING if selector is None else from_label_selector(selector)
-
-
-def _milli(amount: object) -> int:
-    return parse_quantity(str(amount)).milli_value()
 
 
 def _shown(value: int) -> str:

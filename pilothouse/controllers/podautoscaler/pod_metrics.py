@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
 from urllib.parse import quote
 
 from pilothouse.client.rest.client import Client
@@ -75,14 +74,14 @@ class MetricsClient:
         if len(items) != 1:
             told = f"the custom metrics API server returned {len(items)} results when we asked for exactly one"
             raise _unfetched("custom", told)
-        return _milli(items[0]["value"])
+        return milli_value(items[0]["value"])
 
     async def external(self, metric: str, namespace: str, selector: Selector) -> list[int]:
         """Return all values of a metric of nothing in the cluster. Raises MetricsUnavailable."""
         path = f"/apis/external.metrics.k8s.io/v1beta1/namespaces/{namespace}/{quote(metric)}"
         what = f"{metric}.external.metrics.k8s.io"
         items = await self._items("external", what, path, labelSelector=str(selector))
-        return [_milli(item["value"]) for item in items]
+        return [milli_value(item["value"]) for item in items]
 
     async def _object_path(self, metric: str, namespace: str, reference: Json) -> str:
         group, kind = GroupVersion.parse(reference.get("apiVersion") or "v1").group, reference["kind"]
@@ -136,17 +135,18 @@ def _usage(item: Json, resource: str, container: str) -> PodMetric | None:
     if not used or None in used:
         return None
     window = parse_duration(item["window"]) / 1e9 if item.get("window") else 0.0
-    return PodMetric(sum(map(_milli, used)), _moment(item), window)
+    return PodMetric(sum(map(milli_value, used)), _moment(item), window)
 
 
 def _custom(item: Json) -> PodMetric:
     window = item.get("windowSeconds", item.get("window"))
-    return PodMetric(_milli(item["value"]), _moment(item), _DEFAULT_WINDOW if window is None else float(window))
+    return PodMetric(milli_value(item["value"]), _moment(item), _DEFAULT_WINDOW if window is None else float(window))
 
 
 def _moment(item: Json) -> datetime | None:
     return parse_time(item["timestamp"]) if item.get("timestamp") else None
 
 
-def _milli(amount: Any) -> int:
+def milli_value(amount: object) -> int:
+    """Return a quantity in thousandths; `amount` is its JSON form, a string or a number."""
     return parse_quantity(str(amount)).milli_value()

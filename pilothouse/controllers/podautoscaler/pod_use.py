@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from functools import cache
 
 from pilothouse.client.cache.indexer import NAMESPACE_INDEX
 from pilothouse.client.cache.shared_informer import SharedIndexInformer
-from pilothouse.client.clock import Clock
+from pilothouse.client.clock import Clock, utc_now
 from pilothouse.controllers.podautoscaler.config import AutoscalerConfig
 from pilothouse.controllers.podautoscaler.pod_groups import group_pods, requests_of
 from pilothouse.controllers.podautoscaler.pod_metrics import MetricsUnavailable, PodMetric
@@ -89,7 +88,7 @@ class PodUse:
         measure: Callable[[Mapping[str, int]], Use],
         should_use: Callable[[str], int],
     ) -> tuple[int, Use]:
-        now = datetime.fromtimestamp(self._clock.wall(), UTC)
+        now = utc_now(self._clock)
         groups = group_pods(pods, metrics, resource, self._config, now)
         values = {name: metric.value for name, metric in metrics.items()}
         return replicas_for_pods(

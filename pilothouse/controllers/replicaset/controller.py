@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from datetime import UTC, datetime
+from datetime import datetime
 
+from pilothouse.client.clock import utc_now
 from pilothouse.client.controller.runner import Controller, Requeue, TryAgain
 from pilothouse.client.events.event import EventSource
 from pilothouse.client.events.recorder import EventRecorder
@@ -75,10 +76,6 @@ class ReplicaSetController:
             for running in (controller.run(), self._recorder.run()):
                 tasks.create_task(running)
 
-    @property
-    def _now(self) -> datetime:
-        return datetime.fromtimestamp(self._context.clock.wall(), UTC)
-
     async def _sync(self, key: str) -> Requeue | None:
         replica_set = self._replica_sets.indexer.get_by_key(key)
         if replica_set is None:
@@ -113,10 +110,10 @@ class ReplicaSetController:
         failure: Exception | None = None
         if is_time and not is_deleting(replica_set):
             try:
-                await self._replicas.manage(replica_set, pods, self._now)
+                await self._replicas.manage(replica_set, pods, utc_now(self._context.clock))
             except Exception as error:  # of which the status tells before it is raised again
                 failure = error
-        now, told = self._now, None if failure is None else str(failure)
+        now, told = utc_now(self._context.clock), None if failure is None else str(failure)
         status = calculated_status(replica_set, pods, terminating=terminating, failure=told, now=now)
         self._pacing.looked(key, len(pods))
         if not await self._write(key, replica_set, status):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from pilothouse.kinds.conditions import without_condition
 from pilothouse.kinds.pods import is_available, is_ready
 from pilothouse.machinery.objects import Json, labels_of, metadata
 from pilothouse.machinery.times import format_time
@@ -52,7 +53,7 @@ def _conditions(
     """The first failure is told until there is none; those that follow it are most likely the same."""
     is_known = any(each["type"] == REPLICA_FAILURE for each in conditions)
     if failure is None:
-        return [each for each in conditions if each["type"] != REPLICA_FAILURE]
+        return without_condition(conditions, REPLICA_FAILURE)
     return conditions if is_known else [*conditions, _failure(replica_set, count, failure, now)]
 
 

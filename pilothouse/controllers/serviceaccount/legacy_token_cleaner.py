@@ -12,6 +12,7 @@ from dataclasses import field
 from datetime import UTC, date, datetime, timedelta
 
 from pilothouse.client.cache.shared_informer import wait_for_cache_sync
+from pilothouse.client.clock import utc_now
 from pilothouse.client.rest.options import DeleteOptions
 from pilothouse.client.wait import until
 from pilothouse.controllers.context import ControllerContext, ObjectSelection
@@ -39,7 +40,7 @@ from pilothouse.machinery.objects import (
     uid_of,
 )
 from pilothouse.machinery.status_error import StatusError
-from pilothouse.machinery.times import parse_time
+from pilothouse.machinery.times import is_date, parse_time
 
 logger = logging.getLogger(__name__)
 
@@ -78,7 +79,7 @@ class _Cleaner:
         await wait_for_cache_sync(self._accounts, self._secrets)
 
     async def clean(self) -> None:
-        now = datetime.fromtimestamp(self._context.clock.wall(), UTC)
+        now = utc_now(self._context.clock)
         if now < await self._tracked_since() + self._period:
             return
         clean_up = _CleanUp(now, now - self._period)
@@ -100,7 +101,7 @@ class _Cleaner:
         if created is None or created >= clean_up.unused_since or is_deleting(secret):
             return False
         last_used = labels_of(secret).get(LAST_USED)
-        if last_used is not None and (not _is_day(last_used) or last_used >= clean_up.keep_from):
+        if last_used is not None and (not is_date(last_used) or last_used >= clean_up.keep_from):
             return False
         return self._was_generated(secret) and name_of(secret) not in await self._mounted(
             namespace_of(secret), clean_up
@@ -126,7 +127,7 @@ class _Cleaner:
     async def _invalidate_or_delete(self, secret: Json, clean_up: _CleanUp) -> None:
         secrets = self._context.client.for_resource(SECRETS, namespace=namespace_of(secret))
         name, invalid_since = name_of(secret), labels_of(secret).get(INVALID_SINCE, "")
-        if not _is_day(invalid_since):
+        if not is_date(invalid_since):
             today = clean_up.now.date().isoformat()
             logger.info("Mark the auto-generated service account token as invalid: %s/%s", namespace_of(secret), name)
             await secrets.patch(name, {"metadata": {"uid": uid_of(secret), "labels": {INVALID_SINCE: today}}})
@@ -136,10 +137,3 @@ class _Cleaner:
                 await secrets.delete(name, DeleteOptions(resource_version=resource_version_of(secret)))
             except (Conflict, NotFound):
                 return
-
-
-def _is_day(text: str) -> bool:
-    try:
-        return date.fromisoformat(text).isoformat() == text
-    except ValueError:
-        return False

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime
 
 from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
 from pilothouse.client.cache.keys import last_known_state
+from pilothouse.client.clock import utc_now
 from pilothouse.client.controller.runner import Controller, Requeue
 from pilothouse.client.events.event import WARNING, EventSource
 from pilothouse.client.events.recorder import EventRecorder
@@ -69,10 +69,6 @@ class _ServiceCIDRs:
             tasks.create_task(cidrs.run())
             tasks.create_task(self._recorder.run())
 
-    @property
-    def _now(self) -> datetime:
-        return datetime.fromtimestamp(self._context.clock.wall(), UTC)
-
     def _cidr_added(self, cidr: Json) -> None:
         for name in {name_of(cidr), *overlapping(cidr, self._cidrs.indexer.list())}:
             self._queue.add(name)
@@ -108,8 +104,8 @@ class _ServiceCIDRs:
         if is_needed(cidr, self._cidrs.indexer.list(), self._ips.indexer.list()):
             await self._say(cidr, _TERMINATING)
             return None
-        deleted = deletion_time(cidr) or self._now
-        left = _GRACE - (self._now - deleted).total_seconds()
+        deleted = deletion_time(cidr) or utc_now(self._context.clock)
+        left = _GRACE - (utc_now(self._context.clock) - deleted).total_seconds()
         if left > 0:
             return Requeue(left)
         if has_finalizer(cidr, FINALIZER):
@@ -138,7 +134,7 @@ class _ServiceCIDRs:
             "status": wanted.status,
             "reason": wanted.reason,
             "message": wanted.message,
-            "lastTransitionTime": format_time(self._now),
+            "lastTransitionTime": format_time(utc_now(self._context.clock)),
         }
         applied = {
             "apiVersion": "networking.k8s.io/v1",

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from datetime import UTC, datetime
 
 from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
 from pilothouse.client.cache.keys import last_known_state, meta_namespace_key
+from pilothouse.client.clock import utc_now
 from pilothouse.client.controller.runner import Controller, Requeue, TryAgain
 from pilothouse.client.events.event import EventSource
 from pilothouse.client.events.recorder import EventRecorder
@@ -21,6 +21,7 @@ from pilothouse.controllers.statefulset.pods import StatefulPods
 from pilothouse.controllers.statefulset.update import StatefulSetUpdate
 from pilothouse.controllers.statefulset.written_versions import WrittenVersions
 from pilothouse.controllers.workloads.controller_index import controlled_or_orphaned, index_by_controller
+from pilothouse.controllers.workloads.notifications import enqueue_when_available
 from pilothouse.controllers.workloads.owner_lookup import OwnerLookup
 from pilothouse.controllers.workloads.pacing import Pacing
 from pilothouse.controllers.workloads.ref_manager import CannotAdopt, ControllerRefManager
@@ -105,10 +106,11 @@ class _StatefulSetController:
         if resource_version_of(old) == resource_version_of(new):
             return
         self._versions.saw(PODS, new)
-        for owner in self._owners.concerned_by_change(old, new):
+        concerned = self._owners.concerned_by_change(old, new)
+        for owner in concerned:
             self._pacing.add(meta_namespace_key(owner))
-            if is_ready(new) and not is_ready(old) and (seconds := owner["spec"].get("minReadySeconds")):
-                self._queue.add_after(meta_namespace_key(owner), seconds)
+        if is_ready(new) and not is_ready(old):
+            enqueue_when_available(concerned, self._queue)
 
     async def _sync(self, key: str) -> Requeue | None:
         try:
@@ -132,7 +134,7 @@ class _StatefulSetController:
         known, refs = controlled_or_orphaned(self._pods, stateful_set), self._refs(PODS, stateful_set, selector)
         pods = await refs.claim(known, lambda pod: is_member(stateful_set, pod))
         self._pacing.looked(key, len(pods))
-        now = datetime.fromtimestamp(self._context.clock.wall(), UTC)
+        now = utc_now(self._context.clock)
         return await self._update.run(stateful_set, self._history.of(stateful_set, selector), pods, now)
 
     async def _adopt_revisions(self, stateful_set: Json, selector: Selector) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 
 from prometheus_client import CollectorRegistry, Histogram
 
 from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
 from pilothouse.client.cache.keys import meta_namespace_key
+from pilothouse.client.clock import utc_now
 from pilothouse.client.controller.runner import Controller, Requeue
 from pilothouse.client.rest.options import DeleteOptions
 from pilothouse.controllers.context import ControllerContext
@@ -37,14 +38,14 @@ async def run(context: ControllerContext) -> None:
         cached = informer.indexer.get_by_key(key)
         if cached is None or not needs_cleanup(cached):
             return None
-        if (left := seconds_left(cached, datetime.fromtimestamp(context.clock.wall(), UTC))) > 0:
+        if (left := seconds_left(cached, utc_now(context.clock))) > 0:
             return Requeue(left)
         jobs = context.client.for_resource(JOBS, namespace=namespace_of(cached))
         try:
             job = await jobs.get(name_of(cached))  # its time may have been made longer
             if not needs_cleanup(job):
                 return None
-            if (left := seconds_left(job, datetime.fromtimestamp(context.clock.wall(), UTC))) > 0:
+            if (left := seconds_left(job, utc_now(context.clock))) > 0:
                 return Requeue(left)
             await jobs.delete(name_of(job), DeleteOptions(propagation_policy="Foreground", uid=uid_of(job)))
         except NotFound:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.kube.bootstrap.periodic import repeat, try_once
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.times import Clock, system_clock
+from pilothouse.machinery.times import Clock, is_date, system_clock
 
 NAMESPACE, NAME = "kube-system", "kube-apiserver-legacy-service-account-token-tracking"
 SINCE = "since"
@@ -35,7 +35,7 @@ class LegacyTokenTracking:
         found = await self._config_maps.get(NAME, namespace=NAMESPACE)
         if found is None:
             await self._create()
-        elif not _is_date((found.get("data") or {}).get(SINCE, "")):
+        elif not is_date((found.get("data") or {}).get(SINCE, "")):
             await self._config_maps.update(found, self._set_since)
 
     async def _create(self) -> None:
@@ -48,10 +48,3 @@ class LegacyTokenTracking:
 
     def _set_since(self, config_map: Json) -> None:
         config_map["data"] = (config_map.get("data") or {}) | {SINCE: self._clock().date().isoformat()}
-
-
-def _is_date(text: str) -> bool:
-    try:
-        return date.fromisoformat(text).isoformat() == text
-    except ValueError:
-        return False

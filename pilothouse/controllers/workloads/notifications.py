@@ -1,0 +1,106 @@
+"""Event handlers that enqueue the owners of pods and of other owned objects.
+
+    pods.add_event_handler(PodNotifications(owners, queue, pacing, expectations=expectations).handlers())
+
+An added object enqueues its owner, or the owners that could adopt it. A changed object also enqueues its former owner.
+A deleted object enqueues its owner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
+from pilothouse.client.cache.keys import last_known_state, meta_namespace_key
+from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
+from pilothouse.controllers.workloads.expectations import ControllerExpectations
+from pilothouse.controllers.workloads.owner_lookup import OwnerLookup
+from pilothouse.controllers.workloads.pacing import Pacing
+from pilothouse.kinds.deletion import is_deleting
+from pilothouse.kinds.pods import is_ready
+from pilothouse.machinery.objects import Json, labels_of, resource_version_of, uid_of
+
+
+class OwnedNotifications:
+    """Calls `enqueue` with the key of every owner that a change of an owned object concerns."""
+
+    def __init__(self, owners: OwnerLookup, enqueue: Callable[[str], object]) -> None:
+        self._owners = owners
+        self._enqueue_key = enqueue
+
+    def handlers(self) -> ResourceEventHandlerFuncs:
+        return ResourceEventHandlerFuncs(add=self.added, update=self.updated, delete=self.deleted)
+
+    def added(self, obj: Json) -> None:
+        self.enqueue(self._owners.concerned_by_addition(obj))
+
+    def updated(self, old: Json, new: Json) -> None:
+        """A resync, which leaves the resourceVersion as it is, enqueues nothing."""
+        if resource_version_of(old) != resource_version_of(new):
+            self.enqueue(self._owners.concerned_by_change(old, new))
+
+    def deleted(self, deleted: Deleted) -> None:
+        obj = last_known_state(deleted)
+        if obj is not None and (owner := self._owners.owner_of(obj)) is not None:
+            self.enqueue((owner,))
+
+    def enqueue(self, owners: Iterable[Json]) -> None:
+        for owner in owners:
+            self._enqueue_key(meta_namespace_key(owner))
+
+
+class PodNotifications(OwnedNotifications):
+    """Handlers for pods: owners are paced, expectations are met, and minReadySeconds are waited for.
+
+    A pod whose deletion has begun counts as deleted: its replacement is created before the kubelet is done with it.
+    `skew` is added to minReadySeconds.
+    """
+
+    def __init__(
+        self,
+        owners: OwnerLookup,
+        queue: RateLimitingQueue[str],
+        pacing: Pacing,
+        *,
+        expectations: ControllerExpectations,
+        skew: float = 0.0,
+    ) -> None:
+        super().__init__(owners, pacing.add)
+        self._queue = queue
+        self._expectations = expectations
+        self._skew = skew
+
+    def added(self, obj: Json) -> None:
+        if is_deleting(obj):
+            # After a restart the first event shows the pod as it is: no expected creation is met.
+            self.deleted(obj)
+            return
+        if (owner := self._owners.owner_of(obj)) is not None:
+            self._expectations.creation_observed(meta_namespace_key(owner))
+        super().added(obj)
+
+    def updated(self, old: Json, new: Json) -> None:
+        if resource_version_of(old) == resource_version_of(new):
+            return
+        if is_deleting(new):
+            self.deleted(new)
+            if labels_of(old) != labels_of(new):
+                self.deleted(old)
+            return
+        concerned = self._owners.concerned_by_change(old, new)
+        self.enqueue(concerned)
+        if is_ready(new) and not is_ready(old):
+            enqueue_when_available(concerned, self._queue, self._skew)
+
+    def deleted(self, deleted: Deleted) -> None:
+        pod = last_known_state(deleted)
+        if pod is not None and (owner := self._owners.owner_of(pod)) is not None:
+            self._expectations.deletion_observed(meta_namespace_key(owner), uid_of(pod))
+            self.enqueue((owner,))
+
+
+def enqueue_when_available(owners: Iterable[Json], queue: RateLimitingQueue[str], skew: float = 0.0) -> None:
+    """Enqueue the owners again after their minReadySeconds, when a pod that is ready now becomes available."""
+    for owner in owners:
+        if seconds := owner["spec"].get("minReadySeconds"):
+            queue.add_after(meta_namespace_key(owner), seconds + skew)
