@@ -1,4 +1,4 @@
-"""Discovery of custom resources: /apis/GROUP, /apis/GROUP/VERSION, and their part in the documents of all groups."""
+"""Discovery of custom resources: /apis/GROUP, /apis/GROUP/VERSION, and the entries in aggregated discovery."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _SCALE: Json = {"group": "autoscaling", "version": "v1", "kind": "Scale"}
 
 
 class CustomResourceDiscovery:
-    """Is itself a handler, for the paths that name a group or a version of one."""
+    """A handler for group paths and group version paths."""
 
     def __init__(self, manager: GroupManager, of_group: Callable[[str], Iterable[Json]], *, delegate: Handler) -> None:
-        """`of_group` answers the definitions of a group; those that are not established do not show."""
+        """`of_group` returns the definitions of a group; definitions that are not established are hidden."""
         self._of_group = of_group
         self._delegate = delegate
         self._stale: set[str] = set()
@@ -40,7 +40,8 @@ class CustomResourceDiscovery:
         return await self._documents.get(tuple(place), self._delegate)(request)
 
     def changed(self, group: str) -> None:
-        """Documents are made anew when somebody asks for one: definitions often come in great numbers."""
+        """Invalidate the documents of a group. Documents are rebuilt on request, because definitions often arrive in
+        bulk."""
         self._stale.add(group)
 
     def groups(self) -> Iterable[GroupDocuments]:
@@ -110,7 +111,7 @@ def _other_names(resource: CustomResource) -> Json:
 
 
 def _storage_version_hash(resource: CustomResource) -> Json:
-    """Upstream shows it only where the stored version is also served."""
+    """Return the storage version hash, only if the stored version is served, as upstream."""
     stored = resource.storage_version
     if not stored.served:
         return {}

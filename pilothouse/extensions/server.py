@@ -1,4 +1,4 @@
-"""The server of CustomResourceDefinitions and of custom resources. What it does not know, nobody does."""
+"""The extensions server: CustomResourceDefinitions and custom resources, the last server of the chain."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ExtensionsServer:
         self.discovery = CustomResourceDiscovery(self.generic.discovery, self.definitions.of_group, delegate=delegate)
         self._controllers = self._make_controllers()
         self.crd_api_enabled = config.resources.resource_enabled(GROUP_VERSION.resource("customresourcedefinitions"))
-        """When it is not, this server serves nothing, and nobody hears of definitions."""
+        """If disabled, this server serves nothing and ignores definitions."""
         if self.crd_api_enabled:
             installer = config.installer(self.admission)
             self.definitions.listen(self._changed)
@@ -103,7 +103,7 @@ class ExtensionsServer:
             context.spawn(controller.run(), name=controller.name)
 
     async def _wait_synced(self, context: HookContext) -> None:
-        """Until then, requests for custom resources are answered as if there were none."""
+        """Wait for the definitions; until then custom resources appear as unknown."""
         await self.definitions.synced.wait()
 
     async def _stop(self) -> None:
@@ -113,5 +113,5 @@ class ExtensionsServer:
 
 
 def _controller(name: str, sync: Callable[[str], Awaitable[None]], *, workers: int = 1) -> Controller[str]:
-    """A controller whose queue the server's /metrics shows."""
+    """Return a controller whose queue appears in /metrics."""
     return Controller(name, sync, workers=workers, queue=RateLimitingQueue(name, registry=REGISTRY))

@@ -1,1 +1,1 @@
-"""The controllers of CustomResourceDefinitions: accepted names, conditions, cleanup."""
+"""Controllers of CustomResourceDefinitions: naming, conditions, finalization."""

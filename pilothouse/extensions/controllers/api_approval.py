@@ -1,4 +1,4 @@
-"""API approval: a definition in a group of the Kubernetes community says whether it was approved."""
+"""The API approval controller: sets KubernetesAPIApprovalPolicyConformant on definitions in protected groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The definitions as they are now."""
+"""The informer of CustomResourceDefinitions."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pilothouse.machinery.objects import Json, name_of
 
 
 class DefinitionInformer(RegistryInformer):
-    _by_group: dict[str, dict[str, Json]]  # by name; a group without definitions is not here
+    _by_group: dict[str, dict[str, Json]]  # group → name → definition; inner dicts are never empty
 
     def __init__(self, registry: RegistryStore) -> None:
         super().__init__(registry)
         self._by_group = {}
 
     def of_group(self, group: str) -> list[Json]:
-        """Return the definitions of a group, sorted by name. May be called in another thread."""
+        """Return the definitions of a group, sorted by name. Thread-safe."""
         return [definition for _, definition in sorted(self._by_group.get(group, {}).items())]
 
     def _notify(self, objects: list[Json]) -> None:
@@ -26,7 +26,7 @@ class DefinitionInformer(RegistryInformer):
             before = of_group.pop(name, None)
             if current is not None:
                 if before is not None and before["spec"] == current["spec"]:
-                    # Most changes are of the status. Whoever holds an older form shares the spec with this one.
+                    # Most changes affect the status only: share the spec with the older object.
                     current["spec"] = before["spec"]
                 of_group[name] = current
             if not of_group:

@@ -1,6 +1,6 @@
-"""Establishing: a definition whose names are accepted is served from now on, and says so.
+"""The establishing controller: sets Established on definitions with accepted names.
 
-One whose conversion webhook has a CA bundle that nobody can read is not established before it is mended.
+A definition whose conversion webhook has an invalid CA bundle is not established.
 """
 
 from __future__ import annotations

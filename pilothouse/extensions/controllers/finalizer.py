@@ -1,4 +1,4 @@
-"""The end of a definition: first its custom resources go, then its finalizer, and with that the definition itself."""
+"""The finalizing controller: deletes the custom resources of a terminating definition, then removes its finalizer."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _OVERLAPPING_BUILT_INS = frozenset(
 
 
 class InstanceDeletionFailed(Exception):
-    """Not all custom resources could be removed; it is tried again."""
+    """Some custom resources remain; the deletion is retried."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -47,7 +47,7 @@ class FinalizingController:
         self._registry = registry
 
     async def sync(self, name: str) -> None:
-        """Raises InstanceDeletionFailed."""
+        """Finalize the definition. Raises InstanceDeletionFailed."""
         definition = self._definitions.get(name)
         if definition is None or not _is_due(definition):
             return
@@ -86,7 +86,7 @@ def _is_due(definition: Json) -> bool:
 
 
 async def _delete_all(access: OwnAccess) -> None:
-    """Returns when none is left, however long those with finalizers of their own take to go."""
+    """Delete all custom resources, and wait until none is left, including resources with finalizers."""
     problems: list[str] = []
     for instance in await access.list():
         try:

@@ -1,4 +1,4 @@
-"""Names: a definition gets the names that it asks for, unless another one of its group has them already."""
+"""The naming controller: accepts the names of a definition unless another definition of the group has them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _INSTALLING = Condition(ESTABLISHED, "False", "Installing", "the initial names h
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """The names that a definition gets, and what there is to say about those that it does not get."""
+    """The accepted names of a definition, and the conditions about rejected names."""
 
     accepted: Json
     condition: Condition
@@ -36,24 +36,24 @@ class NamingController:
         self._requeue = requeue
         self._taken = TakenNames()
         self._waiting: defaultdict[str, set[str]] = defaultdict(set)
-        """By group, the definitions that did not get all of their names: others need not be asked again."""
+        """Group → definitions with rejected names; only these need another decision when names become free."""
         definitions.listen(self._changed)
 
     def _changed(self, definitions: list[Json]) -> None:
-        """All names that there are must be known before the first decision is made."""
+        """Record the accepted names. All existing names must be known before the first decision."""
         for name in map(name_of, definitions):
             current = self._definitions.get(name)
             if current is None:
                 self._taken.forget(name)
             else:
-                # The names are those of this very revision, which is later than the one before.
+                # The names are current as of this revision, so "after the previous revision" is exact.
                 before = int(resource_version_of(current)) - 1
                 self._taken.record(name, current["spec"]["group"], accepted_names(current), after=before)
 
     async def sync(self, name: str) -> None:
         definition = self._definitions.get(name)
         if definition is None:
-            # Its names are free now: plural and group are in its own.
+            # The deleted definition frees its names. Its own name contains plural and group.
             self._requeue_waiting(name.partition(".")[2], name)
             return
         group, wanted = definition["spec"]["group"], definition["spec"]["names"]
@@ -70,7 +70,7 @@ class NamingController:
         self._requeue_waiting(group, name)
 
     async def _write(self, definition: Json, naming: Naming) -> None:
-        """The next decision must know of this one, though its event may not have come yet."""
+        """Write the decision, and record the accepted names at once: the next decision may precede the watch event."""
         based_on = 0
 
         def change(current: Json) -> None:
@@ -83,7 +83,7 @@ class NamingController:
             self._taken.record(name, group, naming.accepted, after=based_on)
 
     def _requeue_waiting(self, group: str, name: str) -> None:
-        """Look again at the definitions that may get their names now."""
+        """Requeue definitions that may get their names now."""
         for other in self._waiting.pop(group, set()) - {name}:
             self._requeue(other)
 
@@ -93,7 +93,7 @@ def accepted_names(definition: Json) -> Json:
 
 
 def decide(definition: Json, taken: NamesOfOthers) -> Naming:
-    """Decide about the names that a definition wants. Of several conflicts the last one is told."""
+    """Decide on the names of a definition. Of several conflicts, the last is reported."""
     wanted, accepted = definition["spec"]["names"], dict(accepted_names(definition))
     condition = _NO_CONFLICTS
     for field, used in (

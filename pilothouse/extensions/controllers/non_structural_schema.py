@@ -1,4 +1,4 @@
-"""Non-structural schemas: a definition that was stored with one says so, and what is wrong with it."""
+"""The non-structural schema controller: sets NonStructuralSchema with the violations of a stored schema."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class NonStructuralSchemaController:
         self._definitions = definitions
         self._writer = writer
         self._checked: dict[str, tuple[str, int]] = {}
-        """By the definitions' names, UID and generation of what was looked at: the status has no say here."""
+        """Definition name → (UID, generation) of the last check; status changes need no new check."""
 
     async def sync(self, name: str) -> None:
         definition = self._definitions.get(name)
@@ -29,7 +29,7 @@ class NonStructuralSchemaController:
         looked_at = (uid_of(definition), metadata(definition).get("generation") or 0)
         if self._checked.get(name) == looked_at:
             return
-        await yield_to_loop()  # At the start all definitions come at once, and others have better things to do.
+        await yield_to_loop()  # yield: at the start all definitions arrive at once
         condition = condition_of(definition["spec"])
         found = find_condition(definition, NON_STRUCTURAL_SCHEMA)
         if not (found is None if condition is None else condition.is_same_as(found)):
@@ -38,7 +38,7 @@ class NonStructuralSchemaController:
 
 
 def condition_of(spec: Json) -> Condition | None:
-    """None where all is well. What knows schemas is imported for the first definition: a start needs none of it."""
+    """Return the condition; None for structural schemas. The schema code is imported with the first definition."""
     from pilothouse.extensions.schema.definition.structure import unsupported_part
 
     for version in spec.get("versions") or ():

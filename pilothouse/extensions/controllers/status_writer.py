@@ -1,4 +1,4 @@
-"""The server's own writes to the status of definitions, recorded in managedFields as those of kube-apiserver."""
+"""Status writes of the server to definitions, with kube-apiserver's field manager."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ class StatusWriter:
         self._access = OwnAccess(statuses, field_manager(version.resources[1], [version]))
 
     async def write(self, definition: Json, change: Callable[[Json], None]) -> bool:
-        """Changes the definition as it is when the change is written. One that is gone, or another one of the same
-        name, is left alone: then the answer is False."""
+        """Apply `change` to the current definition. Returns False if the definition is gone or replaced."""
         found = False
 
         def changed(current: Json) -> None:

@@ -1,7 +1,4 @@
-"""Who has which names: of every group, the names that definitions were given, and by whom.
-
-An index, so that what a definition asks for is not compared with every other definition of its group.
-"""
+"""Index of accepted names by group, which spares a comparison with every definition of the group."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ _OF_RESOURCES, _OF_KINDS = ("plural", "singular", "shortNames"), ("kind", "listK
 
 @dataclass(frozen=True, slots=True)
 class NamesOfOthers:
-    """Names that others have."""
+    """Names accepted for other definitions."""
 
     resources: frozenset[str] = frozenset()
     kinds: frozenset[str] = frozenset()
@@ -28,13 +25,13 @@ class _Holding:
     group: str
     names: Json
     revision: int
-    """The names are as of some revision later than this one."""
+    """The names are valid after this revision."""
 
 
 @dataclass(slots=True)
 class _Group:
     resources: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    """By the name, the definitions that have it."""
+    """Name → definitions that have the name."""
     kinds: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
 
@@ -44,7 +41,7 @@ class TakenNames:
         self._holdings: dict[str, _Holding] = {}
 
     def record(self, definition: str, group: str, accepted: Json, *, after: int) -> None:
-        """The names that a definition has later than at revision `after`. What is known of a later time stays."""
+        """Record the names of a definition as of a revision later than `after`. Newer records win."""
         known = self._holdings.get(definition)
         if known is not None and known.revision > after:
             return
@@ -56,7 +53,7 @@ class TakenNames:
             self._groups[group].kinds[name].add(definition)
 
     def forget(self, definition: str) -> None:
-        """Forget the names of a definition, if it has any."""
+        """Drop the names of a definition; a no-op if absent."""
         held = self._holdings.pop(definition, None)
         if held is None:
             return
@@ -67,7 +64,7 @@ class TakenNames:
             del self._groups[held.group]
 
     def by_others(self, definition: str, group: str, wanted: Json) -> NamesOfOthers:
-        """Return those of the names that a definition wants which others have."""
+        """Return the wanted names that other definitions have."""
         found = self._groups.get(group)
         if found is None:
             return NamesOfOthers()

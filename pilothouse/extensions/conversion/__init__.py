@@ -1,1 +1,1 @@
-"""Conversion of custom resources by webhooks: each version is served from a store that speaks it."""
+"""Webhook conversion of custom resources: each version is served from a converting store."""

@@ -1,4 +1,4 @@
-"""Converted values that were made lately, so that who reads an object again does not ask the webhook again."""
+"""Cache of converted values; spares the webhook on repeated reads."""
 
 from __future__ import annotations
 
@@ -15,30 +15,28 @@ _MAX_VALUES, _MAX_BYTES = 100_000, 64 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class ConvertedValue:
-    """A value as a version shows it. It is stale when it would be stored in another way now."""
+    """A value in one served version; stale if its stored form would differ now."""
 
     value: bytes
     stale: bool
 
 
 class ConvertedValues:
-    """Shared by all that convert. What one revision left under one key never changes, and neither does its conversion.
-    The bytes are bounded; what was used least recently goes first."""
+    """An LRU cache, shared by all converting stores and bounded in bytes. A (key, revision) never changes, and neither
+    does its conversion."""
 
     def __init__(self, max_bytes: int = _MAX_BYTES) -> None:
         self._values: BoundedCache[_Place, ConvertedValue] = BoundedCache(entries=_MAX_VALUES, total_bytes=max_bytes)
         self._owners = count()
 
     def new_owner(self) -> int:
-        """Return a number for one version of one definition, under which its values are kept apart from those of
-        others.
-        """
+        """Return a unique owner id for one version of one definition."""
         return next(self._owners)
 
     def get(self, owner: int, key: str, revision: Revision) -> ConvertedValue | None:
         return self._values.get((owner, key, revision))
 
     def put(self, owner: int, entry: Entry, shown: ConvertedValue) -> None:
-        """Keep the value that the entry is shown as."""
+        """Cache the converted value of an entry."""
         size = len(entry.key) + len(shown.value)
         self._values.put((owner, entry.key, entry.modified), shown, size=size)

@@ -1,5 +1,7 @@
-"""The webhook of one definition as a function on objects: many go in one review, none is changed in other ways than
-a webhook may, and either all are converted or none.
+"""The conversion webhook of one definition as a function on objects.
+
+Objects are converted in batches. A conversion succeeds for all objects or fails, and only permitted changes are
+accepted.
 """
 
 from __future__ import annotations
@@ -20,11 +22,11 @@ from pilothouse.machinery.objects import Json
 
 TIMEOUT = 30.0
 MAX_OBJECTS = 500
-"""In one review, so that a list of many objects is converted within the time that a webhook has."""
+"""Maximum objects per review, so that a long list stays within the webhook timeout."""
 
 
 class ConversionFailed(Undecodable):
-    """The text is the one that upstream gives."""
+    """The conversion failed; the text is upstream's."""
 
     def __init__(self, text: str, failure: ConversionFailure) -> None:
         super().__init__(text)
@@ -43,7 +45,7 @@ class WebhookConverter:
         self._timeout = timeout
 
     async def convert(self, objects: Sequence[Json], desired: str) -> list[Json]:
-        """The objects in the desired API version, which none of them has yet. Raises Undecodable."""
+        """Convert the objects to the desired API version, which must differ from theirs. Raises Undecodable."""
         for obj in objects:
             if obj["apiVersion"] not in self._versions:
                 raise Undecodable(f"request to convert CR from an invalid group/version: {obj['apiVersion']}")
@@ -101,8 +103,9 @@ class WebhookConverter:
 
 
 def _problem(original: Json, converted: Any, desired: str, *, position: int | None) -> str:
-    """Return the complaint about the converted object, or "" after giving it the original's metadata. Upstream's words
-    for one object differ from those for one of many.
+    """Return the problem of a converted object, or "" after restoring the original's metadata.
+
+    Upstream's wording differs between single objects and list items.
     """
     where = f"invalid converted object at index {position}" if position is not None else "invalid object at index 0"
     if not isinstance(converted, dict):

@@ -1,4 +1,4 @@
-"""The two forms of a value: as the store has it, and as one version shows it."""
+"""Stored form and served form of custom resources."""
 
 from __future__ import annotations
 
@@ -16,9 +16,7 @@ from pilothouse.machinery.objects import Json
 
 
 class Forms:
-    """The stored and the shown form of the objects of one version. Raises Undecodable where the webhook does not
-    convert.
-    """
+    """Converts objects of one version between stored and served form. Raises Undecodable if the webhook fails."""
 
     def __init__(self, resource: CustomResource, version: str, converter: WebhookConverter) -> None:
         self._resource = resource
@@ -30,7 +28,7 @@ class Forms:
         values: list[ConvertedValue] = []
         for start in range(0, len(stored), MAX_OBJECTS):
             values += await self._part_shown(stored[start : start + MAX_OBJECTS])
-            await yield_to_loop()  # others run between the parts of a long list
+            await yield_to_loop()  # yield between the parts of a long list
         return values
 
     async def _part_shown(self, stored: Sequence[bytes]) -> list[ConvertedValue]:

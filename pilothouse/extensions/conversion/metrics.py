@@ -1,4 +1,4 @@
-"""The metrics of conversion webhooks, under upstream's names."""
+"""Metrics of conversion webhooks, with upstream's names."""
 
 from __future__ import annotations
 

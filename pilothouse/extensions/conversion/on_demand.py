@@ -1,8 +1,7 @@
-"""Conversions in the midst of computations that cannot wait: field ownership, which looks at an object in the
-versions of all its managers.
+"""Conversions inside synchronous computations: field management examines an object in the versions of all managers.
 
-A computation that needs a conversion nobody has made yet is broken off, the conversion is made, and the computation
-starts again. It finds what was converted before, so it comes further each time, and to an end.
+A computation that needs a missing conversion is aborted, the conversion is fetched, and the computation restarts.
+Earlier conversions are cached, so every attempt advances and the loop terminates.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _known: ContextVar[_Known] = ContextVar("conversions of this request")
 
 
 class ConversionNeeded(Exception):
-    """Ends a computation that `to_completion` will start again."""
+    """Aborts a computation; `to_completion` restarts it."""
 
     def __init__(self, obj: Json, desired: str) -> None:
         super().__init__(f"{obj['apiVersion']} in {desired}")
@@ -33,7 +32,7 @@ class ConversionNeeded(Exception):
 
 
 def converted(obj: Json, desired: str) -> Json:
-    """Raises ConversionNeeded unless it was made before in this request."""
+    """Return the cached conversion. Raises ConversionNeeded if this request has not fetched it yet."""
     if obj["apiVersion"] == desired:
         return obj
     found = _known.get({}).get((desired, orjson.dumps(obj)))
@@ -44,7 +43,7 @@ def converted(obj: Json, desired: str) -> Json:
 
 
 def waiting(convert: Callable[[Json], Json], converter: WebhookConverter) -> Callable[[Json], Awaitable[Json]]:
-    """A conversion that waits for the webhook, from one that is broken off for it."""
+    """Turn an abortable conversion into one that awaits the webhook."""
 
     async def conversion(obj: Json) -> Json:
         async def once() -> Json:
@@ -56,7 +55,7 @@ def waiting(convert: Callable[[Json], Json], converter: WebhookConverter) -> Cal
 
 
 async def to_completion(compute: Callable[[], Awaitable[Json]], converter: WebhookConverter) -> Json:
-    """Raises what `compute` raises, and StatusError when a conversion fails."""
+    """Run `compute` to completion. Raises its errors, and StatusError if a conversion fails."""
     known: _Known = {}
     token = _known.set(known)
     try:

@@ -1,4 +1,4 @@
-"""The registry of one version of a definition whose objects a webhook converts."""
+"""The registry of one version of a definition with webhook conversion."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""The changes that a webhook may make: to all but the object's identity and metadata; of metadata, to labels and
-annotations.
-"""
+"""Permitted changes of a conversion webhook: all fields except identity and metadata; of the metadata, labels and
+annotations."""
 
 from __future__ import annotations
 
@@ -15,15 +14,15 @@ from pilothouse.machinery.validation.object_meta import validate_annotations
 
 
 class NotTheSame(ValueError):
-    """The converted object is not the one that was sent."""
+    """The converted object has another identity than the original."""
 
 
 class InvalidMetadata(ValueError):
-    """The metadata of the converted object cannot be read."""
+    """The metadata of the converted object is malformed."""
 
 
 def check_identity(original: Json, converted: Json) -> None:
-    """Raises NotTheSame."""
+    """Compare name, namespace and UID. Raises NotTheSame."""
     known = converted if isinstance(converted.get("metadata"), dict) else converted | {"metadata": {}}
     for what, of in (("name", name_of), ("namespace", namespace_of), ("UID", uid_of)):
         if of(original) != of(known):
@@ -31,7 +30,7 @@ def check_identity(original: Json, converted: Json) -> None:
 
 
 def restore_metadata(original: Json, converted: Json) -> None:
-    """The converted object gets the original's metadata, but for labels and annotations. Raises InvalidMetadata."""
+    """Restore the original's metadata except labels and annotations. Raises InvalidMetadata."""
     if "metadata" not in converted:
         raise InvalidMetadata("missing metadata in converted object")
     answered = converted["metadata"]

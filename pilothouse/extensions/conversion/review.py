@@ -1,4 +1,4 @@
-"""ConversionReview: the question to a webhook, and what its answer must be."""
+"""ConversionReview: request and response."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _VERSIONS = ("v1", "v1beta1")
 
 
 class MalformedReview(ValueError):
-    """The answer is none to the question; the text says why, in upstream's words."""
+    """The response is malformed; the text is upstream's."""
 
 
 def review_version(wanted: Sequence[str]) -> str:
-    """The first of the versions that a webhook understands which this server speaks, too. Raises MalformedReview."""
+    """Return the first review version that both sides support. Raises MalformedReview."""
     for version in wanted:
         if version in _VERSIONS:
             return version
@@ -36,7 +36,7 @@ def new_review(version: str, objects: Sequence[Any], *, desired: str, uid: str) 
 
 
 def converted_objects(version: str, answer: Json, uid: str) -> list[Any]:
-    """Raises MalformedReview. In v1beta1 neither the type of the answer nor its uid counts."""
+    """Return the converted objects. Raises MalformedReview. v1beta1 ignores type and uid of the response."""
     if version == "v1":
         _check_type(answer)
     response = answer.get("response")

@@ -1,8 +1,7 @@
-"""The store of a definition's objects as one version sees it: what is read comes in that version, and what is written
-goes to the store in the version that is stored.
+"""A store that presents the objects of a definition in one version.
 
-Conversions are made before a write, both of what is stored and of what the writer is shown, so that a webhook that
-fails leaves the store as it was. An object is converted once for a version, however many read or watch it.
+Conversions precede a write, both to the stored and to the served form, so a failing webhook leaves the store unchanged.
+Each object is converted once per version, regardless of the number of readers.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from pilothouse.extensions.conversion.forms import Forms
 
 
 class ConvertingStore(DelegatingStore):
-    """Raises Undecodable, beside what every store raises, where the webhook does not convert."""
+    """Raises Undecodable, in addition to the errors of a store, if the webhook fails."""
 
     def __init__(self, store: Store, forms: Forms, kept: ConvertedValues) -> None:
         super().__init__(store)
@@ -40,7 +39,7 @@ class ConvertingStore(DelegatingStore):
         return self._keep(await self._store.update(key, stored, expected=expected, ttl=ttl), shown)
 
     async def delete(self, key: str, *, expected: Revision) -> Entry:
-        """Of what has changed meanwhile nothing needs to be shown: the delete fails."""
+        """Delete without converting a concurrently changed object: the delete fails anyway."""
         last = self._kept.get(self._owner, key, expected)
         if last is None:
             current = await self.get(key)
@@ -58,7 +57,7 @@ class ConvertingStore(DelegatingStore):
         """The store under it belongs to others."""
 
     async def shown(self, entries: Sequence[Entry]) -> Sequence[Entry]:
-        """The entries in this version."""
+        """Return the entries in this version."""
         known = [(entry, self._kept.get(self._owner, entry.key, entry.modified)) for entry in entries]
         made = iter(await self._forms.shown([entry.value for entry, value in known if value is None]))
         return [self._keep(entry, next(made)) if value is None else _shown(entry, value) for entry, value in known]

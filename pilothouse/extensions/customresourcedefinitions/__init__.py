@@ -1,1 +1,1 @@
-"""CustomResourceDefinitions: the kind itself, with its rules."""
+"""CustomResourceDefinitions: strategy, storage and validation."""

@@ -1,4 +1,4 @@
-"""API groups of the Kubernetes community: a definition in one says where it was approved, or that it was not."""
+"""The api-approved.kubernetes.io annotation of definitions in protected groups."""
 
 from __future__ import annotations
 

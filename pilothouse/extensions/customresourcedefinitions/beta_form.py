@@ -1,4 +1,4 @@
-"""Definitions as v1beta1 has them, which is what upstream stores: read from an etcd that was upstream's before.
+"""Conversion of v1beta1 definitions, upstream's storage version, for an etcd written by kube-apiserver.
 
 version: v1                     →   versions: [{name: v1, served: true, storage: true, schema: S}]
 validation: S                       preserveUnknownFields: true
@@ -18,11 +18,11 @@ _FIELDS_OF_ALL_VERSIONS = {
     "additionalPrinterColumns": "additionalPrinterColumns",
     "selectableFields": "selectableFields",
 }
-"""What may stand once for all versions, and its name in a version."""
+"""Field shared by all versions → its name within a version."""
 
 
 def from_beta(definition: Json) -> None:
-    """Make a definition of v1beta1 one of v1, with v1beta1's defaults; leave any other as it is."""
+    """Convert a v1beta1 definition to v1 in place, with v1beta1's defaults; other versions stay unchanged."""
     if definition.get("apiVersion") != BETA:
         return
     definition["apiVersion"] = "apiextensions.k8s.io/v1"
@@ -53,7 +53,7 @@ def _default(spec: Json) -> None:
     if spec.get("preserveUnknownFields") is None:
         spec["preserveUnknownFields"] = True
     elif not spec["preserveUnknownFields"]:
-        del spec["preserveUnknownFields"]  # v1 leaves it out
+        del spec["preserveUnknownFields"]  # v1 omits the field
 
 
 def _column(column: Json) -> Json:

@@ -1,4 +1,4 @@
-"""The authorities that the conversion webhook of a definition is trusted by."""
+"""The CA bundle of a conversion webhook."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from pilothouse.machinery.objects import Json
 
 
 def ca_bundle_of(spec: Json) -> str:
-    """Return the CA bundle of the conversion webhook in base64; "" where there is no webhook, or it has none of its
-    own.
-    """
+    """Return the base64-encoded CA bundle of the conversion webhook; "" without a webhook or bundle."""
     webhook = (spec.get("conversion") or {}).get("webhook") or {}
     return (webhook.get("clientConfig") or {}).get("caBundle") or ""

@@ -1,4 +1,4 @@
-"""The conditions that the status of a CustomResourceDefinition has."""
+"""Condition types of CustomResourceDefinitions."""
 
 ESTABLISHED = "Established"
 NAMES_ACCEPTED = "NamesAccepted"

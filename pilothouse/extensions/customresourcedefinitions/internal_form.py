@@ -1,4 +1,4 @@
-"""A spec as upstream's rules see it: what all versions say alike stands at the top, and only there.
+"""Upstream's internal form of a spec: fields equal in all versions move to the top level.
 
 versions: [{name: v1, schema: S}, {name: v2, schema: S}]   →   validation: S, versions: [{name: v1}, {name: v2}]
 """
@@ -19,9 +19,9 @@ _MOVED = ("subresources", "schema", "additionalPrinterColumns", "selectableField
 class InternalSpec:
     spec: Json
     versions: list[Json]
-    """Without what they have in common."""
+    """Versions without the common fields."""
     common: Json
-    """The fields that all versions have alike, by the field's name in a version."""
+    """Fields equal in all versions, by their name within a version."""
 
     @classmethod
     def of(cls, spec: Json) -> InternalSpec:
@@ -44,7 +44,7 @@ class InternalSpec:
         return bool(self.spec.get("preserveUnknownFields"))
 
     def of_version(self, version: Json, field: str) -> Any:
-        """Return the version's own field, or the common one where all versions have it alike."""
+        """Return the version's field, or the common field."""
         return version.get(field, self.common.get(field))
 
     def schema_of(self, version: Json) -> Json | None:
@@ -52,14 +52,14 @@ class InternalSpec:
         return schema
 
     def schemas(self) -> Iterator[Json]:
-        """Each schema where it stands: one that all versions share comes once."""
+        """Yield each schema once, including a common schema."""
         for holder in (self.common, *self.versions):
             schema = (holder.get("schema") or {}).get("openAPIV3Schema")
             if schema is not None:
                 yield schema
 
     def go_versions(self) -> list[Json]:
-        """The versions as Go prints them in messages."""
+        """Return the versions in the form of Go's messages."""
         return [_go_version(version) for version in self.versions]
 
 

@@ -1,4 +1,5 @@
-"""The storage of CustomResourceDefinitions. A delete only begins the end: first the custom resources go."""
+"""The storage of CustomResourceDefinitions. A delete waits for the finalizer, which deletes the custom resources
+first."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ from pilothouse.machinery.times import now
 CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 
 _SHOWN_STORAGE_VERSION = GroupVersion(CUSTOM_RESOURCE_DEFINITIONS.kind.group, "v1beta1")
-"""Upstream still stores definitions in this version, and clients compare the hash that tells of it."""
+"""Upstream's storage version; clients compare the storage version hash."""
 
 _DECODER = TypedDecoder(CUSTOM_RESOURCE_DEFINITIONS.kind, EXTENSIONS)
 _PENDING = Condition(
@@ -71,6 +72,6 @@ class DefinitionStore(RegistryStore):
 
 
 def served_definitions(registry: DefinitionStore) -> list[ServedResource]:
-    """The resource and its status."""
+    """Return the resource and its status subresource."""
     resources = served_with_status(registry, DefinitionStatusStrategy(), _DECODER)
     return [replace(each, storage_version=_SHOWN_STORAGE_VERSION) for each in resources]

@@ -1,7 +1,6 @@
-"""CustomResourceDefinitions: defaults, what writers may set, and the resource as it is declared.
+"""The CustomResourceDefinition strategy: defaults, writable fields, and the resource declaration.
 
-Their validation knows schemas and expressions. It is imported with the first definition that somebody writes: a start
-needs none of it.
+Validation needs schemas and CEL, and is imported with the first write of a definition.
 """
 
 from __future__ import annotations
@@ -103,7 +102,7 @@ def storage_version(spec: Json) -> str | None:
 
 
 def _remember_storage_version(obj: Json) -> None:
-    """Every version that objects may be stored at stays in the status until somebody removes it there."""
+    """Add the storage version to `storedVersions`; versions stay listed until a client removes them."""
     stored, name = obj["status"].get("storedVersions") or [], storage_version(obj["spec"])
     if name is not None and name not in stored:
         obj["status"]["storedVersions"] = [*stored, name]

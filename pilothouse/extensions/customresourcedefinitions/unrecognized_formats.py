@@ -1,4 +1,4 @@
-"""Formats in schemas that nobody checks, which is most often a slip of the pen."""
+"""Unrecognized formats in schemas, reported as warnings because they are usually typos."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _NUMERIC = {"integer": ("int32", "int64"), "number": ("float", "double")}
 
 
 def unrecognized_formats(spec: Json) -> list[str]:
-    """Return the formats that nobody checks, in the order of the versions; one that stands there twice comes twice."""
+    """Return the unrecognized formats in the order of the versions, with duplicates."""
     schemas = ((version.get("schema") or {}).get("openAPIV3Schema") for version in spec.get("versions") or ())
     return [part["format"] for schema in schemas for part in every_schema(schema) if not _is_recognized(part)]
 

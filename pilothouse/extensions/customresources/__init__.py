@@ -1,1 +1,1 @@
-"""Custom resources: what is served for each CustomResourceDefinition."""
+"""Custom resources: endpoints, registries and strategies of the served definitions."""

@@ -1,4 +1,4 @@
-"""Admission of custom resources: what everybody has to pass, and nothing new while the definition goes away."""
+"""Admission of custom resources: the common chain, and no creates while the definition is terminating."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table columns of custom resources, as the definition's JSON paths find them."""
+"""Table columns of custom resources, from the definition's JSON paths."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ _OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
 
 def columns_of(version: Version) -> list[Column]:
-    """The name, and what the version asks for; with nothing asked for, the age. A path that nobody can read ends it."""
+    """Return the name column and the declared columns; without declared columns, the age. An invalid path ends the
+    list."""
     columns = [NAME]
     for declared in version.columns or [_age()]:
         try:
@@ -44,7 +45,7 @@ def columns_of(version: Version) -> list[Column]:
 
 
 def scale_columns() -> list[Column]:
-    """Return the columns of a Scale, which are the same for every custom resource."""
+    """Return the columns of a Scale, equal for all custom resources."""
     return [NAME, *map(_column, (*_SCALE, _age()))]
 
 
@@ -74,7 +75,7 @@ def _cell(path: JsonPath, kind: str) -> Cell:
 
 
 def _shown(value: Any, kind: str) -> Any:
-    """A value that is not of the column's type is not shown."""
+    """Return the cell value; values of another type than the column's are omitted."""
     if kind == "string":
         return _printed(value)
     if isinstance(value, bool) or kind == "boolean":
@@ -90,7 +91,7 @@ def _shown(value: Any, kind: str) -> Any:
 
 
 def _printed(value: Any) -> str:
-    """As upstream's JSON paths print: composite values as JSON, the rest as Go does."""
+    """Format as upstream's JSON paths: composite values as JSON, other values as Go does."""
     if value is None:
         return "<no value>"
     if isinstance(value, dict | list):

@@ -1,5 +1,7 @@
-"""Between the versions of a custom resource, for whoever knows both. Without a webhook an object only changes its
-apiVersion, and loses what the other version does not know."""
+"""Conversion between versions of a custom resource.
+
+Without a webhook, only apiVersion changes, and fields unknown to the other version are lost.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from pilothouse.extensions.customresources.model import CustomResource, Version
 from pilothouse.machinery.objects import Json
 
 Convert = Callable[[Json, str], Json]
-"""An object to an API version."""
+"""(object, API version) → converted object."""
 
 
 def relabelled(obj: Json, api_version: str) -> Json:
@@ -21,7 +23,7 @@ def relabelled(obj: Json, api_version: str) -> Json:
 def from_stored(
     resource: CustomResource, version: Version, convert: Convert = relabelled
 ) -> Callable[[Json], Json] | None:
-    """None where the version is the stored one."""
+    """Return the conversion from the stored version; None for the stored version itself."""
     if version.storage:
         return None
     api_version = resource.kind(version.name).api_version
@@ -37,8 +39,9 @@ def from_stored(
 def to_stored(
     resource: CustomResource, version: Version, convert: Convert = relabelled
 ) -> Callable[[Json], Json] | None:
-    """Return a function to the stored version; None where this is the stored one. Fields that only this version knows
-    are still there, so that they can be validated; the strategy drops them in the end.
+    """Return the conversion to the stored version; None for the stored version itself.
+
+    Fields known to this version only are kept for validation; the strategy drops them at the end.
     """
     if version.storage:
         return None
@@ -47,9 +50,7 @@ def to_stored(
 
 
 def on_read(resource: CustomResource) -> Callable[[Json], None]:
-    """Return a function that brings a stored object up to date: it may be older than the schema, and in a version that
-    was once the stored one.
-    """
+    """Return a function that updates stored objects, which may predate the schema or the storage version."""
     current = resource.kind(resource.storage_version.name).api_version
 
     def read(obj: Json) -> None:
@@ -62,7 +63,7 @@ def on_read(resource: CustomResource) -> Callable[[Json], None]:
 
 
 def as_written(resource: CustomResource, value: bytes) -> Json:
-    """Return the stored object in the version in which it was written, as that version's schema is now."""
+    """Return the stored object in the version of its write, with the version's current schema."""
     obj: Json = orjson.loads(value)
     _renew(resource, obj)
     return obj

@@ -1,4 +1,4 @@
-"""Decoding of custom resources: of what stands beside the metadata, what the version's schema knows."""
+"""Decoding of custom resources by the schema of a version."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pilothouse.machinery.schema.object_type import DecodeError
 
 
 class CustomResourceDecoder(UnstructuredDecoder):
-    """Decodes objects for one version. As upstream, it reads an object of another version by that version's schema."""
+    """Decodes objects for one version. As upstream, objects of another version are decoded by that version's schema."""
 
     def __init__(self, resource: CustomResource, version: str) -> None:
         super().__init__(resource.kind(version))
@@ -26,7 +26,7 @@ class CustomResourceDecoder(UnstructuredDecoder):
 
     @property
     def fits_atom(self) -> bool:
-        """Wrong types are found by validation, which comes after admission."""
+        """Always False: validation, which follows admission, reports wrong types."""
         return False
 
     def knows(self, kind: GroupVersionKind) -> bool:
@@ -34,7 +34,7 @@ class CustomResourceDecoder(UnstructuredDecoder):
 
     def fit(self, obj: Json, named: GroupVersionKind) -> list[str]:
         if named.group_kind != self.kind.group_kind:
-            return []  # validation refuses it, in other words
+            return []  # validation rejects it with another message
         try:
             return self.resource.schemas.of(named.version).prune(obj)
         except MalformedEmbeddedResource as error:

@@ -1,6 +1,6 @@
-"""The handler of all custom resources: looks up who serves a resource now, and hands the request over.
+"""The handler of all custom resources: finds the served definition, and passes the request to its endpoints.
 
-What no definition serves goes to the delegate, and so falls off the end of the chain.
+Requests without a served definition go to the delegate, the end of the chain.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _OF_ONE = ("update", "patch")
 
 
 class CustomResources:
-    """Is itself a handler."""
+    """A handler."""
 
     def __init__(
         self, config: GenericConfig, admission: AdmissionChain, webhooks: WebhookClients, *, delegate: Handler
@@ -53,7 +53,7 @@ class CustomResources:
         self._admission = admission
         self._delegate = delegate
         self._serving: dict[str, ServedDefinition] = {}
-        """By the definitions' names: plural.group."""
+        """By definition name: plural.group."""
         self._terminating: set[str] = set()
         self._under_way: set[asyncio.Task[None]] = set()
 
@@ -81,7 +81,7 @@ class CustomResources:
         methods = _methods(routes, info) if routes else {}
         if routes is None or not methods:
             raise NotFound.of(info.group_resource, info.name)
-        # Upstream goes by the verb, which HEAD shares with GET.
+        # Upstream dispatches by verb, and HEAD has the verb of GET.
         handler = methods.get(("GET" if request.method == "HEAD" else request.method, info.verb))
         if handler is None:
             raise MethodNotAllowed.of(info.group_resource, info.verb)
@@ -94,12 +94,12 @@ class CustomResources:
         return await handler(request)
 
     def registry(self, name: str) -> SharedRegistry | None:
-        """Return the registry of the stored version of the definition of this name, when it is served."""
+        """Return the registry of the definition's stored version; None if not served."""
         serving = self._serving.get(name)
         return serving.shared.of(serving.resource.storage_version.name) if serving else None
 
     def update(self, definition: Json) -> None:
-        """The definition is new, or has changed."""
+        """Serve a new or changed definition."""
         name = name_of(definition)
         if is_true(definition, TERMINATING):
             self._terminating.add(name)
@@ -111,14 +111,14 @@ class CustomResources:
             self._serve(CustomResource(definition), name)
 
     def remove(self, name: str) -> None:
-        """Stop serving the definition, if it is served."""
+        """Stop serving the definition; a no-op if not served."""
         self._terminating.discard(name)
         old = self._serving.pop(name, None)
         if old is not None:
             self._retire(old, shared=False)
 
     async def stop(self) -> None:
-        """Ends all watches."""
+        """Stop serving, and end all watches."""
         for name in list(self._serving):
             self.remove(name)
         await asyncio.gather(*self._under_way)
@@ -132,8 +132,8 @@ class CustomResources:
         return uid_of(old) == uid_of(definition) and old["spec"] == definition["spec"] and same_names
 
     def _serve(self, resource: CustomResource, name: str) -> None:
-        """Where several processes serve as one, the cache of a new resource starts before its first object: a watch
-        goes on from what another process has answered, however late its first request comes to this one."""
+        """Serve the resource. With several workers, start the watch cache at once: a watch may resume from a revision
+        that another worker returned, however late the first request reaches this worker."""
         old = self._serving.get(name)
         shape = uid_of(resource.definition).encode() + storage_shape(resource)
         if old is not None and old.shared.shape == shape:
@@ -148,7 +148,7 @@ class CustomResources:
             self._do(shared.of(resource.storage_version.name).start())
 
     def _registries(self, resource: CustomResource, shape: bytes) -> SharedRegistries:
-        # Imported with the first custom resource: a start needs none of what serves them.
+        # Imported with the first custom resource.
         from pilothouse.extensions.customresources.version_endpoints import (
             open_converting_registry,
             open_registry,
@@ -168,7 +168,7 @@ class CustomResources:
         return SharedRegistries(open_version, shape, converter)
 
     def _retire(self, serving: ServedDefinition, *, shared: bool) -> None:
-        """Lets it finish. Its registry goes with it, unless it is `shared` with the one that came in its place."""
+        """Let running requests finish, then stop the registry unless the successor shares it."""
         if not shared:
             self._do(_finish(serving))
 
@@ -193,7 +193,7 @@ def _serves(resource: CustomResource, info: RequestInfo) -> bool:
 
 
 def _methods(routes: ResourceRoutes, info: RequestInfo) -> Methods:
-    """Upstream goes by the verb, not by the path: who creates may name the object there, and is not listened to."""
+    """Return the methods of the route. Upstream dispatches by verb: a create ignores a name in the path."""
     if info.verb in ("create", "proxy") and not info.subresource:
         return routes.collection
     if info.verb in _OF_ONE and not info.name:

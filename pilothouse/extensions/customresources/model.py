@@ -1,4 +1,4 @@
-"""A CustomResourceDefinition as those see it who serve it: names that were accepted, versions, compiled schemas."""
+"""The served view of a CustomResourceDefinition: accepted names, versions, compiled schemas."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Version:
-    """One version, as the definition declares it."""
+    """A version of the definition."""
 
     declared: Json
 
@@ -54,7 +54,7 @@ class Version:
 
     @property
     def selectable_fields(self) -> list[str]:
-        """JSON paths."""
+        """JSON paths of the selectable fields."""
         return [selectable["jsonPath"] for selectable in self.declared.get("selectableFields") or ()]
 
 
@@ -105,16 +105,16 @@ class CustomResource:
 
     @cached_property
     def conversion_problem(self) -> str:
-        """Why its conversion webhook can not be asked, whatever it would answer; empty where it can."""
+        """Return the configuration problem of the conversion webhook; empty if usable."""
         config = ((self.spec.get("conversion") or {}).get("webhook") or {}).get("clientConfig") or {}
         bundle = config.get("caBundle") if self.converts_by_webhook else None
         return ca_bundle_problem(base64.b64decode(bundle)) if bundle else ""
 
     def stored_in(self, version: str) -> CustomResource:
-        """Return the resource as it would be if this version were the stored one."""
+        """Return the resource with this version as the storage version."""
         versions = [declared | {"storage": declared["name"] == version} for declared in self.spec["versions"]]
         view = CustomResource(self.definition | {"spec": self.spec | {"versions": versions}})
-        view.__dict__["schemas"] = self.schemas  # each is compiled once for all views
+        view.__dict__["schemas"] = self.schemas  # compiled schemas are shared by all views
         return view
 
     def kind(self, version: str) -> GroupVersionKind:
@@ -126,7 +126,7 @@ class CustomResource:
         return Schemas(schemas, preserve_unknown_fields=bool(self.spec.get("preserveUnknownFields")))
 
     def deprecation_warning(self, version: Version) -> str:
-        """Empty for a version that is not deprecated."""
+        """Return the deprecation warning; empty for versions that are not deprecated."""
         if not version.declared.get("deprecated"):
             return ""
         own: str | None = version.declared.get("deprecationWarning")
@@ -141,7 +141,7 @@ class CustomResource:
 
 
 class Schemas:
-    """The schemas of all versions, each compiled when it is first needed."""
+    """Schemas of all versions, compiled on first use."""
 
     def __init__(self, schemas: dict[str, Json | None], *, preserve_unknown_fields: bool) -> None:
         self._schemas = schemas
@@ -149,10 +149,10 @@ class Schemas:
         self._compiled: dict[str, CompiledSchema] = {}
 
     def of(self, version: str) -> CompiledSchema:
-        """A version that there is not has a schema that knows no field."""
+        """Return the compiled schema; unknown versions get an empty schema."""
         name = version if version in self._schemas else ""
         if name not in self._compiled:
-            # Imported when the first schema is compiled: a start needs none.
+            # Imported with the first schema.
             from pilothouse.extensions.schema.compiled import compile_schema
 
             schema = self._schemas.get(name)

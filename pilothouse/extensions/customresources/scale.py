@@ -23,7 +23,7 @@ from pilothouse.machinery.status_error import StatusError
 
 @dataclass(frozen=True, slots=True)
 class _ValueAtPath:
-    """Reads and writes the value at a path of the definition. Raises a StatusError where it cannot."""
+    """Access to the value at a path of the definition. Raises a StatusError if the path does not fit."""
 
     path: str
 
@@ -61,8 +61,8 @@ def scaling_of(paths: ScalePaths) -> Scaling:
 
 
 class CustomResourceScaleStore(ScaleStore):
-    """An object that does not say its replicas has no scale to be read. What is wrong with a scale that is written is
-    found when the object is validated, and a scale without a resourceVersion is for whatever is there."""
+    """Objects without replicas have no readable scale. Validation of the object rejects an invalid scale. A scale
+    without a resourceVersion is written unconditionally."""
 
     def __init__(self, registry: RegistryStore, paths: ScalePaths) -> None:
         super().__init__(registry, scaling_of(paths))
@@ -84,7 +84,7 @@ class CustomResourceScaleStore(ScaleStore):
 
 
 class ScaleDecoder(TypedDecoder):
-    """What is wrong with a scale that is sent is never said: upstream looks for its name among custom resources."""
+    """Reports no details of a malformed scale, as upstream, which looks up the kind among custom resources."""
 
     def __init__(self) -> None:
         super().__init__(SCALE)

@@ -1,4 +1,4 @@
-"""The scale subresource of custom resources: where the definition says that its numbers stand."""
+"""Paths of the scale subresource, as declared in the definition."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _GO_TYPES: dict[type, str] = {
 
 
 class WrongType(ValueError):
-    """The value at a path is of another type than it has to be."""
+    """The value at a path has the wrong type."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScalePaths:
-    """Dotted paths that start with a dot, as in the definition."""
+    """Dotted paths with a leading dot, as in the definition."""
 
     spec_replicas: str
     status_replicas: str
@@ -61,7 +61,7 @@ def _validate_replicas(obj: Json, path: str) -> Errors:
 
 
 def nested(obj: Json, path: str, wanted: type) -> Any:
-    """Return the value at a dotted path; None where there is none. Raises WrongType in Go's words."""
+    """Return the value at a dotted path, or None. Raises WrongType with Go's message."""
     value: Any = obj
     fields = path.removeprefix(".").split(".")
     for position, name in enumerate(fields):
@@ -78,7 +78,7 @@ def nested(obj: Json, path: str, wanted: type) -> Any:
 
 
 def set_nested(obj: Json, path: str, value: Any) -> None:
-    """Raises WrongType where the path leads through something that is no object."""
+    """Set the value at a dotted path. Raises WrongType if the path leads through a non-object."""
     *parents, last = path.removeprefix(".").split(".")
     for position, name in enumerate(parents):
         child = obj.setdefault(name, {})

@@ -1,7 +1,7 @@
-"""One definition as it is served: its registries, and the routes of its versions, made when they are first needed.
+"""A served definition: its registries and routes, created on first use.
 
-When the definition changes, another ServedDefinition takes its place. The old one answers the requests that it has
-begun; the watches end only where the new one stores or reads objects in another way.
+A changed definition gets a new ServedDefinition. The old one completes its running requests. Watches end only if the
+new one stores or reads objects differently.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pilothouse.extensions.customresources.model import CustomResource
 
 
 class SharedRegistry:
-    """A registry that is opened, and whose watch cache is filled, when the first request comes."""
+    """A registry that starts, with its watch cache, on the first request."""
 
     def __init__(self, open_registry: Callable[[], RegistryStore]) -> None:
         self._open = open_registry
@@ -41,18 +41,18 @@ class SharedRegistry:
             await self.registry.start()
 
     async def stop(self) -> None:
-        """Ends the watches."""
+        """Stop the registry, and end its watches."""
         if self._started:
             await self.registry.stop()
 
 
 class SharedRegistries:
-    """The registries of one definition. Versions share a registry, unless a webhook converts between them."""
+    """The registries of one definition. Versions share a registry unless a webhook converts between them."""
 
     def __init__(
         self, open_registry: Callable[[str], RegistryStore], shape: bytes, converter: WebhookConverter | None = None
     ) -> None:
-        """`open_registry` is given the version, or "" for all of them."""
+        """`open_registry` receives the version, or "" for a registry of all versions."""
         self.shape = shape
         self.converter = converter
         self._open = open_registry
@@ -70,7 +70,7 @@ class SharedRegistries:
 
 
 class _View:
-    """All versions, with the ways between them and the form in which the registry of one of them has the objects."""
+    """The versions, their conversions, and the object form of the registry."""
 
     def __init__(self, versions: list[APIVersion], installer: Installer, waiting: Waiting = at_once) -> None:
         self.versions = [version.with_cbor() for version in versions] if installer.speaks_cbor else versions
@@ -91,12 +91,12 @@ class ServedDefinition:
         self._idle.set()
 
     def routes(self, version: str, subresource: str) -> ResourceRoutes | None:
-        """None where there is no such subresource."""
+        """Return the routes; None for an unknown subresource."""
         key = (version, subresource)
         found = self._routes.get(key)
         if found is None:
             found = self._make(version, subresource)
-            if found is not None:  # else clients could make up subresources without end
+            if found is not None:  # caching misses would let clients fill the cache with invented subresources
                 self._routes[key] = found
         return found
 
@@ -112,7 +112,7 @@ class ServedDefinition:
         return None
 
     def _new_view(self, name: str) -> _View:
-        # Imported with the first custom resource: a start needs none of what serves them.
+        # Imported with the first custom resource.
         from pilothouse.extensions.customresources.version_endpoints import api_versions
 
         registry, converter = self.shared.of(name).registry, self.shared.converter
@@ -131,12 +131,12 @@ class ServedDefinition:
             self._idle.set()
 
     async def wait_idle(self) -> None:
-        """Returns when no request is being answered. Watches do not count."""
+        """Wait until no request is running. Watches do not count."""
         await self._idle.wait()
 
 
 def storage_shape(resource: CustomResource) -> bytes:
-    """Two definitions with the same one may share a registry."""
+    """Return a fingerprint of the storage layout; definitions with equal fingerprints may share a registry."""
     parts = [
         resource.spec["scope"],
         resource.spec.get("preserveUnknownFields"),

@@ -1,5 +1,8 @@
-"""The rules of custom resources in one version. Objects come in the stored form: for definitions without webhook
-conversion that differs from the version's own only in the apiVersion, and in fields that only one of them knows."""
+"""The strategy of custom resources in one version.
+
+Objects arrive in the stored form. Without webhook conversion, stored form and served form differ only in apiVersion and
+in fields unknown to one version.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +78,7 @@ class CustomResourceStrategy(Strategy):
             self.resource.schemas.of(self.resource.storage_version.name).prune(obj)
 
     def in_version(self, stored: Json) -> Json:
-        """A stored object as this version knows it. The object itself is left alone."""
+        """Return a copy of a stored object as seen by this version."""
         if self.version.storage:
             return stored
         obj = copy_of(stored)
@@ -83,8 +86,8 @@ class CustomResourceStrategy(Strategy):
         return obj
 
     def _check_kind(self, obj: Json, old: Json | None) -> None:
-        """Raises Invalid, under the name of the kind that the object says it has. The values of such an object are not
-        checked, but its lists and rules are."""
+        """Check apiVersion and kind. Raises Invalid under the given kind. Values of such an object are not validated,
+        but its lists and rules are."""
         errors = tuple(self._type_errors(obj))
         if errors:
             others = self.schema.validate_unread(obj, None if old is None else self.in_version(old))
@@ -92,7 +95,8 @@ class CustomResourceStrategy(Strategy):
             raise Invalid.of(GroupKind(group, obj.get("kind") or ""), name_of(obj), [*errors, *others])
 
     def _type_errors(self, obj: Json) -> Errors:
-        """Objects of all versions come here under that of the stored one, if they name any of the resource's."""
+        """Yield errors of apiVersion and kind. Objects of every version of the resource arrive with the stored
+        apiVersion."""
         kind, given_kind = self.resource.kind(self.version.name), obj.get("kind") or ""
         if given_kind != kind.kind:
             yield invalid(root("kind"), given_kind, f"must be {kind.kind}")
@@ -107,7 +111,7 @@ class CustomResourceStrategy(Strategy):
 
 
 class CustomResourceStatusStrategy(CustomResourceStrategy):
-    """The rules of the status subresource: of a write only the status counts."""
+    """The strategy of the status subresource: only the status is written."""
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
         written = dict(obj)
@@ -125,7 +129,7 @@ class CustomResourceStatusStrategy(CustomResourceStrategy):
 
 
 def content(obj: Json) -> Json:
-    """Return all that counts for the generation. The apiVersion does not: it is that of whoever looks."""
+    """Return the fields that determine the generation; apiVersion depends on the reader and is excluded."""
     return {key: value for key, value in obj.items() if key not in ("metadata", "apiVersion")}
 
 

@@ -1,4 +1,4 @@
-"""From a definition to the endpoints of its versions, and the fields that selectors may name there."""
+"""Endpoints of a definition's versions, and their selectable fields."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from pilothouse.machinery.objects import Json
 
 
 class Rules:
-    """The rules that endpoints follow beyond what their definition says; these are those of custom resources."""
+    """Hooks for endpoints beyond the definition; the defaults are those of custom resources."""
 
     serializers: Serializers = UNSTRUCTURED
 
@@ -47,15 +47,15 @@ class Rules:
         return CustomResourceStatusStrategy(resource, version)
 
     def default(self, resource: CustomResource, version: Version, obj: Json) -> None:
-        """Fill in what an object of this version does not say."""
+        """Apply defaults to an object of this version."""
         resource.schemas.of(version.name).default(obj)
 
     def storage(self, registry: RegistryStore) -> object:
-        """Return what does the verbs of the resource itself, over its registry."""
+        """Return the storage that implements the verbs of the resource."""
         return registry
 
     def warning(self, resource: CustomResource, version: Version) -> str:
-        """Return what every answer warns of. What finds the definition of a custom resource warns of its version."""
+        """Return a warning for every response; version deprecation is handled elsewhere."""
         return ""
 
 
@@ -63,7 +63,7 @@ _OF_CUSTOM_RESOURCES = Rules()
 
 
 def stored_values(resource: CustomResource, store: Store, *, writes_cbor: bool) -> Store:
-    """Return the store as it keeps the objects of the resource: encrypted if they are to be, as JSON or as CBOR."""
+    """Return the store for the resource's values: encrypted if configured, JSON or CBOR."""
     own = store_of(store, GroupResource(resource.group, resource.plural))
     return CborStore(own, writes_cbor=writes_cbor)
 
@@ -81,13 +81,13 @@ def open_converting_registry(
     kept: ConvertedValues,
     root: str,
 ) -> RegistryStore:
-    """Return the registry of one version, which is the stored one to those who use this registry."""
+    """Return the registry of one version, which acts as the storage version of this registry."""
     converting = ConvertingStore(store, Forms(resource, version, converter), kept)
     return ConvertingRegistry(declared(resource.stored_in(version)), converting, converter, root=root)
 
 
 def declared(resource: CustomResource) -> Resource:
-    """Return the resource as a registry takes it, in its stored version."""
+    """Return the Resource declaration for a registry, in the storage version."""
     version = resource.storage_version
     return Resource(
         names=resource.names,
@@ -106,7 +106,7 @@ def api_versions(
     convert: Convert = relabelled,
     rules: Rules = _OF_CUSTOM_RESOURCES,
 ) -> list[APIVersion]:
-    """Versions that are neither served nor stored have no endpoints."""
+    """Return the served and stored versions with their endpoints."""
     used = [version for version in resource.versions.values() if version.served or version.storage]
     return [
         APIVersion(GroupVersion(resource.group, version.name), _served(resource, version, registry, convert, rules))
@@ -174,7 +174,7 @@ def _selectable_labels(resource: CustomResource, version: Version) -> set[str]:
 
 
 def _selectable_values(resource: CustomResource) -> Callable[[Json], Fields]:
-    """Return a function from a stored object to the values of the fields that are selectable in any version."""
+    """Return a function from a stored object to its selectable field values of all versions."""
     own = metadata_fields if resource.namespaced else cluster_metadata_fields
     selectable = {name: compile_path(f".{name}") for name in _selectable_names(resource)}
 
@@ -185,7 +185,7 @@ def _selectable_values(resource: CustomResource) -> Callable[[Json], Fields]:
 
 
 def _selectable_names(resource: CustomResource) -> list[str]:
-    """Return the fields of its own that are selectable in any version."""
+    """Return the selectable fields of all versions."""
     paths = {path for version in resource.versions.values() for path in version.selectable_fields}
     return [path.removeprefix(".") for path in sorted(paths)]
 

@@ -1,1 +1,1 @@
-"""OpenAPI of custom resources: their routes and schemas, published as definitions come and go."""
+"""OpenAPI of custom resources."""

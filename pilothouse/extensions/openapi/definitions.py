@@ -1,4 +1,4 @@
-"""The definitions of the custom resources of one group version, on top of the packaged ones."""
+"""Schema definitions of the custom resources of one group version, on top of the packaged definitions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SELECTABLE = "x-kubernetes-selectable-fields"
 
 
 class CustomDefinitions:
-    """Made when the first document needs them."""
+    """Built with the first document."""
 
     def __init__(self, resources: Callable[[], Iterable[CustomResource]], group_version: GroupVersion) -> None:
         self._resources = resources
@@ -58,7 +58,7 @@ class CustomDefinitions:
 
 @cache
 def _delete_options() -> Definition:
-    """These documents are made with the groups that clients know from the start, and say so of this kind."""
+    """Return DeleteOptions with the groups that upstream's client scheme registers."""
     schema: Json = orjson.loads(PACKAGED.v3(DELETE_BODY).json)
     return Definition.of(schema | {_KINDS: [kind for kind in schema[_KINDS] if kind["group"] not in _NOT_OF_CLIENTS]})
 

@@ -1,4 +1,4 @@
-"""Publishing: the documents of a group version tell of its custom resources as they are now."""
+"""Publication of OpenAPI documents for group versions with custom resources."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ _INFO = Info("Kubernetes CRD Swagger", "v0.1.0")
 
 
 class OpenAPIPublisher:
-    """Looks up what a document says only when somebody asks for it: definitions often come in great numbers."""
+    """Builds documents on request, because definitions often arrive in bulk."""
 
     def __init__(self, service: OpenAPIService, of_group: Callable[[str], Iterable[Json]]) -> None:
-        """`of_group` answers the definitions of a group, in whatever thread."""
+        """`of_group` returns the definitions of a group; must be thread-safe."""
         self._service = service
         self._of_group = of_group
         self._published: dict[str, _PublishedParts] = {}
-        """By the definitions' names, what their documents are made from."""
+        """Definition name → published parts."""
         self._served: Counter[GroupVersion] = Counter()
-        """How many definitions show in a document."""
+        """Number of definitions per document."""
 
     def update(self, name: str, definition: Json | None) -> None:
-        """None for one that is gone. Documents that would say the same are left alone."""
+        """Publish a definition; None removes it. Documents that would not change are kept."""
         said = (
             _PublishedParts.of(definition) if definition is not None and is_true(definition, ESTABLISHED) else _NOTHING
         )
@@ -73,7 +73,7 @@ class OpenAPIPublisher:
 
 @dataclass(frozen=True, slots=True)
 class _PublishedParts:
-    """The parts of a definition that show in a document."""
+    """The parts of a definition that appear in a document."""
 
     spec: Json
     names: Json
@@ -85,7 +85,7 @@ class _PublishedParts:
     @property
     def group_versions(self) -> set[GroupVersion]:
         served = (each["name"] for each in self.spec.get("versions") or () if each.get("served"))
-        # The document that tells of definitions themselves is the server's own.
+        # The server itself publishes the document of apiextensions.k8s.io/v1.
         return {GroupVersion(self.spec["group"], name) for name in served} - {GROUP_VERSION}
 
 

@@ -1,4 +1,4 @@
-"""The routes of a custom resource in one version, as OpenAPI shows them."""
+"""OpenAPI routes of a custom resource in one version."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ class _Routes:
         parameters: tuple[Parameter, ...] = (),
         body: Body | None = None,
     ) -> Route:
-        """`verb` is the HTTP method, the action and the verb of the operation id."""
+        """`verb`: HTTP method, action, and verb of the operation id."""
         method, action, operation = verb
         path = self.root + below
         return Route(

@@ -1,7 +1,7 @@
-"""The schemas of custom resources as OpenAPI shows them.
+"""OpenAPI schemas of custom resources.
 
-Version 2 is what kubectl validates with, and it trips over much: no defaults, no alternatives, no types of values that
-may be null, and nothing inside of what keeps unknown fields.
+kubectl validates with v2 and rejects many constructs. So v2 omits defaults, alternatives, types of nullable values, and
+the content of objects that preserve unknown fields.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def v3_schema(schema: Json) -> Json:
 
 def v2_schema(schema: Json, *, preserve_unknown_fields: bool) -> Json:
     if preserve_unknown_fields or schema.get(PRESERVE):
-        # With any property, kubectl would refuse all others.
+        # With any property, kubectl would reject all other fields.
         return {"type": "object"}
     out = _mapped(schema, _as_v2)
     metadata = {"$ref": f"{V2_REFERENCE}{META}.ObjectMeta", "description": documentation.of(_POD, "metadata")}
@@ -51,7 +51,7 @@ def v2_schema(schema: Json, *, preserve_unknown_fields: bool) -> Json:
 
 
 def list_schema(item: str, *, kind: str, list_kind: str, plural: str, v2: bool) -> Json:
-    """`item` is the name of the definition of what is listed."""
+    """`item`: name of the item's definition."""
     prefix = V2_REFERENCE if v2 else V3_REFERENCE
     reference = {"$ref": f"{prefix}{META}.ListMeta"}
     described = {"description": documentation.of(_POD_LIST, "metadata")}
@@ -81,7 +81,7 @@ def _v3_metadata() -> Json:
 
 
 def _mapped(schema: Json, change: Callable[[Json], None]) -> Json:
-    """A copy, with the change made to it and to all schemas of its fields and items, outermost first."""
+    """Return a copy with `change` applied to every nested schema, outermost first."""
     out = dict(schema)
     change(out)
     if out.get("properties"):
@@ -120,7 +120,7 @@ def _as_v2(schema: Json) -> None:
 
 
 def _relax_required(schema: Json) -> None:
-    """Take the fields that may be null out of those that are required."""
+    """Remove nullable fields from `required`."""
     required: list[str] = schema.get("required") or []
     properties: dict[str, Any] = schema.get("properties") or {}
     kept = [name for name in required if not (properties.get(name) or {}).get("nullable")]

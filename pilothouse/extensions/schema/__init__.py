@@ -1,1 +1,1 @@
-"""The schemas of custom resources: what they may say, and what they do to objects. No I/O."""
+"""Schemas of custom resources: their validation and their application to objects. No I/O."""

@@ -1,4 +1,4 @@
-"""allOf, anyOf, oneOf and not: schemas that a value must fit besides its own."""
+"""allOf, anyOf, oneOf and not."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class _AlternativeOutcome:
 
 
 def alternatives_check(schema: Json, compile: Compile) -> Check | None:
-    """None where the schema has no alternatives."""
+    """Return the check; None for schemas without alternatives."""
     makers: dict[str, Callable[[list[Check]], Check]] = {"anyOf": _any_of, "oneOf": _one_of, "allOf": _all_of}
     checks = [make([compile(each) for each in schema[key]]) for key, make in makers.items() if schema.get(key)]
     if isinstance(schema.get("not"), dict):
@@ -41,7 +41,7 @@ def _outcome(check: Check, value: Any, name: str, link: Link | None) -> _Alterna
 
 
 def _best(outcomes: list[_AlternativeOutcome]) -> _AlternativeOutcome:
-    """The first of those with the most passed checks."""
+    """Return the first outcome with the most passed checks."""
     return max(outcomes, key=lambda outcome: outcome.passed)
 
 

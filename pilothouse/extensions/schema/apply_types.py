@@ -1,6 +1,6 @@
-"""How server-side apply sees a custom resource: which lists and maps merge by key, and which are replaced whole.
+"""Server-side apply types of a custom resource: lists and maps that merge by key, and atomic values.
 
-Where unknown fields are kept, here or anywhere above, objects may have fields of which the schema says nothing.
+Below a schema that preserves unknown fields, objects may have fields without a type.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _TEXT = Atom(Scalar.STRING)
 
 
 def object_atom(schema: Structural | None, *, preserve_unknown_fields: bool) -> Atom:
-    """Return the atom of a whole resource; one that is deduced from each object where there is no schema."""
+    """Return the atom of a resource; DEDUCED without a schema."""
     if schema is None:
         return DEDUCED
     keeps = preserve_unknown_fields or schema.preserves_unknown_fields

@@ -1,4 +1,4 @@
-"""Whether values are what a schema says: its checks, compiled once for each place in the schema."""
+"""Checks of values against a schema, compiled once per schema node."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pilothouse.machinery.objects import Json
 
 
 def run_check(check: Check, value: Any, *, path: Path, link: Link | None = None) -> Errors:
-    """Yield what is wrong, each thing once. The old value is looked at only when something is wrong."""
+    """Yield the errors without duplicates. The old value is examined only if there are errors."""
     found: list[SchemaProblem] = []
     check(value, "", None, found)
     if found and link is not None:
@@ -36,7 +36,7 @@ def run_check(check: Check, value: Any, *, path: Path, link: Link | None = None)
 
 
 def compile_check(schema: Json) -> Check:
-    """Return the check of a schema and of everything below it."""
+    """Compile the check of a schema and its nested schemas."""
     of_type, of_enum, alternatives = type_check(schema), enum_check(schema), alternatives_check(schema, compile_check)
     by_type: dict[type, Check] = {
         str: string_check(schema),

@@ -1,7 +1,7 @@
-"""A version's schema, compiled once: it prunes, defaults and validates the objects of that version.
+"""A compiled schema of one version: prunes, defaults and validates objects.
 
-The order of the checks is upstream's: the OpenAPI schema, embedded resources, unique lists, rules. Rules are left
-unchecked when the object is not of the types that they are written for.
+Checks run in upstream's order: OpenAPI schema, embedded resources, unique lists, rules. Rules are skipped if the object
+has wrong types.
 """
 
 from __future__ import annotations
@@ -43,19 +43,19 @@ _UNCHECKED = (
 
 @dataclass(frozen=True, slots=True)
 class OtherErrors:
-    """Errors that others found, since rules are not checked on objects that are not of the right types."""
+    """Errors of other validators, which also decide whether rules are run."""
 
     before: tuple[FieldError, ...] = ()
-    """Of the metadata: these are not repeated."""
+    """Metadata errors; not reported again."""
     between: tuple[FieldError, ...] = ()
-    """Of the scale subresource: these are reported after those of the schema's values."""
+    """Errors of the scale subresource; reported after the errors of the schema."""
 
 
 NO_OTHER_ERRORS = OtherErrors()
 
 
 class CompiledSchema:
-    """One version's schema, compiled: it prunes, defaults and validates objects."""
+    """The compiled schema of one version."""
 
     def __init__(self, schema: Json | None, *, preserve_unknown_fields: bool) -> None:
         self.structural: Structural | None = structural(schema) if schema is not None else None
@@ -66,12 +66,13 @@ class CompiledSchema:
         status = ((schema or {}).get("properties") or {}).get("status")
         self._status_check = compile_check(status) if status is not None else None
         self.atom: Atom = object_atom(self.structural, preserve_unknown_fields=preserve_unknown_fields)
-        """How server-side apply merges the objects."""
+        """The merge behaviour for server-side apply."""
 
     def prune(self, obj: Json, *, drop_invalid: bool = False) -> list[str]:
-        """Drops unknown fields, and nulls that mean nothing; answers `unknown field "spec.x"` for each such field.
+        """Drop unknown fields and meaningless nulls, and return `unknown field "spec.x"` for each dropped field.
 
-        Raises MalformedEmbeddedResource, unless malformed parts of embedded resources may be dropped."""
+        Raises MalformedEmbeddedResource, unless `drop_invalid` allows dropping malformed parts of embedded resources.
+        """
         unknown: list[str] = []
         if not self._preserves:
             unknown += self._prune(obj)
@@ -91,14 +92,14 @@ class CompiledSchema:
     def validate_update(
         self, obj: Json, old: Json, *, path: Path = _ROOT, seen: OtherErrors = NO_OTHER_ERRORS
     ) -> Errors:
-        """As `validate`, except that parts that did not change are not refused."""
+        """Like `validate`, but tolerate errors in unchanged parts."""
         link = self._link(obj, old)
         found = [*run_check(self._check, obj, path=path, link=link), *seen.between]
         found += [*self._embedded_errors(obj, path), *self._list_type_errors(obj, old, path)]
         yield from self._ratcheted(found, seen, obj, path, link)
 
     def validate_status_update(self, obj: Json, old: Json, *, seen: OtherErrors = NO_OTHER_ERRORS) -> Errors:
-        """Only the status is checked against the schema, but everything against the rules."""
+        """Validate the status against the schema, and the whole object against the rules."""
         found: list[FieldError] = []
         link = self._link(obj, old)
         if "status" in obj and self._status_check is not None:
@@ -108,7 +109,7 @@ class CompiledSchema:
         yield from self._ratcheted(found, seen, obj, _ROOT, link)
 
     def validate_unread(self, obj: Json, old: Json | None) -> Errors:
-        """As `validate` and `validate_update`, without the checks of values."""
+        """Like `validate` and `validate_update`, without value checks."""
         found = [*self._embedded_errors(obj, _ROOT), *self._list_type_errors(obj, old, _ROOT)]
         link = self._link(obj, old) if old is not None else None
         yield from self._with_rules(found, NO_OTHER_ERRORS, obj, _ROOT, link)
@@ -141,7 +142,7 @@ class CompiledSchema:
 
     @cached_property
     def _rules(self) -> RuleNode | None:
-        """Compiled when the first object is validated, since the compiler takes a while to load."""
+        """The rules, compiled with the first validation, because the compiler is slow to import."""
         return rule_node(self.structural, root=True) if self.structural is not None else None
 
     def _link(self, obj: Json, old: Json) -> Link | None:
@@ -151,7 +152,7 @@ class CompiledSchema:
         return validate_embedded(obj, self.structural, path)
 
     def _list_type_errors(self, obj: Json, old: Json | None, path: Path) -> Errors:
-        """Duplicates that were there before are left alone."""
+        """Yield duplicate list items, unless the old object has duplicates."""
         if self.structural is None or not any(validate_list_types(obj, self.structural, NOWHERE)):
             return
         if old is None or not any(validate_list_types(old, self.structural, NOWHERE)):
@@ -159,9 +160,7 @@ class CompiledSchema:
 
 
 def tolerated_errors() -> list[str]:
-    """Return the warnings of the last update that was checked in this task or thread: rules that do not hold for parts
-    that did not change.
-    """
+    """Return the warnings of the last update validated in this context: rule violations in unchanged parts."""
     return _tolerated.get()
 
 

@@ -1,4 +1,4 @@
-"""The checks of objects and lists: their size, and each of their parts against its own schema."""
+"""Checks of objects and lists: size, and each part against its schema."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pilothouse.machinery.objects import Json
 
 
 def check_part(check: Check, value: Any, name: str, link: Link | None, found: list[SchemaProblem]) -> int:
-    """Run the check, and take back its findings where the part did not change."""
+    """Run the check, and discard its findings if the part is unchanged."""
     before = len(found)
     passed = check(value, name, link, found)
     if len(found) > before and link is not None and link.is_unchanged():

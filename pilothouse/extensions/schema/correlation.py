@@ -1,6 +1,6 @@
-"""Which part of the old object a part of the new one was, so that what did not change is not refused.
+"""Correlation of new and old values for ratcheting: unchanged values are not rejected.
 
-Fields are correlated by name and items of a list of type map by their keys. Items of other lists are not.
+Fields correlate by name, items of map lists by key. Items of other lists do not correlate.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pilothouse.machinery.equality import deep_equal
 
 
 class ComparisonTime:
-    """The seconds that were spent on comparing an object with what it was."""
+    """Seconds spent comparing an object with its old state."""
 
     __slots__ = ("seconds",)
 
@@ -24,12 +24,12 @@ class ComparisonTime:
 
 
 class Link:
-    """A value and what it was before."""
+    """A value and its old value."""
 
     __slots__ = ("_by_keys", "_children", "_equal", "old", "schema", "time", "value")
 
     def __init__(self, value: Any, old: Any, schema: Structural, time: ComparisonTime | None = None) -> None:
-        """`time`: of all the links of one object."""
+        """`time`: shared by all links of an object."""
         self.time = time or ComparisonTime()
         self.value = value
         self.old = old
@@ -82,7 +82,7 @@ class Link:
         return None if old is None or items is None else Link(self.value[position], old, items, self.time)
 
     def _compare(self) -> bool:
-        """Items of a list of type map may have changed places."""
+        """Compare deeply; items of map lists may be reordered."""
         if isinstance(self.value, dict) and isinstance(self.old, dict):
             links = [self.key(name) for name in self.value]
             return len(self.value) == len(self.old) and all(link is not None and link._is_equal() for link in links)

@@ -1,6 +1,6 @@
-"""Defaults: what a schema gives to fields that are missing, or null where null is not a value.
+"""Defaulting of missing fields, and of nulls in fields that are not nullable.
 
-Nulls that are neither allowed nor replaced are dropped first. Steps are made only for the places that need one.
+Nulls that are neither allowed nor defaulted are dropped first. Steps are compiled only for schema nodes that need them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def defaulter(schema: Structural | None) -> Defaulter:
 
 
 def drop_meaningless_nulls(value: Any, schema: Structural | None) -> None:
-    """Drops nulls in fields that are not nullable and have no default."""
+    """Drop nulls in fields that are not nullable and have no default."""
     if schema is None:
         return
     if isinstance(value, dict):
@@ -46,7 +46,7 @@ def _nothing(value: Any) -> None:
 
 
 def _step(schema: Structural | None) -> Defaulter | None:
-    """None where nothing in the schema has a default."""
+    """Return the defaulting step; None if the schema has no defaults."""
     if schema is None:
         return None
     of_object = _of_object(schema)

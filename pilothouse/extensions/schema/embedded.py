@@ -1,4 +1,4 @@
-"""Embedded resources: objects inside of an object that have a type and metadata of their own."""
+"""Embedded resources: nested objects with apiVersion, kind and metadata."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pilothouse.machinery.validation.object_names import name_is_path_segment
 
 
 class MalformedEmbeddedResource(ValueError):
-    """An embedded resource has no type or metadata that could be read."""
+    """The type or metadata of an embedded resource is malformed."""
 
     def __init__(self, error: FieldError) -> None:
         super().__init__(str(error))
@@ -27,9 +27,10 @@ class MalformedEmbeddedResource(ValueError):
 
 
 def coerce(value: Any, schema: Structural | None, path: Path, *, drop_invalid: bool) -> Iterator[str]:
-    """Brings embedded metadata into its canonical form and answers the paths of the unknown fields that it had.
+    """Canonicalize embedded metadata, and yield the paths of unknown fields.
 
-    Raises MalformedEmbeddedResource, unless what is malformed may be dropped, as on reading."""
+    Raises MalformedEmbeddedResource, unless `drop_invalid` allows dropping malformed parts, as on reads.
+    """
     if schema is None or not schema.has_embedded_resources:
         return
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""All schemas inside of one, wherever a schema may stand, whether structural or not."""
+"""Traversal of nested schemas, structural or not."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MAPS = ("properties", "patternProperties", "definitions", "dependencies")
 
 
 def every_schema(schema: Any) -> Iterator[Json]:
-    """The schema itself, and all those in it. What is no schema has none."""
+    """Yield the schema and every nested schema. Non-dict values yield nothing."""
     if isinstance(schema, list):
         for each in schema:
             yield from every_schema(each)

@@ -1,4 +1,4 @@
-"""Paths that lead to one field of a schema: `.spec.name`, `.spec['a key']`. Rules and selectable fields have them."""
+"""Field paths of rules and selectable fields: `.spec.name`, `.spec['a key']`."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _ESCAPED = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v
 
 
 class InvalidFieldPath(ValueError):
-    """The message is upstream's."""
+    """The path is invalid; the message is upstream's."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundField:
     path: Path
     schema: Structural | None
-    """None below additional properties that have no schema."""
+    """None below additionalProperties without a schema."""
 
 
 def find_field(text: str, schema: Structural, *, brackets: bool = True) -> FoundField:
-    """Raises InvalidFieldPath."""
+    """Resolve the path in the schema. Raises InvalidFieldPath."""
     found = FoundField(Path(), schema)
     tokens = iter(_TOKEN.findall(text))
     for token in tokens:

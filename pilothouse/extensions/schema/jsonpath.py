@@ -1,7 +1,7 @@
-"""JSONPath as printer columns have it: fields, indexes, slices, unions, wildcards, filters and recursive descent.
+"""JSONPath of printer columns: fields, indexes, slices, unions, wildcards, filters and recursive descent.
 
-A path is compiled once into steps, each from the values that were found so far to those found next. Missing fields
-are passed over; what cannot be walked at all finds nothing.
+A path is compiled into steps, each from the current values to the next values. Missing fields are skipped; values of
+the wrong shape find nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class InvalidJsonPath(ValueError):
 
 
 class _Unwalkable(Exception):
-    """A value that the path cannot be walked on: no list, or not long enough."""
+    """The value has the wrong shape: not a list, or too short."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +43,7 @@ class JsonPath:
 
 
 def compile_path(text: str) -> JsonPath:
-    """Raises InvalidJsonPath."""
+    """Compile a path. Raises InvalidJsonPath."""
     return JsonPath(text, tuple(_steps(text)))
 
 
@@ -83,7 +83,7 @@ def _steps(text: str) -> Iterator[Step]:
 
 
 def _closing(text: str, start: int) -> int:
-    """Where the bracket closes, which strings and brackets inside of it do not do."""
+    """Return the position of the closing bracket, skipping strings and nested brackets."""
     depth, at = 0, start
     while at < len(text):
         if quoted := _QUOTED.match(text, at):
@@ -146,5 +146,5 @@ def _all_values(values: list[Any]) -> list[Any]:
 
 
 def _descend(values: list[Any]) -> list[Any]:
-    """The values themselves and everything below them."""
+    """Return the values and all their descendants."""
     return [found for value in values for found in (value, *_descend(_children(value)))]

@@ -1,4 +1,4 @@
-"""The conditions of JSONPath filters: `@.type=="Ready"`, `@.port > 80`, `@.name`."""
+"""JSONPath filter conditions: `@.type=="Ready"`, `@.port > 80`, `@.name`."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _literal(text: str) -> Any:
 
 
 def _holds(compare: Callable[[Any, Any], bool], left: list[Any], right: list[Any]) -> bool:
-    """Only one value can be compared with one other, and only one of its kind."""
+    """Compare single values of the same kind; other operands do not match."""
     if len(left) != 1 or len(right) != 1:
         return False
     a, b = left[0], right[0]

@@ -1,4 +1,4 @@
-"""Lists of type set and map: no two items may be the same, or have the same keys."""
+"""Uniqueness of set lists and map lists."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _validate_keys(value: list[Any], schema: Structural, path: Path) -> Errors:
 
 
 def _second_ones(items: list[Any]) -> Iterator[int]:
-    """Where an item appears for the second time. A third is not reported."""
+    """Yield the index of each second occurrence; further occurrences are not reported."""
     times: dict[bytes, int] = {}
     for index, item in enumerate(items):
         form = orjson.dumps(item, option=orjson.OPT_SORT_KEYS)

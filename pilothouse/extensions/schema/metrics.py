@@ -1,4 +1,5 @@
-"""Times of rules and comparisons, under upstream's names. Each has a lock: large objects are checked in threads."""
+"""Durations of rule evaluation and ratcheting, with upstream's names. Locks are needed: large objects are validated in
+threads."""
 
 from __future__ import annotations
 

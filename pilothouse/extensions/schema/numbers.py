@@ -1,4 +1,4 @@
-"""Numbers: ranges, multiples, and whether a number fits the type and format that its schema names."""
+"""Checks of numbers: ranges, multiples, type and format."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _FORMATS = {"integer": ("int32", "int64"), "number": ("float", "double")}
 
 
 def as_go_number(value: Number) -> Number:
-    """Integers that do not fit 64 bits are floats in Go."""
+    """Return the number as Go holds it: integers beyond 64 bits become floats."""
     return value if isinstance(value, float) or value in _INT64 else float(value)
 
 
 def is_whole(value: float) -> bool:
-    """Whether a float counts as an integer: within 53 bits, and nearer to one than rounding can tell."""
+    """Return whether a float counts as an integer: within 53 bits and within rounding error of an integer."""
     if not -_MAX_SAFE <= value <= _MAX_SAFE:
         return False
     nearest = float(int(value))
@@ -53,7 +53,7 @@ def number_check(schema: Json) -> NumberCheck | None:
 
 
 def _bound(schema: Json, key: str, kind: str, form: str) -> NumberCheck:
-    """One constraint, which upstream also complains about when it does not fit the type that it constrains."""
+    """Return the check of one bound. A bound that does not fit its type is an error, as upstream."""
     prefix, make = _BOUNDS[key]
     check, fits = make(schema), _fits(schema[key], kind, form)
     if fits:
@@ -79,7 +79,7 @@ def _misfit(prefix: str, kind: str, form: str, name: str) -> SchemaProblem:
 
 
 def _limit_for(value: Number, limit: Number) -> Number:
-    """Integers are compared with the whole part of the limit."""
+    """Return the limit in the type of the value; integers compare with the integer part."""
     return float(limit) if isinstance(value, float) else int(limit)
 
 
@@ -132,4 +132,4 @@ _BOUNDS: dict[str, tuple[str, Callable[[Json], NumberCheck]]] = {
     "minimum": ("Minimum boundary", _minimum),
     "maximum": ("Maximum boundary", _maximum),
 }
-"""In the order in which problems are reported."""
+"""In the order of reporting."""

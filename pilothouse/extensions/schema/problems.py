@@ -1,4 +1,4 @@
-"""The findings of a schema about a value, in the words of kube-openapi, and how each reads as a field error."""
+"""Findings of schema checks in the words of kube-openapi, and their conversion to field errors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from pilothouse.machinery.govalue import go_value
 
 @dataclass(frozen=True, slots=True)
 class SchemaProblem:
-    """`name` is where; a problem without one concerns no field."""
+    """`name`: path of the field; empty for problems without a field."""
 
     text: str
     name: str | None = None
@@ -50,7 +50,7 @@ class SchemaProblem:
 
 
 def printable(value: Any) -> Any:
-    """The value so that a field error prints it as Go does: 2.0 as 2, a million as 1e+06, and keys in order."""
+    """Return the value in Go's print form: 2.0 as 2, a million as 1e+06, keys sorted."""
     if isinstance(value, float):
         return orjson.Fragment(go_value(value).encode())
     if isinstance(value, dict | list):

@@ -1,7 +1,7 @@
-"""Unknown fields: fields that a schema does not specify are dropped, and named.
+"""Pruning: drops unknown fields, and reports their paths.
 
-A pruner is compiled once for each place in a schema. It answers where fields were dropped below it, as the end
-of a path (`.w`, `[1].w`), so that no path is made for objects that have nothing to drop.
+A pruner is compiled once per schema node. It yields path suffixes (`.w`, `[1].w`) of dropped fields, so objects without
+unknown fields build no paths.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from pilothouse.extensions.schema.structural import Structural
 from pilothouse.machinery.objects import Json
 
 Pruner: TypeAlias = Callable[[Any], Iterable[str]]
-"""Drops unknown fields of a value in place and answers the ends of their paths."""
+"""Drops unknown fields in place, and yields their path suffixes."""
 
 _CONTAINERS = (dict, list)
 _META_FIELDS = frozenset({"apiVersion", "kind", "metadata"})
 
 
 def object_pruner(schema: Structural | None) -> Callable[[Json], list[str]]:
-    """Return the pruner of a whole resource, whose type and metadata are always known."""
+    """Return the pruner of a resource; apiVersion, kind and metadata are always known."""
     prune = _pruner(schema or Structural({}), known=_META_FIELDS)
 
     def paths(obj: Json) -> list[str]:
@@ -79,7 +79,7 @@ def _items_pruner(step: Pruner) -> Pruner:
 
 
 def _items_keeper(schema: Structural | None) -> Pruner:
-    """Under a list that preserves unknown fields, items preserve theirs as well."""
+    """Return the pruner for items of a list that preserves unknown fields; the items preserve theirs, too."""
     if schema is None:
         return _keep
     known = _META_FIELDS if schema.embedded_resource else frozenset()

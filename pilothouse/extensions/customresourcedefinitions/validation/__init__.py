@@ -1,1 +1,1 @@
-"""The validation of CustomResourceDefinitions, by topic."""
+"""Validation of CustomResourceDefinitions, by topic."""

@@ -1,4 +1,4 @@
-"""How objects of one version become objects of another: not at all, or by a webhook."""
+"""Validation of `spec.conversion`: strategy None or Webhook."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules of a CustomResourceDefinition, in upstream's order and words."""
+"""Validation of a CustomResourceDefinition, in upstream's order and words."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def validate_definition_update(definition: Json, old: Json) -> Errors:
 
 
 def _validate_spec_update(definition: Json, old: Json) -> Errors:
-    """Faults of the stored definition are looked for only when the new one has any."""
+    """Validate strictly first; examine the stored definition for ratcheting only if there are errors."""
     if any(validate_spec(definition["spec"], _SPEC, strictest_on_update(old))):
         yield from validate_spec(definition["spec"], _SPEC, options_on_update(definition, old))
 
@@ -62,7 +62,7 @@ def validate_status_update(definition: Json, old: Json) -> Errors:
 def _validate_immutable(spec: Json, old: Json, *, established: bool) -> Errors:
     names = _SPEC.child("names")
     if established:
-        # Objects are stored by these.
+        # Storage keys depend on these fields.
         yield from validate_immutable_field(spec["scope"], old["scope"], _SPEC.child("scope"))
         yield from validate_immutable_field(spec["names"]["kind"], old["names"]["kind"], names.child("kind"))
     yield from validate_immutable_field(spec["group"], old["group"], _SPEC.child("group"))
@@ -85,7 +85,7 @@ def validate_stored_versions(stored: Sequence[str] | None, versions: Sequence[Js
     if not stored:
         yield invalid(path, stored, "must have at least one stored version")
         return
-    # Each is met once: a second version of the same name finds none, as upstream.
+    # Each name matches once: a duplicate version name finds none, as upstream.
     not_met = {name: position for position, name in enumerate(stored)}
     for version in versions:
         if not_met.pop(version["name"], None) is None and version.get("storage"):

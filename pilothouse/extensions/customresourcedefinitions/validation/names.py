@@ -1,4 +1,4 @@
-"""The names of a custom resource, as they are asked for in the spec and accepted in the status."""
+"""Validation of names, requested in the spec and accepted in the status."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _REQUIRED = ("plural", "singular", "kind", "listKind")
 
 
 def validate_required_names(names: Json, path: Path) -> Errors:
-    """A spec must say all of them; what is not yet accepted is missing in the status."""
+    """Require all names; the spec needs them, and the status lacks names that are not accepted yet."""
     for field in _REQUIRED:
         if not names.get(field):
             yield required(path.child(field))

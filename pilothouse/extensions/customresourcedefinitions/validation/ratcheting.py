@@ -1,4 +1,4 @@
-"""Ratcheting: a fault that a definition was stored with does not bar other changes to it. A new one is refused."""
+"""Ratcheting: stored violations do not block other changes; new violations are rejected."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ from pilothouse.machinery.validation.immutable import semantically_equal
 MAX_SELECTABLE_FIELDS = 8
 UNDERSTOOD_REVIEWS = ("v1", "v1beta1")
 COMMON = ""
-"""Stands for what all versions say alike, where versions are told apart by their names."""
+"""Key of the common fields, in place of a version name."""
 
 _EXTENSIONS = (EMBEDDED, INT_OR_STRING, LIST_MAP_KEYS, LIST_TYPE, VALIDATIONS)
 
 
 @dataclass(frozen=True, slots=True)
 class ValidationOptions:
-    """The rules that a definition has to fulfil."""
+    """The rules that apply to a definition."""
 
     requires_understood_review: bool = True
     requires_schemas: bool = True
@@ -53,14 +53,13 @@ class ValidationOptions:
     requires_map_keys: bool = True
     allows_invalid_ca_bundle: bool = False
     unchanged_schemas: frozenset[str] = frozenset()
-    """Versions whose schema stays as it is: their rules may cost more than those of a new one might."""
+    """Versions with unchanged schemas; their rules may exceed the cost limit for new rules."""
     too_many_fields: frozenset[str] = frozenset()
-    """Versions that keep more selectable fields than a new one might have."""
+    """Versions that keep more selectable fields than a new version may have."""
 
     def for_spec(self, spec: InternalSpec) -> ValidationOptions:
-        """Return the rules for a spec. One that prunes, has defaults, or uses Kubernetes' extensions needs a structural
-        schema, whatever was stored.
-        """
+        """Return the options for a spec. Pruning, defaults and Kubernetes' extensions require a structural schema in
+        any case."""
         needed = (
             not spec.preserves_unknown_fields
             or has_defaults(spec)
@@ -70,13 +69,11 @@ class ValidationOptions:
 
 
 ON_CREATE = ValidationOptions(allows_invalid_ca_bundle=True)
-"""A bundle that is no good keeps the definition from being established."""
+"""An invalid bundle is accepted, but blocks the Established condition."""
 
 
 def strictest_on_update(old: Json) -> ValidationOptions:
-    """Return the strictest rules for a change, which hold as long as nobody has looked for faults in the stored
-    definition.
-    """
+    """Return the strictest options for an update, used before the stored definition is examined."""
     return ValidationOptions(allows_invalid_ca_bundle=_allows_invalid_ca_bundle(old))
 
 

@@ -1,4 +1,4 @@
-"""The spec of a CustomResourceDefinition: group, scope, versions, names, conversion."""
+"""Validation of the spec: group, scope, versions, names, conversion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Subresources and printer columns: what a version shows of its objects besides the objects themselves."""
+"""Validation of subresources and printer columns."""
 
 from __future__ import annotations
 

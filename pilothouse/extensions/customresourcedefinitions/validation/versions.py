@@ -1,5 +1,6 @@
-"""The versions of a custom resource: their names, deprecation warnings, schemas, subresources, columns and selectable
-fields, which are single strings, integers and booleans outside of the metadata, and not too many.
+"""Validation of versions: names, deprecation warnings, schemas, subresources, columns and selectable fields.
+
+Selectable fields are strings, integers and booleans outside of the metadata, limited in number.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _NOT_SELECTABLE = (
 
 
 def validate_versions(spec: InternalSpec, path: Path, options: ValidationOptions) -> Errors:
-    """Validate the fields that each version has for itself."""
+    """Validate the fields of each version."""
     for position, version in enumerate(spec.versions):
         where, name = path.index(position), version.get("name") or ""
         if problems := is_dns1035_label(name):
@@ -53,7 +54,7 @@ def validate_versions(spec: InternalSpec, path: Path, options: ValidationOptions
 
 
 def validate_common_to_versions(spec: InternalSpec, path: Path, options: ValidationOptions) -> Errors:
-    """Validate the fields that all versions have alike."""
+    """Validate the fields common to all versions."""
     has_status = any(_has_status(spec.of_version(version, "subresources")) for version in spec.versions)
     context = _context(options, spec.version, has_status=has_status)
     yield from _validate_schema(spec.common.get("schema"), path.child("validation"), context)
@@ -93,12 +94,12 @@ def _validate_subresources_and_columns(declared: Json, path: Path) -> Errors:
 
 @dataclass(frozen=True, slots=True)
 class _SelectableFields:
-    """Selectable fields. They are looked up in the schema that stands beside them, and nowhere else."""
+    """Selectable fields, looked up in the schema of the same holder only."""
 
     declared: Json
     path: Path
     otherwise: str
-    """The complaint where no schema stands there."""
+    """Message if the holder has no schema."""
     allows_too_many: bool
 
     def validate(self) -> Errors:
@@ -131,7 +132,8 @@ def _warning_problems(deprecated: bool, warning: str | None) -> Iterator[str]:
 
 
 def _is_printable(char: str) -> bool:
-    """As Go has it: letters, marks, numbers, punctuation, symbols, and of the spaces only the plain one."""
+    """Return whether Go's unicode.IsPrint accepts the character: letters, marks, numbers, punctuation, symbols, and the
+    ASCII space."""
     return char == " " or unicodedata.category(char)[0] in "LMNPS"
 
 

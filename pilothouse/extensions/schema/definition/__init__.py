@@ -1,1 +1,1 @@
-"""The rules for the schemas of CustomResourceDefinitions."""
+"""Validation of the schemas in CustomResourceDefinitions."""

@@ -1,4 +1,4 @@
-"""Defaults must be valid values of their schemas, and have no fields that would be pruned."""
+"""Validation of defaults: valid values of their schema, without fields that would be pruned."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pilothouse.machinery.field import Errors, Path, invalid
 
 
 def validate_defaults(schema: Structural, path: Path, *, must_be_pruned: bool = True) -> Errors:
-    """Validate all defaults of a schema, except in additional properties, which upstream does not follow."""
+    """Validate all defaults of a schema, except in additionalProperties, as upstream."""
     if schema.default is not None:
         yield from _validate_default(schema, path.child("default"), must_be_pruned=must_be_pruned)
     if schema.items is not None:
@@ -45,8 +45,8 @@ def _validate_default(schema: Structural, path: Path, *, must_be_pruned: bool) -
 
 
 def _rule_errors(schema: Structural, default: Any, path: Path) -> Errors:
-    """A default must satisfy the rules both as a value that stays and as one that is new. Rules that do not compile are
-    refused here once more."""
+    """Evaluate the rules on the default, both as an unchanged and as a new value. Rules that do not compile are
+    reported again."""
     node = rule_node(schema, root=schema.embedded_resource, judge=judge_rules)
     if node is not None:
         found = list(validate_rules(node, default, default, path))

@@ -1,4 +1,4 @@
-"""Schemas and rules as Go prints its structs, because upstream's messages have them."""
+"""Schemas and rules in the form of Go structs, for upstream's messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists of type set and map: what their items must be, and what their keys."""
+"""Validation of set lists and map lists: item types and keys."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _validate_map(schema: Json, path: Path) -> Errors:
 
 
 def validate_item_nullability(schema: Json, path: Path) -> Errors:
-    """Every item must have each key, one way or the other."""
+    """Check that every item has a value for each key."""
     items, at = schema.get("items"), path.child("items")
     if schema.get(LIST_TYPE) not in ("set", "map") or not isinstance(items, dict):
         return

@@ -1,6 +1,6 @@
-"""The complaints of Go's regexp package about expressions that it cannot parse. Python's own parser is more lenient.
+"""Errors of Go's regexp package. Python's parser is more lenient.
 
-Go has neither look-around nor back references, and reports the first mistake together with the text around it.
+Go has neither look-around nor back references, and reports the first error with its context.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class _Mistake(Exception):
 
 
 def go_regexp_error(pattern: str) -> str:
-    """Empty for an expression that Go takes."""
+    """Return Go's error message; empty for valid expressions."""
     try:
         _PatternScanner(pattern).run()
     except _Mistake as mistake:
@@ -30,16 +30,16 @@ def go_regexp_error(pattern: str) -> str:
 
 
 class _PatternScanner:
-    """Reads an expression once, from the left."""
+    """A single left-to-right scan of an expression."""
 
     def __init__(self, pattern: str) -> None:
         self.text = pattern
         self.at = 0
         self.depth = 0
         self.repeatable = False
-        """Whether what was read last can be repeated."""
+        """Whether the last element can be repeated."""
         self.repeated = ""
-        """The repetition that was read last, if one was."""
+        """The last repetition operator, if any."""
 
     def run(self) -> None:
         while self.at < len(self.text):

@@ -1,6 +1,6 @@
-"""The rules of a schema: how they are written and, compiled, of which type they are and what they cost.
+"""Validation of rules: declarations, and the types and estimated costs of their expressions.
 
-A rule must be of the right type, and must not cost too much on the largest object that there can be.
+A rule must have the right type, and its estimated cost on the largest possible object must stay within the limit.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LINE_BREAK = re.compile(r"[\n\r]")
 
 
 def validate_rule_declarations(schema: Json, path: Path) -> Errors:
-    """Validate all that a rule says besides its expressions, which nobody needs to compile for that."""
+    """Validate the declaration of a rule without compiling its expressions."""
     for index, rule in enumerate(schema.get(VALIDATIONS) or []):
         at = path.child(VALIDATIONS).index(index)
         text, message = rule.get("rule") or "", rule.get("message") or ""
@@ -78,10 +78,10 @@ class Expense:
 
 @dataclass(slots=True)
 class EstimatedCost:
-    """The cost of all rules of a definition together, and those that cost most."""
+    """The estimated cost of all rules of a definition, with the most expensive rules."""
 
     limits_each_rule: bool = True
-    """Rules that were stored before may cost more than a new one might."""
+    """False for stored rules, which may exceed the limit for new rules."""
     spent: int = 0
     expensive: list[Expense] = field(default_factory=list)
 
@@ -111,13 +111,13 @@ class _CompiledRule:
 
 @dataclass(frozen=True, slots=True)
 class RulePlace:
-    """Where rules stand."""
+    """The position of rules in a schema."""
 
     schema: Json
     path: Path
     root: bool
     count: int | None
-    """How often the schema's values can be in an object. None without a limit."""
+    """Maximum number of the schema's values in an object; None = unlimited."""
     uncorrelatable: Path | None
 
 
@@ -142,7 +142,7 @@ class _RuleCompiler:
         self._declared = declared
         self._estimated = estimated
         self._environment = TypedEnvironment(declared)
-        # Without limits above, a value can be in an object as often as its smallest form fits into a request.
+        # Without limits, the request size and the smallest form of the value bound the count.
         self._count = place.count if place.count is not None else MAX_REQUEST_SIZE // (declared.min_size + 1)
 
     def validate(self, rule: Json, path: Path) -> Errors:
@@ -183,7 +183,7 @@ class _RuleCompiler:
 
 
 def judge_rules(schema: Structural, declared: Declared) -> list[RuleFaults]:
-    """Return what is wrong with the expressions of each rule, given the type that they are about."""
+    """Return the faults of each rule's expressions for the declared type."""
     environment = TypedEnvironment(declared)
     return [
         RuleFaults(
@@ -205,7 +205,7 @@ def _fault(environment: TypedEnvironment, rule: Json, key: str, *, result: str) 
 
 
 class UnusableRule(Exception):
-    """An expression of a rule does not compile, has the wrong type, or has a constant part that fails."""
+    """An expression does not compile, has the wrong type, or has a failing constant."""
 
     def __init__(self, message: str, *, uses_old: bool = False) -> None:
         super().__init__(message)
@@ -213,7 +213,7 @@ class UnusableRule(Exception):
 
 
 def compile_typed(environment: TypedEnvironment, rule: Json, key: str, *, result: str) -> Compiled:
-    """Raises UnusableRule, also if the expression is of another type than `result`."""
+    """Compile an expression of the rule. Raises UnusableRule, also for another type than `result`."""
     subject = "" if key == "rule" else "messageExpression "
     try:
         compiled = environment.compile(rule[key], optional_old=bool(rule.get("optionalOldSelf")))

@@ -1,4 +1,4 @@
-"""The parts of OpenAPI that Kubernetes leaves out, and what its own extensions may be combined with."""
+"""Forbidden parts of OpenAPI, and permitted combinations of Kubernetes' extensions."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _META_FIELDS = ("metadata", "kind", "apiVersion")
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """The restrictions that the schemas above put on those below."""
+    """Restrictions that enclosing schemas impose."""
 
     defaults_forbidden: str | None = None
-    """Why there may be no default. None where there may."""
+    """Reason against defaults; None = defaults are allowed."""
     inside_metadata: bool = False
     uncorrelatable: Path | None = None
-    """The highest schema below which old values cannot be told."""
+    """The outermost schema whose values do not correlate with old values."""
     requires_valid_types: bool = True
     requires_atomic_sets: bool = True
     requires_map_keys: bool = True
@@ -32,7 +32,7 @@ class Surroundings:
         return self if self.uncorrelatable is not None else replace(self, uncorrelatable=path)
 
     def of_property(self, schema: Json, name: str, path: Path, *, root: bool) -> Surroundings:
-        # Upstream knows no third type of maps, and trusts none.
+        # Upstream treats unknown map types as not correlatable.
         correlatable = schema.get(MAP_TYPE) in (None, "granular", "atomic")
         below = self if correlatable else self.below_uncorrelatable(path)
         if (root or schema.get(EMBEDDED)) and name in _META_FIELDS:
@@ -51,7 +51,7 @@ class Surroundings:
 
 
 def validate_standard(schema: Json, path: Path, around: Surroundings) -> Errors:
-    """Validate the parts of one schema that need no look at any other."""
+    """Validate the parts of a schema that do not depend on other schemas."""
     kind = schema.get("type") or ""
     if around.requires_valid_types and kind and kind not in TYPES:
         yield not_supported(path.child("type"), kind, TYPES)

@@ -1,4 +1,4 @@
-"""Structural schemas: every field has one type, said where the field is, and never under allOf, anyOf, oneOf or not."""
+"""Structural schemas: every field has one type, declared outside of allOf, anyOf, oneOf and not."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _UNSUPPORTED = ("id", "$schema", "$ref", "patternProperties", "dependencies", "a
 
 
 class SchemaLevel(Enum):
-    """Where a schema stands, and what it is told when it has no type."""
+    """Position of a schema, with the message for a missing type."""
 
     ROOT = "must not be empty at the root"
     ITEM = "must not be empty for specified array items"
@@ -26,14 +26,14 @@ class SchemaLevel(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Nested:
-    """One schema below another, with its place."""
+    """A nested schema with its path."""
 
     schema: Json
     path: Path
 
 
 def unsupported_part(schema: Json) -> str:
-    """Why a schema cannot be structural at all, in upstream's words. Empty when it can."""
+    """Return the reason why a schema cannot be structural, in upstream's words; empty if structural."""
     for key in _UNSUPPORTED:
         if schema.get(key) or (key == "additionalItems" and schema.get(key) is not None):
             return f"OpenAPIV3Schema '{key.removeprefix('$') if key == '$schema' else key}' is not supported"
@@ -49,13 +49,13 @@ def is_structural(schema: Json) -> bool:
 
 
 def validate_structural(schema: Json, path: Path) -> Errors:
-    """Sorted, as upstream sorts them."""
+    """Return the errors in upstream's sort order."""
     found = [*_invariants(schema, SchemaLevel.ROOT, path), *_completeness(schema, schema, path, path)]
     return iter(sorted(found, key=str))
 
 
 def alternatives(schema: Json, path: Path) -> Iterator[Nested]:
-    """The schemas under allOf, anyOf, oneOf and not."""
+    """Yield the schemas under allOf, anyOf, oneOf and not."""
     if isinstance(schema.get("not"), dict):
         yield Nested(schema["not"], path.child("not"))
     for key in _ALTERNATIVES:
@@ -179,7 +179,7 @@ def _nested(schema: Json, path: Path, *, skip_any_of: bool = False) -> Errors:
 
 
 def _completeness(schema: Json, whole: Json | None, path: Path, place: Path) -> Errors:
-    """Whatever alternatives speak of must be there outside of them."""
+    """Check that fields named in alternatives are also declared outside of them."""
     for nested in alternatives(schema, place):
         yield from _nested_completeness(nested.schema, whole, path, nested.path)
 

@@ -1,6 +1,6 @@
-"""The whole validation of a version's schema, in upstream's order.
+"""Validation of a version's schema, in upstream's order.
 
-A schema that is structural, and whose defaults are valid, also has its rules compiled, and their cost estimated.
+The rules of a structural schema with valid defaults are compiled, and their cost is estimated.
 """
 
 from __future__ import annotations
@@ -73,44 +73,44 @@ def _validate_root_with_status(schema: Json, path: Path) -> Errors:
 
 @dataclass(frozen=True, slots=True)
 class VersionContext:
-    """The circumstances that decide about a schema. Definitions that were stored with a fault may keep it."""
+    """Options for the validation of a schema. Stored definitions may keep their faults."""
 
     has_status: bool = False
     defaults_forbidden: str | None = None
-    """Why there may be no defaults. None where there may."""
+    """Reason against defaults; None = defaults are allowed."""
     requires_structure: bool = True
     requires_pruned_defaults: bool = True
     requires_valid_types: bool = True
     requires_atomic_sets: bool = True
     requires_map_keys: bool = True
     limits_each_rule: bool = True
-    """False for a schema that is stored already, and stays as it is."""
+    """False for a stored, unchanged schema."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """One schema of the tree, and what is known from above."""
+    """A schema node with the restrictions of its ancestors."""
 
     schema: Json
     path: Path
     around: Surroundings
     count: int | None
-    """How often its values can be in an object. None without a limit."""
+    """Maximum number of its values in an object; None = unlimited."""
     root: bool = False
     has_rules: bool = True
-    """Alternatives have none."""
+    """False within alternatives."""
 
 
 @dataclass(slots=True)
 class _TreeErrors:
-    """Errors of a tree. Rules are compiled only where neither their schema nor anything below it is wrong."""
+    """Errors of a schema tree. Rules are compiled only if their schema and its descendants are valid."""
 
     schema: list[FieldError]
     rules: list[FieldError]
 
 
 def validate_crd_schema(schema: Json, *, path: Path, version_context: VersionContext) -> Errors:
-    """`path` leads to the schema: `spec.versions[0].schema.openAPIV3Schema`."""
+    """Validate the schema at `path`, such as `spec.versions[0].schema.openAPIV3Schema`."""
     found: list[FieldError] = []
     if version_context.has_status:
         found += _validate_root_with_status(schema, path)
@@ -144,7 +144,7 @@ def _structure_errors(schema: Json, path: Path, context: VersionContext) -> list
 
 
 def _validate_tree(place: _Place, estimated: EstimatedCost | None) -> _TreeErrors:
-    """Without an estimate, rules are not compiled."""
+    """Validate a schema tree. Without an estimate, rules are not compiled."""
     schema, path = place.schema, place.path
     found = _TreeErrors([*validate_standard(schema, path, place.around), *validate_unique_items(schema, path)], [])
     for below in _places_below(place):
@@ -179,7 +179,7 @@ def _places_below(place: _Place) -> Iterator[_Place]:
 
 
 def _unsupported(schema: Json, path: Path) -> Iterator[Nested]:
-    """Schemas that may not be there. They are checked like all others, as upstream does."""
+    """Yield unsupported nested schemas, which upstream validates as well."""
     for key in ("definitions", "dependencies"):
         for name, each in sorted((schema.get(key) or {}).items()):
             if isinstance(each, dict):
@@ -187,7 +187,7 @@ def _unsupported(schema: Json, path: Path) -> Iterator[Nested]:
 
 
 def _count_below(schema: Json, count: int | None) -> int | None:
-    """How often values below a schema can be in an object, if every list and map above has a limit."""
+    """Return the maximum number of values below a schema; None if a list or map is unlimited."""
     most: int | None = 1
     if schema.get("type") == "array":
         most = schema.get("maxItems")
