@@ -183,6 +183,10 @@ def has_rules(schema: Structural | None) -> bool:
     return schema is not None and (bool(schema.rules) or any(map(has_rules, schema.children())))
 
 
+def count_rules(schema: Structural) -> int:
+    return len(schema.rules) + sum(map(count_rules, schema.children()))
+
+
 def validate_rules(
     node: RuleNode, value: Any, old: Any, path: Path, *, link: Link | None = None, run: RuleRun | None = None
 ) -> Errors:
