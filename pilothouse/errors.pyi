@@ -1,6 +1,6 @@
 from pilothouse.client.cache.shared_informer import InformerState as InformerState
 from pilothouse.client.config.model import ConfigError as ConfigError
-from pilothouse.client.controller.runner import TryAgain as TryAgain
+from pilothouse.client.controller import TryAgain as TryAgain
 from pilothouse.client.rest.errors import ConnectionFailed as ConnectionFailed
 from pilothouse.client.rest.errors import ConnectionRefused as ConnectionRefused
 from pilothouse.client.rest.errors import InvalidResponse as InvalidResponse

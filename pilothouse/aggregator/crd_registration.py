@@ -10,7 +10,7 @@ from pilothouse.aggregator.api_services_to_register import APIServicePriority, m
 from pilothouse.aggregator.apiservice.order import api_service_name
 from pilothouse.aggregator.autoregister import AutoAPIServiceRegistration
 from pilothouse.apiserver.metrics import REGISTRY
-from pilothouse.client.controller.runner import Controller
+from pilothouse.client.controller import Controller
 from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
 from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json, name_of

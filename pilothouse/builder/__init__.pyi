@@ -28,7 +28,7 @@ from pilothouse.builder.types.markers import Pattern as Pattern
 from pilothouse.builder.types.markers import PreserveUnknown as PreserveUnknown
 from pilothouse.builder.types.markers import Rule as Rule
 from pilothouse.client.cache.keys import ObjectName as ObjectName
-from pilothouse.client.controller.runner import Requeue as Requeue
+from pilothouse.client.controller import Requeue as Requeue
 from pilothouse.machinery.field import Errors as Errors
 from pilothouse.machinery.field import forbidden as forbidden
 from pilothouse.machinery.field import invalid as invalid

@@ -14,12 +14,11 @@ from pilothouse.builder.kind import plural_of
 from pilothouse.builder.options import Options
 from pilothouse.builder.own_group import OwnGroupTransport
 from pilothouse.builder.resource import Resource
+from pilothouse.client.cache.indexer import Lister
 from pilothouse.client.cache.informer_factory import SharedInformerFactory
 from pilothouse.client.cache.keys import ObjectName, split_meta_namespace_key
-from pilothouse.client.cache.lister import Lister
 from pilothouse.client.clock import cancelled
-from pilothouse.client.controller.enqueue import enqueue_keys, enqueue_mapped, enqueue_owner
-from pilothouse.client.controller.runner import Controller, Requeue
+from pilothouse.client.controller import Controller, Requeue, enqueue_keys, enqueue_mapped, enqueue_owner
 from pilothouse.client.events.event import NORMAL, EventSource
 from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.client.leaderelection.elector import LeaderElector

@@ -14,9 +14,8 @@ from pilothouse.apiserver.http import Headers, Request, Response, StreamBroken
 from pilothouse.apiserver.outbound.targets import escaped_path, target_of
 from pilothouse.apiserver.proxy.upgrades import forward_upgrade
 from pilothouse.apiserver.serving.upgrade import is_upgrade
-from pilothouse.client.config.credentials import credential_source
+from pilothouse.client.config.credentials import credential_source, ssl_context
 from pilothouse.client.config.model import ClientConfig
-from pilothouse.client.config.tls import ssl_context
 from pilothouse.client.rest.errors import ConnectionFailed
 from pilothouse.client.rest.http_transport import HttpTransport, fixed_headers
 from pilothouse.client.rest.transport import HttpRequest, HttpResponse

@@ -14,12 +14,12 @@ from pilothouse.client.cache.informer_factory import SharedInformerFactory
 from pilothouse.client.cache.shared_informer import SharedIndexInformer
 from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.rest.client import Client
-from pilothouse.client.workqueue.rate_limiters import (
+from pilothouse.client.workqueue.rate_limiting import (
     BucketRateLimiter,
     ItemExponentialFailureRateLimiter,
     MaxOfRateLimiter,
+    RateLimitingQueue,
 )
-from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
 from pilothouse.controllers.endpointslice.config import EndpointConfig
 from pilothouse.controllers.job.config import JobConfig
 from pilothouse.controllers.nodeipam.config import NodeIPAMConfig

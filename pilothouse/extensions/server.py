@@ -12,7 +12,7 @@ from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.server.config import GenericConfig
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.apiserver.webhook.client import WebhookClients
-from pilothouse.client.controller.runner import Controller
+from pilothouse.client.controller import Controller
 from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
 from pilothouse.extensions.controllers.api_approval import APIApprovalController
 from pilothouse.extensions.controllers.definitions import DefinitionInformer

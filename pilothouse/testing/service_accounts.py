@@ -6,7 +6,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pilothouse.client.rest.response_errors import error_from
+from pilothouse.client.rest.errors import error_from
 from pilothouse.testing.kubeconfigs import kubeconfig_with
 
 if TYPE_CHECKING:

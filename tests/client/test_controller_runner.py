@@ -12,8 +12,7 @@ from api_server_fixture import ApiServer
 
 from pilothouse.client.cache.informer_factory import SharedInformerFactory
 from pilothouse.client.cache.keys import DeletedFinalStateUnknown
-from pilothouse.client.controller.enqueue import enqueue_keys, enqueue_mapped, enqueue_owner
-from pilothouse.client.controller.runner import Controller, Requeue
+from pilothouse.client.controller import Controller, Requeue, enqueue_keys, enqueue_mapped, enqueue_owner
 from pilothouse.client.fake_clock import FakeClock
 from pilothouse.client.rest.client import Client
 from pilothouse.client.workqueue.queue import WorkQueue

@@ -12,9 +12,8 @@ from api_server_fixture import ApiServer
 from pilothouse.client.clock import cancelled
 from pilothouse.client.config.model import ClientConfig
 from pilothouse.client.events.correlator import CorrelatorOptions, EventCorrelator
-from pilothouse.client.events.dropped import TOLD_EVERY
 from pilothouse.client.events.event import NORMAL, WARNING, EventSource, new_event, reference_to
-from pilothouse.client.events.recorder import MAX_QUEUED, EventRecorder
+from pilothouse.client.events.recorder import MAX_QUEUED, TOLD_EVERY, EventRecorder
 from pilothouse.client.fake_clock import FakeClock
 from pilothouse.client.rest.connect import connect
 from pilothouse.machinery.objects import Json

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pilothouse.client.cache.indexer import NAMESPACE_INDEX, Indexer, namespace_index
+from pilothouse.client.cache.indexer import NAMESPACE_INDEX, Indexer, Lister, namespace_index
 from pilothouse.client.cache.keys import (
     DeletedFinalStateUnknown,
     deletion_handling_key,
@@ -14,7 +14,6 @@ from pilothouse.client.cache.keys import (
     meta_namespace_key,
     split_meta_namespace_key,
 )
-from pilothouse.client.cache.lister import Lister
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json

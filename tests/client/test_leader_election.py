@@ -14,8 +14,7 @@ from pilothouse.client.clock import cancelled
 from pilothouse.client.config.model import ClientConfig
 from pilothouse.client.fake_clock import FakeClock
 from pilothouse.client.leaderelection.elector import ElectionTimes, LeaderElector
-from pilothouse.client.leaderelection.lease_lock import LeaseLock
-from pilothouse.client.leaderelection.record import LeaderElectionRecord
+from pilothouse.client.leaderelection.lease_lock import LeaderElectionRecord, LeaseLock
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.connect import connect
 

@@ -12,8 +12,8 @@ from api_server_fixture import ApiServer, is_list, is_watch
 from patience import PATIENCE
 
 from pilothouse.client.cache.keys import meta_namespace_key
+from pilothouse.client.cache.list_watch import VeryShortWatch
 from pilothouse.client.cache.reflector import Reflector
-from pilothouse.client.cache.watch_errors import VeryShortWatch
 from pilothouse.client.fake_clock import FakeClock
 from pilothouse.client.rest.client import Client
 from pilothouse.machinery.errors import Expired

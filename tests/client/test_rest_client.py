@@ -12,12 +12,11 @@ from api_server_fixture import ApiServer, is_watch
 from pilothouse.client.config.model import ClientConfig
 from pilothouse.client.fake_clock import FakeClock
 from pilothouse.client.flowcontrol import TokenBucket
-from pilothouse.client.rest.client import Client
+from pilothouse.client.rest.client import Client, log_each_once, warnings_in
 from pilothouse.client.rest.connect import connect
 from pilothouse.client.rest.errors import ConnectionFailed, ConnectionRefused, InvalidResponse, RequestTimedOut
 from pilothouse.client.rest.http_transport import HttpTransport
 from pilothouse.client.rest.options import DeleteOptions, ListOptions, PatchType, WriteOptions
-from pilothouse.client.rest.warnings import log_each_once, warnings_in
 from pilothouse.machinery.errors import AlreadyExists, Conflict, Expired, NotFound
 from pilothouse.machinery.objects import Json, name_of
 from pilothouse.machinery.server_errors import ServiceUnavailable, TooManyRequests
@@ -308,7 +307,7 @@ async def test_a_watch_is_retried_like_any_request(server: ApiServer) -> None:
 def test_importing_the_client_imports_no_http_library_and_no_server() -> None:
     code = (
         "import sys, pilothouse.client.rest.connect, pilothouse.client.cache.informer_factory, "
-        "pilothouse.client.workqueue.rate_limiting, pilothouse.client.controller.runner\n"
+        "pilothouse.client.workqueue.rate_limiting, pilothouse.client.controller\n"
         "heavy = {'aiohttp', 'prometheus_client', 'yaml', 'pilothouse.apiserver'} & sys.modules.keys()\n"
         "sys.exit(', '.join(heavy) or 0)"
     )

@@ -9,14 +9,14 @@ from pilothouse.client.fake_clock import FakeClock
 from pilothouse.client.flowcontrol import TokenBucket
 from pilothouse.client.workqueue.delaying import DelayingQueue
 from pilothouse.client.workqueue.queue import WorkQueue
-from pilothouse.client.workqueue.rate_limiters import (
+from pilothouse.client.workqueue.rate_limiting import (
     BucketRateLimiter,
     ItemExponentialFailureRateLimiter,
     ItemFastSlowRateLimiter,
     MaxOfRateLimiter,
+    RateLimitingQueue,
     WithMaxWaitRateLimiter,
 )
-from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
 
 
 async def test_a_delayed_item_arrives_when_its_time_has_come_and_not_before() -> None:

@@ -154,8 +154,8 @@ def _data(body: Any) -> bytes | None:
 
 def _caller_of(kubeconfig: Path) -> Call:
     from pilothouse.client import load_kubeconfig
+    from pilothouse.client.config.credentials import ssl_context
     from pilothouse.client.config.model import Credentials
-    from pilothouse.client.config.tls import ssl_context
 
     config = load_kubeconfig(kubeconfig)
     return _caller(config.host, ssl_context(config.tls, Credentials(token=config.token)), config.token)

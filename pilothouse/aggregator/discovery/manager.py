@@ -23,9 +23,8 @@ from pilothouse.apiserver.http import Handler
 from pilothouse.apiserver.logs import v
 from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.client.clock import REAL_CLOCK, Clock
-from pilothouse.client.controller.runner import Controller, Requeue
-from pilothouse.client.workqueue.rate_limiters import ItemExponentialFailureRateLimiter
-from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
+from pilothouse.client.controller import Controller, Requeue
+from pilothouse.client.workqueue.rate_limiting import ItemExponentialFailureRateLimiter, RateLimitingQueue
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, name_of
 

@@ -12,8 +12,8 @@ import asyncio
 import logging
 
 from pilothouse.client.cache.delta_fifo import Transform
+from pilothouse.client.cache.indexer import Lister
 from pilothouse.client.cache.list_watch import SelectedListWatch
-from pilothouse.client.cache.lister import Lister
 from pilothouse.client.cache.shared_informer import SharedIndexInformer, wait_for_cache_sync
 from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.rest.client import Client

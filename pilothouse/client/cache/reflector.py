@@ -16,14 +16,17 @@ from typing import NoReturn, Protocol
 
 from pilothouse.client import garbage_collection
 from pilothouse.client.cache.keys import meta_namespace_key
-from pilothouse.client.cache.list_watch import PAGE_SIZE, ListerWatcher, Listing, RunningWatch, list_all
-from pilothouse.client.cache.sync_position import SyncPosition
-from pilothouse.client.cache.watch_errors import (
+from pilothouse.client.cache.list_watch import (
+    PAGE_SIZE,
+    ListerWatcher,
+    Listing,
+    RunningWatch,
     VeryShortWatch,
     WatchErrorHandler,
     is_expired,
     is_retriable,
     is_too_large_resource_version,
+    list_all,
     log_watch_error,
 )
 from pilothouse.client.clock import REAL_CLOCK, Clock
@@ -31,6 +34,7 @@ from pilothouse.client.rest.errors import ConnectionFailed
 from pilothouse.client.rest.options import ListOptions
 from pilothouse.client.rest.watch import WatchEvent
 from pilothouse.client.wait import Backoff
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors_by_reason import from_status
 from pilothouse.machinery.objects import Json
 
@@ -256,3 +260,28 @@ class _InitialState:
 def _watch_timeout() -> int:
     """Spread over five to ten minutes, so that watches which began together do not end together."""
     return int(random.uniform(MIN_WATCH_TIMEOUT, 2 * MIN_WATCH_TIMEOUT))
+
+
+@dataclass(slots=True)
+class SyncPosition:
+    """`resource_version` is that of the last list, event or bookmark that went into the store."""
+
+    resource_version: str = ""
+    unavailable: bool = False
+    """The server no longer has, or does not have yet, the state at `resource_version`."""
+
+    def reached(self, resource_version: str) -> None:
+        """A list at this version is in the store."""
+        self.resource_version = resource_version
+        self.unavailable = False
+
+    @property
+    def for_list(self) -> str:
+        """Any state will do the first time ("0"); later none older than what was seen, so that nobody goes back in
+        time; the newest ("") when the server does not have that one."""
+        return "" if self.unavailable else self.resource_version or "0"
+
+    @property
+    def for_watch_list(self) -> str:
+        """As for a list, except that the first stream is of the newest state."""
+        return "" if self.unavailable else self.resource_version

@@ -16,11 +16,10 @@ from pilothouse.client.cache.handlers import (
 )
 from pilothouse.client.cache.indexer import NAMESPACE_INDEX, Indexer, IndexFunc, namespace_index
 from pilothouse.client.cache.keys import DeletedFinalStateUnknown
-from pilothouse.client.cache.list_watch import ListerWatcher
+from pilothouse.client.cache.list_watch import ListerWatcher, WatchErrorHandler, log_watch_error
 from pilothouse.client.cache.mutation_detector import CacheMutationDetector, detector_from_environment
 from pilothouse.client.cache.processor import OBJECTS_PER_TURN, ProcessorListener, SharedProcessor
 from pilothouse.client.cache.reflector import BACKOFF, Reflector
-from pilothouse.client.cache.watch_errors import WatchErrorHandler, log_watch_error
 from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.wait import Backoff
 from pilothouse.machinery.event_loop import yield_to_loop

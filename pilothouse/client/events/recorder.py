@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import random
 from typing import NoReturn
 
 from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.events.correlator import Correlated, CorrelatorOptions, EventCorrelator
-from pilothouse.client.events.dropped import DroppedEvents
 from pilothouse.client.events.event import NORMAL, WARNING, EventSource, new_event, reference_to
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
@@ -115,3 +115,20 @@ async def write_event(everywhere: ResourceClient, correlated: Correlated) -> Jso
         except NotFound:
             logger.debug("event %s is gone from the server, creating it again", event["metadata"]["name"])
     return await events.create(event)
+
+
+TOLD_EVERY = 30.0
+"""Seconds between two lines in the log of one recorder."""
+
+
+class DroppedEvents:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._untold = 0
+        self._told_at = -math.inf
+
+    def one_more(self, what: str) -> None:
+        self._untold += 1
+        if self._clock.now() - self._told_at >= TOLD_EVERY:
+            logger.error("too many queued events, dropped %d, the last was %s", self._untold, what)
+            self._untold, self._told_at = 0, self._clock.now()

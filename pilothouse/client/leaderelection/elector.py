@@ -15,8 +15,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from pilothouse.client.clock import REAL_CLOCK, Clock, cancelled, done_within
-from pilothouse.client.leaderelection.lease_lock import LeaseLock
-from pilothouse.client.leaderelection.record import LeaderElectionRecord
+from pilothouse.client.leaderelection.lease_lock import LeaderElectionRecord, LeaseLock
 from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
 from pilothouse.client.wait import jitter
 from pilothouse.machinery.dataclass import dataclass

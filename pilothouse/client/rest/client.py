@@ -7,9 +7,10 @@ broke off; ten times at most. Everything else that fails is raised at once.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 from urllib.parse import urlencode
 
 import orjson
@@ -17,12 +18,16 @@ import orjson
 from pilothouse.client import garbage_collection
 from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.flowcontrol import TokenBucket
-from pilothouse.client.rest.errors import ConnectionFailed, ConnectionRefused, InvalidResponse, RequestTimedOut
+from pilothouse.client.rest.errors import (
+    ConnectionFailed,
+    ConnectionRefused,
+    InvalidResponse,
+    RequestTimedOut,
+    error_from,
+)
 from pilothouse.client.rest.metrics import request_metrics
 from pilothouse.client.rest.resource import ResourceClient
-from pilothouse.client.rest.response_errors import error_from
 from pilothouse.client.rest.transport import HttpRequest, HttpResponse, Transport
-from pilothouse.client.rest.warnings import WarningHandler, log_each_once, warnings_in
 from pilothouse.machinery.names import GroupVersion, GroupVersionResource
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.status_error import StatusError
@@ -209,3 +214,24 @@ def _retry_delay(request: HttpRequest, error: StatusError | ConnectionFailed) ->
     # A server that refuses connections is for the caller to wait for.
     lost = request.method == "GET" and not isinstance(error, (ConnectionRefused, RequestTimedOut))
     return 1 if lost else None
+
+
+WarningHandler: TypeAlias = Callable[[str], None]
+
+_WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
+
+
+def warnings_in(headers: Mapping[str, str]) -> list[str]:
+    """The texts of the 299 warnings in a response's headers."""
+    return [re.sub(r"\\(.)", r"\1", text) for text in _WARNING.findall(headers.get("warning", ""))]
+
+
+def log_each_once() -> WarningHandler:
+    seen: set[str] = set()
+
+    def handle(text: str) -> None:
+        if text not in seen:
+            seen.add(text)
+            logger.warning("Warning: %s", text)
+
+    return handle

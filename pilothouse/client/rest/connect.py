@@ -10,8 +10,7 @@ from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.config.model import ClientConfig
 from pilothouse.client.flowcontrol import TokenBucket
 from pilothouse.client.rest.asgi_transport import AsgiApp, AsgiTransport
-from pilothouse.client.rest.client import Client
-from pilothouse.client.rest.warnings import WarningHandler
+from pilothouse.client.rest.client import Client, WarningHandler
 
 
 def connect(config: ClientConfig, *, clock: Clock = REAL_CLOCK) -> Client:

@@ -13,9 +13,8 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from pilothouse.client.clock import REAL_CLOCK, Clock
-from pilothouse.client.config.credentials import credential_source
+from pilothouse.client.config.credentials import credential_source, ssl_context
 from pilothouse.client.config.model import ClientConfig, ConfigError, Credentials
-from pilothouse.client.config.tls import ssl_context
 from pilothouse.client.rest.errors import ConnectionFailed, ConnectionRefused, RequestTimedOut
 from pilothouse.client.rest.transport import HttpRequest
 

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.workqueue.delaying import DelayingQueue
-from pilothouse.client.workqueue.rate_limiters import RateLimiter, default_controller_rate_limiter
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
+from typing import Protocol
+
+from pilothouse.client.flowcontrol import TokenBucket
 
 T = TypeVar("T", bound=Hashable)
 
@@ -47,3 +49,106 @@ class RateLimitingQueue(DelayingQueue[T]):
     def num_requeues(self, item: T) -> int:
         """Return how often an item was put back since it was last forgotten."""
         return self._rate_limiter.num_requeues(item)
+
+
+class RateLimiter(Protocol):
+    def when(self, item: Hashable) -> float:
+        """Counts a failure of the item and answers how many seconds it should wait."""
+
+    def forget(self, item: Hashable) -> None:
+        """The item succeeded or was given up: its failures no longer count."""
+
+    def num_requeues(self, item: Hashable) -> int:
+        """How many failures of the item count."""
+
+
+class _Failures:
+    def __init__(self) -> None:
+        self._failures: dict[Hashable, int] = {}
+
+    def forget(self, item: Hashable) -> None:
+        self._failures.pop(item, None)
+
+    def num_requeues(self, item: Hashable) -> int:
+        return self._failures.get(item, 0)
+
+    def _count(self, item: Hashable) -> int:
+        count = self._failures[item] = self._failures.get(item, 0) + 1
+        return count
+
+
+class ItemExponentialFailureRateLimiter(_Failures):
+    """base_delay × 2^failures, at most max_delay."""
+
+    def __init__(self, base_delay: float, max_delay: float) -> None:
+        super().__init__()
+        self._base_delay = base_delay
+        self._max_delay = max_delay
+
+    def when(self, item: Hashable) -> float:
+        exponent = min(self._count(item) - 1, 1000)  # 2.0**1024 overflows
+        return min(self._base_delay * 2.0**exponent, self._max_delay)
+
+
+class ItemFastSlowRateLimiter(_Failures):
+    """fast_delay for the first attempts, slow_delay for the rest."""
+
+    def __init__(self, fast_delay: float, slow_delay: float, max_fast_attempts: int) -> None:
+        super().__init__()
+        self._fast_delay = fast_delay
+        self._slow_delay = slow_delay
+        self._max_fast_attempts = max_fast_attempts
+
+    def when(self, item: Hashable) -> float:
+        return self._fast_delay if self._count(item) <= self._max_fast_attempts else self._slow_delay
+
+
+class BucketRateLimiter:
+    """One token bucket for all items together; keeps no count of failures."""
+
+    def __init__(self, qps: float, burst: int, clock: Clock = REAL_CLOCK) -> None:
+        self._bucket = TokenBucket(qps, burst, clock)
+
+    def when(self, item: Hashable) -> float:
+        return self._bucket.reserve()
+
+    def forget(self, item: Hashable) -> None:
+        return
+
+    def num_requeues(self, item: Hashable) -> int:
+        return 0
+
+
+class MaxOfRateLimiter:
+    """The longest wait of several limiters, each of which counts the failure."""
+
+    def __init__(self, *limiters: RateLimiter) -> None:
+        self._limiters = limiters
+
+    def when(self, item: Hashable) -> float:
+        return max((limiter.when(item) for limiter in self._limiters), default=0.0)
+
+    def forget(self, item: Hashable) -> None:
+        for limiter in self._limiters:
+            limiter.forget(item)
+
+    def num_requeues(self, item: Hashable) -> int:
+        return max((limiter.num_requeues(item) for limiter in self._limiters), default=0)
+
+
+class WithMaxWaitRateLimiter:
+    """Another limiter's wait, cut off at max_delay."""
+
+    def __init__(self, limiter: RateLimiter, max_delay: float) -> None:
+        self._limiter = limiter
+        self._max_delay = max_delay
+        self.forget = limiter.forget
+        self.num_requeues = limiter.num_requeues
+
+    def when(self, item: Hashable) -> float:
+        return min(self._limiter.when(item), self._max_delay)
+
+
+def default_controller_rate_limiter(clock: Clock = REAL_CLOCK) -> RateLimiter:
+    """Per item 5 ms doubling up to 1000 s; over all items 10 a second after a burst of 100."""
+    return MaxOfRateLimiter(ItemExponentialFailureRateLimiter(0.005, 1000.0), BucketRateLimiter(10, 100, clock))

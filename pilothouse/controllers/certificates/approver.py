@@ -6,7 +6,7 @@ Who may have one without being asked is a question of rights: to create the subr
 
 from __future__ import annotations
 
-from pilothouse.client.controller.runner import TryAgain
+from pilothouse.client.controller import TryAgain
 from pilothouse.client.rest.client import Client
 from pilothouse.controllers.certificates.requests import (
     APPROVED,

@@ -7,8 +7,7 @@ import base64
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from pilothouse.client.controller.enqueue import enqueue_keys
-from pilothouse.client.controller.runner import Controller
+from pilothouse.client.controller import Controller, enqueue_keys
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.resources import CERTIFICATE_SIGNING_REQUESTS
 from pilothouse.kinds.conditions import conditions_of

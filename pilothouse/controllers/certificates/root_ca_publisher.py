@@ -7,8 +7,7 @@ import asyncio
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
-from pilothouse.client.controller.enqueue import enqueue_mapped
-from pilothouse.client.controller.runner import Controller
+from pilothouse.client.controller import Controller, enqueue_mapped
 from pilothouse.controllers.certificates.root_ca import RootCA
 from pilothouse.controllers.context import ControllerContext, ObjectSelection
 from pilothouse.controllers.metrics import metrics_in

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
 from pilothouse.client.cache.indexer import Indexer
-from pilothouse.client.controller.runner import Controller
+from pilothouse.client.controller import Controller
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json, labels_of, name_of

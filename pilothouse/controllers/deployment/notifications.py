@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
 from pilothouse.client.cache.keys import last_known_state, meta_namespace_key
 from pilothouse.client.cache.shared_informer import SharedIndexInformer
-from pilothouse.client.controller.enqueue import enqueue_keys
+from pilothouse.client.controller import enqueue_keys
 from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
 from pilothouse.controllers.deployment.fenceposts import RECREATE, strategy_of
 from pilothouse.controllers.workloads.controller_index import CONTROLLER_UID_INDEX

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from pilothouse.client.cache.shared_informer import SharedIndexInformer
-from pilothouse.client.controller.enqueue import enqueue_keys
+from pilothouse.client.controller import enqueue_keys
 from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.endpointslice.selecting_services import SelectingServices, selected_pods, selector_of

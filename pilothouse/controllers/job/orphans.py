@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterator
 
 from pilothouse.client.cache.keys import meta_namespace_key
-from pilothouse.client.controller.runner import Controller
+from pilothouse.client.controller import Controller
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.job.pod_changes import RELEASE
 from pilothouse.controllers.job.pods import is_tracked

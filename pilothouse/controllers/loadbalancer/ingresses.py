@@ -5,8 +5,7 @@ That is the last one of the range of load balancers. An ingress is of the class 
 
 from __future__ import annotations
 
-from pilothouse.client.controller.enqueue import enqueue_keys
-from pilothouse.client.controller.runner import Controller
+from pilothouse.client.controller import Controller, enqueue_keys
 from pilothouse.client.rest.options import PatchType
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.loadbalancer.addresses import AddressPool

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
 from pilothouse.client.clock import Clock
-from pilothouse.client.controller.runner import Controller, Requeue
+from pilothouse.client.controller import Controller, Requeue
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.namespace.deletion import NamespacedResourcesDeleter
 from pilothouse.kinds.deletion import is_deleting

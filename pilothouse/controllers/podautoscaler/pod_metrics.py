@@ -10,8 +10,7 @@ from datetime import datetime
 from urllib.parse import quote
 
 from pilothouse.client.rest.client import Client
-from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
-from pilothouse.client.rest.response_errors import has_no_status
+from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse, has_no_status
 from pilothouse.client.rest_mapper import NoMatch, RESTMapper
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.durations import parse_duration

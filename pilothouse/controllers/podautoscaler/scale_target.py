@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from pilothouse.client.rest.client import Client
-from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
+from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse, has_no_status
 from pilothouse.client.rest.resource import ResourceClient
-from pilothouse.client.rest.response_errors import has_no_status
 from pilothouse.client.rest_mapper import NoMatch, RESTMapper
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import Conflict, NotFound

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
 from pilothouse.client.cache.keys import last_known_state, meta_namespace_key
-from pilothouse.client.controller.runner import Controller, TryAgain
+from pilothouse.client.controller import Controller, TryAgain
 from pilothouse.client.events.event import WARNING, EventSource
 from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.controllers.context import ControllerContext

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
-from pilothouse.client.controller.enqueue import enqueue_keys, enqueue_mapped
-from pilothouse.client.controller.runner import Controller
+from pilothouse.client.controller import Controller, enqueue_keys, enqueue_mapped
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.namespace_state import is_active, is_refusal_of_terminating_namespace
 from pilothouse.controllers.resources import NAMESPACES, SERVICE_ACCOUNTS

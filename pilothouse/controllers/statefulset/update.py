@@ -7,7 +7,7 @@ from contextlib import suppress
 from datetime import datetime
 from functools import partial
 
-from pilothouse.client.controller.runner import Requeue
+from pilothouse.client.controller import Requeue
 from pilothouse.client.rest.client import Client
 from pilothouse.controllers.history.history import History
 from pilothouse.controllers.history.revisions import oldest_first

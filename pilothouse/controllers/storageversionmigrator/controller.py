@@ -13,7 +13,7 @@ import copy
 
 from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
 from pilothouse.client.cache.indexer import Indexer
-from pilothouse.client.controller.runner import Controller, Requeue
+from pilothouse.client.controller import Controller, Requeue
 from pilothouse.client.discovery import APIResource, DiscoveryClient
 from pilothouse.client.rest.options import ListOptions
 from pilothouse.controllers.context import ControllerContext

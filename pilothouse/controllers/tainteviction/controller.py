@@ -13,7 +13,7 @@ from pilothouse.apiserver.tallies import CounterTally, HistogramTally
 from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
 from pilothouse.client.cache.keys import deletion_handling_key, last_known_state, meta_namespace_key
 from pilothouse.client.clock import Timer
-from pilothouse.client.controller.runner import Controller
+from pilothouse.client.controller import Controller
 from pilothouse.client.events.event import NORMAL, EventSource, timestamp
 from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.client.rest.options import PatchType

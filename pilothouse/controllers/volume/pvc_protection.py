@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
 from pilothouse.client.cache.keys import last_known_state, split_meta_namespace_key
-from pilothouse.client.controller.runner import Controller
+from pilothouse.client.controller import Controller
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.pod_index import PODS_BY_CLAIM, claim_keys, index_pods_by_claim
 from pilothouse.controllers.resources import PERSISTENT_VOLUME_CLAIMS, PODS

@@ -12,8 +12,7 @@ from collections.abc import Awaitable
 from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
 from pilothouse.client.cache.keys import meta_namespace_key
 from pilothouse.client.cache.shared_informer import wait_for_cache_sync
-from pilothouse.client.controller.enqueue import enqueue_keys
-from pilothouse.client.controller.runner import Controller, TryAgain
+from pilothouse.client.controller import Controller, TryAgain, enqueue_keys
 from pilothouse.client.events.event import EventSource
 from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.client.wait import until

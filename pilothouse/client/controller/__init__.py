@@ -1,1 +1,0 @@
-"""Runs reconcile functions on a work queue."""
