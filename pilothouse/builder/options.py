@@ -16,10 +16,8 @@ from pilothouse.controlplane.options.logs import LogsOptions
 from pilothouse.controlplane.options.pilothouse import default_data_dir
 from pilothouse.controlplane.options.serving import SecureServingOptions
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.flags.declare import build, flag, flags_of
-from pilothouse.machinery.flags.flagset import FlagError, parse
-from pilothouse.machinery.flags.usage import format_section, help_sections
-from pilothouse.machinery.flags.values import BOOL, STRING
+from pilothouse.machinery.flags.declare import BOOL, STRING, build, flag, flags_of
+from pilothouse.machinery.flags.flagset import FlagError, format_section, help_sections, parse
 
 
 @dataclass(frozen=True)

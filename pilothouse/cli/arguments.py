@@ -8,8 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from pilothouse.machinery.flags.flagset import invalid_value
-from pilothouse.machinery.nearest import did_you_mean
+from pilothouse.machinery.flags.flagset import did_you_mean, invalid_value
 
 _EXPECTED: dict[Any, str] = {int: "a whole number", float: "a number"}
 

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from pilothouse.apiserver.registry.table import Cell, Column
-from pilothouse.machinery.nested_fields import items, number, part
-from pilothouse.machinery.objects import Json
-from pilothouse.machinery.selectors.label_selector import format_label_selector
+from pilothouse.machinery.objects import Json, items, number, part
+from pilothouse.machinery.selectors.labels import format_label_selector
 
 
 def _template(obj: Json) -> Json:

@@ -8,10 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pilothouse.machinery.flags.declare import Flag
-from pilothouse.machinery.flags.flagset import FlagError, parse
-from pilothouse.machinery.flags.usage import format_section
-from pilothouse.machinery.flags.values import (
+from pilothouse.machinery.flags.declare import (
     BOOL,
     BOOL_MAP,
     CONFIGURATION_MAP,
@@ -22,7 +19,9 @@ from pilothouse.machinery.flags.values import (
     STRING,
     STRING_ARRAY,
     STRINGS,
+    Flag,
 )
+from pilothouse.machinery.flags.flagset import FlagError, format_section, parse
 
 FLAGS = [
     Flag("port", INT, 6443, "A port."),

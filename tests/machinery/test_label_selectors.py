@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 from pilothouse.machinery.selectors import label_parser
 from pilothouse.machinery.selectors.errors import InvalidSelector
 from pilothouse.machinery.selectors.label_parser import _Parser, parse_requirements
-from pilothouse.machinery.selectors.label_selector import format_label_selector, from_label_selector
 from pilothouse.machinery.selectors.labels import (
     EVERYTHING,
     NOTHING,
     Selector,
+    format_label_selector,
     format_labels,
+    from_label_selector,
     from_set,
     parse,
     validated_from_set,

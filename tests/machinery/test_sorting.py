@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from pilothouse.machinery.sorting import sorted_in_pieces
+from pilothouse.machinery.selectors.label_parser import sorted_in_pieces
 
 
 @pytest.mark.parametrize("count", [0, 1, 10_000, 10_001, 45_678])

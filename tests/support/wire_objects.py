@@ -12,7 +12,7 @@ from pilothouse.machinery.durations import format_duration
 from pilothouse.machinery.generated import packages
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.times import format_micro_time, format_time
-from pilothouse.machinery.wire_facts.facts import FieldFacts, Label, facts_of, is_kind, is_list, messages_of
+from pilothouse.machinery.wire_facts import FieldFacts, Label, facts_of, is_kind, is_list, messages_of
 
 META = "k8s.io.apimachinery.pkg.apis.meta.v1"
 MAX_DEPTH = 4

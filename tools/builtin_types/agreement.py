@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.wire_facts.facts import Package
-from pilothouse.machinery.wire_facts.kinds import message_named
+from pilothouse.machinery.wire_facts import Package, message_named
 from tools.builtin_types.inlining import shown_fields
 from tools.builtin_types.shape import REFERENCE, shape, shape_in
 from tools.builtin_types.sources import Types, parsed

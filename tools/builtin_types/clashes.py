@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pilothouse.machinery.wire_facts.kinds import message_named
+from pilothouse.machinery.wire_facts import message_named
 from tools.builtin_types.inlining import shown_by
 from tools.builtin_types.overlay import AddedStruct, Overlay
 from tools.builtin_types.sources import Types, parsed

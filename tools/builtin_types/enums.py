@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.wire_facts.facts import FieldFacts, Label
-from pilothouse.machinery.wire_facts.kinds import message_named
+from pilothouse.machinery.wire_facts import FieldFacts, Label, message_named
 from tools.builtin_types.inlining import shown_fields
 from tools.builtin_types.sources import Types, parsed
 

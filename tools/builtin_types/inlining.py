@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from pilothouse.machinery.wire_facts.facts import FieldFacts, Package
-from pilothouse.machinery.wire_facts.kinds import MessageName, definition_name
+from pilothouse.machinery.wire_facts import FieldFacts, MessageName, Package, definition_name
 
 
 def shown_fields(package: Package, message: str, packages: Mapping[str, Package]) -> Iterator[FieldFacts]:

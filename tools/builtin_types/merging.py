@@ -9,8 +9,7 @@ import re
 from collections.abc import Mapping
 
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.wire_facts.facts import SCALARS, Package
-from pilothouse.machinery.wire_facts.kinds import message_named
+from pilothouse.machinery.wire_facts import SCALARS, Package, message_named
 from tools.builtin_types.clashes import clashes
 from tools.builtin_types.inlining import shown_by
 from tools.builtin_types.overlay import AddedField, Overlay, OverlayError

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.wire_facts.facts import FieldFacts, Label, Package
-from pilothouse.machinery.wire_facts.kinds import definition_name
+from pilothouse.machinery.wire_facts import FieldFacts, Label, Package, definition_name
 
 REFERENCE = "#/definitions/"
 

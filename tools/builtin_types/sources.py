@@ -9,7 +9,7 @@ from typing import Any
 
 from pilothouse.machinery import generated
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.wire_facts.facts import Package
+from pilothouse.machinery.wire_facts import Package
 from tools.builtin_types.published import published_definitions
 
 _GO_STRUCTS = Path(__file__).parent / "go_structs"

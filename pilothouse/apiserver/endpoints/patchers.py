@@ -27,7 +27,7 @@ from pilothouse.machinery.patch.errors import (
     TooManyOperations,
 )
 from pilothouse.machinery.schema.object_type import DecodeError
-from pilothouse.machinery.server_response import ERROR_IN_REQUEST
+from pilothouse.machinery.server_errors import ERROR_IN_REQUEST
 from pilothouse.machinery.status_error import StatusError
 
 _NO_KIND = GroupKind("", "")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.errors import MethodNotAllowed, NotAcceptable, NotFound, UnsupportedMediaType
-from pilothouse.machinery.server_response import METHOD_NOT_ALLOWED, RESOURCE_NOT_FOUND
+from pilothouse.machinery.server_errors import METHOD_NOT_ALLOWED, RESOURCE_NOT_FOUND
 
 ANYTHING = ("*/*",)
 

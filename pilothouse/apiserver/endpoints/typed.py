@@ -127,7 +127,7 @@ def decode_meta_options(serializer: Serializer, data: bytes, kind: str) -> Json:
 def _read_protobuf(data: bytes, default: GroupVersionKind) -> Json:
     """Raises BodyError."""
     from pilothouse.machinery.protobuf import codec as protobuf
-    from pilothouse.machinery.protobuf.errors import ProtobufError
+    from pilothouse.machinery.protobuf.wire import ProtobufError
 
     try:
         return protobuf.decode(data, default=default)

@@ -157,7 +157,7 @@ def _read(serializer: Serializer, data: bytes, default: GroupVersionKind) -> _Re
 
 def _read_cbor(data: bytes, default: GroupVersionKind) -> Any:
     """Raises BodyError, also for an object without a kind and version, since it would be shown as JSON later."""
-    from pilothouse.machinery.cbor.diagnostic import diagnose
+    from pilothouse.machinery.cbor.decoding import diagnose
 
     value = read_cbor(data, default, typed=False)
     named = interpret_cbor(

@@ -11,8 +11,7 @@ from typing import Any
 
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.generated import declared_default, definitions
-from pilothouse.machinery.wire_facts.facts import FieldFacts, Label, facts_of, is_list
-from pilothouse.machinery.wire_facts.kinds import definition_name, message_named
+from pilothouse.machinery.wire_facts import FieldFacts, Label, definition_name, facts_of, is_list, message_named
 
 _ZERO: dict[str, Any] = {"string": "", "bool": False, "int32": 0, "int64": 0, "double": 0}
 _VERSION_INFO = "io.k8s.apimachinery.pkg.version.Info"

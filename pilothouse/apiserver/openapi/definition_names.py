@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pilothouse.machinery.names import GroupVersionKind
-from pilothouse.machinery.wire_facts.kinds import definition_name, message_of
+from pilothouse.machinery.wire_facts import definition_name, message_of
 
 META = "io.k8s.apimachinery.pkg.apis.meta.v1"
 

@@ -10,8 +10,7 @@ from functools import cache
 from pilothouse.apiserver.openapi.route import Parameter
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind
 from pilothouse.machinery.schema import option_documentation
-from pilothouse.machinery.wire_facts.facts import facts_of
-from pilothouse.machinery.wire_facts.kinds import message_of
+from pilothouse.machinery.wire_facts import facts_of, message_of
 
 _META = GroupVersion("meta.k8s.io", "v1")
 GET_OPTIONS = _META.kind("GetOptions")

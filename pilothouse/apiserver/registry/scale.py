@@ -25,7 +25,7 @@ from pilothouse.machinery.field import Errors, root
 from pilothouse.machinery.names import GroupResource, GroupVersionKind
 from pilothouse.machinery.objects import Json, metadata, name_of, uid_of
 from pilothouse.machinery.selectors.errors import InvalidSelector
-from pilothouse.machinery.selectors.label_selector import from_label_selector
+from pilothouse.machinery.selectors.labels import from_label_selector
 from pilothouse.machinery.status_error import StatusError
 from pilothouse.machinery.validation.object_meta import validate_nonnegative_field, validate_object_meta
 from pilothouse.machinery.validation.object_names import name_is_dns_subdomain

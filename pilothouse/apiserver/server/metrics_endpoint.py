@@ -18,7 +18,7 @@ from pilothouse.apiserver.server.registered_metrics import RegisteredMetrics
 from pilothouse.apiserver.server.slis import SLI_REGISTRY
 from pilothouse.apiserver.server.version import version_info
 from pilothouse.machinery.errors import MethodNotAllowed
-from pilothouse.machinery.server_response import METHOD_NOT_ALLOWED
+from pilothouse.machinery.server_errors import METHOD_NOT_ALLOWED
 
 _LEVEL = 1
 _STARTED = str(int(time.time())).encode()

@@ -44,7 +44,7 @@ class ProtobufStore(ShownAsJson):
 def from_protobuf(key: str, value: bytes) -> Json:
     """Raises Undecodable."""
     from pilothouse.machinery.protobuf.codec import decode
-    from pilothouse.machinery.protobuf.errors import ProtobufError
+    from pilothouse.machinery.protobuf.wire import ProtobufError
 
     try:
         return decode(value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pilothouse.machinery.errors_by_reason import from_status, status_in
-from pilothouse.machinery.server_response import generic_response
+from pilothouse.machinery.server_errors import generic_response
 from pilothouse.machinery.status_error import StatusError
 
 _MAX_TEXT = 2048

@@ -13,7 +13,7 @@ from pilothouse.client.controller import Controller
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json, labels_of, name_of
-from pilothouse.machinery.selectors.label_selector import from_label_selector
+from pilothouse.machinery.selectors.labels import from_label_selector
 
 FIELD_MANAGER = "clusterrole-aggregation-controller"
 CLUSTER_ROLES = GroupVersionResource("rbac.authorization.k8s.io", "v1", "clusterroles")

@@ -27,8 +27,7 @@ from pilothouse.controllers.resources import CRON_JOBS, JOBS
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kinds.owners import is_controlled_by
 from pilothouse.machinery.cron.parser import ScheduleError
-from pilothouse.machinery.cron.schedule import Schedule
-from pilothouse.machinery.cron.time_zones import TimeZoneError, load_location
+from pilothouse.machinery.cron.schedule import Schedule, TimeZoneError, load_location
 from pilothouse.machinery.errors import AlreadyExists, NotFound
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json, name_of, namespace_of, uid_of

@@ -32,7 +32,7 @@ from pilothouse.controllers.workloads.template_hash import CONTROLLER_REVISION_H
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json, name_of, namespace_of, uid_of
-from pilothouse.machinery.selectors.label_selector import from_label_selector
+from pilothouse.machinery.selectors.labels import from_label_selector
 from pilothouse.machinery.status_error import StatusError
 
 _FORGETTING_PERIOD = 60.0

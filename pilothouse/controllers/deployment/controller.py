@@ -41,7 +41,7 @@ from pilothouse.kinds.conditions import find_in
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.machinery.errors import AlreadyExists, Conflict, NotFound
 from pilothouse.machinery.objects import Json, metadata, uid_of
-from pilothouse.machinery.selectors.label_selector import from_label_selector
+from pilothouse.machinery.selectors.labels import from_label_selector
 from pilothouse.machinery.status_error import StatusError
 
 _MAX_RETRIES = 15

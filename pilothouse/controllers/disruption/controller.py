@@ -29,7 +29,7 @@ from pilothouse.controllers.disruption.status import (
 from pilothouse.controllers.resources import POD_DISRUPTION_BUDGETS, PODS
 from pilothouse.machinery.errors import Conflict, NotFound
 from pilothouse.machinery.objects import Json, labels_of, name_of, namespace_of
-from pilothouse.machinery.selectors.label_selector import format_label_selector, from_label_selector
+from pilothouse.machinery.selectors.labels import format_label_selector, from_label_selector
 from pilothouse.machinery.status_error import StatusError
 
 logger = logging.getLogger(__name__)

@@ -23,7 +23,7 @@ from pilothouse.controllers.workloads.expectations import ControllerExpectations
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kinds.owners import controller_of
 from pilothouse.machinery.objects import Json, labels_of, metadata, namespace_of, resource_version_of, uid_of
-from pilothouse.machinery.selectors.label_selector import from_label_selector
+from pilothouse.machinery.selectors.labels import from_label_selector
 
 
 class JobHandlers:

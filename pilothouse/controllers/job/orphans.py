@@ -18,8 +18,7 @@ from pilothouse.kinds.owners import controller_of
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, labels_of, namespace_of, uid_of
-from pilothouse.machinery.selectors.label_selector import from_label_selector
-from pilothouse.machinery.selectors.labels import Selector
+from pilothouse.machinery.selectors.labels import Selector, from_label_selector
 from pilothouse.machinery.status_error import StatusError
 
 logger = logging.getLogger(__name__)

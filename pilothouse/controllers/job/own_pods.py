@@ -10,7 +10,7 @@ from pilothouse.controllers.workloads.controller_index import controlled_or_orph
 from pilothouse.controllers.workloads.ref_manager import ControllerRefManager
 from pilothouse.kinds.owners import is_controlled_by
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
-from pilothouse.machinery.selectors.label_selector import from_label_selector
+from pilothouse.machinery.selectors.labels import from_label_selector
 
 
 class OwnPods:

@@ -7,8 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.nested_fields import part, text
-from pilothouse.machinery.objects import Json, metadata, name_of
+from pilothouse.machinery.objects import Json, metadata, name_of, part, text
 from pilothouse.machinery.times import parse_micro_time, parse_time
 
 OLDEST_EMULATION_VERSION = "OldestEmulationVersion"

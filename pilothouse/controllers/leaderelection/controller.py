@@ -31,8 +31,7 @@ from pilothouse.controllers.leaderelection.candidates import (
 from pilothouse.controllers.leaderelection.lease import holder_of, is_expired, new_lease, with_elected
 from pilothouse.controllers.resources import LEASE_CANDIDATES, LEASES
 from pilothouse.machinery.errors import AlreadyExists
-from pilothouse.machinery.nested_fields import text
-from pilothouse.machinery.objects import Json, name_of, namespace_of
+from pilothouse.machinery.objects import Json, name_of, namespace_of, text
 from pilothouse.machinery.times import format_micro_time
 
 logger = logging.getLogger(__name__)

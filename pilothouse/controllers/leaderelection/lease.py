@@ -6,8 +6,7 @@ import copy
 from datetime import datetime
 
 from pilothouse.controllers.leaderelection.candidates import moment_of
-from pilothouse.machinery.nested_fields import part, text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, part, text
 from pilothouse.machinery.times import format_micro_time
 
 DURATION = 5

@@ -6,8 +6,7 @@ from pilothouse.controllers.resources import REPLICA_SETS, REPLICATION_CONTROLLE
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.selectors.label_selector import from_label_selector
-from pilothouse.machinery.selectors.labels import Selector
+from pilothouse.machinery.selectors.labels import Selector, from_label_selector
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,8 +31,7 @@ from pilothouse.kinds.pods import is_ready
 from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json, name_of, namespace_of, resource_version_of
 from pilothouse.machinery.selectors.errors import InvalidSelector
-from pilothouse.machinery.selectors.label_selector import from_label_selector
-from pilothouse.machinery.selectors.labels import Selector
+from pilothouse.machinery.selectors.labels import Selector, from_label_selector
 
 _UNTIL_SEEN = 0.01
 """How long a set whose last writes are not in the caches is left alone, if no event about it comes before."""

@@ -11,8 +11,7 @@ from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kinds.owners import controller_of
 from pilothouse.machinery.objects import Json, labels_of, metadata, namespace_of, uid_of
 from pilothouse.machinery.selectors.errors import InvalidSelector
-from pilothouse.machinery.selectors.label_selector import from_label_selector
-from pilothouse.machinery.selectors.labels import Selector
+from pilothouse.machinery.selectors.labels import Selector, from_label_selector
 
 
 class OwnerLookup:

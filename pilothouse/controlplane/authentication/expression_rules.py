@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from pilothouse.kube.validation.domains import domain_prefixed_path
 from pilothouse.machinery.field import FieldError, Path, duplicate, invalid, required
-from pilothouse.machinery.nested_fields import items, part, text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, items, part, text
 
 _RESERVED = ("kubernetes.io", "k8s.io")
 _VERIFIED = (

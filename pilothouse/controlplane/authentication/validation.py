@@ -12,8 +12,7 @@ from pilothouse.controlplane.authentication.expression_rules import (
     validate_user_rules,
 )
 from pilothouse.machinery.field import FieldError, Path, duplicate, invalid, required, root, too_many
-from pilothouse.machinery.nested_fields import items, part, text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, items, part, text
 
 _MOST_ISSUERS = 64
 

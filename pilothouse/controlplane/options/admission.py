@@ -8,8 +8,7 @@ from typing import ClassVar
 from pilothouse.controlplane.options.files import missing_files
 from pilothouse.kube.admission.config import DEFAULT_TOLERATION_SECONDS
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.flags.declare import flag
-from pilothouse.machinery.flags.values import INT, STRING, STRINGS
+from pilothouse.machinery.flags.declare import INT, STRING, STRINGS, flag
 
 
 def _names(*, default_on: bool) -> frozenset[str]:

@@ -7,8 +7,7 @@ from typing import ClassVar
 
 from pilothouse.apiserver.server.resource_config import parse_runtime_config
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.flags.declare import flag
-from pilothouse.machinery.flags.values import CONFIGURATION_MAP
+from pilothouse.machinery.flags.declare import CONFIGURATION_MAP, flag
 
 _VERSIONS_OF_UPSTREAM = """
     admission.k8s.io v1 v1beta1

@@ -9,8 +9,7 @@ from urllib.parse import urlsplit
 from pilothouse.controlplane.options.files import content, missing_files
 from pilothouse.kube.serviceaccount.config import DEFAULT_ISSUER
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.flags.declare import flag
-from pilothouse.machinery.flags.values import BOOL, DURATION, STRING, STRING_ARRAY, STRINGS
+from pilothouse.machinery.flags.declare import BOOL, DURATION, STRING, STRING_ARRAY, STRINGS, flag
 from pilothouse.machinery.gofmt import quote
 
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.flags.declare import flag
-from pilothouse.machinery.flags.values import DURATION, FLOAT, INT
+from pilothouse.machinery.flags.declare import DURATION, FLOAT, INT, flag
 
 
 @dataclass(frozen=True)

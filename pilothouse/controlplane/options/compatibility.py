@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.flags.declare import flag
-from pilothouse.machinery.flags.values import BOOL, STRINGS
+from pilothouse.machinery.flags.declare import BOOL, STRINGS, flag
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.release import MAJOR, MINOR
 

@@ -11,8 +11,7 @@ from pilothouse.controllers.table import CONTROLLERS
 from pilothouse.controlplane.options.files import missing_files
 from pilothouse.controlplane.options.pilothouse import TaskGroup
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.flags.declare import flag
-from pilothouse.machinery.flags.values import BOOL, DURATION, INT, STRING, STRINGS
+from pilothouse.machinery.flags.declare import BOOL, DURATION, INT, STRING, STRINGS, flag
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,7 @@ from typing import ClassVar
 
 from pilothouse.controlplane.options.files import content, missing_files
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.flags.declare import flag
-from pilothouse.machinery.flags.values import STRING
+from pilothouse.machinery.flags.declare import STRING, flag
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,7 @@ from typing import ClassVar
 
 from pilothouse.apiserver.server.features import FeatureGates
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.flags.declare import flag
-from pilothouse.machinery.flags.values import BOOL_MAP
+from pilothouse.machinery.flags.declare import BOOL_MAP, flag
 
 
 @dataclass(frozen=True)

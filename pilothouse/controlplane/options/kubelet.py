@@ -8,8 +8,7 @@ from typing import ClassVar
 from pilothouse.controlplane.options.files import missing_files
 from pilothouse.kube.core.pods.connect.kubelet_config import ADDRESS_TYPES, DEFAULT_PORT, DEFAULT_TIMEOUT, KubeletConfig
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.flags.declare import flag
-from pilothouse.machinery.flags.values import DURATION, INT, STRING, STRINGS
+from pilothouse.machinery.flags.declare import DURATION, INT, STRING, STRINGS, flag
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ from pilothouse.kube.bootstrap.endpoint_config import LEASE, RECONCILER_TYPES, E
 from pilothouse.kube.core.services.network import DEFAULT_CLUSTER_IP_RANGE, DEFAULT_NODE_PORTS, ServiceNetwork
 from pilothouse.kube.events.ttl import DEFAULT_TTL
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.flags.declare import flag
-from pilothouse.machinery.flags.values import BOOL, DURATION, INT, STRING
+from pilothouse.machinery.flags.declare import BOOL, DURATION, INT, STRING, flag
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,7 @@ from typing import ClassVar
 
 from pilothouse.controlplane.options.files import missing_files
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.flags.declare import flag
-from pilothouse.machinery.flags.values import CONFIGURATION_MAP, STRING, STRINGS
+from pilothouse.machinery.flags.declare import CONFIGURATION_MAP, STRING, STRINGS, flag
 from pilothouse.machinery.gofmt import quote
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "ES256", "ES384", "ES512", "PS256", "PS384", "PS512")

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.flags.declare import flag
+from pilothouse.machinery.flags.declare import BOOL, INT, STRING, flag
 from pilothouse.machinery.flags.flagset import FlagError, invalid_value
-from pilothouse.machinery.flags.values import BOOL, INT, STRING
 from pilothouse.machinery.platform import CAN_FORK
 
 _AUTO = "auto"

@@ -9,8 +9,7 @@ from typing import ClassVar
 from pilothouse.controlplane.options.files import missing_files
 from pilothouse.controlplane.options.pilothouse import TaskGroup
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.flags.declare import flag
-from pilothouse.machinery.flags.values import STRING, STRINGS
+from pilothouse.machinery.flags.declare import STRING, STRINGS, flag
 
 JOIN_VARIABLE = "PILOTHOUSE_JOIN"
 

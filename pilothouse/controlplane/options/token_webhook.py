@@ -7,8 +7,7 @@ from typing import ClassVar
 
 from pilothouse.controlplane.options.files import missing_files
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.flags.declare import flag
-from pilothouse.machinery.flags.values import DURATION, STRING
+from pilothouse.machinery.flags.declare import DURATION, STRING, flag
 from pilothouse.machinery.gofmt import quote
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from pilothouse.controlplane.options.options import SECTIONS
 from pilothouse.controlplane.options.upstream_flags import WITHOUT_EFFECT, WITHOUT_EFFECT_TITLE
-from pilothouse.machinery.flags.usage import format_section, help_sections
+from pilothouse.machinery.flags.flagset import format_section, help_sections
 
 
 def usage_sections(columns: int = 0) -> Iterator[str]:

@@ -7,7 +7,7 @@ from enum import Enum
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json, annotations_of
-from pilothouse.machinery.validation.urls import InvalidUrl, parse_url
+from pilothouse.machinery.validation.webhook_clients import InvalidUrl, parse_url
 
 APPROVED_ANNOTATION = "api-approved.kubernetes.io"
 

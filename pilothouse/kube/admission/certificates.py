@@ -14,7 +14,7 @@ from pilothouse.kube.certificates.x509 import BadRequestData, organizations, par
 from pilothouse.kube.rbac.policy_based import only_for_garbage_collection
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource
-from pilothouse.machinery.nested_fields import part, text
+from pilothouse.machinery.objects import part, text
 from pilothouse.machinery.validation.immutable import semantically_equal
 
 API_SERVER_CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client"

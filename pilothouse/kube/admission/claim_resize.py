@@ -9,8 +9,7 @@ from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.admission.refusals import refused
 from pilothouse.kube.core.persistentvolumes.resource import storage_class
 from pilothouse.machinery.names import GroupResource
-from pilothouse.machinery.nested_fields import part, text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, part, text
 from pilothouse.machinery.quantity import Quantity, parse_quantity
 
 GetStorageClass: TypeAlias = Callable[[str], Awaitable[Json | None]]

@@ -8,8 +8,7 @@ from typing import TypeAlias
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.kube.storage.storageclasses import is_default_class
 from pilothouse.machinery.names import GroupResource
-from pilothouse.machinery.nested_fields import part
-from pilothouse.machinery.objects import Json, annotations_of, metadata, name_of
+from pilothouse.machinery.objects import Json, annotations_of, metadata, name_of, part
 
 ListObjects: TypeAlias = Callable[[], Awaitable[list[Json]]]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.kube.admission.default_toleration_seconds import NOT_READY
 from pilothouse.machinery.names import GroupResource
-from pilothouse.machinery.nested_fields import items
+from pilothouse.machinery.objects import items
 
 _NODES = GroupResource("", "nodes")
 

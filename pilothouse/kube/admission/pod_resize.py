@@ -11,8 +11,7 @@ from pilothouse.kube.admission.quota.pods import pod_requests
 from pilothouse.machinery.errors import Forbidden
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource
-from pilothouse.machinery.nested_fields import part, text
-from pilothouse.machinery.objects import Json, labels_of, metadata
+from pilothouse.machinery.objects import Json, labels_of, metadata, part, text
 from pilothouse.machinery.quantity import ZERO, parse_quantity
 
 GetNode: TypeAlias = Callable[[str], Awaitable[Json | None]]

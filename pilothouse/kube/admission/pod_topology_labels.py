@@ -7,8 +7,7 @@ from typing import TypeAlias
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.machinery.names import GroupResource
-from pilothouse.machinery.nested_fields import text
-from pilothouse.machinery.objects import Json, labels_of, metadata
+from pilothouse.machinery.objects import Json, labels_of, metadata, text
 
 GetNode: TypeAlias = Callable[[str], Awaitable[Json | None]]
 

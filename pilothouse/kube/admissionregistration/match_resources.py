@@ -7,8 +7,7 @@ from pilothouse.kube.admissionregistration.rules import default_rules, validate_
 from pilothouse.kube.validation.fields import follow, one_of
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_supported, required
 from pilothouse.machinery.names import GroupVersion
-from pilothouse.machinery.nested_fields import items, part, text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, items, part, text
 from pilothouse.machinery.validation.labels import validate_label_selector
 from pilothouse.machinery.validation.names import is_dns1035_label, is_dns1123_subdomain, is_kind_name
 from pilothouse.machinery.validation.object_names import is_valid_path_segment_name

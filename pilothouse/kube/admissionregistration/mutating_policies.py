@@ -8,8 +8,7 @@ from pilothouse.kube.admissionregistration.policies import PolicyStrategy
 from pilothouse.kube.admissionregistration.rules import validate_mutating_operations
 from pilothouse.kube.admissionregistration.strategy import STORED_MUTATING_VERSION, resource_of
 from pilothouse.machinery.field import Errors, Path
-from pilothouse.machinery.nested_fields import items, part
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, items, part
 
 
 class MutatingPolicyStrategy(PolicyStrategy):

@@ -13,8 +13,7 @@ from pilothouse.kube.admissionregistration.match_resources import REINVOCATION_P
 from pilothouse.kube.validation.fields import required_one_of
 from pilothouse.machinery.cel.admission import AdmissionCompiler, Declarations
 from pilothouse.machinery.field import Errors, Path, invalid, not_supported, required
-from pilothouse.machinery.nested_fields import items, text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, items, text
 
 _PATCHES: dict[str, tuple[str, Types]] = {
     "ApplyConfiguration": ("applyConfiguration", APPLY_CONFIGURATION),

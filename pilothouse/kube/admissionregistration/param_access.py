@@ -20,8 +20,7 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import Invalid
 from pilothouse.machinery.field import Path, forbidden
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind
-from pilothouse.machinery.nested_fields import part, text
-from pilothouse.machinery.objects import Json, name_of
+from pilothouse.machinery.objects import Json, name_of, part, text
 from pilothouse.machinery.validation.immutable import semantically_equal
 
 ANY = "*"

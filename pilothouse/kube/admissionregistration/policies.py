@@ -13,8 +13,7 @@ from pilothouse.kube.admissionregistration.match_resources import (
 )
 from pilothouse.kube.admissionregistration.strategy import AdmissionRegistrationStrategy
 from pilothouse.machinery.field import Errors, Path, root
-from pilothouse.machinery.nested_fields import items, part
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, items, part
 from pilothouse.machinery.validation.immutable import semantically_equal
 
 

@@ -13,8 +13,7 @@ from pilothouse.kube.admissionregistration.strategy import GROUP, resource_of
 from pilothouse.kube.strategy import StatusSubresource, zero_value
 from pilothouse.machinery.field import Errors, Path, required, root
 from pilothouse.machinery.names import GroupVersionKind
-from pilothouse.machinery.nested_fields import items, part, text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, items, part, text
 from pilothouse.machinery.validation.conditions import validate_conditions
 
 _KIND = GroupVersionKind(GROUP, "v1", "ValidatingAdmissionPolicy")

@@ -16,9 +16,8 @@ from pilothouse.kube.validation.fields import one_of, qualified_name
 from pilothouse.kube.validation.internal_structs import TEXT, slice_of, struct
 from pilothouse.machinery.cel.admission import AdmissionCompiler, Declarations
 from pilothouse.machinery.field import Errors, Path, duplicate, invalid, required
-from pilothouse.machinery.nested_fields import items, part, text
-from pilothouse.machinery.objects import Json, name_of
-from pilothouse.machinery.validation.format import EMPTY_IF_SPECIFIED_ERROR, LINE_BREAKS_ERROR
+from pilothouse.machinery.objects import Json, items, name_of, part, text
+from pilothouse.machinery.validation.pattern_format import EMPTY_IF_SPECIFIED_ERROR, LINE_BREAKS_ERROR
 
 MAX_AUDIT_ANNOTATIONS = 20
 MAX_VALUE_EXPRESSION = 5 * 1024

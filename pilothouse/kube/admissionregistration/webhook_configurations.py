@@ -8,8 +8,7 @@ from pilothouse.apiserver.registry.table import Column, count
 from pilothouse.kube.admissionregistration.strategy import AdmissionRegistrationStrategy, resource_of
 from pilothouse.kube.admissionregistration.webhooks import STRICT, default_webhook, leniency, validate_webhooks
 from pilothouse.machinery.field import Errors
-from pilothouse.machinery.nested_fields import items
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, items
 
 
 class ValidatingWebhookStrategy(AdmissionRegistrationStrategy):

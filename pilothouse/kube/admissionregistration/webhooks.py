@@ -15,8 +15,7 @@ from pilothouse.kube.admissionregistration.rules import default_rules, validate_
 from pilothouse.kube.validation.fields import one_of
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, Path, duplicate, invalid, not_supported, required, root
-from pilothouse.machinery.nested_fields import items, part, text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, items, part, text
 from pilothouse.machinery.validation.immutable import semantically_equal
 from pilothouse.machinery.validation.labels import LabelSelectorRules, validate_label_selector
 from pilothouse.machinery.validation.names import is_dns1035_label, is_dns1123_subdomain

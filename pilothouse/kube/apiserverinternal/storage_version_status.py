@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pilothouse.kube.validation.fields import dns_subdomain, non_empty, qualified_name
 from pilothouse.machinery.field import Errors, Path, duplicate, invalid
-from pilothouse.machinery.nested_fields import items, text
-from pilothouse.machinery.objects import Json
-from pilothouse.machinery.validation.format import EMPTY_ERROR, regex_error
+from pilothouse.machinery.objects import Json, items, text
 from pilothouse.machinery.validation.names import is_dns1035_label, is_dns1123_subdomain
+from pilothouse.machinery.validation.pattern_format import EMPTY_ERROR, regex_error
 
 _LABEL = regex_error(
     "a DNS-1035 label, which must consist of lower case alphanumeric characters or '-', start with an alphabetic "

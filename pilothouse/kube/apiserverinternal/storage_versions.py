@@ -7,8 +7,7 @@ from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.apiserverinternal.storage_version_status import validate_status
 from pilothouse.kube.strategy import SeparateStatusStrategy, StatusSubresource
 from pilothouse.machinery.field import Errors, root
-from pilothouse.machinery.nested_fields import items, part, text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, items, part, text
 from pilothouse.machinery.validation.names import is_dns1035_label, is_dns1123_subdomain
 
 GROUP = "internal.apiserver.k8s.io"

@@ -7,8 +7,7 @@ from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.machinery.field import Errors, invalid, required, root
 from pilothouse.machinery.names import GroupVersion
-from pilothouse.machinery.nested_fields import number
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, number
 from pilothouse.machinery.schema.raw_json import raw_text
 from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE
 from pilothouse.machinery.validation.object_meta import validate_nonnegative_field

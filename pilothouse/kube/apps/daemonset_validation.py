@@ -13,8 +13,7 @@ from pilothouse.kube.validation.label_selectors import is_empty, selector_of, sh
 from pilothouse.kube.validation.replica_counts import validate_counts
 from pilothouse.kube.validation.replicated_templates import validate_labels_match, validate_runs_forever
 from pilothouse.machinery.field import Errors, Path, invalid, not_supported, required
-from pilothouse.machinery.nested_fields import number
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, number
 from pilothouse.machinery.validation.labels import LabelSelectorRules, has_invalid_value, validate_label_selector
 
 _COUNTS = (

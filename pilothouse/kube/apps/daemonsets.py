@@ -18,8 +18,7 @@ from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.field import Errors, root
 from pilothouse.machinery.integers import parse_int64
 from pilothouse.machinery.names import GroupVersionKind
-from pilothouse.machinery.nested_fields import number, part
-from pilothouse.machinery.objects import Json, annotations_of, metadata
+from pilothouse.machinery.objects import Json, annotations_of, metadata, number, part
 from pilothouse.machinery.selectors.labels import format_labels
 
 TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"

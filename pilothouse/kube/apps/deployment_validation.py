@@ -14,8 +14,7 @@ from pilothouse.kube.validation.label_selectors import selector_of, shown_select
 from pilothouse.kube.validation.replica_counts import validate_counts, validate_parts_of_replicas
 from pilothouse.kube.validation.replicated_templates import validate_replicated_template
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_supported
-from pilothouse.machinery.nested_fields import number, part
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, number, part
 
 _COUNTS = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas")
 

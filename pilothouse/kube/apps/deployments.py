@@ -19,8 +19,7 @@ from pilothouse.kube.validation.replica_counts import validate_collisions
 from pilothouse.kube.workloads import WorkloadStrategy
 from pilothouse.machinery.field import Errors, root
 from pilothouse.machinery.names import GroupVersionKind
-from pilothouse.machinery.nested_fields import number, part
-from pilothouse.machinery.objects import Json, annotations_of, metadata
+from pilothouse.machinery.objects import Json, annotations_of, metadata, number, part
 
 _SPEC, _STATUS = root("spec"), root("status")
 _API = "io.k8s.api.apps.v1."

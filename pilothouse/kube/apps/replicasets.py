@@ -18,8 +18,7 @@ from pilothouse.kube.validation.replica_counts import validate_counts, validate_
 from pilothouse.kube.workloads import WorkloadStrategy
 from pilothouse.machinery.field import Errors, root
 from pilothouse.machinery.names import GroupVersionKind
-from pilothouse.machinery.nested_fields import number, part
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, number, part
 
 _SPEC, _STATUS = root("spec"), root("status")
 _API = "io.k8s.api.apps.v1."

@@ -18,8 +18,7 @@ from pilothouse.kube.validation.replicated_templates import validate_labels_matc
 from pilothouse.kube.validation.volume_claims import validate_claim_spec
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, Path, invalid
-from pilothouse.machinery.nested_fields import items, number, part, text
-from pilothouse.machinery.objects import Json, annotations_of, labels_of, name_of
+from pilothouse.machinery.objects import Json, annotations_of, items, labels_of, name_of, number, part, text
 from pilothouse.machinery.validation.labels import validate_labels
 from pilothouse.machinery.validation.object_meta import validate_annotations
 

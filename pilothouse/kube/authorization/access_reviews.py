@@ -15,8 +15,7 @@ from pilothouse.kube.authorization.validation import (
 from pilothouse.machinery.errors import BadRequest, Invalid
 from pilothouse.machinery.field import Errors
 from pilothouse.machinery.names import GroupKind
-from pilothouse.machinery.nested_fields import part
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, part
 
 GROUP = "authorization.k8s.io"
 

@@ -10,8 +10,7 @@ from collections.abc import Callable
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.interface import Attributes
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.nested_fields import items, part, text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, items, part, text
 from pilothouse.machinery.selectors import fields, labels
 from pilothouse.machinery.selectors.errors import InvalidSelector
 from pilothouse.machinery.selectors.requirement import Operator, new_requirement

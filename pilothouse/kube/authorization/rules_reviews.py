@@ -8,8 +8,7 @@ from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.operations import Result, Validate
 from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.machinery.errors import BadRequest
-from pilothouse.machinery.nested_fields import text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, text
 
 
 class SelfSubjectRulesReviews:

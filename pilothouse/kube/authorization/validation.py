@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pilothouse.kube.validation.internal_structs import TEXT, pointer, struct
 from pilothouse.machinery.field import Errors, Path, invalid, required, root
-from pilothouse.machinery.nested_fields import items, part, text
-from pilothouse.machinery.objects import METADATA_ORDER, Json, namespace_of
+from pilothouse.machinery.objects import METADATA_ORDER, Json, items, namespace_of, part, text
 from pilothouse.machinery.validation.labels import (
     LabelSelectorRules,
     validate_field_requirement,

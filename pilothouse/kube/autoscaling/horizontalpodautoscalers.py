@@ -15,8 +15,7 @@ from pilothouse.kube.gated_fields import drop_disabled, gated
 from pilothouse.kube.strategy import KubeStrategy, StatusSubresource, zero_value
 from pilothouse.kube.validation.replica_counts import validate_counts
 from pilothouse.machinery.field import Errors, root
-from pilothouse.machinery.nested_fields import number, part, text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, number, part, text
 
 _SPEC = "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerSpec"
 _STATUS = "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerStatus"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pilothouse.machinery.nested_fields import items, part, text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, items, part, text
 
 _SHOWN = 2
 _UNKNOWN = "<unknown>"

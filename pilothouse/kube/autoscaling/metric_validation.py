@@ -6,8 +6,7 @@ from pilothouse.kube.autoscaling.object_references import ReferenceRules, valida
 from pilothouse.kube.core.pods.validation.container_resources import validate_container_resource_name
 from pilothouse.kube.validation.fields import dns_label, follow
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_supported, required
-from pilothouse.machinery.nested_fields import part, text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, part, text
 from pilothouse.machinery.quantity import parse_quantity
 from pilothouse.machinery.validation.object_names import is_valid_path_segment_name
 

@@ -28,8 +28,7 @@ from pilothouse.kube.autoscaling.v1_metrics import (
 )
 from pilothouse.kube.other_versions import VersionConversion, fitted
 from pilothouse.machinery.names import GroupVersionKind
-from pilothouse.machinery.nested_fields import items, part
-from pilothouse.machinery.objects import Json, annotations_of, metadata
+from pilothouse.machinery.objects import Json, annotations_of, items, metadata, part
 
 V1 = GroupVersionKind("autoscaling", "v1", "HorizontalPodAutoscaler")
 

@@ -12,8 +12,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from pilothouse.kube.validation.label_selectors import shown_selector
-from pilothouse.machinery.nested_fields import part, text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, part, text
 from pilothouse.machinery.quantity import parse_quantity
 
 _Convert: TypeAlias = Callable[[Json], Json]

@@ -7,8 +7,7 @@ from pilothouse.kube.autoscaling.metric_validation import validate_metric
 from pilothouse.kube.autoscaling.object_references import ReferenceRules, validate_reference, version_problem
 from pilothouse.kube.validation.fields import nonnegative_quantity, one_of, positive
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, required
-from pilothouse.machinery.nested_fields import items, number, part, text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, items, number, part, text
 from pilothouse.machinery.quantity import parse_quantity
 
 MAX_PERIOD_SECONDS = 1800

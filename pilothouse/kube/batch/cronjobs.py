@@ -17,13 +17,12 @@ from pilothouse.kube.validation.fields import nonnegative, required_one_of
 from pilothouse.kube.validation.label_selectors import shown_selector
 from pilothouse.kube.workloads import WorkloadStrategy
 from pilothouse.machinery.cron.parser import ScheduleError, parse_schedule
-from pilothouse.machinery.cron.time_zones import validate_time_zone
+from pilothouse.machinery.cron.schedule import validate_time_zone
 from pilothouse.machinery.durations import age
 from pilothouse.machinery.field import Errors, Path, invalid, not_supported, required, root
 from pilothouse.machinery.names import GroupVersionKind
-from pilothouse.machinery.nested_fields import items, number, part, text
-from pilothouse.machinery.objects import Json, name_of
-from pilothouse.machinery.selectors.label_selector import format_label_selector
+from pilothouse.machinery.objects import Json, items, name_of, number, part, text
+from pilothouse.machinery.selectors.labels import format_label_selector
 
 MAX_NAME_LENGTH = 52
 """The controller appends eleven characters to make the name of a job, which may have 63."""

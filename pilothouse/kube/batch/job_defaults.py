@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from pilothouse.kube.pod_templates import default_pod_template
-from pilothouse.machinery.nested_fields import items
-from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, uid_of
+from pilothouse.machinery.objects import Json, items, labels_of, metadata, name_of, uid_of
 
 JOB_NAME_LABELS = ("job-name", "batch.kubernetes.io/job-name")
 CONTROLLER_UID_LABELS = ("controller-uid", "batch.kubernetes.io/controller-uid")

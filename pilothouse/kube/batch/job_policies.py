@@ -18,8 +18,7 @@ from pilothouse.machinery.field import (
     too_many,
 )
 from pilothouse.machinery.gofmt import quote
-from pilothouse.machinery.nested_fields import items, text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, items, text
 
 _ACTIONS = ("Count", "FailIndex", "FailJob", "Ignore")
 _OPERATORS = ("In", "NotIn")

@@ -11,8 +11,7 @@ from pilothouse.kube.batch.job_indexes import IndexesError, count_indexes, first
 from pilothouse.kube.validation.replica_counts import validate_counts
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import OMIT_VALUE, Errors, Path, duplicate, invalid, required
-from pilothouse.machinery.nested_fields import items, number, part, text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, items, number, part, text
 from pilothouse.machinery.times import parse_time
 from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE, semantically_equal
 

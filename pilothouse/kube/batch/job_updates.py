@@ -14,8 +14,7 @@ from pilothouse.kube.core.pods.internal_form import internal_pod_spec
 from pilothouse.kube.validation.label_selectors import validate_selector_unchanged
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, Path, invalid
-from pilothouse.machinery.nested_fields import items, number, part
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, items, number, part
 from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE
 
 _TEMPLATE_METADATA = (

@@ -14,8 +14,7 @@ from pilothouse.kube.validation.fields import nonnegative, one_of
 from pilothouse.kube.validation.label_selectors import selector_of
 from pilothouse.kube.validation.replicated_templates import validate_labels_match
 from pilothouse.machinery.field import Errors, Path, invalid, not_supported, required, too_long
-from pilothouse.machinery.nested_fields import text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, text
 from pilothouse.machinery.validation.labels import LabelSelectorRules, has_invalid_value, validate_label_selector
 
 INDEXED = "Indexed"

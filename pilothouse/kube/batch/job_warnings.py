@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from pilothouse.kube.batch.job_validation import COMPLETIONS_SOFT_LIMIT, INDEXED, PARALLELISM_SOFT_LIMIT
 from pilothouse.kube.pod_templates import template_warnings
 from pilothouse.machinery.field import Path
-from pilothouse.machinery.nested_fields import number
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, number
 
 _TOO_MANY = (
     "In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, "

@@ -12,8 +12,7 @@ from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.cluster_trust_bundle_names import cluster_trust_bundle_name_problems
 from pilothouse.kube.validation.signer_names import validate_signer_name
 from pilothouse.machinery.field import Errors, Path, invalid, root, too_long
-from pilothouse.machinery.nested_fields import text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, text
 from pilothouse.machinery.pem import PemBlock, pem_blocks
 from pilothouse.machinery.validation.immutable import validate_immutable_field
 from pilothouse.machinery.validation.object_meta import validate_object_meta

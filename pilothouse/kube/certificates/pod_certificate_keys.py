@@ -6,8 +6,7 @@ import base64
 from typing import TYPE_CHECKING, Any
 
 from pilothouse.machinery.field import OMIT_VALUE, Errors, Path, invalid, root, too_long
-from pilothouse.machinery.nested_fields import text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, text
 
 if TYPE_CHECKING:
     from cryptography.x509 import CertificateSigningRequest

@@ -17,8 +17,7 @@ from pilothouse.kube.validation.fields import follow
 from pilothouse.kube.validation.internal_structs import ANY, TEXT, struct
 from pilothouse.kube.validation.signer_names import is_kubernetes_signer_name, validate_signer_name
 from pilothouse.machinery.field import Errors, Path, invalid, root, too_long
-from pilothouse.machinery.nested_fields import items, part, text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, items, part, text
 from pilothouse.machinery.selectors.labels import format_labels
 from pilothouse.machinery.times import Clock, system_clock
 from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE, semantically_equal

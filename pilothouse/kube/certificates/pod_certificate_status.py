@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from pilothouse.kube.certificates.pod_certificate_keys import public_key
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import OMIT_VALUE, Errors, FieldError, invalid, not_supported, required, root, too_long
-from pilothouse.machinery.nested_fields import items, part, text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, items, part, text
 from pilothouse.machinery.pem import PemBlock, pem_blocks
 from pilothouse.machinery.times import Clock, parse_time
 from pilothouse.machinery.validation.conditions import validate_conditions

@@ -10,8 +10,7 @@ from pilothouse.apiserver.storage.object import Fields
 from pilothouse.kube.certificates.strategy import CertificateSigningRequestStrategy
 from pilothouse.kube.certificates.validation import APPROVED, DENIED, FAILED
 from pilothouse.machinery.durations import human_duration
-from pilothouse.machinery.nested_fields import items, part, text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, items, part, text
 
 GROUP = "certificates.k8s.io"
 

@@ -31,8 +31,7 @@ from pilothouse.machinery import field
 from pilothouse.machinery.errors import Invalid
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupVersion
-from pilothouse.machinery.nested_fields import part, text
-from pilothouse.machinery.objects import Json, name_of
+from pilothouse.machinery.objects import Json, name_of, part, text
 from pilothouse.machinery.validation.immutable import semantically_equal
 
 _V1, _V1BETA1, _V1ALPHA1 = (GroupVersion(GROUP, version) for version in ("v1", "v1beta1", "v1alpha1"))

@@ -10,8 +10,7 @@ from pilothouse.apiserver.registry.carry_over import carry_over
 from pilothouse.kube.certificates.validation import APPROVED, DENIED, validate_request, validate_request_update
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.machinery.field import Errors
-from pilothouse.machinery.nested_fields import items, text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, items, text
 from pilothouse.machinery.times import now
 
 _REQUESTER = ("username", "uid", "groups", "extra")

@@ -11,8 +11,7 @@ from pilothouse.kube.validation.signer_names import validate_signer_name
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, Path, duplicate, forbidden, invalid, not_supported, required, root
 from pilothouse.machinery.gofmt import quote
-from pilothouse.machinery.nested_fields import items, part, text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, items, part, text
 
 APPROVED, DENIED, FAILED = "Approved", "Denied", "Failed"
 LEGACY_SIGNER = "kubernetes.io/legacy-unknown"

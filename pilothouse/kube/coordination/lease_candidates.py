@@ -9,8 +9,7 @@ from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.fields import follow, non_empty
 from pilothouse.machinery import semver
 from pilothouse.machinery.field import Errors, Path, invalid, required, root
-from pilothouse.machinery.nested_fields import part, text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, part, text
 from pilothouse.machinery.validation.immutable import validate_immutable_field
 from pilothouse.machinery.validation.names import is_config_map_key
 

@@ -13,8 +13,7 @@ from pilothouse.kube.registries import Registries
 from pilothouse.kube.served import served
 from pilothouse.kube.validation.fields import follow, nonnegative, one_of
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, root
-from pilothouse.machinery.nested_fields import part
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, part
 from pilothouse.machinery.validation.names import is_qualified_name
 
 GROUP = "coordination.k8s.io"

@@ -17,8 +17,7 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest, Conflict, NotFound
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource, GroupVersion, GroupVersionKind
-from pilothouse.machinery.nested_fields import text
-from pilothouse.machinery.objects import Json, uid_of
+from pilothouse.machinery.objects import Json, text, uid_of
 
 
 @dataclass(frozen=True, slots=True)

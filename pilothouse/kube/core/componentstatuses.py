@@ -27,8 +27,7 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource, GroupVersionKind
-from pilothouse.machinery.nested_fields import items
-from pilothouse.machinery.objects import Json, metadata
+from pilothouse.machinery.objects import Json, items, metadata
 
 KIND = GroupVersionKind("", "v1", "ComponentStatus")
 CONTROLLER_MANAGER_PORT = 10257

@@ -15,8 +15,7 @@ from pilothouse.kube.validation.quantities import validate_resource_name
 from pilothouse.kube.validation.resource_names import is_overcommit_allowed
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, Path, duplicate, forbidden, invalid, required, root
-from pilothouse.machinery.nested_fields import items, part
-from pilothouse.machinery.objects import Json, metadata, name_of
+from pilothouse.machinery.objects import Json, items, metadata, name_of, part
 from pilothouse.machinery.quantity import Quantity, parse_quantity
 
 CONTAINER, POD, CLAIM = "Container", "Pod", "PersistentVolumeClaim"

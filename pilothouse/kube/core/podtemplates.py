@@ -16,8 +16,7 @@ from pilothouse.kube.core.pods.warnings.pod import pod_template_warnings
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.template_columns import container_columns
 from pilothouse.machinery.field import Errors, root
-from pilothouse.machinery.nested_fields import part
-from pilothouse.machinery.objects import Json, labels_of, metadata
+from pilothouse.machinery.objects import Json, labels_of, metadata, part
 from pilothouse.machinery.selectors.labels import format_labels
 
 

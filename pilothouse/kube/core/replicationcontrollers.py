@@ -20,8 +20,7 @@ from pilothouse.kube.validation.replicated_templates import validate_replicated_
 from pilothouse.kube.workloads import WorkloadStrategy
 from pilothouse.machinery.field import Errors, ErrorType, FieldError, invalid, required, root
 from pilothouse.machinery.names import GroupVersionKind
-from pilothouse.machinery.nested_fields import number, part
-from pilothouse.machinery.objects import Json, annotations_of, labels_of, metadata
+from pilothouse.machinery.objects import Json, annotations_of, labels_of, metadata, number, part
 from pilothouse.machinery.selectors.labels import format_labels, from_set
 from pilothouse.machinery.validation.immutable import semantically_equal
 from pilothouse.machinery.validation.object_names import name_is_long_name

@@ -16,8 +16,7 @@ from pilothouse.kube.validation.quota_scopes import (
     validate_scopes,
 )
 from pilothouse.machinery.field import Errors, Path, invalid, required, root
-from pilothouse.machinery.nested_fields import items, part
-from pilothouse.machinery.objects import Json, resource_version_of
+from pilothouse.machinery.objects import Json, items, part, resource_version_of
 from pilothouse.machinery.quantity import parse_quantity
 from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE
 

@@ -7,8 +7,7 @@ from pilothouse.apiserver.registry.table import NAME, Column
 from pilothouse.apiserver.storage.object import Fields
 from pilothouse.kube.events.strategy import CoreEventStrategy
 from pilothouse.machinery.durations import age
-from pilothouse.machinery.nested_fields import part, text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, part, text
 
 _EVENT = "io.k8s.api.core.v1.Event"
 _INVOLVED = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pilothouse.kube.core.pods.internal_form import internal_form
 from pilothouse.kube.validation.fields import dns_subdomain, qualified_name
 from pilothouse.machinery.field import Errors, invalid, required, root
-from pilothouse.machinery.nested_fields import part, text
-from pilothouse.machinery.objects import Json, namespace_of
+from pilothouse.machinery.objects import Json, namespace_of, part, text
 from pilothouse.machinery.validation.immutable import validate_immutable_field
 
 _MAX_SHORT = 128

@@ -12,8 +12,7 @@ from pilothouse.kube.validation.fields import follow
 from pilothouse.kube.validation.internal_structs import ANY, FLAG, NUMBER, TEXT, pointer, slice_of, struct
 from pilothouse.machinery.field import Errors, Path, invalid, not_supported, required, root
 from pilothouse.machinery.names import GroupVersionKind
-from pilothouse.machinery.nested_fields import items, number, part, text
-from pilothouse.machinery.objects import Json, name_of
+from pilothouse.machinery.objects import Json, items, name_of, number, part, text
 from pilothouse.machinery.validation.immutable import semantically_equal
 from pilothouse.machinery.validation.object_names import name_is_dns_subdomain
 

@@ -15,8 +15,7 @@ from pilothouse.kube.validation.fields import required_one_of
 from pilothouse.kube.validation.internal_structs import ANY, NUMBER, TEXT, pointer, struct
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, required, root
 from pilothouse.machinery.names import GroupVersionKind
-from pilothouse.machinery.nested_fields import number, part, text
-from pilothouse.machinery.objects import Json, annotations_of, name_of
+from pilothouse.machinery.objects import Json, annotations_of, name_of, number, part, text
 from pilothouse.machinery.validation.immutable import semantically_equal
 
 _KEEPS_ZERO = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares"

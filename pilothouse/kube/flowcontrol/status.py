@@ -7,8 +7,7 @@ from typing import ClassVar
 from pilothouse.apiserver.registry.carry_over import carry_over, carry_over_metadata
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.machinery.field import Errors, duplicate, required, root
-from pilothouse.machinery.nested_fields import items, text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, items, text
 
 GROUP = "flowcontrol.apiserver.k8s.io"
 

@@ -13,7 +13,7 @@ from pilothouse.kube.validation.addresses import warnings_for_cidr
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import NOWHERE, Errors, Path, root
 from pilothouse.machinery.objects import Json, metadata
-from pilothouse.machinery.selectors.label_selector import format_label_selector
+from pilothouse.machinery.selectors.labels import format_label_selector
 from pilothouse.machinery.validation.labels import LabelSelectorRules, validate_label_selector
 
 

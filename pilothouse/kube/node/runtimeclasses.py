@@ -14,8 +14,7 @@ from pilothouse.kube.validation.fields import follow
 from pilothouse.kube.validation.node_labels import DEPRECATED_NODE_LABELS
 from pilothouse.kube.validation.tolerations import validate_tolerations
 from pilothouse.machinery.field import Errors, duplicate, required, root
-from pilothouse.machinery.nested_fields import items, part, text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, items, part, text
 from pilothouse.machinery.validation.immutable import validate_immutable_field
 from pilothouse.machinery.validation.labels import validate_labels
 from pilothouse.machinery.validation.object_names import name_is_dns_label

@@ -20,8 +20,7 @@ from pilothouse.kube.node_authorizer.references import ReferredObject, reference
 from pilothouse.kube.registries import Registries
 from pilothouse.kube.resource.resource_slices import RESOURCE_SLICES
 from pilothouse.kube.storage.volumeattachments import VOLUME_ATTACHMENTS
-from pilothouse.machinery.nested_fields import part, text
-from pilothouse.machinery.objects import Json, name_of, namespace_of
+from pilothouse.machinery.objects import Json, name_of, namespace_of, part, text
 
 P = ParamSpec("P")
 

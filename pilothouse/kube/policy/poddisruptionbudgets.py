@@ -14,8 +14,7 @@ from pilothouse.kube.validation.label_selectors import shown_selector
 from pilothouse.kube.validation.replica_counts import validate_counts
 from pilothouse.machinery.field import Errors, invalid, root
 from pilothouse.machinery.names import GroupVersionKind
-from pilothouse.machinery.nested_fields import number, part
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, number, part
 from pilothouse.machinery.validation.conditions import validate_conditions
 from pilothouse.machinery.validation.labels import LabelSelectorRules, validate_label_selector
 

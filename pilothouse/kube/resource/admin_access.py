@@ -8,8 +8,7 @@ from typing import TypeAlias
 
 from pilothouse.apiserver.registry.hooks import Hooks, Objections
 from pilothouse.machinery.field import FieldError, Path, forbidden, internal, root
-from pilothouse.machinery.nested_fields import items
-from pilothouse.machinery.objects import Json, namespace_of
+from pilothouse.machinery.objects import Json, items, namespace_of
 
 ADMIN_LABEL = "resource.kubernetes.io/admin-access"
 

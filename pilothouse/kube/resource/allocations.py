@@ -14,8 +14,7 @@ from pilothouse.kube.validation.fields import non_empty, required_one_of
 from pilothouse.kube.validation.node_selectors import validate_node_selector
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, Path, duplicate, forbidden, invalid, too_many
-from pilothouse.machinery.nested_fields import items, part, text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, items, part, text
 from pilothouse.machinery.validation.conditions import validate_conditions
 from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE, semantically_equal
 from pilothouse.machinery.validation.labels import validate_label_name

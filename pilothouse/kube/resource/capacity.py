@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from pilothouse.kube.resource.limited_collections import validate_set
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, required
-from pilothouse.machinery.nested_fields import items
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, items
 from pilothouse.machinery.quantity import Quantity, parse_quantity
 
 MAX_VALID_VALUES = 10

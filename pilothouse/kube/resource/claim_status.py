@@ -23,8 +23,7 @@ from pilothouse.apiserver.server.features import enabled
 from pilothouse.kube.resource.allocations import device_id
 from pilothouse.kube.resource.resource_claims import RESOURCE_CLAIMS, ResourceClaimStatusStrategy
 from pilothouse.machinery import field
-from pilothouse.machinery.nested_fields import items, part, text
-from pilothouse.machinery.objects import Json, name_of
+from pilothouse.machinery.objects import Json, items, name_of, part, text
 from pilothouse.machinery.validation.immutable import semantically_equal
 from pilothouse.machinery.validation.names import is_dns1123_subdomain
 

@@ -8,8 +8,7 @@ import orjson
 
 from pilothouse.kube.resource.names import validate_driver_name
 from pilothouse.machinery.field import Errors, Path, invalid, required, too_long
-from pilothouse.machinery.nested_fields import text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, text
 
 MAX_CONFIGURATIONS = 32
 MAX_PARAMETERS = 10 * 1024

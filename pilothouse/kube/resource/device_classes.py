@@ -13,8 +13,7 @@ from pilothouse.kube.resource.selectors import validate_selectors
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.resource_names import is_extended
 from pilothouse.machinery.field import Errors, invalid, root
-from pilothouse.machinery.nested_fields import items, part
-from pilothouse.machinery.objects import Json, metadata
+from pilothouse.machinery.objects import Json, items, metadata, part
 from pilothouse.machinery.validation.immutable import semantically_equal
 from pilothouse.machinery.validation.object_names import name_is_long_name
 

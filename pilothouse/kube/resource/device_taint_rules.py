@@ -11,8 +11,7 @@ from pilothouse.kube.strategy import SpecAndStatusStrategy, StatusSubresource
 from pilothouse.machinery.durations import age
 from pilothouse.machinery.field import Errors, Path, root, too_many
 from pilothouse.machinery.names import GroupVersionKind
-from pilothouse.machinery.nested_fields import items, part, text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, items, part, text
 from pilothouse.machinery.times import now
 from pilothouse.machinery.validation.conditions import validate_conditions
 

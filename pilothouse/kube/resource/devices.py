@@ -12,8 +12,7 @@ from pilothouse.kube.validation.node_selectors import validate_node_selector
 from pilothouse.kube.validation.resource_names import is_native
 from pilothouse.machinery import semver
 from pilothouse.machinery.field import Errors, Path, invalid, not_found, required, too_long
-from pilothouse.machinery.nested_fields import items, part, text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, items, part, text
 from pilothouse.machinery.quantity import parse_quantity
 from pilothouse.machinery.validation.immutable import semantically_equal
 

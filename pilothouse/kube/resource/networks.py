@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pilothouse.kube.resource.limited_collections import validate_set
 from pilothouse.machinery.field import Errors, Path, invalid, too_long
-from pilothouse.machinery.nested_fields import items, text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, items, text
 from pilothouse.machinery.validation.addresses import format_ip, not_canonical, parse_cidr_sloppy
 
 MAX_INTERFACE_NAME = 256

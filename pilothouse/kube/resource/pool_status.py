@@ -8,8 +8,7 @@ from pilothouse.kube.validation.fields import dns_subdomain, in_limits
 from pilothouse.kube.validation.internal_structs import ANY, NUMBER, TEXT, condition, pointer, slice_of, struct
 from pilothouse.machinery.durations import age
 from pilothouse.machinery.field import Errors, Path, duplicate, required, too_long, too_many
-from pilothouse.machinery.nested_fields import items, number, part, text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, items, number, part, text
 
 MAX_POOLS = 1000
 MAX_CONDITIONS = 10

@@ -11,8 +11,7 @@ from pilothouse.kube.resource.selectors import validate_selectors
 from pilothouse.kube.resource.taints import default_tolerations, validate_tolerations
 from pilothouse.kube.validation.fields import positive
 from pilothouse.machinery.field import Errors, Path, invalid, not_supported, required
-from pilothouse.machinery.nested_fields import items, number, part, text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, items, number, part, text
 
 MAX_REQUESTS = 32
 MAX_CONSTRAINTS = 32

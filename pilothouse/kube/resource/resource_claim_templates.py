@@ -12,8 +12,7 @@ from pilothouse.kube.resource.requests import default_requests, validate_claim_s
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.volume_claims import validate_template_metadata
 from pilothouse.machinery.field import Errors, invalid, root
-from pilothouse.machinery.nested_fields import part
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, part
 from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE, semantically_equal
 
 

@@ -9,8 +9,7 @@ from pilothouse.kube.resource.pool_status import POOL_STATUS_COLUMNS, printed_st
 from pilothouse.kube.strategy import SeparateStatusStrategy, StatusSubresource
 from pilothouse.kube.validation.fields import in_limits
 from pilothouse.machinery.field import Errors, invalid, root
-from pilothouse.machinery.nested_fields import part, text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, part, text
 from pilothouse.machinery.validation.conditions import validate_conditions
 from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE, semantically_equal
 

@@ -20,8 +20,7 @@ from pilothouse.kube.validation.fields import dns_subdomain, positive
 from pilothouse.kube.validation.node_selectors import validate_node_selector
 from pilothouse.machinery.field import Errors, Path, invalid, required, root
 from pilothouse.machinery.gofmt import quote
-from pilothouse.machinery.nested_fields import items, number, part, text
-from pilothouse.machinery.objects import Json, metadata
+from pilothouse.machinery.objects import Json, items, metadata, number, part, text
 from pilothouse.machinery.validation.immutable import semantically_equal, validate_immutable_field
 
 MAX_DEVICES = 128

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pilothouse.kube.validation.fields import follow, one_of, required_one_of
 from pilothouse.machinery.field import Errors, Path, invalid
-from pilothouse.machinery.nested_fields import items, text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, items, text
 from pilothouse.machinery.times import now
 from pilothouse.machinery.validation.labels import validate_label_name
 from pilothouse.machinery.validation.names import is_valid_label_value

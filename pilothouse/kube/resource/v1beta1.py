@@ -15,8 +15,7 @@ from pilothouse.kube.resource.resource_slices import RESOURCE_SLICES
 from pilothouse.kube.resource.taints import default_taints, default_tolerations
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind
-from pilothouse.machinery.nested_fields import items, part, text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, items, part, text
 
 V1BETA1 = GroupVersion(GROUP, "v1beta1")
 

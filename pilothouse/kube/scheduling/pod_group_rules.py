@@ -13,8 +13,7 @@ from pilothouse.apiserver.server.features import enabled
 from pilothouse.kube.scheduling.priorityclasses import HIGHEST_USER_PRIORITY
 from pilothouse.kube.validation.fields import dns_label, dns_subdomain, follow, in_limits, non_empty, one_of
 from pilothouse.machinery.field import Errors, Path, duplicate, forbidden, invalid, required, too_many
-from pilothouse.machinery.nested_fields import items, part, text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, items, part, text
 from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE, semantically_equal
 from pilothouse.machinery.validation.names import is_qualified_name
 

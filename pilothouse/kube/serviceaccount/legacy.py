@@ -30,8 +30,7 @@ from pilothouse.kube.serviceaccount.metrics import AUTO_TOKENS, INVALID_AUTO_TOK
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.names import GroupResource
-from pilothouse.machinery.nested_fields import text
-from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, namespace_of, uid_of
+from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, namespace_of, text, uid_of
 from pilothouse.machinery.status_error import StatusError
 from pilothouse.machinery.times import Clock, system_clock
 

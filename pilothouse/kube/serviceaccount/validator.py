@@ -17,8 +17,7 @@ from pilothouse.kube.serviceaccount.metrics import STALE_TOKENS, VALID_TOKENS
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.names import GroupResource
-from pilothouse.machinery.nested_fields import part, text
-from pilothouse.machinery.objects import Json, uid_of
+from pilothouse.machinery.objects import Json, part, text, uid_of
 from pilothouse.machinery.times import Clock, parse_time, system_clock
 
 LEEWAY = timedelta(minutes=1)

@@ -14,8 +14,7 @@ from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.fields import one_of
 from pilothouse.kube.validation.token_expirations import validate_token_expiration
 from pilothouse.machinery.field import Errors, Path, duplicate, invalid, required, root
-from pilothouse.machinery.nested_fields import items, part, text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, items, part, text
 from pilothouse.machinery.validation.immutable import semantically_equal, validate_immutable_field
 
 _DEFAULTS: Json = {

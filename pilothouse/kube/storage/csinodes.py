@@ -11,8 +11,7 @@ from pilothouse.kube.storage.storageclasses import GROUP
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.fields import nonnegative, qualified_name
 from pilothouse.machinery.field import Errors, Path, duplicate, invalid, required, root
-from pilothouse.machinery.nested_fields import items, part, text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, items, part, text
 from pilothouse.machinery.validation.immutable import validate_immutable_field
 
 _MAX_NODE_ID = 256

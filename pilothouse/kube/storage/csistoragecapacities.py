@@ -12,8 +12,7 @@ from pilothouse.kube.validation.fields import dns_subdomain, nonnegative_quantit
 from pilothouse.kube.validation.label_selectors import validate_selector_unchanged
 from pilothouse.kube.validation.node_labels import warnings_for_selector
 from pilothouse.machinery.field import Errors, invalid, root
-from pilothouse.machinery.nested_fields import text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, text
 from pilothouse.machinery.quantity import parse_quantity
 from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE
 from pilothouse.machinery.validation.labels import STRICT_RULES, LabelSelectorRules, validate_label_selector

@@ -13,8 +13,7 @@ from pilothouse.kube.validation.fields import one_of
 from pilothouse.kube.validation.label_selectors import shown_labels
 from pilothouse.kube.validation.node_labels import DEPRECATED_NODE_LABELS
 from pilothouse.machinery.field import Errors, Path, duplicate, required, root
-from pilothouse.machinery.nested_fields import items, part, text
-from pilothouse.machinery.objects import Json, annotations_of, name_of
+from pilothouse.machinery.objects import Json, annotations_of, items, name_of, part, text
 from pilothouse.machinery.validation.immutable import validate_immutable_field
 from pilothouse.machinery.validation.labels import validate_label_name
 

@@ -15,10 +15,9 @@ from pilothouse.kube.storage.storageclasses import GROUP
 from pilothouse.kube.strategy import SeparateStatusStrategy, StatusSubresource
 from pilothouse.kube.validation.fields import dns_subdomain
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, required, root, too_long
-from pilothouse.machinery.nested_fields import part, text
-from pilothouse.machinery.objects import Json
-from pilothouse.machinery.validation.format import inclusive_range_error
+from pilothouse.machinery.objects import Json, part, text
 from pilothouse.machinery.validation.immutable import validate_immutable_field
+from pilothouse.machinery.validation.pattern_format import inclusive_range_error
 
 _MAX_METADATA = 256 * 1024
 _MAX_MESSAGE = 1024

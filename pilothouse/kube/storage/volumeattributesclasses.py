@@ -8,8 +8,7 @@ from pilothouse.kube.storage.parameters import validate_driver, validate_paramet
 from pilothouse.kube.storage.storageclasses import GROUP
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.machinery.field import Errors, forbidden, root
-from pilothouse.machinery.nested_fields import part, text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, part, text
 
 
 class VolumeAttributesClassStrategy(KubeStrategy):

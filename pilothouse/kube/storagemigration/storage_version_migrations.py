@@ -10,8 +10,7 @@ from pilothouse.apiserver.registry.table import NAME, Column
 from pilothouse.kube.strategy import SeparateStatusStrategy, StatusSubresource
 from pilothouse.kube.validation.internal_structs import ANY, condition, slice_of, struct
 from pilothouse.machinery.field import Errors, Path, invalid, required, root
-from pilothouse.machinery.nested_fields import items, part, text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, items, part, text
 from pilothouse.machinery.validation.conditions import validate_conditions
 from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE, semantically_equal
 from pilothouse.machinery.validation.names import is_dns1035_label, is_dns1123_subdomain

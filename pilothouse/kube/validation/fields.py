@@ -7,8 +7,8 @@ from typing import TypeAlias
 
 from pilothouse.machinery.field import Errors, Path, invalid, not_supported, required
 from pilothouse.machinery.quantity import Quantity
-from pilothouse.machinery.validation.format import IS_NEGATIVE_ERROR
 from pilothouse.machinery.validation.names import is_dns1123_label, is_dns1123_subdomain, is_qualified_name
+from pilothouse.machinery.validation.pattern_format import IS_NEGATIVE_ERROR
 
 Rule: TypeAlias = Callable[[str], list[str]]
 

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from pilothouse.machinery.field import Errors, Path, invalid
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.selectors.errors import InvalidSelector
-from pilothouse.machinery.selectors.label_selector import from_label_selector
-from pilothouse.machinery.selectors.labels import Selector
+from pilothouse.machinery.selectors.labels import Selector, from_label_selector
 from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE, semantically_equal
 
 LABELS_DO_NOT_MATCH = "`selector` does not match template `labels`"

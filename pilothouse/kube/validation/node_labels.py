@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pilothouse.machinery.field import Path
-from pilothouse.machinery.nested_fields import items, part
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, items, part
 
 DEPRECATED_NODE_LABELS = {
     "beta.kubernetes.io/arch": 'deprecated since v1.14; use "kubernetes.io/arch" instead',

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 
 from pilothouse.kube.validation.resource_names import is_standard
 from pilothouse.machinery.field import Errors, Path, invalid, required
-from pilothouse.machinery.nested_fields import items, part
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, items, part
 from pilothouse.machinery.validation.labels import UNKNOWN_OPERATOR
 
 TERMINATING = "Terminating"

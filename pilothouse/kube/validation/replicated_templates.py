@@ -5,8 +5,7 @@ from __future__ import annotations
 from pilothouse.kube.pod_templates import validate_template
 from pilothouse.kube.validation.label_selectors import LABELS_DO_NOT_MATCH, shown_labels
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_supported
-from pilothouse.machinery.nested_fields import part
-from pilothouse.machinery.objects import Json, labels_of
+from pilothouse.machinery.objects import Json, labels_of, part
 from pilothouse.machinery.selectors.labels import Selector
 
 

@@ -9,9 +9,9 @@ from pilothouse.kube.validation.fields import one_of
 from pilothouse.machinery.field import Errors, Path, invalid, not_supported
 from pilothouse.machinery.integers import parse_int64
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.validation.format import EMPTY_ERROR
 from pilothouse.machinery.validation.labels import validate_label_name
 from pilothouse.machinery.validation.names import is_valid_label_value
+from pilothouse.machinery.validation.pattern_format import EMPTY_ERROR
 
 TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 

@@ -5,12 +5,12 @@ A manager is told from others by its name, its operation, its subresource and, u
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import field, replace
 from typing import Any, NamedTuple
 
 from pilothouse.machinery.apply.elements import InvalidElement, encode
-from pilothouse.machinery.apply.fieldset import FieldSet, decode
+from pilothouse.machinery.apply.fieldset import FieldSet, Path, decode, shown_path
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json, metadata
@@ -122,3 +122,43 @@ def _entry(manager: ManagerId, versioned: VersionedSet, times: dict[ManagerId, s
 def _order(entry: Json) -> tuple[Any, ...]:
     names = ("operation", "time", "manager", "apiVersion", "subresource")
     return tuple(entry.get(name, "") for name in names)
+
+
+@dataclass(frozen=True, slots=True)
+class FieldManagerConflict:
+    """A field that somebody else owns and that the apply would change."""
+
+    manager: ManagerId
+    path: Path
+
+    @property
+    def cause(self) -> Json:
+        return {
+            "reason": "FieldManagerConflict",
+            "message": f"conflict with {self.manager}",
+            "field": shown_path(self.path),
+        }
+
+
+class Conflicts(Exception):
+    def __init__(self, conflicts: Sequence[FieldManagerConflict]) -> None:
+        self.conflicts = tuple(conflicts)
+        super().__init__(_message(self.conflicts))
+
+    @property
+    def causes(self) -> list[Json]:
+        return [conflict.cause for conflict in self.conflicts]
+
+
+def _message(conflicts: Sequence[FieldManagerConflict]) -> str:
+    if len(conflicts) == 1:
+        conflict = conflicts[0]
+        return f"Apply failed with 1 conflict: conflict with {conflict.manager}: {shown_path(conflict.path)}"
+    lines = []
+    by_manager: dict[ManagerId, list[FieldManagerConflict]] = {}
+    for conflict in conflicts:
+        by_manager.setdefault(conflict.manager, []).append(conflict)
+    for manager in sorted(by_manager, key=lambda manager: manager.encoded):
+        lines.append(f"conflicts with {manager}:")
+        lines += [f"- {shown_path(conflict.path)}" for conflict in by_manager[manager]]
+    return f"Apply failed with {len(conflicts)} conflicts: " + "\n".join(lines)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Protocol
 
-from pilothouse.machinery.apply.atoms import Atom
+from pilothouse.machinery.apply.atoms import Atom, ListAtom, MapAtom
 from pilothouse.machinery.apply.compare import Comparison, compare
-from pilothouse.machinery.apply.fieldset import FieldSet
-from pilothouse.machinery.apply.mentioned_fields import field_set
-from pilothouse.machinery.apply.remove import remove, with_named_fields
+from pilothouse.machinery.apply.elements import order
+from pilothouse.machinery.apply.fieldset import MEMBER, FieldSet, below, is_member, node_of
 from pilothouse.machinery.dataclass import dataclass
 
 
@@ -43,3 +43,104 @@ class Typed:
 class Converter(Protocol):
     def convert(self, typed: Typed, api_version: str) -> Typed | None:
         """The object in another version; None where there is no such version."""
+
+
+def field_set(atom: Atom, value: Any) -> FieldSet:
+    """Raises Unkeyed."""
+    return _children(atom.for_value(value), value)
+
+
+def _node(atom: Atom, value: Any, *, is_member: bool) -> FieldSet | None:
+    form = atom.for_value(value)
+    if form.map is not None:
+        member, children = form.map.atomic, _children(form, value)
+    elif form.list is not None and form.scalar is None:
+        member, children = not form.list.associative, _children(form, value)
+    else:
+        member, children = True, {}
+    return node_of(member or is_member, children)
+
+
+def _children(form: Atom, value: Any) -> FieldSet:
+    if form.map is not None and not form.map.atomic and isinstance(value, dict):
+        atom = form.map
+        out: FieldSet = {}
+        for name in sorted(value):
+            is_member = name not in atom.fields or value[name] is None or value[name] == {}
+            node = _node(atom.child(name), value[name], is_member=is_member)
+            if node is not None:
+                out[f"f:{name}"] = node
+        return out
+    if form.list is not None and form.list.associative and isinstance(value, list):
+        return _list_children(form.list, value)
+    return {}
+
+
+def _list_children(atom: ListAtom, items: list[Any]) -> FieldSet:
+    out: FieldSet = {}
+    for item in items:
+        element = atom.element_of(item)
+        node = MEMBER if element in out else _node(atom.element, item, is_member=True)
+        assert node is not None
+        out[element] = node
+    return {element: out[element] for element in sorted(out, key=order)}
+
+
+def remove(atom: Atom, value: Any, fields: FieldSet) -> Any:
+    """The value without what `fields` holds. A map or list from which all is taken becomes null, as upstream."""
+    form = atom.for_value(value)
+    if form.map is not None:
+        return _remove_from_map(form.map, value, fields)
+    if form.list is not None and form.scalar is None:
+        return _remove_from_list(form.list, value, fields)
+    return value
+
+
+def _remove_from_map(atom: MapAtom, value: Any, fields: FieldSet) -> Any:
+    if not isinstance(value, dict) or atom.atomic:
+        return None
+    out = {}
+    for name, child in value.items():
+        node = fields.get(f"f:{name}")
+        if node is None:
+            out[name] = child
+        elif not is_member(node):
+            out[name] = remove(atom.child(name), child, node)
+    return out or None
+
+
+def _remove_from_list(atom: ListAtom, value: Any, fields: FieldSet) -> Any:
+    if not isinstance(value, list) or not atom.associative:
+        return None
+    return list(_kept_items(atom, value, fields)) or None
+
+
+def _kept_items(atom: ListAtom, items: list[Any], fields: FieldSet) -> Iterator[Any]:
+    for item in items:
+        node = fields.get(atom.element_of(item))
+        if node is None:
+            yield item
+        elif not is_member(node):
+            yield remove(atom.element, item, node)
+
+
+def with_named_fields(atom: Atom, fields: FieldSet) -> FieldSet:
+    """The set, and in it every struct field that has members below it."""
+    out: FieldSet = {}
+    for key, node in fields.items():
+        children = below(node)
+        inner = _below(atom, key)
+        grown = with_named_fields(inner, children) if inner is not None else children
+        named = key[:2] == "f:" and atom.map is not None and key[2:] in atom.map.fields
+        if grown and (named or is_member(node)):
+            grown = {".": {}, **grown}
+        out[key] = grown
+    return out
+
+
+def _below(atom: Atom, key: str) -> Atom | None:
+    if key[:2] == "f:" and atom.map is not None:
+        return atom.map.fields.get(key[2:], atom.map.element)
+    if key[:2] == "k:" and atom.list is not None:
+        return atom.list.element
+    return None

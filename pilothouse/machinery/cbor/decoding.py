@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Iterable, Iterator
-from math import isfinite
+from datetime import UTC, datetime, timedelta
+from math import isfinite, modf
 from struct import error as StructError
 from struct import unpack
 from typing import Any
 
-from pilothouse.machinery.cbor.times import rfc3339
+import orjson
+
 from pilothouse.machinery.cbor.wellformed import CborError, check, expect_tag_content
 from pilothouse.machinery.cbor.wire import (
     ARRAY,
@@ -32,6 +34,8 @@ from pilothouse.machinery.cbor.wire import (
     NAMES,
     NEGATIVE,
     NULL,
+    SELF_DESCRIBED,
+    SELF_DESCRIBED_TAG,
     SIMPLE,
     TAG,
     TEXT,
@@ -40,6 +44,7 @@ from pilothouse.machinery.cbor.wire import (
 )
 from pilothouse.machinery.checkpoints import checkpoint
 from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.schema.gotime import TimeError, canonical_time
 
 _NEVER = 1 << 62
 """More bytes than there are."""
@@ -233,3 +238,51 @@ def word_for(value: Any) -> str:
     if isinstance(value, str):
         return NAMES[BYTES if isinstance(value, ByteText) else TEXT]
     return NAMES[MAP if isinstance(value, dict) else ARRAY]
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_UNSHOWN = (
+    "cbor: decoded time cannot be represented in RFC3339 format with sub-second precision: "
+    "Time.MarshalText: year outside of range [0,9999]"
+)
+
+
+def rfc3339(value: str | int | float) -> str:
+    """Return the time as text, in UTC if it was a number of seconds. Raises CborError."""
+    return _checked(value) if isinstance(value, str) else _since_epoch(value)
+
+
+def _checked(text: str) -> str:
+    try:
+        canonical_time(text)
+    except TimeError as error:
+        raise CborError(f"cbor: cannot set {text} for time.Time: {error}") from None
+    return text
+
+
+def _since_epoch(number: int | float) -> str:
+    fraction, whole = modf(number) if isinstance(number, float) else (0.0, number)
+    seconds, nanoseconds = divmod(int(whole) * 10**9 + int(fraction * 1e9), 10**9)
+    try:
+        moment = _EPOCH + timedelta(seconds=seconds)
+    except OverflowError:
+        raise CborError(_UNSHOWN) from None
+    digits = f".{nanoseconds:09}".rstrip("0") if nanoseconds else ""
+    return f"{moment:%Y-%m-%dT%H:%M:%S}{digits}Z"
+
+
+def diagnose(data: bytes) -> str:
+    """Return a readable data item as text; of tags only the one around the whole is shown. Raises CborError."""
+    if data.startswith(SELF_DESCRIBED):
+        return f"{SELF_DESCRIBED_TAG}({diagnose(data[len(SELF_DESCRIBED) :])})"
+    return _shown(decode(data, typed=True, tell_bytes=True))
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_shown(key)}: {_shown(member)}" for key, member in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_shown, value)) + "]"
+    if isinstance(value, ByteText):
+        return f"'{value}'"
+    return orjson.dumps(value).decode()

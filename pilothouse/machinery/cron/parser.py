@@ -12,8 +12,7 @@ import re
 from dataclasses import field
 from datetime import tzinfo
 
-from pilothouse.machinery.cron.schedule import CronSchedule, Every, Field, Schedule
-from pilothouse.machinery.cron.time_zones import TimeZoneError, load_location
+from pilothouse.machinery.cron.schedule import CronSchedule, Every, Field, Schedule, TimeZoneError, load_location
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.durations import DurationError, parse_duration
 from pilothouse.machinery.gofmt import quote

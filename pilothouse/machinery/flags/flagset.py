@@ -6,12 +6,13 @@ next argument; underscores in names count as dashes; after `--` everything is po
 
 from __future__ import annotations
 
+import shutil
+import textwrap
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.flags.declare import Flag
-from pilothouse.machinery.nearest import did_you_mean
+from pilothouse.machinery.flags.declare import Flag, flags_of
 
 
 class FlagError(Exception):
@@ -88,3 +89,54 @@ def _refusal(flag: Flag, shown: str, text: str, error: ValueError) -> str:
 def invalid_value(text: str, flag: str, expected: str) -> str:
     """Return the message that refuses the value of a flag that upstream does not have."""
     return f'invalid value "{text}" for {flag}: expected {expected}'
+
+
+_SIMILARITY = 0.7
+"""Lower bound of difflib's ratio: below it a suggestion misleads more often than it helps."""
+_LONGEST = 64
+"""Characters. Longer words are no misspelt names, and the comparison is quadratic in their length."""
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return `; did you mean NAME?` for the known name that is closest to the word, or an empty string.
+
+    >>> did_you_mean("--secure-prot", ["--secure-port", "--data-dir"])
+    '; did you mean --secure-port?'
+    """
+    from difflib import get_close_matches  # imported late: only a refused command line needs difflib
+
+    if len(word) > _LONGEST:
+        return ""
+    closest = get_close_matches(word, sorted(set(known)), n=1, cutoff=_SIMILARITY)
+    return f"; did you mean {closest[0]}?" if closest else ""
+
+
+_INDENT = " " * 16
+
+
+def help_sections(sections: Iterable[type[Any]]) -> list[tuple[str, list[Flag]]]:
+    """Return (title, flags) pairs: task groups in the order of their first flag, then the sections without them."""
+    groups: dict[str, list[Flag]] = {}
+    rest: list[tuple[str, list[Flag]]] = []
+    for section in sections:
+        upstream: list[Flag] = []
+        for flag in flags_of(section):
+            (groups.setdefault(flag.group, []) if flag.group else upstream).append(flag)
+        if upstream:
+            rest.append((section.title, upstream))
+    return [*groups.items(), *rest]
+
+
+def format_section(title: str, flags: Iterable[Flag], columns: int = 0) -> str:
+    width = max(columns or shutil.get_terminal_size((100, 24)).columns, 40)
+    heading = f"{title[:1].upper()}{title[1:]} flags:"
+    entries = [_entry(flag, width) for flag in sorted(flags, key=lambda flag: flag.name)]
+    return "\n".join([heading, "", *entries, ""])
+
+
+def _entry(flag: Flag, width: int) -> str:
+    name = f"  -{flag.shorthand}, --{flag.name}" if flag.shorthand else f"      --{flag.name}"
+    text = f"{flag.help} (default {flag.type.show(flag.default)})" if flag.default else flag.help
+    wrap = textwrap.TextWrapper(width, initial_indent=_INDENT, subsequent_indent=_INDENT, break_on_hyphens=False)
+    lines = (wrap.fill(line) for line in text.split("\n"))
+    return "\n".join([f"{name} {flag.type.name}".rstrip(), *lines])

@@ -5,6 +5,9 @@ from __future__ import annotations
 from enum import Enum
 from typing import Protocol
 
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.patch.errors import PatchFailed
+
 
 class SchemaKind(Enum):
     STRUCT = "struct"
@@ -37,3 +40,26 @@ class PatchSchema(Protocol):
 
     def field(self, name: str) -> PatchSchema | None:
         """The schema of a struct's field; None when there is no such field."""
+
+
+def struct_field(schema: PatchSchema, name: str) -> PatchSchema:
+    if schema.kind is not SchemaKind.STRUCT:
+        raise PatchFailed(f"merging an object in json but data type is not struct, instead is: {schema.name}")
+    field = schema.field(name)
+    if field is None:
+        raise PatchFailed(f"unable to find api field in struct {schema.name} for the json field {quote(name)}")
+    return field
+
+
+def list_field(schema: PatchSchema, name: str) -> PatchSchema:
+    field = struct_field(schema, name)
+    if field.element is None:
+        raise PatchFailed(f"expected slice or array type, but got: {schema.kind.value}")
+    if field.element.kind is SchemaKind.LIST:
+        raise PatchFailed("unexpected slice of slice")
+    return field
+
+
+def strategy_of(field: PatchSchema) -> str:
+    """merge, replace or nothing: retainKeys changes how patches are made, not how they are applied."""
+    return next(iter(field.strategies - {"retainKeys"}), "")

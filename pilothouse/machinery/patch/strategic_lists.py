@@ -16,8 +16,7 @@ from pilothouse.machinery.govalue import go_string, go_value
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.patch import directives
 from pilothouse.machinery.patch.errors import PatchDoesNotApply, PatchFailed
-from pilothouse.machinery.patch.schema import PatchSchema
-from pilothouse.machinery.patch.strategic_schema import strategy_of
+from pilothouse.machinery.patch.schema import PatchSchema, strategy_of
 from pilothouse.machinery.patch.values import identity
 
 MergeObject: TypeAlias = Callable[[Json, Json, PatchSchema], Json]

@@ -24,11 +24,9 @@ from pilothouse.machinery.protobuf.envelope import (
     kind_in,
     open_envelope,
 )
-from pilothouse.machinery.protobuf.errors import ProtobufError
 from pilothouse.machinery.protobuf.messages import message_type
-from pilothouse.machinery.protobuf.wire import BYTES, TRUNCATED, delimited, tag, varint
-from pilothouse.machinery.wire_facts.facts import facts_of, is_kind
-from pilothouse.machinery.wire_facts.kinds import META, MessageName, message_of
+from pilothouse.machinery.protobuf.wire import BYTES, TRUNCATED, ProtobufError, delimited, tag, varint
+from pilothouse.machinery.wire_facts import META, MessageName, facts_of, is_kind, message_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -8,9 +8,17 @@ from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind
-from pilothouse.machinery.protobuf.errors import ProtobufError
-from pilothouse.machinery.protobuf.scan import Raw, bytes_of, fields_of, text_of
-from pilothouse.machinery.protobuf.wire import TRUNCATED, delimited, read_size, varint
+from pilothouse.machinery.protobuf.wire import (
+    TRUNCATED,
+    ProtobufError,
+    Raw,
+    bytes_of,
+    delimited,
+    fields_of,
+    read_size,
+    text_of,
+    varint,
+)
 
 MAGIC = b"k8s\x00"
 """What every Kubernetes protobuf message begins with."""

@@ -12,9 +12,18 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.protobuf.errors import ProtobufError
-from pilothouse.machinery.protobuf.wire import BYTES, FIXED64, TRUNCATED, VARINT, read_size, read_varint, signed, skip
-from pilothouse.machinery.wire_facts.facts import SCALARS, FieldFacts, Label
+from pilothouse.machinery.protobuf.wire import (
+    BYTES,
+    FIXED64,
+    TRUNCATED,
+    VARINT,
+    ProtobufError,
+    read_size,
+    read_varint,
+    signed,
+    skip,
+)
+from pilothouse.machinery.wire_facts import SCALARS, FieldFacts, Label
 
 if TYPE_CHECKING:
     from pilothouse.machinery.objects import Json

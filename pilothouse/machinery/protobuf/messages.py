@@ -6,7 +6,6 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from pilothouse.machinery.protobuf.reading import compile_reader
-from pilothouse.machinery.protobuf.schema_values import SchemaOrBool, SchemaOrSchemas, SchemaOrStrings
 from pilothouse.machinery.protobuf.values import (
     BareList,
     Duration,
@@ -15,10 +14,13 @@ from pilothouse.machinery.protobuf.values import (
     Quantity,
     RawExtension,
     RawJson,
+    SchemaOrBool,
+    SchemaOrSchemas,
+    SchemaOrStrings,
     Time,
 )
 from pilothouse.machinery.protobuf.writing import compile_writer
-from pilothouse.machinery.wire_facts.facts import FieldFacts, facts_of, is_list
+from pilothouse.machinery.wire_facts import FieldFacts, facts_of, is_list
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

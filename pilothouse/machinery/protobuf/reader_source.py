@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from pilothouse.machinery.protobuf.field_readers import wire_types
 from pilothouse.machinery.protobuf.source import fill
 from pilothouse.machinery.protobuf.wire import tag
-from pilothouse.machinery.wire_facts.facts import SCALARS, FieldFacts, Label
+from pilothouse.machinery.wire_facts import SCALARS, FieldFacts, Label
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

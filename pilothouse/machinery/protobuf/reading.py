@@ -9,12 +9,11 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from pilothouse.machinery.protobuf.errors import ProtobufError
 from pilothouse.machinery.protobuf.field_readers import field_readers, read_bool
 from pilothouse.machinery.protobuf.reader_source import reader_source
 from pilothouse.machinery.protobuf.source import define
-from pilothouse.machinery.protobuf.wire import MAX_DEPTH, TRUNCATED, read_varint, signed, skip
-from pilothouse.machinery.wire_facts.facts import SCALARS, FieldFacts, Label, facts_of
+from pilothouse.machinery.protobuf.wire import MAX_DEPTH, TRUNCATED, ProtobufError, read_varint, signed, skip
+from pilothouse.machinery.wire_facts import SCALARS, FieldFacts, Label, facts_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -6,9 +6,7 @@ The object within an event has an envelope of its own, since a stream may carry 
 from __future__ import annotations
 
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.protobuf.errors import ProtobufError
-from pilothouse.machinery.protobuf.scan import bytes_of, fields_of, text_of
-from pilothouse.machinery.protobuf.wire import TRUNCATED, delimited
+from pilothouse.machinery.protobuf.wire import TRUNCATED, ProtobufError, bytes_of, delimited, fields_of, text_of
 
 _LENGTH = 4  # bytes
 _TYPE, _OBJECT, _RAW = 0x0A, 0x12, 0x0A

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pilothouse.machinery.protobuf.source import fill
 from pilothouse.machinery.protobuf.wire import BYTES, VARINT, tag
-from pilothouse.machinery.wire_facts.facts import FieldFacts, Label
+from pilothouse.machinery.wire_facts import FieldFacts, Label
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

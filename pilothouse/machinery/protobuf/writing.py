@@ -8,17 +8,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from pilothouse.machinery.protobuf.field_writers import field_writer
 from pilothouse.machinery.protobuf.source import define
 from pilothouse.machinery.protobuf.wire import BYTES, SMALL, delimited, tag, varint
 from pilothouse.machinery.protobuf.writer_source import writer_source
-from pilothouse.machinery.wire_facts.facts import SCALARS, FieldFacts, Label
+from pilothouse.machinery.wire_facts import SCALARS, FieldFacts, Label
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     from pilothouse.machinery.objects import Json
     from pilothouse.machinery.protobuf.message import Lookup, MessageType
+import struct
+from binascii import a2b_base64
+
+from pilothouse.machinery.protobuf.wire import FIXED64, VARINT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pilothouse.machinery.protobuf.message import Lookup
+
 
 WriteMessage: TypeAlias = "Callable[[Json], bytes]"
 
@@ -43,3 +52,61 @@ def _names_of(field: FieldFacts, lookup: Lookup) -> dict[str, Any]:
 def _unset(number: int, target: MessageType) -> bytes:
     """What Go writes for a message held by value that nobody set."""
     return b"" if target.nilable else delimited(tag(number, BYTES), target.empty)
+
+
+Write: TypeAlias = "Callable[[Any], bytes]"
+"""From a JSON value to the field's bytes, tag included."""
+
+
+def field_writer(field: FieldFacts, lookup: Lookup) -> Write:
+    match field.label:
+        case Label.REPEATED:
+            write = _element(field.number, field.type, lookup)
+            return lambda values: b"".join([write(value) for value in values])
+        case Label.MAP:
+            return _map(tag(field.number, BYTES), _element(2, field.type, lookup))
+        case _:
+            return _SCALARS[field.type](field.number)
+
+
+def _element(number: int, type_name: str, lookup: Lookup) -> Write:
+    """The writer of one of many values. Go reads a null among them as the zero value; nil bytes are not written."""
+    if type_name in SCALARS:
+        scalar = _SCALARS[type_name](number)
+        zero = b"" if type_name == "bytes" else scalar(_ZEROS[type_name])
+        return lambda value: zero if value is None else scalar(value)
+    head, target = tag(number, BYTES), lookup(type_name)
+    return lambda value: delimited(head, target.empty if value is None else target.write(value))
+
+
+def _map(head: bytes, write: Write) -> Write:
+    """Entries are sorted by key: the order of code points, as here, is that of UTF-8 bytes, as in Go."""
+
+    def write_entry(key: str, value: Any) -> bytes:
+        return delimited(head, delimited(b"\x0a", key.encode()) + write(value))
+
+    return lambda values: b"".join([write_entry(key, values[key]) for key in sorted(values)])
+
+
+def _string(number: int) -> Write:
+    head = tag(number, BYTES)
+    return lambda value: delimited(head, value.encode())
+
+
+def _number(number: int) -> Write:
+    head = tag(number, VARINT)
+    return lambda value: head + varint(value)
+
+
+def _double(number: int) -> Write:
+    head = tag(number, FIXED64)
+    return lambda value: head + struct.pack("<d", value)
+
+
+def _bytes(number: int) -> Write:
+    head = tag(number, BYTES)
+    return lambda value: delimited(head, a2b_base64(value, strict_mode=True))
+
+
+_SCALARS = {"string": _string, "bool": _number, "int32": _number, "int64": _number, "double": _double, "bytes": _bytes}
+_ZEROS: dict[str, Any] = {"string": "", "bool": False, "int32": 0, "int64": 0, "double": 0.0}

@@ -8,14 +8,14 @@ the fast way for the requests that are right.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from pilothouse.machinery.checkpoints import checkpoint
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.schema.lists_and_maps import OMIT, Decode, Zero, collection_decoder
 from pilothouse.machinery.schema.nodes import Field, NodeKind, Scalar, TypeNode
-from pilothouse.machinery.schema.scalars import DECODERS, ZEROS, Mismatch
-from pilothouse.machinery.schema.unions import union_decoder
+from pilothouse.machinery.schema.scalars import DECODERS, ZEROS, Mismatch, boolean, string
 
 _WITHOUT_EMPTY_FORM = frozenset(
     {Scalar.TIME, Scalar.MICRO_TIME, Scalar.QUANTITY, Scalar.INT_OR_STRING},
@@ -156,3 +156,22 @@ def _unless_null(decode: Decode) -> Decode:
 
 def _unless_empty(decode: Decode) -> Decode:
     return lambda value: decode(value) or OMIT
+
+
+def union_decoder(node: TypeNode, decoder_of: Callable[[TypeNode], Decode]) -> Decode:
+    assert node.element is not None
+    schema = node.element
+
+    def decode(value: Any) -> Any:
+        if type(value) is dict:
+            return decoder_of(schema)(value)
+        if node.scalar is Scalar.SCHEMA_OR_BOOL:
+            return boolean(value)
+        if type(value) is not list or not value:
+            return None
+        one = string if node.scalar is Scalar.SCHEMA_OR_STRINGS else decoder_of(schema)
+        return [
+            ("" if node.scalar is Scalar.SCHEMA_OR_STRINGS else {}) if item is None else one(item) for item in value
+        ]
+
+    return decode

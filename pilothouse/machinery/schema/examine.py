@@ -17,8 +17,14 @@ from pilothouse.machinery.codec.strict_failures import MOST_FAILURES, DocumentPl
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.schema.gotime import TimeError, canonical_micro_time, canonical_time
 from pilothouse.machinery.schema.nodes import Field, NodeKind, Scalar, TypeNode
-from pilothouse.machinery.schema.quantities import QuantityError, canonical_quantity
-from pilothouse.machinery.schema.scalars import INTEGERS, base64_fault, illegal_base64, is_octet
+from pilothouse.machinery.schema.scalars import (
+    INTEGERS,
+    QuantityError,
+    base64_fault,
+    canonical_quantity,
+    illegal_base64,
+    is_octet,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,14 +15,12 @@ import orjson
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.patch.schema import PatchSchema
+from pilothouse.machinery.patch.schema import PatchSchema, SchemaKind
 from pilothouse.machinery.schema.byte_fields import ByteFields, byte_fields_of
-from pilothouse.machinery.schema.collapse import collapse
 from pilothouse.machinery.schema.compiler import decoder_of
-from pilothouse.machinery.schema.convert import Conversion, ConversionError
+from pilothouse.machinery.schema.convert import Conversion, ConversionError, collapse
 from pilothouse.machinery.schema.examine import examine
-from pilothouse.machinery.schema.nodes import TypeNode
-from pilothouse.machinery.schema.patching import PatchedType
+from pilothouse.machinery.schema.nodes import NodeKind, Scalar, TypeNode
 from pilothouse.machinery.schema.printing import PRINTED, STORED
 from pilothouse.machinery.schema.raw_json import RawFields, raw_fields_of, sort_raw
 from pilothouse.machinery.schema.scalars import Mismatch
@@ -117,3 +115,55 @@ class ObjectType:
 
 def _itself(obj: Json) -> Json:
     return obj
+
+
+_KINDS = {
+    NodeKind.STRUCT: SchemaKind.STRUCT,
+    NodeKind.MAP: SchemaKind.MAP,
+    NodeKind.LIST: SchemaKind.LIST,
+    # Structs to Go, only with fields that no JSON reaches.
+    NodeKind.ANY: SchemaKind.STRUCT,
+}
+_PRIMITIVES: dict[Scalar | None, str] = {
+    scalar: scalar.value for scalar in (Scalar.STRING, Scalar.BOOL, Scalar.INT32, Scalar.INT64, Scalar.FLOAT64)
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PatchedType:
+    """A PatchSchema: a node, and how a patch treats the field that has it."""
+
+    node: TypeNode
+    strategies: frozenset[str] = frozenset()
+    merge_key: str = ""
+
+    @property
+    def kind(self) -> SchemaKind:
+        if self.node.scalar is Scalar.BYTES:
+            return SchemaKind.LIST
+        if self.node.scalar in _PRIMITIVES:
+            return SchemaKind.PRIMITIVE
+        return _KINDS.get(self.node.kind, SchemaKind.STRUCT)
+
+    @property
+    def name(self) -> str:
+        if self.kind is SchemaKind.STRUCT:
+            return self.node.struct_name
+        return _PRIMITIVES.get(self.node.scalar) or str(self.kind.value)
+
+    @property
+    def element(self) -> PatchedType | None:
+        if self.node.scalar is Scalar.BYTES:
+            return PatchedType(_OCTET)
+        if self.node.kind is not NodeKind.LIST or self.node.element is None:
+            return None
+        return PatchedType(self.node.element)
+
+    def field(self, name: str) -> PatchedType | None:
+        field = self.node.fields.get(name)
+        if field is None:
+            return None
+        return PatchedType(field.node, frozenset(field.patch_strategy), field.patch_merge_key)
+
+
+_OCTET = TypeNode(NodeKind.SCALAR, "uint8", Scalar.INT32)

@@ -17,8 +17,8 @@ import orjson
 
 from pilothouse.machinery.checkpoints import checkpoint
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.schema.collapse import collapse
 from pilothouse.machinery.schema.compiler import decoder_of, has_empty_form
+from pilothouse.machinery.schema.convert import collapse
 from pilothouse.machinery.schema.lists_and_maps import OMIT
 from pilothouse.machinery.schema.nodes import Field, NodeKind, Scalar, TypeNode
 from pilothouse.machinery.schema.raw_json import RAW_EXTENSION, RawObject

@@ -12,10 +12,11 @@ from collections.abc import Callable
 from math import isinf
 from typing import Any
 
-from pilothouse.machinery.codec.document import as_float
+from pilothouse.machinery.codec.document import as_float, is_number, spelling
+from pilothouse.machinery.quantity import parse_quantity
+from pilothouse.machinery.quantity_notation import QuantityError
 from pilothouse.machinery.schema.gotime import TimeError, canonical_micro_time, canonical_time
 from pilothouse.machinery.schema.nodes import Scalar
-from pilothouse.machinery.schema.quantities import QuantityError, canonical_quantity
 
 _ALPHABET_AND_NEWLINES = re.compile(rb"[A-Za-z0-9+/\r\n]*+")
 _NEWLINES = b"\r\n"
@@ -182,3 +183,13 @@ ZEROS: dict[Scalar, Any] = {
     Scalar.INT_OR_STRING: 0,
 }
 """What Go prints for a value that was never set; null for those that are not here."""
+
+
+__all__ = ["QuantityError", "canonical_quantity"]
+
+
+def canonical_quantity(value: Any) -> str:
+    """A number is read as it is spelled, a string without the spaces around it; nothing else is a quantity."""
+    if isinstance(value, str):
+        return str(parse_quantity(value.strip()))
+    return str(parse_quantity(spelling(value) if is_number(value) else "{}"))

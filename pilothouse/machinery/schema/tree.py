@@ -13,8 +13,7 @@ from typing import Any
 
 from pilothouse.machinery.generated import field_rules
 from pilothouse.machinery.schema.nodes import Field, NodeKind, Scalar, TypeNode
-from pilothouse.machinery.wire_facts.facts import FieldFacts, Label, facts_of, is_kind, is_list
-from pilothouse.machinery.wire_facts.kinds import definition_name
+from pilothouse.machinery.wire_facts import FieldFacts, Label, definition_name, facts_of, is_kind, is_list
 
 _META = "k8s.io.apimachinery.pkg.apis.meta.v1"
 _APIEXTENSIONS = "k8s.io.apiextensions_apiserver.pkg.apis.apiextensions."

@@ -13,7 +13,7 @@ from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.schema.nodes import TypeNode
 from pilothouse.machinery.schema.object_type import ObjectType
 from pilothouse.machinery.schema.tree import node_of
-from pilothouse.machinery.wire_facts.kinds import message_named, message_of
+from pilothouse.machinery.wire_facts import message_named, message_of
 
 
 def of(gvk: GroupVersionKind) -> ObjectType | None:

@@ -17,7 +17,7 @@ from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.checkpoints import checkpoint
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.selectors.errors import InvalidSelector
-from pilothouse.machinery.selectors.merged import FEW, Constraint, merged
+from pilothouse.machinery.selectors.requirement import FEW, Constraint, merged
 
 _ESCAPED = re.compile(r"\\.|[,=]|\\", re.DOTALL)
 _SPECIAL = re.compile(r"[\\,=]")

@@ -10,13 +10,14 @@ One expression reads a whole requirement. Only where that finds something wrong 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from heapq import merge
+from typing import TypeVar
 
 from pilothouse.machinery import field
 from pilothouse.machinery.checkpoints import checkpoint
 from pilothouse.machinery.selectors.errors import InvalidSelector
 from pilothouse.machinery.selectors.requirement import Operator, Requirement, key_error, new_requirement
-from pilothouse.machinery.sorting import sorted_in_pieces
 
 # A NUL byte ends a token, and where a token should start it ends the text.
 _TOKEN = re.compile(r"[ \t\r\n]*(==|!=|[=!(),<>]|[^=!(),<>\x20\t\r\n\0]+)\0?")
@@ -199,3 +200,17 @@ class _Parser:
         token = self._token
         self._token = next(self._tokens, _END)
         return token
+
+
+T = TypeVar("T")
+
+_PIECE = 10_000
+"""Items; to sort so many strings takes a few milliseconds."""
+
+
+def sorted_in_pieces(items: Sequence[T], key: Callable[[T], str]) -> list[T]:
+    """Return the items sorted, with equal items in the order in which they came."""
+    if len(items) <= _PIECE:
+        return sorted(items, key=key)
+    pieces = (sorted(items[at : at + _PIECE], key=key) for at in range(0, len(items), _PIECE))
+    return list(merge(*pieces, key=key))

@@ -7,16 +7,24 @@ str(selector)                     → "!old,tier in (db,web)"
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from operator import attrgetter
 
 from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.selectors.label_parser import parse_requirements
-from pilothouse.machinery.selectors.merged import FEW
-from pilothouse.machinery.selectors.requirement import Matcher, Operator, Requirement, merged_matcher, new_requirement
-from pilothouse.machinery.sorting import sorted_in_pieces
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.selectors.errors import InvalidSelector
+from pilothouse.machinery.selectors.label_parser import parse_requirements, sorted_in_pieces
+from pilothouse.machinery.selectors.requirement import (
+    FEW,
+    Matcher,
+    Operator,
+    Requirement,
+    merged_matcher,
+    new_requirement,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,3 +108,37 @@ def validated_from_set(labels: Mapping[str, str]) -> Selector:
 def format_labels(labels: Mapping[str, str]) -> str:
     """Labels as tables show them."""
     return ",".join(sorted(f"{key}={value}" for key, value in labels.items())) or "<none>"
+
+
+_OPERATORS = {
+    "In": Operator.IN,
+    "NotIn": Operator.NOT_IN,
+    "Exists": Operator.EXISTS,
+    "DoesNotExist": Operator.DOES_NOT_EXIST,
+}
+
+
+def from_label_selector(selector: Json | None) -> Selector:
+    """No selector matches nothing, an empty one everything. Raises InvalidSelector."""
+    if selector is None:
+        return NOTHING
+    requirements = tuple(_requirements(selector))
+    return Selector(requirements) if requirements else EVERYTHING
+
+
+def format_label_selector(selector: Json | None) -> str:
+    """A LabelSelector as tables show it."""
+    try:
+        return str(from_label_selector(selector)) or "<none>"
+    except InvalidSelector:
+        return "<error>"
+
+
+def _requirements(selector: Json) -> Iterator[Requirement]:
+    for key, value in (selector.get("matchLabels") or {}).items():
+        yield new_requirement(key, Operator.EQUALS, (value,))
+    for expression in selector.get("matchExpressions") or ():
+        operator = expression.get("operator") or ""
+        if operator not in _OPERATORS:
+            raise InvalidSelector(f"{quote(operator)} is not a valid label selector operator")
+        yield new_requirement(expression.get("key") or "", _OPERATORS[operator], expression.get("values") or ())

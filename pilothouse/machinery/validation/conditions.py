@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from pilothouse.machinery.field import Errors, Path, duplicate, invalid, not_supported, required, too_long
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.validation.format import PatternFormat
 from pilothouse.machinery.validation.labels import validate_label_name
+from pilothouse.machinery.validation.pattern_format import PatternFormat
 
 MAX_REASON_LENGTH = 1024
 MAX_MESSAGE_LENGTH = 32 * 1024

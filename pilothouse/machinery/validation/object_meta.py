@@ -13,17 +13,18 @@ from pilothouse.machinery.field import Errors, Path, forbidden, internal, invali
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.validation.format import IS_NEGATIVE_ERROR
 from pilothouse.machinery.validation.immutable import validate_immutable_field
 from pilothouse.machinery.validation.labels import validate_labels
-from pilothouse.machinery.validation.managed_fields import validate_managed_fields
 from pilothouse.machinery.validation.names import is_qualified_name
 from pilothouse.machinery.validation.object_names import ValidateName, name_is_dns_label
+from pilothouse.machinery.validation.pattern_format import IS_NEGATIVE_ERROR
 
 TOTAL_ANNOTATION_SIZE_LIMIT = 256 * 1024
 BANNED_OWNERS = frozenset({GroupVersionKind("", "v1", "Event")})
 METADATA = root("metadata")
 VERSION_REQUIRED = "must be specified for an update"
+FIELD_MANAGER_MAX_LENGTH = 128
+SUBRESOURCE_MAX_LENGTH = 256
 
 _MOST_REFERENCES_SHOWN = 10_000
 """All of them are shown with each that is a controller too many, so that the errors grow with the square of them."""
@@ -171,6 +172,33 @@ def _printed(references: Iterable[Json]) -> list[dict[str, Any]]:
         | {name: each[name] for name in _OPTIONAL_OWNER_FIELDS if each.get(name) is not None}
         for each in references
     ]
+
+
+def validate_field_manager(manager: str, path: Path) -> Errors:
+    if len(manager.encode()) > FIELD_MANAGER_MAX_LENGTH:
+        yield too_long(path, FIELD_MANAGER_MAX_LENGTH)
+    if manager.isprintable():
+        return
+    for position, char in enumerate(manager):
+        if not char.isprintable():
+            offset = len(manager[:position].encode())
+            yield invalid(path, manager, f"invalid character U+{ord(char):04X} (at position {offset})")
+
+
+def validate_managed_fields(entries: Iterable[Json] | None, path: Path) -> Errors:
+    for position, entry in enumerate(entries or ()):
+        yield from _validate_entry(entry, path.index(position))
+
+
+def _validate_entry(entry: Json, path: Path) -> Errors:
+    operation, fields_type = entry.get("operation") or "", entry.get("fieldsType") or ""
+    if operation not in ("Apply", "Update"):
+        yield invalid(path.child("operation"), operation, "must be `Apply` or `Update`")
+    if fields_type not in ("", "FieldsV1"):
+        yield invalid(path.child("fieldsType"), fields_type, "must be `FieldsV1`")
+    yield from validate_field_manager(entry.get("manager") or "", path.child("manager"))
+    if (subresource := entry.get("subresource")) and len(subresource.encode()) > SUBRESOURCE_MAX_LENGTH:
+        yield too_long(path.child("subresource"), SUBRESOURCE_MAX_LENGTH)
 
 
 _CHECKED_ON_UPDATE: dict[str, _Check] = {

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_supported, required, root
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.validation.managed_fields import validate_field_manager
+from pilothouse.machinery.validation.object_meta import validate_field_manager
 
 APPLY_PATCH_TYPES = frozenset({"application/apply-patch+yaml", "application/apply-patch+cbor"})
 

@@ -13,8 +13,7 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json, annotations_of, labels_of, name_of, namespace_of
 from pilothouse.machinery.selectors.errors import InvalidSelector
-from pilothouse.machinery.selectors.label_selector import from_label_selector
-from pilothouse.machinery.selectors.labels import Selector
+from pilothouse.machinery.selectors.labels import Selector, from_label_selector
 from pilothouse.nodes.behavior.model import HEALTHY, NOTHING_SPECIAL, ContainerBehavior, NodeBehavior, over
 from pilothouse.nodes.behavior.reading import (
     InvalidBehavior,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pilothouse.client.cache.indexer import NAMESPACE_INDEX
 from pilothouse.machinery.objects import Json, metadata, resource_version_of
-from pilothouse.machinery.selectors.label_selector import from_label_selector
-from pilothouse.machinery.selectors.labels import EVERYTHING, Selector, from_set
+from pilothouse.machinery.selectors.labels import EVERYTHING, Selector, from_label_selector, from_set
 from pilothouse.scheduler.cache.pod_info import PodInfo
 from pilothouse.scheduler.plugins.handle import Listers
 

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from pilothouse.machinery.objects import Json, namespace_of
 from pilothouse.machinery.selectors.errors import InvalidSelector
-from pilothouse.machinery.selectors.label_selector import from_label_selector
-from pilothouse.machinery.selectors.labels import NOTHING, Selector
+from pilothouse.machinery.selectors.labels import NOTHING, Selector, from_label_selector
 from pilothouse.scheduler.cache.pod_info import PodInfo
 
 

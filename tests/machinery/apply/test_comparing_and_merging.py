@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from pilothouse.machinery.apply import fieldset
 from pilothouse.machinery.apply.atoms import Atom, ListAtom, MapAtom, Scalar
 from pilothouse.machinery.apply.compare import compare
-from pilothouse.machinery.apply.mentioned_fields import field_set
 from pilothouse.machinery.apply.merge import merge
-from pilothouse.machinery.apply.remove import remove, with_named_fields
+from pilothouse.machinery.apply.typed import field_set, remove, with_named_fields
 from pilothouse.machinery.equality import json_equal
 
 modest = settings(max_examples=80, deadline=None)

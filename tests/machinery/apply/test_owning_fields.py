@@ -11,11 +11,9 @@ from hypothesis import given, settings
 from pilothouse.machinery.apply import fieldset
 from pilothouse.machinery.apply.atoms import Atom, ListAtom, MapAtom
 from pilothouse.machinery.apply.compare import compare
-from pilothouse.machinery.apply.conflicts import Conflicts
-from pilothouse.machinery.apply.managed import APPLY, UPDATE, ManagerId, VersionedSet, manager_id
-from pilothouse.machinery.apply.mentioned_fields import field_set
+from pilothouse.machinery.apply.managed import APPLY, UPDATE, Conflicts, ManagerId, VersionedSet, manager_id
 from pilothouse.machinery.apply.merge import merge
-from pilothouse.machinery.apply.typed import Typed
+from pilothouse.machinery.apply.typed import Typed, field_set
 from pilothouse.machinery.apply.updater import Updater, reconcile
 from pilothouse.machinery.equality import json_equal
 

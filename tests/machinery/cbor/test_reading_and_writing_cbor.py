@@ -10,8 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pilothouse.machinery.cbor.decoding import decode
-from pilothouse.machinery.cbor.diagnostic import diagnose
+from pilothouse.machinery.cbor.decoding import decode, diagnose
 from pilothouse.machinery.cbor.encoding import encode, encode_object
 from pilothouse.machinery.cbor.wellformed import CborError
 

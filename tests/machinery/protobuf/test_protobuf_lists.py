@@ -7,7 +7,7 @@ import pytest
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.protobuf.codec import ListPieces, decode, encode, encode_raw
-from pilothouse.machinery.protobuf.errors import ProtobufError
+from pilothouse.machinery.protobuf.wire import ProtobufError
 
 CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
 LIST = GroupVersionKind("", "v1", "ConfigMapList")

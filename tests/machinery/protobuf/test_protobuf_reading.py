@@ -9,8 +9,7 @@ import pytest
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.protobuf.codec import decode, decode_raw, encode, encode_raw, supports
-from pilothouse.machinery.protobuf.errors import ProtobufError
-from pilothouse.machinery.protobuf.wire import delimited, tag, varint
+from pilothouse.machinery.protobuf.wire import ProtobufError, delimited, tag, varint
 
 CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
 POD = GroupVersionKind("", "v1", "Pod")

@@ -14,9 +14,9 @@ from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.protobuf.codec import decode, encode, encode_raw
 from pilothouse.machinery.protobuf.envelope import envelope
-from pilothouse.machinery.protobuf.errors import ProtobufError
 from pilothouse.machinery.protobuf.messages import message_type
-from pilothouse.machinery.wire_facts.kinds import message_of
+from pilothouse.machinery.protobuf.wire import ProtobufError
+from pilothouse.machinery.wire_facts import message_of
 
 MODEST = settings(
     max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]

@@ -6,16 +6,18 @@ import pytest
 
 from pilothouse.machinery.generated import packages
 from pilothouse.machinery.names import GroupVersionKind
-from pilothouse.machinery.wire_facts.facts import (
+from pilothouse.machinery.wire_facts import (
+    META,
     SCALARS,
     FieldFacts,
     Label,
+    MessageName,
     facts_of,
     is_kind,
     is_list,
+    message_of,
     messages_of,
 )
-from pilothouse.machinery.wire_facts.kinds import META, MessageName, message_of
 
 CORE = "k8s.io.api.core.v1"
 # Messages whose JSON form is not an object with fields, so that the table has no line for them.

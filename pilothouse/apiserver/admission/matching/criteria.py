@@ -5,8 +5,7 @@ from __future__ import annotations
 from pilothouse.apiserver.admission.matching.rules import RuleWithOperations, rules_of
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.selectors.label_selector import from_label_selector
-from pilothouse.machinery.selectors.labels import EVERYTHING, Selector
+from pilothouse.machinery.selectors.labels import EVERYTHING, Selector, from_label_selector
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,10 @@ from typing import Any
 from pilothouse.machinery.apply import fieldset
 from pilothouse.machinery.apply.atoms import Atom, Unkeyed
 from pilothouse.machinery.apply.compare import compare
-from pilothouse.machinery.apply.conflicts import Conflicts
 from pilothouse.machinery.apply.elements import encode
 from pilothouse.machinery.apply.fieldset import FieldSet
-from pilothouse.machinery.apply.mentioned_fields import field_set
+from pilothouse.machinery.apply.managed import Conflicts
+from pilothouse.machinery.apply.typed import field_set
 from pilothouse.machinery.apply.validate import TypedError, check
 from pilothouse.machinery.codec.json import JsonError, parse
 from pilothouse.machinery.objects import Json, annotations_of, metadata

@@ -16,12 +16,12 @@ from pilothouse.apiserver.endpoints.fieldmanager.strip_meta import strip_meta
 from pilothouse.apiserver.endpoints.fieldmanager.structured_merge import StructuredMerge
 from pilothouse.apiserver.endpoints.fieldmanager.versions import copy_of
 from pilothouse.machinery.apply.atoms import Unkeyed
-from pilothouse.machinery.apply.conflicts import Conflicts
 from pilothouse.machinery.apply.elements import InvalidElement
 from pilothouse.machinery.apply.fieldset import union
 from pilothouse.machinery.apply.managed import (
     APPLY,
     UPDATE,
+    Conflicts,
     InvalidManagedFields,
     Managed,
     ManagerId,

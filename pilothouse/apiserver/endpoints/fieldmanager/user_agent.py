@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pilothouse.machinery.bounded_cache import bounded_cache
-from pilothouse.machinery.validation.managed_fields import FIELD_MANAGER_MAX_LENGTH
+from pilothouse.machinery.validation.object_meta import FIELD_MANAGER_MAX_LENGTH
 
 
 def manager_or_user_agent(manager: str, user_agent: str) -> str:

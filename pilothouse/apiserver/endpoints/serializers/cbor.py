@@ -29,8 +29,7 @@ class CborSerializer:
     variants = 2
 
     def encode(self, obj: Json, *, pretty: bool = False) -> bytes:
-        from pilothouse.machinery.cbor.encoding import encode_object
-        from pilothouse.machinery.cbor.pieces import rotated
+        from pilothouse.machinery.cbor.encoding import encode_object, rotated
 
         return encode_object(rotated(with_bytes_of(kind_of(obj), obj)))
 
@@ -38,7 +37,7 @@ class CborSerializer:
         return cbor_piece(stored, view)
 
     def wrap(self, piece: bytes, view: View, *, pretty: bool = False) -> bytes:
-        from pilothouse.machinery.cbor.pieces import with_type
+        from pilothouse.machinery.cbor.encoding import with_type
         from pilothouse.machinery.cbor.wire import SELF_DESCRIBED
 
         return SELF_DESCRIBED + with_type(piece, view.kind)
@@ -47,6 +46,6 @@ class CborSerializer:
         return _LISTS
 
     def event(self, event_type: str, whole: bytes) -> bytes:
-        from pilothouse.machinery.cbor.pieces import watch_event
+        from pilothouse.machinery.cbor.encoding import watch_event
 
         return watch_event(event_type, whole)

@@ -13,7 +13,7 @@ from pilothouse.cli.stores.checking.agreement import Agreement
 from pilothouse.cli.stores.checking.values import Encrypted, ValueReader
 from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
-from pilothouse.machinery.wire_facts.kinds import message_of
+from pilothouse.machinery.wire_facts import message_of
 
 _NO_OBJECTS = ("/ranges/", "/masterleases/", "/peerserverleases/")
 """Keys behind the prefix under which servers keep what is no object of the API."""

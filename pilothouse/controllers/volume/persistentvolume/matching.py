@@ -20,7 +20,7 @@ from pilothouse.controllers.volume.persistentvolume.fields import (
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.machinery.objects import Json, labels_of, name_of
 from pilothouse.machinery.quantity import Quantity
-from pilothouse.machinery.selectors.label_selector import from_label_selector
+from pilothouse.machinery.selectors.labels import from_label_selector
 
 
 def best_match(claim: Json, volumes: Iterable[Json], *, delayed: bool) -> Json | None:

@@ -23,7 +23,7 @@ from pilothouse.machinery.cel.program import Program, ProgramFailed
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, Path, forbidden, internal, invalid, not_supported, required
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.validation.format import EMPTY_IF_SPECIFIED_ERROR, LINE_BREAKS_ERROR
+from pilothouse.machinery.validation.pattern_format import EMPTY_IF_SPECIFIED_ERROR, LINE_BREAKS_ERROR
 
 _REASONS = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 _LINE_BREAK = re.compile(r"[\n\r]")

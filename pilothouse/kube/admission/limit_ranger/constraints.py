@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator
 
 from pilothouse.kinds.resource_lists import ResourceList
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.nested_fields import part
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, part
 from pilothouse.machinery.quantity import ZERO, Quantity, parse_quantity
 
 _MAX_MILLI_VALUE = (2**63 - 1) // 1000

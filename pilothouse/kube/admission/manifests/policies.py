@@ -18,8 +18,7 @@ from pilothouse.kube.admissionregistration.policy_bindings import (
 from pilothouse.kube.admissionregistration.strategy import STATIC_SUFFIX
 from pilothouse.kube.admissionregistration.validating_policies import ValidatingPolicyStrategy
 from pilothouse.machinery.gofmt import quote
-from pilothouse.machinery.nested_fields import part, text
-from pilothouse.machinery.objects import Json, name_of
+from pilothouse.machinery.objects import Json, name_of, part, text
 
 _SCHEME = manifest_scheme("pkg/admission/plugin/policy/manifest/loader/validating_loader.go:35")
 

@@ -13,8 +13,7 @@ from pilothouse.kube.admissionregistration.webhook_configurations import (
     ValidatingWebhookStrategy,
 )
 from pilothouse.machinery.gofmt import quote
-from pilothouse.machinery.nested_fields import items
-from pilothouse.machinery.objects import Json, name_of
+from pilothouse.machinery.objects import Json, items, name_of
 
 _SCHEME = manifest_scheme("pkg/admission/plugin/webhook/manifest/loader/loader.go:41")
 _ORIGIN = "manifest/"

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.admission.refusals import refused
 from pilothouse.machinery.gofmt import quote
-from pilothouse.machinery.nested_fields import part
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, part
 from pilothouse.machinery.validation.immutable import semantically_equal
 
 _RESTRICTED = ("node-restriction.kubernetes.io",)

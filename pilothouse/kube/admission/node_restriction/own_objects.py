@@ -13,8 +13,7 @@ from pilothouse.kube.node_authorizer.authorizer import (
     NODE_LEASES,
 )
 from pilothouse.machinery.gofmt import quote
-from pilothouse.machinery.nested_fields import part, text
-from pilothouse.machinery.objects import Json, name_of
+from pilothouse.machinery.objects import Json, name_of, part, text
 from pilothouse.machinery.validation.immutable import semantically_equal
 
 _SIGNERS = ("kubernetes.io/kubelet-serving", "kubernetes.io/kube-apiserver-client-kubelet")

@@ -10,8 +10,7 @@ from pilothouse.kube.mirror_pods import is_mirror_pod
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import Forbidden
 from pilothouse.machinery.gofmt import quote
-from pilothouse.machinery.nested_fields import part, text
-from pilothouse.machinery.objects import Json, uid_of
+from pilothouse.machinery.objects import Json, part, text, uid_of
 from pilothouse.machinery.server_errors import InternalError
 
 _REQUEST = "PodCertificateRequest"

@@ -12,8 +12,7 @@ from pilothouse.kube.mirror_pods import MIRROR_POD, is_mirror_pod
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource
-from pilothouse.machinery.nested_fields import items, part, text
-from pilothouse.machinery.objects import Json, metadata, name_of, uid_of
+from pilothouse.machinery.objects import Json, items, metadata, name_of, part, text, uid_of
 from pilothouse.machinery.validation.immutable import semantically_equal
 
 Get: TypeAlias = Callable[[str, str], Awaitable[Json | None]]

@@ -9,8 +9,7 @@ from pilothouse.kinds.resource_lists import ResourceList
 from pilothouse.kube.admission.quota.evaluators import ONE, in_values
 from pilothouse.kube.core.persistentvolumes.resource import storage_class
 from pilothouse.kube.validation.quota_scopes import VOLUME_ATTRIBUTES_CLASS
-from pilothouse.machinery.nested_fields import part, text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, part, text
 from pilothouse.machinery.quantity import Quantity, parse_quantity
 
 _NAMES = ("persistentvolumeclaims", "requests.storage")

@@ -8,8 +8,7 @@ from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.controllers.resourcequota.evaluator import ExtendedResources
 from pilothouse.kinds.resource_lists import ResourceList, added
 from pilothouse.kube.admission.quota.evaluators import ONE
-from pilothouse.machinery.nested_fields import items, text
-from pilothouse.machinery.objects import Json, annotations_of
+from pilothouse.machinery.objects import Json, annotations_of, items, text
 from pilothouse.machinery.quantity import Quantity
 
 COUNT = "count/resourceclaims.resource.k8s.io"

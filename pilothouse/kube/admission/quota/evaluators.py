@@ -9,8 +9,7 @@ from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.controllers.resourcequota.evaluator import QuotaEvaluator
 from pilothouse.kinds.resource_lists import ResourceList
 from pilothouse.machinery.names import GroupResource
-from pilothouse.machinery.nested_fields import items, part, text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, items, part, text
 from pilothouse.machinery.quantity import ZERO, Quantity
 
 ONE = Quantity(1)

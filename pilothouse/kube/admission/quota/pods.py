@@ -14,8 +14,7 @@ from pilothouse.kube.core.pods.qos import qos_class
 from pilothouse.kube.validation import quota_scopes as scopes
 from pilothouse.kube.validation.resource_names import is_extended, is_huge_page, is_native, is_quota_huge_page
 from pilothouse.machinery.durations import seconds
-from pilothouse.machinery.nested_fields import items, part, text
-from pilothouse.machinery.objects import Json, metadata
+from pilothouse.machinery.objects import Json, items, metadata, part, text
 from pilothouse.machinery.quantity import parse_quantity
 from pilothouse.machinery.times import Clock, parse_time, system_clock
 

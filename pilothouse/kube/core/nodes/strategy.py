@@ -10,8 +10,7 @@ from pilothouse.kube.core.pods.defaults.resources import round_up
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.addresses import warnings_for_cidr
 from pilothouse.machinery.field import Errors, root
-from pilothouse.machinery.nested_fields import items, part
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, items, part
 
 
 class NodeStrategy(KubeStrategy):

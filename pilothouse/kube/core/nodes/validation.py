@@ -14,8 +14,7 @@ from pilothouse.kube.validation.fields import Rule, follow, non_empty, positive
 from pilothouse.kube.validation.quantities import validate_resource_amount
 from pilothouse.machinery.field import Errors, FieldError, Path, duplicate, forbidden, internal, invalid, required, root
 from pilothouse.machinery.gofmt import quote
-from pilothouse.machinery.nested_fields import items, part, text
-from pilothouse.machinery.objects import Json, annotations_of
+from pilothouse.machinery.objects import Json, annotations_of, items, part, text
 from pilothouse.machinery.validation.addresses import parse_cidr_sloppy
 from pilothouse.machinery.validation.names import is_config_map_key
 from pilothouse.machinery.validation.object_names import name_is_dns_label, name_is_dns_subdomain

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from pilothouse.apiserver.server.features import enabled
-from pilothouse.machinery.nested_fields import text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, text
 
 _SHARED = ("apiGroup", "kind", "name")
 _ALWAYS_ALLOWED = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot"))

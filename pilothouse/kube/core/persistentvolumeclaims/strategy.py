@@ -18,8 +18,7 @@ from pilothouse.kube.validation.quantities import validate_resource_amount
 from pilothouse.kube.validation.resource_names import is_native
 from pilothouse.kube.validation.volume_claims import NEW_CLAIM, ClaimRules, validate_claim_spec
 from pilothouse.machinery.field import Errors, Path, not_supported, required, root
-from pilothouse.machinery.nested_fields import items, part, text
-from pilothouse.machinery.objects import Json, annotations_of, resource_version_of
+from pilothouse.machinery.objects import Json, annotations_of, items, part, resource_version_of, text
 from pilothouse.machinery.validation.labels import validate_label_selector
 
 _RESIZE_STATUSES = (

@@ -7,8 +7,7 @@ from copy import deepcopy
 from pilothouse.kube.core.persistentvolumes.warnings import BETA_STORAGE_CLASS
 from pilothouse.kube.core.pods.internal_form import difference, internal_form
 from pilothouse.machinery.field import Errors, forbidden, invalid, root
-from pilothouse.machinery.nested_fields import part, text
-from pilothouse.machinery.objects import Json, annotations_of
+from pilothouse.machinery.objects import Json, annotations_of, part, text
 from pilothouse.machinery.quantity import ZERO, Quantity, parse_quantity
 from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE, semantically_equal, validate_immutable_field
 

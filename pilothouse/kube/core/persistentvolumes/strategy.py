@@ -19,8 +19,7 @@ from pilothouse.kube.core.pods.defaults.volumes import default_volume
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.node_selectors import has_invalid_values
 from pilothouse.machinery.field import Errors, forbidden, required, root
-from pilothouse.machinery.nested_fields import part, text
-from pilothouse.machinery.objects import Json, annotations_of, name_of, resource_version_of
+from pilothouse.machinery.objects import Json, annotations_of, name_of, part, resource_version_of, text
 from pilothouse.machinery.times import now
 from pilothouse.machinery.validation.immutable import validate_immutable_field
 

@@ -13,8 +13,7 @@ from pilothouse.kube.validation.node_labels import BETA_TO_GA
 from pilothouse.kube.validation.node_selectors import validate_node_selector
 from pilothouse.kube.validation.volume_claims import VOLUME_MODES, validate_access_modes
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_supported, required, root
-from pilothouse.machinery.nested_fields import items, part, text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, items, part, text
 from pilothouse.machinery.quantity import parse_quantity
 from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE, semantically_equal
 

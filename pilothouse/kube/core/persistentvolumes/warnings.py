@@ -6,8 +6,7 @@ from collections.abc import Iterable
 
 from pilothouse.kube.validation.node_labels import warnings_for_term
 from pilothouse.machinery.field import root
-from pilothouse.machinery.nested_fields import part
-from pilothouse.machinery.objects import Json, annotations_of
+from pilothouse.machinery.objects import Json, annotations_of, part
 
 BETA_STORAGE_CLASS = "volume.beta.kubernetes.io/storage-class"
 BETA_STORAGE_CLASS_DEPRECATED = 'deprecated since v1.8; use "storageClassName" attribute instead'

@@ -23,7 +23,7 @@ from pilothouse.kube.validation.fields import non_empty
 from pilothouse.kube.validation.tolerations import validate_tolerations
 from pilothouse.machinery.field import Errors, FieldError, Path, forbidden, invalid, root
 from pilothouse.machinery.objects import Json, annotations_of
-from pilothouse.machinery.validation.format import inclusive_range_error
+from pilothouse.machinery.validation.pattern_format import inclusive_range_error
 
 _SPEC = root("spec")
 _ANNOTATIONS = root("metadata", "annotations")

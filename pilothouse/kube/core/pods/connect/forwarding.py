@@ -20,8 +20,7 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.errors_by_reason import from_status
 from pilothouse.machinery.names import GroupResource
-from pilothouse.machinery.server_errors import InternalError, ServiceUnavailable
-from pilothouse.machinery.server_response import generic_response
+from pilothouse.machinery.server_errors import InternalError, ServiceUnavailable, generic_response
 from pilothouse.machinery.status_error import StatusError, details_of
 
 MAX_BODY = 64 * 1024 * 1024

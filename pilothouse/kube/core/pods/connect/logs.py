@@ -17,7 +17,7 @@ from pilothouse.machinery.errors import BadRequest, Invalid
 from pilothouse.machinery.field import Errors, forbidden, invalid, root
 from pilothouse.machinery.names import GroupKind, GroupResource, GroupVersionKind
 from pilothouse.machinery.times import format_time, parse_time
-from pilothouse.machinery.validation.format import IS_NEGATIVE_ERROR
+from pilothouse.machinery.validation.pattern_format import IS_NEGATIVE_ERROR
 
 _POD_LOG = GroupResource("", "pods/log")
 _OPTIONS = GroupVersionKind("", "v1", "PodLogOptions")

@@ -7,7 +7,7 @@ import re
 from pilothouse.kube.validation.fields import non_empty
 from pilothouse.machinery.field import Errors, Path, invalid, required
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.validation.format import inclusive_range_error
+from pilothouse.machinery.validation.pattern_format import inclusive_range_error
 
 ISCSI_NAME_TOO_LONG = (
     "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters "

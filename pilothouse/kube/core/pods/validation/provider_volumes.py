@@ -5,8 +5,8 @@ from __future__ import annotations
 from pilothouse.kube.validation.fields import dns_label, non_empty, one_of
 from pilothouse.machinery.field import Errors, Path, invalid, not_supported, required, too_long
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.validation.format import inclusive_range_error
 from pilothouse.machinery.validation.names import is_dns1123_subdomain
+from pilothouse.machinery.validation.pattern_format import inclusive_range_error
 
 _MAX_PARTITION = 255
 _MAX_DRIVER_NAME = 63

@@ -1,1 +1,0 @@
-"""What Go's structs say about each built-in message: field numbers, pointers, omitempty, Go type names."""
