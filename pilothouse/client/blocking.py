@@ -1,4 +1,4 @@
-"""The client for scripts: the same calls, blocking. Its event loop runs in a background thread.
+"""Blocking client for scripts. Its event loop runs in a background thread.
 
 with BlockingClient(load_config()) as client:
     for pod in client.resource("v1", "pods", namespace="default").list()["items"]: ...
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class BlockingClient:
-    """May be used from several threads. Close it, or use it as a context manager.
+    """Thread-safe blocking client. Use as a context manager, or call `close`.
 
     >>> import asyncio
     >>> from pilothouse.client import BlockingClient
@@ -49,11 +49,11 @@ class BlockingClient:
 
     @property
     def transport(self) -> Transport:
-        """What sends the requests, to be used in the background loop only."""
+        """Transport of the async client, for use in the background loop only."""
         return self._client.transport
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Runs a coroutine of the async client in the background loop and waits for its result."""
+        """Run a coroutine in the background loop and return its result."""
         future = self.submit(coroutine)
         try:
             return future.result()
@@ -62,11 +62,11 @@ class BlockingClient:
             raise
 
     def submit(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
-        """Starts a coroutine of the async client in the background loop; its result is to be waited for."""
+        """Start a coroutine in the background loop; return its future."""
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
 
     def iterate(self, iterator: AsyncIterator[T]) -> Iterator[T]:
-        """Return an iterator that waits for each item of an asynchronous one."""
+        """Iterate over an asynchronous iterator, blocking for each item."""
         while True:
             try:
                 item = self.run(_next(iterator))
@@ -75,28 +75,28 @@ class BlockingClient:
             yield item
 
     def resource(self, api_version: str, plural: str, *, namespace: str = "") -> BlockingResource:
-        """Return the client of one resource, as `v1` and `pods`, in a namespace or in all."""
+        """Return the client of a resource, such as `v1` and `pods`, in one namespace or in all."""
         return BlockingResource(self, self._client.resource(api_version, plural, namespace=namespace))
 
     def find(self, name: str, *, namespace: str = "") -> BlockingResource:
-        """Return a resource by any name the server knows: `find("deploy")`. Raises NoMatch."""
+        """Return a resource by plural, singular or short name: `find("deploy")`. Raises NoMatch."""
         mapping: RESTMapping = self.run(self._mapper.mapping_for(name))
         scope = namespace if mapping.namespaced else ""
         return BlockingResource(self, self._client.for_resource(mapping.resource, namespace=scope))
 
     def for_object(self, obj: Json) -> BlockingResource:
-        """Return the resource of the object's kind, in its namespace; `default` where it has none. Raises NoMatch."""
+        """Return the resource of the object's kind in its namespace (default `default`). Raises NoMatch."""
         kind = GroupVersion.parse(obj["apiVersion"]).kind(obj["kind"])
         mapping: RESTMapping = self.run(self._mapper.mapping(kind.group_kind, kind.version))
         scope = (namespace_of(obj) or "default") if mapping.namespaced else ""
         return BlockingResource(self, self._client.for_resource(mapping.resource, namespace=scope))
 
     def get_json(self, path: str) -> Json:
-        """Return the parsed answer to a GET of this path. Raises StatusError."""
+        """Send a GET and return the JSON body. Raises StatusError."""
         return self.run(self._client.get_json(path))
 
     def close(self) -> None:
-        """Close the connections. Nothing can be asked afterwards."""
+        """Close all connections. The client must not be used afterwards."""
         if self._loop.is_closed():
             return
         self.run(self._client.close())
@@ -112,7 +112,7 @@ class BlockingClient:
 
 
 class BlockingResource:
-    """ResourceClient's verbs, blocking.
+    """Blocking variants of ResourceClient's verbs.
 
     >>> import asyncio
     >>> from pilothouse.client import BlockingClient
@@ -128,21 +128,21 @@ class BlockingResource:
         self._resource = resource
 
     def get(self, name: str, *, subresource: str = "") -> Json:
-        """As ResourceClient.get: return the object. Raises NotFound, StatusError."""
+        """Return the object. See ResourceClient.get. Raises NotFound, StatusError."""
         return self._client.run(self._resource.get(name, subresource=subresource))
 
     def list(self, options: ListOptions = ALL) -> Json:
-        """As ResourceClient.list: return one list. Raises StatusError."""
+        """Return one page. See ResourceClient.list. Raises StatusError."""
         return self._client.run(self._resource.list(options))
 
     def items(self, options: ListOptions = ALL) -> Iterator[Json]:
-        """Every object of the collection, page by page."""
+        """Yield every object of the collection, page by page."""
         for page in self._client.iterate(self._resource.pages(options)):
             yield from page["items"]
 
     @contextmanager
     def watch(self, options: ListOptions = ALL) -> Iterator[Iterator[WatchEvent]]:
-        """`with resource.watch() as events: for event in events: ...`"""
+        """Watch the collection: `with resource.watch() as events: for event in events: ...`."""
         events = self._client.run(self._resource.watch(options))
         try:
             yield self._client.iterate(events)
@@ -150,27 +150,27 @@ class BlockingResource:
             self._client.run(events.aclose())
 
     def create(self, obj: Json, options: WriteOptions = WRITE) -> Json:
-        """As ResourceClient.create: return the object as it was created. Raises StatusError."""
+        """Create the object; return the created object. See ResourceClient.create. Raises StatusError."""
         return self._client.run(self._resource.create(obj, options))
 
     def update(self, obj: Json, options: WriteOptions = WRITE, *, subresource: str = "") -> Json:
-        """As ResourceClient.update: return the object as it was written. Raises Conflict, StatusError."""
+        """Replace the object; return the stored object. See ResourceClient.update. Raises Conflict, StatusError."""
         return self._client.run(self._resource.update(obj, options, subresource=subresource))
 
     def patch(self, name: str, patch: Any, type_: PatchType = PatchType.MERGE, *, subresource: str = "") -> Json:
-        """As ResourceClient.patch: return the object after the patch. Raises StatusError."""
+        """Patch the object; return the patched object. See ResourceClient.patch. Raises StatusError."""
         return self._client.run(self._resource.patch(name, patch, type_, subresource=subresource))
 
     def apply(self, obj: Json, *, field_manager: str, force: bool = False) -> Json:
-        """As ResourceClient.apply: return the object after a server-side apply. Raises StatusError."""
+        """Apply the object (server-side apply). See ResourceClient.apply. Raises StatusError."""
         return self._client.run(self._resource.apply(obj, field_manager=field_manager, force=force))
 
     def delete(self, name: str, options: DeleteOptions = DELETE) -> Json:
-        """As ResourceClient.delete: return the object, or a Status. Raises StatusError."""
+        """Delete the object; return the deleted object or a Status. See ResourceClient.delete. Raises StatusError."""
         return self._client.run(self._resource.delete(name, options))
 
     def delete_collection(self, options: DeleteOptions = DELETE, selection: ListOptions = ALL) -> Json:
-        """As ResourceClient.delete_collection: delete what is selected. Raises StatusError."""
+        """Delete the selected objects. See ResourceClient.delete_collection. Raises StatusError."""
         return self._client.run(self._resource.delete_collection(options, selection))
 
 

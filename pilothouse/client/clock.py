@@ -1,4 +1,4 @@
-"""Time as the client sees it. Everything that waits takes a Clock, so that tests decide when time passes."""
+"""Clock of the client. Code that waits takes a Clock, so that tests control time."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from pilothouse.machinery import server_time
 
 
 class Timer(Protocol):
-    """A pending callback. Cancelling one that has fired does nothing."""
+    """Pending callback. Cancelling a fired timer is a no-op."""
 
     def cancel(self) -> None: ...
 
 
 class Clock(Protocol):
     def now(self) -> float:
-        """Seconds on a clock that never goes back; only differences mean anything."""
+        """Return seconds on a monotonic clock; only differences are meaningful."""
 
     def wall(self) -> float:
-        """Seconds since 1970, for timestamps that others read."""
+        """Return seconds since the epoch, for timestamps."""
 
     def call_later(self, seconds: float, callback: Callable[[], object]) -> Timer:
-        """Calls `callback` in the running event loop when `seconds` have passed."""
+        """Call `callback` in the running event loop after `seconds`."""
 
     async def sleep(self, seconds: float) -> None: ...
 
 
 class RealClock:
-    """The machine's clocks and the running event loop's timers; within a server with --testing, those of the server."""
+    """System clock and timers of the running event loop; in a server with --testing, the server's adjustable clock."""
 
     now = staticmethod(server_time.monotonic)
     wall = staticmethod(server_time.wall)
@@ -51,12 +51,12 @@ def utc_now(clock: Clock) -> datetime:
 
 
 def micro_time(seconds: float) -> str:
-    """Return seconds since 1970 as a metav1.MicroTime."""
+    """Format seconds since the epoch as metav1.MicroTime."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 async def done_within(seconds: float, task: asyncio.Future[Any], clock: Clock) -> bool:
-    """Waits for the task and says whether it was done in time. A task that was not is cancelled."""
+    """Wait for the task; report whether it finished in time. An unfinished task is cancelled."""
     expired: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     timer = clock.call_later(seconds, lambda: resolve(expired))
     try:
@@ -68,12 +68,12 @@ async def done_within(seconds: float, task: asyncio.Future[Any], clock: Clock) -
 
 
 async def cancelled(task: asyncio.Future[Any]) -> None:
-    """Cancels the task and returns when it has ended, however it ended."""
+    """Cancel the task and wait until it has ended, with any outcome."""
     task.cancel()
     await asyncio.wait({task})
 
 
 def resolve(future: asyncio.Future[None]) -> None:
-    """Resolves a future that may have been resolved or cancelled meanwhile."""
+    """Resolve a future unless it is already done."""
     if not future.done():
         future.set_result(None)

@@ -1,8 +1,8 @@
-"""A controller: workers that take keys from a queue and reconcile them, after the caches they read have synced.
+"""Controller: workers that reconcile keys from a queue after the informer caches have synced.
 
-Guarantees: no worker starts before every cache has synced; a key is reconciled by one worker at a time; a key whose
-reconcile raised is tried again, later each time; a key that succeeded is forgotten by the rate limiter. A crash of
-one reconcile never ends a worker. `stop` lets running reconciles finish.
+Guarantees: no worker starts before every cache has synced. A key is reconciled by one worker at a time. A key whose
+reconcile raised is retried with growing delays; a key that succeeded is reset in the rate limiter. An error in a
+reconcile never ends a worker. `stop` lets running reconciles finish.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ T = TypeVar("T", bound=Hashable)
 
 
 class Synced(Protocol):
-    """An informer, or a handler's registration."""
+    """Informer or handler registration."""
 
     async def wait_synced(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Requeue:
-    """Returned by a reconcile that succeeded, to be called again for the same key.
+    """Result of a successful reconcile that requests another call for the same key after `after` seconds.
 
     >>> from pilothouse.client import Requeue
     >>> async def reconcile(key: str) -> Requeue:
@@ -46,7 +46,7 @@ class Requeue:
 
 
 class TryAgain(PilothouseError):
-    """Raised by a reconcile that waits for others: it is called again, later each time, and nothing is wrong.
+    """Raised by a reconcile that waits for other components: retried with growing delays, not logged as an error.
 
     >>> from pilothouse.errors import TryAgain
     >>> async def reconcile(key: str) -> None:
@@ -58,9 +58,9 @@ Reconcile: TypeAlias = Callable[[T], Awaitable[Requeue | None]]
 
 
 class Controller(Generic[T]):
-    """Put keys on `queue`; `reconcile` is called for each.
+    """Calls `reconcile` for each key on `queue`.
 
-    After `max_retries` failures in a row a key is dropped until it is added anew; None never gives up.
+    After `max_retries` consecutive failures a key is dropped until it is added again; None retries forever.
 
     >>> from pilothouse.client import Controller, GroupVersionResource, SharedInformerFactory, enqueue_keys
     >>> seen = set()
@@ -101,7 +101,7 @@ class Controller(Generic[T]):
         self._stop = asyncio.Event()
 
     async def run(self) -> None:
-        """Runs until `stop` is called, then drains; or until cancelled, which ends running reconciles too."""
+        """Run until `stop`, then drain the queue; or until cancelled, which also cancels running reconciles."""
         if not await self._wait_for_caches():
             return
         logger.debug("controller %s starts %d workers", self.name, self._workers)
@@ -119,11 +119,11 @@ class Controller(Generic[T]):
         logger.debug("controller %s has stopped", self.name)
 
     def stop(self) -> None:
-        """Takes no more keys; those queued are reconciled, for `stop_timeout` seconds at most."""
+        """Accept no more keys; reconcile the queued keys within `stop_timeout` seconds."""
         self._stop.set()
 
     async def _wait_for_caches(self) -> bool:
-        """False if the controller was stopped before its caches had synced."""
+        """Return whether all caches synced before the controller was stopped."""
         synced = asyncio.ensure_future(self._caches_synced())
         stopped = asyncio.ensure_future(self._stop.wait())
         try:
@@ -152,27 +152,27 @@ class Controller(Generic[T]):
         try:
             result = await self._reconcile(item)
         except TryAgain as wait:
-            logger.debug("controller %s will look at %r again: %s", self.name, item, wait)
+            logger.debug("controller %s will retry %r: %s", self.name, item, wait)
             self.queue.add_rate_limited(item)
             return
         except Exception as error:
-            self._failed(item, error)
+            self._handle_failure(item, error)
             return
         self.queue.forget(item)
         if result is not None:
             self.queue.add_after(item, result.after)
 
-    def _failed(self, item: T, error: Exception) -> None:
-        """A refusal by the server is told in one line; anything else with where it came from."""
+    def _handle_failure(self, item: T, error: Exception) -> None:
+        """Log and requeue. Errors of requests are logged in one line, other errors with a traceback."""
         trace = None if isinstance(error, (StatusError, ConnectionFailed)) else error
         failures = self.queue.num_requeues(item)
         if self._max_retries is not None and failures >= self._max_retries:
-            told = "controller %s gives up on %r after %d retries: %s"
-            logger.error(told, self.name, item, failures, error, exc_info=trace)
+            message = "controller %s gives up on %r after %d retries: %s"
+            logger.error(message, self.name, item, failures, error, exc_info=trace)
             self.queue.forget(item)
         else:
-            told = "controller %s failed to reconcile %r, will try again: %s"
-            logger.error(told, self.name, item, error, exc_info=trace)
+            message = "controller %s failed to reconcile %r, will try again: %s"
+            logger.error(message, self.name, item, error, exc_info=trace)
             self.queue.add_rate_limited(item)
 
 
@@ -181,7 +181,7 @@ class KeyQueue(Protocol):
 
 
 def enqueue_keys(queue: KeyQueue) -> ResourceEventHandlerFuncs:
-    """Puts the key of whatever was added, changed or deleted on the queue.
+    """Return a handler that enqueues the key of every added, updated or deleted object.
 
     >>> from pilothouse.client import WorkQueue, enqueue_keys
     >>> queue: WorkQueue[str] = WorkQueue()
@@ -197,7 +197,7 @@ def enqueue_keys(queue: KeyQueue) -> ResourceEventHandlerFuncs:
 
 
 def enqueue_mapped(queue: KeyQueue, keys_for: Callable[[Json], Iterable[str]]) -> ResourceEventHandlerFuncs:
-    """Puts the keys that a function finds for an object on the queue; after a change, those for the old one too.
+    """Return a handler that enqueues the keys of `keys_for(object)`; after an update, for the old and the new state.
 
     >>> from pilothouse.client import WorkQueue, enqueue_mapped
     >>> queue: WorkQueue[str] = WorkQueue()
@@ -219,7 +219,7 @@ def enqueue_mapped(queue: KeyQueue, keys_for: Callable[[Json], Iterable[str]]) -
 
 
 def enqueue_owner(queue: KeyQueue, kind: str) -> ResourceEventHandlerFuncs:
-    """Puts the key of the owner of that kind on the queue, for objects that have one as their controller.
+    """Return a handler that enqueues the key of the object's controller owner, if its kind is `kind`.
 
     >>> from pilothouse.client import WorkQueue, enqueue_owner
     >>> queue: WorkQueue[str] = WorkQueue()

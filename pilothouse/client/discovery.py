@@ -1,7 +1,7 @@
-"""Which groups, versions and resources a server has. Asks for aggregated discovery and understands both forms.
+"""DiscoveryClient: groups, versions and resources of a server, from aggregated or legacy discovery.
 
-Answers are kept until `invalidate`. A group that is listed but can not be read (its server is down) is left out and
-reported in `failed`.
+Results are cached until `invalidate`. A group that cannot be read (its server is down) is omitted and reported in
+`failed`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _AGGREGATED = ",".join(
 
 @dataclass(frozen=True, slots=True)
 class APIResource:
-    """One resource, or with a slash in its name one subresource, of one version."""
+    """Resource of one version; a subresource if the name contains a slash."""
 
     resource: GroupVersionResource
     kind: GroupVersionKind
@@ -48,7 +48,7 @@ class APIResource:
 
 @dataclass(frozen=True, slots=True)
 class APIGroup:
-    """Versions in the server's order of preference."""
+    """API group. Versions are in the server's order of preference."""
 
     name: str
     versions: tuple[str, ...]
@@ -60,24 +60,25 @@ class ServerResources:
     resources: tuple[APIResource, ...]
     """In the order of groups and versions."""
     failed: Mapping[GroupVersion, str] = field(default_factory=dict)
-    """Why a version that is listed could not be read."""
+    """Group version → reason why its resources could not be read."""
 
     @property
     def failure(self) -> str:
-        """Return a message about the groups that could not be read; "" if all could."""
-        told = ", ".join(f"{gv}: {why}" for gv, why in sorted(self.failed.items(), key=lambda item: str(item[0])))
-        return f"unable to retrieve the complete list of server APIs: {told}" if told else ""
+        """Return an error message for the unreadable groups; "" if there are none."""
+        failed = sorted(self.failed.items(), key=lambda item: str(item[0]))
+        failures = ", ".join(f"{gv}: {reason}" for gv, reason in failed)
+        return f"unable to retrieve the complete list of server APIs: {failures}" if failures else ""
 
     def preferred(self) -> list[APIResource]:
-        """Each resource once, in the first version of its group that has it."""
-        found: dict[tuple[str, str], APIResource] = {}
+        """Return each resource once, in the most preferred version of its group that has the resource."""
+        resources: dict[tuple[str, str], APIResource] = {}
         for resource in self.resources:
-            found.setdefault((resource.resource.group, resource.resource.resource), resource)
-        return [*found.values()]
+            resources.setdefault((resource.resource.group, resource.resource.resource), resource)
+        return [*resources.values()]
 
 
 class DiscoveryClient:
-    """Asks a server what it serves. The answer is kept until `invalidate`.
+    """Reads the resources of a server. Results are cached until `invalidate`.
 
     >>> from pilothouse.client import DiscoveryClient
     >>> found = await DiscoveryClient(client).server_resources()
@@ -87,62 +88,59 @@ class DiscoveryClient:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._found: ServerResources | None = None
+        self._cached: ServerResources | None = None
 
     async def server_version(self) -> Json:
-        """Return what `/version` answers. Raises StatusError."""
+        """Return the content of `/version`. Raises StatusError."""
         return await self._client.get_json("/version")
 
     def invalidate(self) -> None:
-        """Forget what was found, so that the next question asks the server."""
-        self._found = None
+        """Clear the cache, so that the next call asks the server."""
+        self._cached = None
 
     async def server_resources(self) -> ServerResources:
-        """Return the resources of all group versions, and remember them. Raises StatusError."""
-        if self._found is None:
+        """Return the resources of all group versions, from the cache if possible. Raises StatusError."""
+        if self._cached is None:
             core, others = await self._read("/api"), await self._read("/apis")
             parts = [core, others]
-            self._found = ServerResources(
+            self._cached = ServerResources(
                 groups=tuple(group for part in parts for group in part.groups),
                 resources=tuple(resource for part in parts for resource in part.resources),
                 failed={**core.failed, **others.failed},
             )
-        return self._found
+        return self._cached
 
     async def _read(self, path: str) -> ServerResources:
         try:
-            answer = await self._client.get_json(path, accept=_AGGREGATED)
+            document = await self._client.get_json(path, accept=_AGGREGATED)
         except NotFound:
             return ServerResources((), ())
-        if answer.get("kind") == "APIGroupDiscoveryList":
-            return _from_aggregated(answer)
-        return await self._from_legacy(answer)
-
-    async def _from_legacy(self, answer: Json) -> ServerResources:
-        groups = _legacy_groups(answer)
+        if document.get("kind") == "APIGroupDiscoveryList":
+            return _from_aggregated(document)
+        groups = _legacy_groups(document)
         resources: list[APIResource] = []
         failed: dict[GroupVersion, str] = {}
         for gv in (GroupVersion(group.name, version) for group in groups for version in group.versions):
             try:
                 resources += await self._resources_of(gv)
             except (StatusError, ConnectionFailed) as error:
-                logger.warning("can not discover the resources of %s: %s", gv, error)
+                logger.warning("cannot discover the resources of %s: %s", gv, error)
                 failed[gv] = str(error)
         return ServerResources(groups, tuple(resources), failed)
 
     async def _resources_of(self, gv: GroupVersion) -> list[APIResource]:
-        answer = await self._client.get_json(f"/apis/{gv}" if gv.group else f"/api/{gv}")
-        return [_legacy_resource(gv, entry) for entry in answer.get("resources") or ()]
+        document = await self._client.get_json(f"/apis/{gv}" if gv.group else f"/api/{gv}")
+        return [_legacy_resource(gv, entry) for entry in document.get("resources") or ()]
 
 
-def _legacy_groups(answer: Json) -> tuple[APIGroup, ...]:
-    if answer.get("kind") == "APIVersions":
-        return (APIGroup("", tuple(answer.get("versions") or ())),)
-    return tuple(_legacy_group(entry) for entry in answer.get("groups") or ())
+def _legacy_groups(document: Json) -> tuple[APIGroup, ...]:
+    if document.get("kind") == "APIVersions":
+        return (APIGroup("", tuple(document.get("versions") or ())),)
+    return tuple(_legacy_group(entry) for entry in document.get("groups") or ())
 
 
 def _legacy_group(entry: Json) -> APIGroup:
-    """The preferred version goes first, whatever the order of the list."""
+    """Build the group; the preferred version comes first."""
     preferred = (entry.get("preferredVersion") or {}).get("version")
     versions = [version["version"] for version in entry.get("versions") or ()]
     return APIGroup(entry["name"], tuple(sorted(versions, key=lambda version: version != preferred)))
@@ -161,11 +159,11 @@ def _legacy_resource(gv: GroupVersion, entry: Json) -> APIResource:
     )
 
 
-def _from_aggregated(answer: Json) -> ServerResources:
+def _from_aggregated(document: Json) -> ServerResources:
     groups: list[APIGroup] = []
     resources: list[APIResource] = []
     failed: dict[GroupVersion, str] = {}
-    for group in answer.get("items") or ():
+    for group in document.get("items") or ():
         name = group["metadata"].get("name") or ""
         versions = group.get("versions") or ()
         groups.append(APIGroup(name, tuple(version["version"] for version in versions)))
@@ -179,7 +177,7 @@ def _from_aggregated(answer: Json) -> ServerResources:
 
 
 def _aggregated_resources(gv: GroupVersion, entry: Json) -> list[APIResource]:
-    """The resource and its subresources; a kind that is left out has no type of its own on the wire."""
+    """Return the resource and its subresources. A subresource without a type of its own has an empty kind."""
     namespaced = entry.get("scope") == "Namespaced"
     main = APIResource(
         resource=gv.resource(entry["resource"]),
@@ -202,5 +200,5 @@ def _aggregated_resources(gv: GroupVersion, entry: Json) -> list[APIResource]:
 
 
 def _kind(gv: GroupVersion, kind: Json | None) -> GroupVersionKind:
-    found = kind or {}
-    return GroupVersionKind(found.get("group") or gv.group, found.get("version") or gv.version, found.get("kind") or "")
+    kind = kind or {}
+    return GroupVersionKind(kind.get("group") or gv.group, kind.get("version") or gv.version, kind.get("kind") or "")

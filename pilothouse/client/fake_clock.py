@@ -1,4 +1,4 @@
-"""A clock for tests: time stands still until `advance`, which fires what is due, in order."""
+"""FakeClock: a Clock for tests whose time advances only with `advance`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class FakeTimer:
 
 
 class FakeClock:
-    """Implements Clock. `wait_for_timers` lets a test wait until the code under test is waiting for time."""
+    """Implements Clock. `wait_for_timers` waits until the code under test waits for time."""
 
     def __init__(self, wall: float = 1_700_000_000.0) -> None:
         self._now = 0.0
@@ -37,12 +37,12 @@ class FakeClock:
         return self._epoch + self._now
 
     def set_wall(self, seconds: float) -> None:
-        """Set the wall clock, as an administrator or NTP does. No timer notices."""
+        """Set the wall clock, as an administrator or NTP does. Timers are not affected."""
         self._epoch = seconds - self._now
 
     @property
     def timers(self) -> int:
-        """How many timers and sleepers wait for time to pass."""
+        """Number of pending timers and sleepers."""
         return sum(not timer.cancelled for _, _, timer in self._timers)
 
     def call_later(self, seconds: float, callback: Callable[[], object]) -> FakeTimer:
@@ -63,7 +63,7 @@ class FakeClock:
             timer.cancel()
 
     def advance(self, seconds: float) -> None:
-        """Moves time forward, firing each due timer at its own time; timers set meanwhile fire too when due."""
+        """Advance time, firing each due timer at its own time, including timers created meanwhile."""
         end = self._now + seconds
         while self._timers and self._timers[0][0] <= end:
             due, _, timer = heapq.heappop(self._timers)
@@ -78,12 +78,12 @@ class FakeClock:
             await self._armed.wait()
 
     async def wait_for_timer(self, seconds: float) -> None:
-        """Returns when something waits for exactly this long from now."""
+        """Return when a timer is due exactly `seconds` from now."""
         while not any(timer.due == self._now + seconds and not timer.cancelled for _, _, timer in self._timers):
             self._armed.clear()
             await self._armed.wait()
 
     def next_timer(self) -> float | None:
-        """Seconds until the next timer fires."""
+        """Return the seconds until the next timer, or None."""
         live = [timer.due for _, _, timer in self._timers if not timer.cancelled]
         return min(live) - self._now if live else None

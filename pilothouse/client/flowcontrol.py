@@ -1,4 +1,4 @@
-"""A token bucket: `burst` at once, then `qps` a second. A caller that must wait has reserved its place."""
+"""TokenBucket: `burst` requests at once, then `qps` per second. A waiting caller has reserved a token."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ class TokenBucket:
         self._qps = qps
         self._burst = burst
         self._clock = clock
-        self._tokens = float(burst)  # negative while callers wait for tokens they have reserved
+        self._tokens = float(burst)  # negative while callers wait for reserved tokens
         self._at = clock.now()
 
     def reserve(self) -> float:
-        """Takes a token and says how many seconds the caller must wait before using it."""
+        """Take a token; return the seconds to wait before using it."""
         self._refill()
         self._tokens -= 1
         return max(0.0, -self._tokens / self._qps)
 
     def try_accept(self) -> bool:
-        """Takes a token if one is there now."""
+        """Take a token if one is available; report whether it was."""
         self._refill()
         if self._tokens < 1:
             return False

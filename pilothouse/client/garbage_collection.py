@@ -1,8 +1,8 @@
-"""Much JSON at once, without the garbage collector looking at all of it again and again.
+"""Suspension of the garbage collector while much JSON is parsed.
 
-Parsed JSON has no cycles, so it dies by reference counting alone; but a collector that sees a million new objects
-goes through each of them many times while their number grows. Here they are made in a pause and count as old at
-once. So that cycles which others made meanwhile do not stay, a full collection follows now and then.
+Parsed JSON has no cycles and is freed by reference counting. A collector that sees a million new objects would traverse
+them many times while their number grows. Objects created during a pause move to the oldest generation directly. An
+occasional full collection frees cycles created elsewhere.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-FULL_COLLECTION_EVERY = 1 << 28  # bytes of JSON; some 200,000 pods
+FULL_COLLECTION_EVERY = 1 << 28  # bytes of JSON; about 200,000 pods
 
 
 class _Tally:
     parsed = 0  # bytes of JSON since the last full collection
-    frozen = False  # the process has frozen objects of its own, which takes long to find out and does not change
+    frozen = False  # whether the process froze objects itself; cached, because the check is slow
 
 
 @contextmanager
 def paused(size: int) -> Iterator[None]:
-    """No collections while a block runs that makes objects from `size` bytes of JSON. The block must not await.
+    """Suspend collections while the block creates objects from `size` bytes of JSON. The block must not await.
 
-    Does nothing in a process that has switched the collector off or froze objects of its own.
+    No-op if the process has disabled the collector or frozen objects itself.
     """
     _Tally.frozen = _Tally.frozen or gc.get_freeze_count() > 0
     if not gc.isenabled() or _Tally.frozen:
@@ -39,5 +39,5 @@ def paused(size: int) -> Iterator[None]:
             gc.collect()
         else:
             gc.freeze()
-            gc.unfreeze()  # moves everything to the oldest generation, without a look at any of it
+            gc.unfreeze()  # moves all objects to the oldest generation without traversal
         gc.enable()

@@ -1,4 +1,4 @@
-"""Those in a server that have work lying before them: for tests that wait until nobody has any."""
+"""Tracking of busy workers, so that tests can wait for quiescence."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from weakref import WeakSet
 
 class Worker(Protocol):
     def is_busy(self, within: float) -> bool:
-        """Whether there is work to be done, or will be `within` so many seconds."""
+        """Report whether the worker has work now or `within` seconds."""
 
 
 class Workers:
-    """The workers of one server, for as long as they live."""
+    """Live workers of one server, held by weak references."""
 
     def __init__(self) -> None:
         self._members: WeakSet[Worker] = WeakSet()
@@ -24,7 +24,7 @@ class Workers:
         self._members.add(worker)
 
     def busy(self, within: float = 0.0) -> list[str]:
-        """Return the names of those that have work, or will have it `within` so many seconds."""
+        """Return the names of workers with work now or `within` seconds."""
         busy = [worker for worker in list(self._members) if worker.is_busy(within)]
         return sorted({getattr(worker, "name", "") or type(worker).__name__ for worker in busy})
 
@@ -33,14 +33,14 @@ _WORKERS: ContextVar[Workers | None] = ContextVar("the workers of this server", 
 
 
 def registered_workers() -> Workers:
-    """Return the workers that are made from now on in this task, and in those that it begins."""
+    """Return the set that receives the workers created from now on in this task and its child tasks."""
     workers = Workers()
     _WORKERS.set(workers)
     return workers
 
 
 class Errand:
-    """Is a Worker, from its beginning to its end."""
+    """Worker that is busy from creation until `under_way` is cleared."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -52,7 +52,7 @@ class Errand:
 
 @contextmanager
 def at_work(name: str) -> Iterator[None]:
-    """Have it be known that something is done, for as long as the block lasts."""
+    """Register as a busy worker while the block runs."""
     errand = Errand(name)
     register_worker(errand)
     try:
@@ -62,6 +62,6 @@ def at_work(name: str) -> Iterator[None]:
 
 
 def register_worker(worker: Worker) -> None:
-    """Have it be known that the worker is there, where somebody wants to know."""
+    """Add the worker to the tracked workers of the current context, if any."""
     if (workers := _WORKERS.get()) is not None:
         workers.add(worker)

@@ -1,6 +1,6 @@
-"""From what people write to what the API wants: kinds to resources, and partial or short names to full ones.
+"""RESTMapper: kinds → resources, and short or partial names → resources.
 
-A name that is not known is looked up once more after asking the server again, since it may be new (a CRD).
+After a failed lookup, discovery is refreshed once, because the name may belong to a new CRD.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pilothouse.machinery.status_error import PilothouseError
 
 
 class NoMatch(PilothouseError, LookupError):
-    """The server has nothing of that name.
+    """The server has no resource with the given name or kind.
 
     >>> from pilothouse.client import DiscoveryClient, RESTMapper
     >>> from pilothouse.errors import NoMatch
@@ -28,7 +28,7 @@ class NoMatch(PilothouseError, LookupError):
 
 @dataclass(frozen=True, slots=True)
 class RESTMapping:
-    """How to reach the objects of a kind."""
+    """Resource, kind and scope of a type."""
 
     resource: GroupVersionResource
     kind: GroupVersionKind
@@ -36,7 +36,7 @@ class RESTMapping:
 
 
 class RESTMapper:
-    """Finds the resource of a kind, or of any name by which people call it. What the server said is kept until `reset`.
+    """Finds the resource of a kind or of a plural, singular or short name. Discovery results are cached until `reset`.
 
     >>> from pilothouse.client import DiscoveryClient, RESTMapper
     >>> mapping = await RESTMapper(DiscoveryClient(client)).mapping_for("deploy")
@@ -48,35 +48,34 @@ class RESTMapper:
         self._discovery = discovery
 
     def reset(self) -> None:
-        """Asks the server again when next needed."""
+        """Clear the cache, so that the next call asks the server."""
         self._discovery.invalidate()
 
     async def mapping(self, kind: GroupKind, version: str = "") -> RESTMapping:
-        """The mapping of a kind, in the given version or the one that the server prefers. Raises NoMatch."""
+        """Return the mapping of a kind in `version` (default: the server's preferred version). Raises NoMatch."""
 
-        def matches(found: APIResource) -> bool:
-            return found.kind.group_kind == kind and version in ("", found.resource.version)
+        def matches(resource: APIResource) -> bool:
+            return resource.kind.group_kind == kind and version in ("", resource.resource.version)
 
-        found = await self._find(matches, f"no matches for kind {kind.kind!r} in group {kind.group!r}")
-        return RESTMapping(found[0].resource, found[0].kind, found[0].namespaced)
+        candidates = await self._find(matches, f"no matches for kind {kind.kind!r} in group {kind.group!r}")
+        return RESTMapping(candidates[0].resource, candidates[0].kind, candidates[0].namespaced)
 
     async def mapping_for(self, name: str, *, group: str | None = None, version: str = "") -> RESTMapping:
-        """The mapping of a resource by its plural, singular or short name.
+        """Return the mapping of a resource by its plural, singular or short name. Raises NoMatch.
 
-        A full name goes before a short one, and then the order in which the server lists its groups and versions
-        decides, which has the core group first. Raises NoMatch.
+        Full names take precedence over short names. Ties are resolved by the server's order of groups and versions; the
+        core group comes first.
         """
         name = name.lower()
 
-        def matches(found: APIResource) -> bool:
-            return group in (None, found.resource.group) and version in ("", found.resource.version) and named(found)
+        def matches(entry: APIResource) -> bool:
+            resource = entry.resource
+            has_name = name in (resource.resource, entry.singular) or name in entry.short_names
+            return has_name and group in (None, resource.group) and version in ("", resource.version)
 
-        def named(found: APIResource) -> bool:
-            return name in (found.resource.resource, found.singular) or name in found.short_names
-
-        found = await self._find(matches, f"the server has no resource {name!r}")
-        exact = [entry for entry in found if name in (entry.resource.resource, entry.singular)]
-        best = (exact or found)[0]
+        candidates = await self._find(matches, f"the server has no resource {name!r}")
+        exact = [entry for entry in candidates if name in (entry.resource.resource, entry.singular)]
+        best = (exact or candidates)[0]
         return RESTMapping(best.resource, best.kind, best.namespaced)
 
     async def category(self, name: str) -> list[GroupVersionResource]:
@@ -89,6 +88,6 @@ class RESTMapper:
             if attempt:
                 self.reset()
             resources = (await self._discovery.server_resources()).resources
-            if found := [entry for entry in resources if not entry.is_subresource and matches(entry)]:
-                return found
+            if matching := [entry for entry in resources if not entry.is_subresource and matches(entry)]:
+                return matching
         raise NoMatch(missing)

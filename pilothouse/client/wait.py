@@ -1,7 +1,7 @@
-"""Doing things again and again: until cancelled, until they hold, with backoff and jitter.
+"""Loops: until cancelled, until a condition holds, with backoff and jitter.
 
-Every loop ends when its task is cancelled. Errors of the function go through, except that `until` and its kin log
-them and carry on, as a control loop must.
+Every loop ends when its task is cancelled. `until`, `non_sliding_until` and `jitter_until` log errors of the action and
+continue; other loops propagate errors.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ DelayFunc: TypeAlias = Callable[[], float]
 
 
 class WaitTimeout(TimeoutError):
-    """The condition did not hold in time, or not within the number of steps."""
+    """The condition did not hold within the timeout or the number of steps."""
 
 
 def jitter(seconds: float, factor: float) -> float:
-    """A random time between `seconds` and `seconds × (1 + factor)`; a factor of 0 or less stands for 1."""
+    """Return a random duration between `seconds` and `seconds × (1 + factor)`; a factor ≤ 0 counts as 1."""
     return seconds + random.random() * (factor if factor > 0 else 1.0) * seconds
 
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Waits that grow: each is `factor` times the one before, at most `cap`, plus up to `jitter` of itself.
+    """Exponential backoff: each delay is `factor` times the previous, at most `cap`, plus up to `jitter` of itself.
 
-    They grow `steps` times and stay as they are from then on.
+    Delays stop growing after `steps` steps.
     """
 
     duration: float
@@ -46,7 +46,7 @@ class Backoff:
     cap: float = math.inf
 
     def delays(self) -> DelayFunc:
-        """A function that answers the next wait each time it is called."""
+        """Return a function that returns the next delay on each call."""
         steps, duration = self.steps, self.duration
 
         def next_delay() -> float:
@@ -63,7 +63,7 @@ class Backoff:
         return next_delay
 
     def delays_with_reset(self, reset_after: float, clock: Clock = REAL_CLOCK) -> DelayFunc:
-        """As `delays`, but starts again after a time in which no wait was asked for."""
+        """As `delays`, but restart after `reset_after` seconds without a call."""
         delays, last = self.delays(), clock.now()
 
         def next_delay() -> float:
@@ -77,26 +77,26 @@ class Backoff:
 
 
 async def until(action: Action, period: float, *, clock: Clock = REAL_CLOCK) -> NoReturn:
-    """Calls the action for ever, with `period` seconds between the end of one call and the start of the next."""
+    """Call the action forever, with `period` seconds between the end of one call and the start of the next."""
     await jitter_until(action, period, factor=0.0, clock=clock)
 
 
 async def non_sliding_until(action: Action, period: float, *, clock: Clock = REAL_CLOCK) -> NoReturn:
-    """Calls the action for ever, with `period` seconds between starts, or at once if it took longer."""
+    """Call the action forever, with `period` seconds between starts; immediately if a call took longer."""
     await jitter_until(action, period, factor=0.0, sliding=False, clock=clock)
 
 
 async def jitter_until(
     action: Action, period: float, *, factor: float, sliding: bool = True, clock: Clock = REAL_CLOCK
 ) -> NoReturn:
-    """As `until`, with each period made longer by up to `factor` times itself."""
+    """As `until`, with each period extended randomly by up to `factor` times the period."""
     while True:
         started = clock.now()
         delay = jitter(period, factor) if factor > 0 else period
         try:
             await _call(action)
         except Exception:
-            logger.exception("a repeated action failed")
+            logger.exception("repeated action failed")
         await clock.sleep(delay if sliding else max(0.0, started + delay - clock.now()))
 
 
@@ -108,7 +108,7 @@ async def poll(
     immediate: bool = True,
     clock: Clock = REAL_CLOCK,
 ) -> None:
-    """Returns when the condition holds, which is tried every `interval` seconds. Raises WaitTimeout."""
+    """Return when the condition holds; check it every `interval` seconds. Raises WaitTimeout."""
     deadline = clock.now() + timeout
     if immediate and await _call(condition):
         return
@@ -120,7 +120,7 @@ async def poll(
 
 
 async def exponential_backoff(backoff: Backoff, condition: Condition, *, clock: Clock = REAL_CLOCK) -> None:
-    """Tries the condition `backoff.steps` times, waiting in between. Raises WaitTimeout when it never held."""
+    """Check the condition up to `backoff.steps` times with growing delays. Raises WaitTimeout if it never held."""
     next_delay = backoff.delays()
     for step in range(backoff.steps):
         if step:

@@ -13,7 +13,7 @@ from pilothouse.client.clock import cancelled
 from pilothouse.client.config.model import ClientConfig
 from pilothouse.client.events.correlator import CorrelatorOptions, EventCorrelator
 from pilothouse.client.events.event import NORMAL, WARNING, EventSource, new_event, reference_to
-from pilothouse.client.events.recorder import MAX_QUEUED, TOLD_EVERY, EventRecorder
+from pilothouse.client.events.recorder import LOG_PERIOD, MAX_QUEUED, EventRecorder
 from pilothouse.client.fake_clock import FakeClock
 from pilothouse.client.rest.connect import connect
 from pilothouse.machinery.objects import Json
@@ -119,7 +119,7 @@ async def test_recording_never_waits_and_drops_what_is_too_much(caplog: pytest.L
         assert [record.getMessage().partition(",")[2] for record in caplog.records] == [
             " dropped 1, the last was Much about p"
         ]
-        clock.advance(TOLD_EVERY)
+        clock.advance(LOG_PERIOD)
         recorder.event(POD, NORMAL, "Much", "more")
         assert "dropped 3, the last was Much about p" in caplog.text
 

@@ -1,1 +1,1 @@
-"""A local, eventually consistent copy of a collection: reflector → DeltaFIFO → indexer → handlers."""
+"""Local, eventually consistent copy of a collection: reflector → DeltaFIFO → indexer → event handlers."""

@@ -1,8 +1,8 @@
-"""The changes of each object since it was last processed, oldest object first.
+"""DeltaFIFO: queued changes per object, oldest object first.
 
-Guarantees: every change is delivered once, with all changes of the same object together and in order. Two deletions
-in a row are one: the one that knows more of the final state. `replace` also reports what it found missing, as
-tombstones; `resync` never overtakes a change that is still queued.
+Guarantees: every change is delivered once, together with all changes of the same object and in order. Two consecutive
+deletions are merged into the one with more knowledge of the final state. `replace` reports missing objects as
+tombstones. `resync` never overtakes a queued change.
 
     add(a1) add(b1) update(a2) delete(a)   pop → a: [Added a1, Updated a2, Deleted a]     pop → b: [Added b1]
     known {a, b}; replace([b2])            pop → b: [Replaced b2]     pop → a: [Deleted tombstone(a)]
@@ -21,7 +21,7 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 Transform: TypeAlias = Callable[[Json], Json]
-"""Changes an object before anyone sees it, in place if it likes. Must be idempotent and quick."""
+"""Transform an object before any reader sees it; may modify in place. Must be idempotent and fast."""
 
 
 class DeltaType(Enum):
@@ -29,34 +29,34 @@ class DeltaType(Enum):
     UPDATED = "Updated"
     DELETED = "Deleted"
     REPLACED = "Replaced"
-    """Seen in a list: whether it changed is not known."""
+    """Contained in a list; whether the object changed is unknown."""
     SYNC = "Sync"
-    """A periodic resync shows the known state again."""
+    """Known state, repeated by a periodic resync."""
 
 
 @dataclass(slots=True)
 class Delta:
-    """A change, and the object after it; for a deletion the last state, or a tombstone."""
+    """Change and the resulting object; for a deletion, the last state or a tombstone."""
 
     type: DeltaType
     object: Json | DeletedFinalStateUnknown
 
 
 Process: TypeAlias = Callable[[str, list[Delta], bool], None]
-"""Takes a key, its deltas, and whether they belong to the first list."""
+"""Consumer of (key, deltas, whether the deltas belong to the initial list)."""
 
 
 class KnownObjects(Protocol):
-    """The objects that the consumer of the queue holds."""
+    """Objects that the consumer of the queue holds."""
 
     def list_keys(self) -> list[str]: ...
     def get_by_key(self, key: str) -> Json | None: ...
 
 
 class DeltaFIFO:
-    _items: dict[str, list[Delta]]  # no list here is empty
-    _queue: deque[str]  # the keys of _items, each once, in the order in which they must be processed
-    _initial: int  # how many items of the first replace have not been popped
+    _items: dict[str, list[Delta]]  # no list is empty
+    _queue: deque[str]  # the keys of _items, each once, in processing order
+    _initial: int  # items of the first replace that are not popped yet
 
     def __init__(self, known_objects: KnownObjects, *, transform: Transform | None = None) -> None:
         self._known = known_objects
@@ -67,7 +67,7 @@ class DeltaFIFO:
         self._populated = False
         self._ready = asyncio.Event()
         self.synced = asyncio.Event()
-        """Is set when the first list has been processed to its end."""
+        """Set when the initial list has been processed completely."""
 
     def add(self, obj: Json) -> None:
         self._change(DeltaType.ADDED, obj)
@@ -76,14 +76,14 @@ class DeltaFIFO:
         self._change(DeltaType.UPDATED, obj)
 
     def delete(self, obj: Json) -> None:
-        """Reports the deletion, unless neither the queue nor the consumer knows of the object."""
+        """Queue the deletion. Objects unknown to both the queue and the consumer are ignored."""
         key = meta_namespace_key(obj)
         self._set_populated(0)
         if key in self._items or self._known.get_by_key(key) is not None:
             self._enqueue(key, DeltaType.DELETED, self._transformed(obj))
 
     def replace(self, objects: Iterable[Json]) -> None:
-        """These are all the objects that there are: each is reported, and every other known one as deleted."""
+        """Queue every object as Replaced, and every other known object as Deleted."""
         present = set()
         for obj in objects:
             key = meta_namespace_key(obj)
@@ -96,27 +96,27 @@ class DeltaFIFO:
         self._set_populated(len(present) + len(missing))
 
     def resync(self) -> None:
-        """Shows every known object again, except those with changes still queued."""
+        """Queue every known object as Sync, except objects with queued changes."""
         for key in self._known.list_keys():
             obj = self._known.get_by_key(key)
             if obj is not None and key not in self._items:
                 self._enqueue(key, DeltaType.SYNC, obj)
 
     def pop(self, process: Process) -> None:
-        """Takes the oldest object off the queue and processes its deltas. Raises IndexError when there is none."""
+        """Process the deltas of the oldest object. Raises IndexError if the queue is empty."""
         key = self._queue.popleft()
         deltas = self._items.pop(key)
         initial = not self.synced.is_set()
         try:
             process(key, deltas, initial)
         finally:
-            # Upstream counts before it processes, under a lock; here nobody can look before this returns.
+            # Upstream decrements before processing, under a lock. Here no reader can run before this method returns.
             if self._initial:
                 self._initial -= 1
                 self._check_synced()
 
     async def wait(self) -> None:
-        """Returns when there is something to pop."""
+        """Return when the queue is not empty."""
         while not self._queue:
             self._ready.clear()
             await self._ready.wait()

@@ -1,4 +1,4 @@
-"""The notifications of a client of an informer: one at a time, through plain functions or coroutines."""
+"""Event handlers of an informer: synchronous or asynchronous callbacks, called one at a time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Deleted: TypeAlias = Json | DeletedFinalStateUnknown
 
 
 class ResourceEventHandler(Protocol):
-    """The objects belong to the cache: a handler that wants to change one copies it first.
+    """Receiver of notifications. Objects belong to the cache: copy before modifying.
 
     >>> from pilothouse.client import ResourceEventHandler, ResourceEventHandlerFuncs
     >>> handler: ResourceEventHandler = ResourceEventHandlerFuncs(add=print)
@@ -23,18 +23,18 @@ class ResourceEventHandler(Protocol):
     """
 
     def on_add(self, obj: Json, is_in_initial_list: bool) -> MaybeAwaitable:
-        """There is an object that was not in the cache."""
+        """Handle an object that was not in the cache."""
 
     def on_update(self, old: Json, new: Json) -> MaybeAwaitable:
-        """An object has changed, or it is time to look at it again."""
+        """Handle a changed object, or an unchanged object during a resync."""
 
     def on_delete(self, obj: Deleted) -> MaybeAwaitable:
-        """An object is gone; what is known of it may be old."""
+        """Handle a deleted object. The state may be outdated."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceEventHandlerFuncs:
-    """A handler made of functions; what is left out is not told.
+    """Handler built from optional functions. Events without a function are ignored.
 
     >>> from pilothouse.client import ResourceEventHandlerFuncs, name_of
     >>> handler = ResourceEventHandlerFuncs(delete=lambda obj: print("gone:", name_of(obj)))
@@ -47,21 +47,23 @@ class ResourceEventHandlerFuncs:
     delete: Callable[[Deleted], MaybeAwaitable] | None = None
 
     def on_add(self, obj: Json, is_in_initial_list: bool) -> MaybeAwaitable:
-        """Call `add`, if there is one."""
+        """Call `add` if set."""
         return self.add(obj) if self.add else None
 
     def on_update(self, old: Json, new: Json) -> MaybeAwaitable:
-        """Call `update`, if there is one."""
+        """Call `update` if set."""
         return self.update(old, new) if self.update else None
 
     def on_delete(self, obj: Deleted) -> MaybeAwaitable:
-        """Call `delete`, if there is one."""
+        """Call `delete` if set."""
         return self.delete(obj) if self.delete else None
 
 
 @dataclass(frozen=True, slots=True)
 class FilteringResourceEventHandler:
-    """Tells another handler only of objects that pass: one that begins to pass is added, one that ceases is deleted.
+    """Forwards events of objects that satisfy a predicate.
+
+    An object that starts to satisfy the predicate is forwarded as added; an object that ceases to, as deleted.
 
     >>> from pilothouse.client import FilteringResourceEventHandler, ResourceEventHandlerFuncs, name_of
     >>> mine = FilteringResourceEventHandler(lambda obj: name_of(obj) == "a", ResourceEventHandlerFuncs(add=print))
@@ -74,11 +76,11 @@ class FilteringResourceEventHandler:
     handler: ResourceEventHandler
 
     def on_add(self, obj: Json, is_in_initial_list: bool) -> MaybeAwaitable:
-        """Pass it on if the object passes."""
+        """Forward if the object satisfies the predicate."""
         return self.handler.on_add(obj, is_in_initial_list) if self.passes(obj) else None
 
     def on_update(self, old: Json, new: Json) -> MaybeAwaitable:
-        """Pass it on; an object that begins to pass is new, one that ceases to is gone."""
+        """Forward as update, add or delete, by the predicate on the old and on the new state."""
         before, after = self.passes(old), self.passes(new)
         if before and after:
             return self.handler.on_update(old, new)
@@ -87,7 +89,7 @@ class FilteringResourceEventHandler:
         return self.handler.on_delete(old) if before else None
 
     def on_delete(self, obj: Deleted) -> MaybeAwaitable:
-        """Pass it on if the object passed when it was last seen."""
+        """Forward if the last known state satisfied the predicate."""
         state = last_known_state(obj)
         return self.handler.on_delete(obj) if state is not None and self.passes(state) else None
 

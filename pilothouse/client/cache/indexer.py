@@ -1,7 +1,7 @@
-"""Objects by key, with named indexes. Belongs to one event loop and has no locks.
+"""Indexer: objects by key, with named indexes. Lister: read access to an indexer.
 
-Whatever it answers is one state of the cache: nothing changes it while a call runs. The objects are shared by
-everyone who reads the cache and must not be changed.
+An indexer belongs to one event loop and has no locks. Every method sees one consistent state of the cache. Objects are
+shared by all readers and must not be modified.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pilothouse.machinery.objects import Json, labels_of, namespace_of
 from pilothouse.machinery.selectors import labels
 
 IndexFunc: TypeAlias = Callable[[Json], Iterable[str]]
-"""The values under which an index finds the object."""
+"""Return the values under which an index files the object."""
 
 Objects: TypeAlias = list[Json]
 Keys: TypeAlias = list[str]
@@ -29,7 +29,7 @@ def namespace_index(obj: Json) -> tuple[str, ...]:
 
 
 class Indexer:
-    """Objects by their keys, and by whatever else is to be looked up. An indexer is a function from object to values.
+    """Thread-unsafe store with indexes. An index function maps an object to the values that find the object.
 
     >>> from pilothouse.client import Indexer
     >>> pods = Indexer({"node": lambda pod: [pod["spec"]["nodeName"]]})
@@ -39,7 +39,7 @@ class Indexer:
     """
 
     _items: dict[str, Json]
-    _indexes: dict[str, dict[str, set[str]]]  # index name → indexed value → keys; no set here is ever empty
+    _indexes: dict[str, dict[str, set[str]]]  # index name → indexed value → keys; no set is empty
 
     def __init__(self, indexers: Mapping[str, IndexFunc] | None = None) -> None:
         self._items = {}
@@ -48,24 +48,24 @@ class Indexer:
         self.add_indexers(indexers or {})
 
     def add(self, obj: Json) -> None:
-        """Keep an object, in the place of the one with the same key."""
+        """Store the object; replace the stored object with the same key."""
         self.update(meta_namespace_key(obj), obj)
 
     def update(self, key: str, obj: Json) -> None:
-        """Stores the object under its key, whether or not the key is new."""
+        """Store the object under `key`; replace any previous object."""
         old = self._items.get(key)
         self._items[key] = obj
         for name, values_of in self._indexers.items():
             self._reindex(self._indexes[name], key, _values(values_of, old), _values(values_of, obj))
 
     def delete(self, key: str) -> None:
-        """Forget the object with this key."""
+        """Remove the object with this key. Unknown keys are ignored."""
         old = self._items.pop(key, None)
         for name, values_of in self._indexers.items():
             self._reindex(self._indexes[name], key, _values(values_of, old), ())
 
     def replace(self, objects: Iterable[Json]) -> None:
-        """Forgets everything and stores these."""
+        """Remove every object, then store `objects`."""
         self._items.clear()
         for index in self._indexes.values():
             index.clear()
@@ -73,15 +73,15 @@ class Indexer:
             self.add(obj)
 
     def get_by_key(self, key: str) -> Json | None:
-        """Return the object with this key, or None. It is the cache's own: do not change it."""
+        """Return the object with this key, or None. The cache owns the object: do not modify it."""
         return self._items.get(key)
 
     def get(self, obj: Json) -> Json | None:
-        """The stored object that has the same key as this one."""
+        """Return the stored object with the same key as `obj`, or None."""
         return self._items.get(meta_namespace_key(obj))
 
     def list(self) -> Objects:
-        """Return all objects. They are the cache's own: do not change them."""
+        """Return all objects. The cache owns the objects: do not modify them."""
         return list(self._items.values())
 
     def list_keys(self) -> Keys:
@@ -95,7 +95,7 @@ class Indexer:
         return key in self._items
 
     def add_indexers(self, indexers: Mapping[str, IndexFunc]) -> None:
-        """Adds indexes over what is stored and what will be. Raises ValueError on a name that is taken."""
+        """Add indexes over stored and future objects. Raises ValueError if an index name is in use."""
         if taken := self._indexers.keys() & indexers.keys():
             raise ValueError(f"indexer conflict: {sorted(taken)}")
         for name, values_of in indexers.items():
@@ -110,21 +110,21 @@ class Indexer:
         return self._indexers
 
     def by_index(self, name: str, value: str) -> Objects:
-        """The objects that the index has under the value. Raises KeyError on an unknown index."""
+        """Return the objects filed under `value`. Raises KeyError for an unknown index."""
         return [self._items[key] for key in self._indexes[name].get(value, ())]
 
     def index(self, name: str, obj: Json) -> Objects:
-        """The objects that share an indexed value with this one."""
+        """Return the objects that share an indexed value with `obj`."""
         index = self._indexes[name]
         keys = {key: None for value in self._indexers[name](obj) for key in index.get(value, ())}
         return [self._items[key] for key in keys]
 
     def index_keys(self, name: str, value: str) -> Keys:
-        """Return the keys of the objects that an index has under a value."""
+        """Return the sorted keys of the objects filed under `value`."""
         return sorted(self._indexes[name].get(value, ()))
 
     def index_values(self, name: str) -> Keys:
-        """Every value under which the index has something."""
+        """Return every value of the index that has at least one object."""
         return [*self._indexes[name]]
 
     def _reindex(self, index: dict[str, set[str]], key: str, old: tuple[str, ...], new: tuple[str, ...]) -> None:
@@ -144,7 +144,7 @@ def _values(values_of: IndexFunc, obj: Json | None) -> tuple[str, ...]:
 
 
 class Lister:
-    """Answers from the cache only. The objects are shared: copy one before changing it.
+    """Read access to an informer's cache, without requests to the server. Objects are shared: copy before modifying.
 
     >>> from pilothouse.client import GroupVersionResource, SharedInformerFactory
     >>> async with SharedInformerFactory(client) as factory:
@@ -165,14 +165,14 @@ class Lister:
         return Lister(self._indexer, self._resource, namespace=namespace)
 
     def get(self, name: str) -> Json:
-        """Raises NotFound, as the server would."""
+        """Return the object. Raises NotFound with the server's message."""
         obj = self._indexer.get_by_key(f"{self._namespace}/{name}" if self._namespace else name)
         if obj is None:
             raise NotFound.of(self._resource, name)
         return obj
 
     def list(self, selector: str | labels.Selector = "") -> Objects:
-        """Return the objects that the label selector selects. Raises InvalidSelector."""
+        """Return the objects that match the label selector. Raises InvalidSelector."""
         if isinstance(selector, str):
             selector = labels.parse(selector)
         matches = selector.matches

@@ -1,8 +1,8 @@
-"""One informer for each resource, shared by everyone who asks for it.
+"""SharedInformerFactory: one informer per resource, shared by all callers.
 
 factory = SharedInformerFactory(client)
 informer = factory.for_resource(PODS)
-async with factory:                      # starts every informer that was asked for, and stops them at the end
+async with factory:                      # starts every requested informer, stops them at the end
     await factory.wait_for_cache_sync()
 """
 
@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 
 class SharedInformerFactory:
-    """All its informers see the same namespace and selectors.
+    """Creates and runs shared informers with one namespace and one set of selectors.
 
     >>> from pilothouse.client import GroupVersionResource, SharedInformerFactory, name_of
     >>> async with SharedInformerFactory(client) as factory:
@@ -56,7 +56,7 @@ class SharedInformerFactory:
         self._tasks: dict[GroupVersionResource, asyncio.Task[None]] = {}
 
     def for_resource(self, resource: GroupVersionResource) -> SharedIndexInformer:
-        """The informer of the resource, which runs after the next `start`."""
+        """Return the informer of the resource; create it on the first call. `start` runs the informer."""
         if resource not in self._informers:
             collection = self._client.for_resource(resource, namespace=self._namespace)
             source = SelectedListWatch(collection, self._label_selector, self._field_selector)
@@ -68,18 +68,18 @@ class SharedInformerFactory:
         return self._informers[resource]
 
     def lister(self, resource: GroupVersionResource) -> Lister:
-        """Return the lister of a resource; its informer runs once the factory is started."""
+        """Return a lister over the cache of the resource's informer."""
         return Lister(self.for_resource(resource).indexer, resource.group_resource)
 
     def start(self) -> None:
-        """Runs every informer that does not run yet."""
+        """Start every informer that is not running. Idempotent."""
         for resource, informer in self._informers.items():
             if resource not in self._tasks:
                 task = self._tasks[resource] = asyncio.ensure_future(informer.run())
-                task.add_done_callback(_log_failure)
+                task.add_done_callback(_log_informer_failure)
 
     async def wait_for_cache_sync(self) -> None:
-        """Returns when every informer has synced; raises if one of them failed."""
+        """Return when every informer has synced. Raises the error of an informer that failed."""
         synced = asyncio.ensure_future(wait_for_cache_sync(*self._informers.values()))
         try:
             done, _ = await asyncio.wait({synced, *self._tasks.values()}, return_when=asyncio.FIRST_COMPLETED)
@@ -89,7 +89,7 @@ class SharedInformerFactory:
             synced.cancel()
 
     async def shutdown(self) -> None:
-        """Stops every informer and returns when all have stopped. Raises what made one fail."""
+        """Stop every informer and wait until all have stopped. Raises the error of an informer that failed."""
         for task in self._tasks.values():
             task.cancel()
         results = await asyncio.gather(*self._tasks.values(), return_exceptions=True)
@@ -105,6 +105,6 @@ class SharedInformerFactory:
         await self.shutdown()
 
 
-def _log_failure(task: asyncio.Task[None]) -> None:
+def _log_informer_failure(task: asyncio.Task[None]) -> None:
     if not task.cancelled() and (error := task.exception()) is not None:
-        logger.error("an informer failed", exc_info=error)
+        logger.error("informer failed", exc_info=error)

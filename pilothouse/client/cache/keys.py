@@ -1,4 +1,4 @@
-"""How objects are named in caches and queues: `namespace/name`, or `name` for what has no namespace."""
+"""Keys of objects in caches and queues: `namespace/name`, or `name` for cluster-scoped objects."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pilothouse.machinery.objects import Json
 
 @dataclass(frozen=True, slots=True)
 class DeletedFinalStateUnknown:
-    """A tombstone: the object was found gone by a list, so its deletion was not seen.
+    """Tombstone of an object whose deletion event was missed: a list no longer contained the object.
 
-    `obj` is the last state that was known and may be older than the one that was deleted.
+    `obj` is the last known state. The deleted state may be newer.
 
     >>> from pilothouse.client import DeletedFinalStateUnknown
     >>> DeletedFinalStateUnknown("default/web", {"metadata": {"name": "web"}}).key
@@ -23,7 +23,7 @@ class DeletedFinalStateUnknown:
 
 @dataclass(frozen=True, slots=True)
 class ObjectName:
-    """An object's namespace, empty where it has none, and its name.
+    """Namespace (empty for cluster-scoped objects) and name.
 
     >>> from pilothouse.client import ObjectName
     >>> str(ObjectName("default", "web")), str(ObjectName("", "node-1"))
@@ -38,7 +38,7 @@ class ObjectName:
 
 
 def meta_namespace_key(obj: Json) -> str:
-    """The object's key. Raises KeyError on something that has no metadata or no name.
+    """Return the object's key. Raises KeyError if the object has no metadata or no name.
 
     >>> from pilothouse.client import meta_namespace_key
     >>> meta_namespace_key({"metadata": {"namespace": "default", "name": "web"}})
@@ -51,12 +51,12 @@ def meta_namespace_key(obj: Json) -> str:
 
 
 def deletion_handling_key(obj: Json | DeletedFinalStateUnknown) -> str:
-    """The key of an object or of a tombstone: what delete handlers put on a queue."""
+    """Return the key of an object or of a tombstone, for use in delete handlers."""
     return obj.key if isinstance(obj, DeletedFinalStateUnknown) else meta_namespace_key(obj)
 
 
 def split_meta_namespace_key(key: str) -> ObjectName:
-    """Return the namespace and the name of a key. Raises ValueError on a key with more than one slash.
+    """Return the namespace and the name of a key. Raises ValueError for a key with more than one slash.
 
     >>> from pilothouse.client import split_meta_namespace_key
     >>> split_meta_namespace_key("default/web").name
@@ -69,5 +69,5 @@ def split_meta_namespace_key(key: str) -> ObjectName:
 
 
 def last_known_state(obj: Json | DeletedFinalStateUnknown) -> Json | None:
-    """Return the object that a delete handler was given, with the tombstone taken off."""
+    """Return the object of a delete notification; unwrap a tombstone."""
     return obj.obj if isinstance(obj, DeletedFinalStateUnknown) else obj

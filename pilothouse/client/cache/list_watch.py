@@ -1,4 +1,4 @@
-"""The source of a reflector: something that lists and watches one collection."""
+"""ListerWatcher: the source of a reflector, with its paged list and its watch errors."""
 
 from __future__ import annotations
 
@@ -16,11 +16,14 @@ from pilothouse.machinery.objects import Json
 from pilothouse.machinery.server_errors import Timeout
 from pilothouse.machinery.status_error import StatusError
 
+logger = logging.getLogger(__name__)
+
 PAGE_SIZE = 500
 
 
-class RunningWatch(Protocol):
-    """A running watch. Iteration ends when the server ends it, and raises ConnectionFailed when it breaks off."""
+class OpenWatch(Protocol):
+    """Open watch. Iteration ends when the server closes the watch and raises ConnectionFailed when the connection
+    breaks."""
 
     def __aiter__(self) -> AsyncIterator[WatchEvent]: ...
     async def aclose(self) -> None: ...
@@ -29,13 +32,13 @@ class RunningWatch(Protocol):
 class ListerWatcher(Protocol):
     async def list(self, options: ListOptions) -> Json: ...
 
-    async def watch(self, options: ListOptions) -> RunningWatch:
-        """Returns when the server has accepted the watch; raises the error it answered otherwise."""
+    async def watch(self, options: ListOptions) -> OpenWatch:
+        """Return when the server has accepted the watch. Raises the server's error otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A whole collection as of one resource version."""
+    """Complete collection at one resource version."""
 
     items: list[Json]
     resource_version: str
@@ -43,7 +46,7 @@ class Listing:
 
 
 async def list_all(source: ListerWatcher, resource_version: str, page_size: int) -> Listing:
-    """Lists in pages (none if the size is 0). If the pages expire midway, lists all at once instead."""
+    """List in pages of `page_size` (0 = one page). If a continue token expires, list everything in one request."""
     options = ListOptions(resource_version=resource_version, limit=page_size)
     page = await source.list(options)
     items: list[Json] = page.get("items") or []
@@ -64,7 +67,7 @@ async def list_all(source: ListerWatcher, resource_version: str, page_size: int)
 
 @dataclass(frozen=True, slots=True)
 class SelectedListWatch:
-    """A part of a collection: what the selectors select of it."""
+    """Restricts a source to the objects that match the selectors."""
 
     source: ListerWatcher
     label_selector: str = ""
@@ -73,21 +76,19 @@ class SelectedListWatch:
     async def list(self, options: ListOptions) -> Json:
         return await self.source.list(self._selected(options))
 
-    async def watch(self, options: ListOptions) -> RunningWatch:
+    async def watch(self, options: ListOptions) -> OpenWatch:
         return await self.source.watch(self._selected(options))
 
     def _selected(self, options: ListOptions) -> ListOptions:
         return replace(options, label_selector=self.label_selector, field_selector=self.field_selector)
 
 
-logger = logging.getLogger(__name__)
-
 WatchErrorHandler: TypeAlias = Callable[[str, Exception], None]
-"""Is told the reflector's name and why it lost its watch. For visibility only: the reflector goes on by itself."""
+"""Callback with the reflector's name and the error that ended the watch. The reflector recovers by itself."""
 
 
 class VeryShortWatch(Exception):
-    """The watch ended within a second and brought nothing."""
+    """The watch ended within one second without an event."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"very short watch: {name}: watch lasted less than a second and no items received")
@@ -102,7 +103,7 @@ def is_too_many_requests(error: BaseException) -> bool:
 
 
 def is_too_large_resource_version(error: BaseException) -> bool:
-    """The server has not come as far as the version asked for."""
+    """Report whether the requested resource version is newer than the server's state."""
     if not isinstance(error, StatusError):
         return False
     causes = (error.details or {}).get("causes") or []
@@ -112,12 +113,12 @@ def is_too_large_resource_version(error: BaseException) -> bool:
 
 
 def is_retriable(error: BaseException) -> bool:
-    """The server is down or asks for patience: the same watch will most likely work later, without a list."""
+    """Report whether the same watch can be retried without a list: connection refused or 429."""
     return isinstance(error, ConnectionRefused) or is_too_many_requests(error)
 
 
 def log_watch_error(name: str, error: Exception) -> None:
-    """The watch error handler that is used when no other is set."""
+    """Log the error; default WatchErrorHandler."""
     if is_expired(error):
         logger.debug("%s: watch closed: %s", name, error)
     elif isinstance(error, (StatusError, ConnectionFailed, VeryShortWatch)):

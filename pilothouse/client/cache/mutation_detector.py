@@ -1,6 +1,6 @@
-"""Finds out that someone changed an object of the cache. Costs a copy of every object: meant for tests.
+"""Detector of illegal modifications of cached objects. Copies every object: intended for tests.
 
-Is on for every informer when the environment variable KUBE_CACHE_MUTATION_DETECTOR is true, as upstream.
+Enabled for every informer by the environment variable KUBE_CACHE_MUTATION_DETECTOR=true, as upstream.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ RETAIN = 120.0
 
 
 class CacheMutated(AssertionError):
-    """A cached object is not what it was when it was put into the cache."""
+    """A cached object differs from its state at insertion."""
 
 
 class CacheMutationDetector:
-    _cached: list[tuple[Json, bytes]]  # objects of the running retention period, with what they looked like
-    _retained: list[tuple[Json, bytes]]  # those of the period before
+    _cached: list[tuple[Json, bytes]]  # objects of the current retention period, with their serialized form
+    _retained: list[tuple[Json, bytes]]  # objects of the previous retention period
 
     def __init__(self, name: str, clock: Clock) -> None:
         self._name = name
@@ -32,14 +32,14 @@ class CacheMutationDetector:
         self._rotated = clock.now()
 
     def add_object(self, obj: Json) -> None:
-        self._cached.append((obj, _image(obj)))
+        self._cached.append((obj, _serialized(obj)))
 
     def compare_objects(self) -> None:
-        """Raises CacheMutated, with the object as it was and as it is."""
-        for obj, image in (*self._retained, *self._cached):
-            if _image(obj) != image:
-                now = _image(obj).decode()
-                raise CacheMutated(f"cache {self._name} modified\n  was {image.decode()}\n  is  {now}")
+        """Raises CacheMutated with the original and the current state of the first modified object."""
+        for obj, original in (*self._retained, *self._cached):
+            if _serialized(obj) != original:
+                now = _serialized(obj).decode()
+                raise CacheMutated(f"cache {self._name} modified\n  was {original.decode()}\n  is  {now}")
 
     async def run(self) -> None:
         try:
@@ -53,7 +53,7 @@ class CacheMutationDetector:
             self.compare_objects()
 
 
-def _image(obj: Json) -> bytes:
+def _serialized(obj: Json) -> bytes:
     return orjson.dumps(obj, option=orjson.OPT_SORT_KEYS)
 
 

@@ -1,7 +1,8 @@
-"""Relays notifications to handlers: each has its own queue and task, so that a slow one delays nobody else.
+"""SharedProcessor: distribution of notifications to event handlers.
 
-The queues are unbounded: a notification is never dropped. Their lengths can be watched (`pending`), and a handler
-that falls far behind is logged. A handler that raises loses that one notification and gets the next a second later.
+Each handler has its own queue and task, so a slow handler does not delay the others. Queues are unbounded: no
+notification is dropped. `pending` reports the backlog, and a large backlog is logged. If a handler raises, the
+notification is lost and the next one is delivered after one second.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ logger = logging.getLogger(__name__)
 
 BACKLOG_WARNING = 10_000
 CRASH_DELAY = 1.0
-OBJECTS_PER_TURN = 500  # of an informer; then the event loop gets its turn
-_NOTIFICATIONS_PER_TURN = 2 * OBJECTS_PER_TURN  # so that a listener does not fall behind its informer
+OBJECTS_PER_TURN = 500  # per informer, before control returns to the event loop
+_NOTIFICATIONS_PER_TURN = 2 * OBJECTS_PER_TURN  # keeps a listener from falling behind its informer
 
 
 class ProcessorListener:
-    """One handler of one informer; also the registration that `add_event_handler` answers."""
+    """Queue and task of one handler; the registration returned by `add_event_handler`."""
 
-    syncing: bool  # whether resync notifications go to this handler at the moment
+    syncing: bool  # whether this handler takes part in the current resync
 
     def __init__(self, handler: ResourceEventHandler, clock: Clock, *, requested: float, resync_period: float) -> None:
         self.handler = handler
@@ -37,18 +38,18 @@ class ProcessorListener:
         self._next_resync = clock.now() + resync_period
         self._pending: deque[Notification] = deque()
         self._ready = asyncio.Event()
-        self._initial = 0  # how many notifications of the first list have not been handled
+        self._initial = 0  # notifications of the initial list that are not handled yet
         self._upstream_synced = False
         self._synced = asyncio.Event()
         self._warn_at = BACKLOG_WARNING
 
     @property
     def pending(self) -> int:
-        """How many notifications wait for the handler."""
+        """Number of notifications waiting for the handler."""
         return len(self._pending)
 
     def has_synced(self) -> bool:
-        """Whether the informer has synced and the handler has handled everything of the first list."""
+        """Report whether the informer has synced and the handler has processed the initial list."""
         return self._synced.is_set()
 
     async def wait_synced(self) -> None:
@@ -60,7 +61,7 @@ class ProcessorListener:
         self._pending.append(notification)
         self._ready.set()
         if len(self._pending) >= self._warn_at:
-            logger.warning("%d notifications wait for handler %r", len(self._pending), self.handler)
+            logger.warning("handler %r is slow: %d notifications pending", self.handler, len(self._pending))
             self._warn_at *= 2
 
     def upstream_has_synced(self) -> None:
@@ -68,7 +69,7 @@ class ProcessorListener:
         self._check_synced()
 
     def should_resync(self, now: float) -> bool:
-        """Whether the handler's resync is due; if so, sets when the next one is."""
+        """Report whether the handler's resync is due; if so, schedule the next one."""
         if not self.resync_period or now < self._next_resync:
             return False
         self._next_resync = now + self.resync_period
@@ -77,24 +78,22 @@ class ProcessorListener:
     async def run(self) -> None:
         while True:
             for _ in range(min(len(self._pending), _NOTIFICATIONS_PER_TURN)):
-                await self._deliver(self._pending.popleft())
+                notification = self._pending.popleft()
+                try:
+                    result = notification.deliver(self.handler)
+                    if result is not None:
+                        await result
+                except Exception:
+                    logger.exception("handler %r failed on %s", self.handler, type(notification).__name__)
+                    await self._clock.sleep(CRASH_DELAY)
+                if isinstance(notification, AddNotification) and notification.is_in_initial_list:
+                    self._initial -= 1
+                    self._check_synced()
             if self._pending:
                 await yield_to_loop()
             else:
                 self._ready.clear()
                 await self._ready.wait()
-
-    async def _deliver(self, notification: Notification) -> None:
-        try:
-            result = notification.deliver(self.handler)
-            if result is not None:
-                await result
-        except Exception:
-            logger.exception("handler %r failed on %s", self.handler, type(notification).__name__)
-            await self._clock.sleep(CRASH_DELAY)
-        if isinstance(notification, AddNotification) and notification.is_in_initial_list:
-            self._initial -= 1
-            self._check_synced()
 
     def _check_synced(self) -> None:
         if self._upstream_synced and self._initial == 0:
@@ -102,20 +101,20 @@ class ProcessorListener:
 
 
 class SharedProcessor:
-    """The handlers of one informer."""
+    """Listeners of one informer."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self.listeners: list[ProcessorListener] = []
 
     def distribute(self, notification: Notification, *, sync: bool = False) -> None:
-        """Queues a notification for every handler; a resync only for those whose resync it is."""
+        """Queue a notification for every handler; a resync only for handlers that take part in the resync."""
         for listener in self.listeners:
             if not sync or listener.syncing:
                 listener.add(notification)
 
     def should_resync(self) -> bool:
-        """Decides for each handler whether it takes part in the resync that is due now, if any does."""
+        """Select the handlers whose resync is due; report whether there is any."""
         now = self._clock.now()
         for listener in self.listeners:
             listener.syncing = listener.should_resync(now)

@@ -1,9 +1,9 @@
-"""Keeps a store equal to a collection of the server: list once, then watch, and recover from whatever breaks.
+"""Reflector: keeps a store in sync with a collection by list and watch, and recovers from errors.
 
-Guarantees: the store is given every object of a list and then every event in the order in which the server sent them;
-a watch that ends or breaks off is resumed from the last event or bookmark; when that version is gone (410) everything
-is listed anew, at a version not older than any that was seen, so that the store never goes back in time.
-The first state comes as a stream (`sendInitialEvents`) if the server can, else as a list in pages.
+Guarantees: the store receives every object of a list, then every event in server order. A watch that ends or breaks is
+resumed from the last event or bookmark. When that version has expired (410), the reflector lists again at a version
+that is not older than any seen version, so the store never goes back in time. The initial state is streamed
+(`sendInitialEvents`) if the server supports streaming, and listed in pages otherwise.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pilothouse.client.cache.list_watch import (
     PAGE_SIZE,
     ListerWatcher,
     Listing,
-    RunningWatch,
+    OpenWatch,
     VeryShortWatch,
     WatchErrorHandler,
     is_expired,
@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 MIN_WATCH_TIMEOUT = 300.0
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
-# Stops growing at 30 to 60 seconds; after two quiet minutes the server counts as healthy again.
+# The delay stops growing at 30–60 s. Two minutes without a failure reset the backoff.
 BACKOFF = Backoff(duration=0.8, factor=2.0, jitter=1.0, steps=38, cap=30.0)
 BACKOFF_RESET = 120.0
 
@@ -80,14 +80,14 @@ class Reflector:
         self._delay = backoff.delays_with_reset(BACKOFF_RESET, clock)
         self._clock = clock
         self._position = SyncPosition()
-        self._paginated = False  # the server answers "0" in pages: it has no watch cache, so always ask for pages
+        self._paginated = False  # the server paginates lists at "0", so has no watch cache: always request pages
 
     @property
     def last_sync_resource_version(self) -> str:
         return self._position.resource_version
 
     async def run(self) -> NoReturn:
-        """Reflects until cancelled."""
+        """Run until cancelled."""
         while True:
             try:
                 await self.list_and_watch()
@@ -99,7 +99,7 @@ class Reflector:
             await self._clock.sleep(self._delay())
 
     async def list_and_watch(self) -> None:
-        """One attempt: brings the store up to date and keeps it so until the watch can not be resumed."""
+        """Run one attempt: synchronise the store, then watch until the watch cannot be resumed."""
         watch = await self._watch_list() if self._use_watch_list else None
         if watch is None:
             await self._list()
@@ -123,12 +123,12 @@ class Reflector:
         self._replace(listing.items, listing.resource_version)
 
     async def _list_at(self, version: str) -> Listing:
-        # A limit would send a list at a given version past the server's watch cache.
+        # A limit would make a list at an exact version bypass the server's watch cache.
         exact = version not in ("", "0") and not self._paginated
         return await list_all(self._source, version, 0 if exact else PAGE_SIZE)
 
-    async def _watch_list(self) -> RunningWatch | None:
-        """Streams the state into the store and answers the watch, which goes on; None if the server can not stream."""
+    async def _watch_list(self) -> OpenWatch | None:
+        """Stream the state into the store. Return the open watch, or None if the server does not support streaming."""
         while True:
             options = ListOptions(
                 resource_version=self._position.for_watch_list,
@@ -153,7 +153,7 @@ class Reflector:
             return True
         return False
 
-    async def _stream_state(self, options: ListOptions) -> RunningWatch:
+    async def _stream_state(self, options: ListOptions) -> OpenWatch:
         state = _InitialState()
         watch = await self._source.watch(options)
         try:
@@ -162,7 +162,7 @@ class Reflector:
                 if version is not None:
                     self._replace([*state.objects.values()], version)
                     return watch
-            raise ConnectionFailed("the stream ended before its initial events did")
+            raise ConnectionFailed("the stream ended before the end of its initial events")
         except BaseException:
             await watch.aclose()
             raise
@@ -172,8 +172,8 @@ class Reflector:
             self._store.replace(objects)
         self._position.reached(version)
 
-    async def _watch(self, watch: RunningWatch | None) -> NoReturn:
-        """Follows the watch and its successors. Raises when only a new list can help."""
+    async def _watch(self, watch: OpenWatch | None) -> NoReturn:
+        """Follow the watch and its successors. Raises when only a new list can recover."""
         while True:
             started = self._clock.now()
             try:
@@ -195,8 +195,8 @@ class Reflector:
                     raise VeryShortWatch(self.name)
             watch = None
 
-    async def _follow(self, watch: RunningWatch) -> int:
-        """Applies the watch's events to the store until it ends; answers how many there were."""
+    async def _follow(self, watch: OpenWatch) -> int:
+        """Apply the events to the store until the watch ends; return the number of events."""
         count = 0
         try:
             async for event in watch:
@@ -215,7 +215,7 @@ class Reflector:
             try:
                 change(self._store, obj)
             except Exception:
-                logger.exception("%s: can not store a watch event", self.name)
+                logger.exception("%s: cannot store a watch event", self.name)
         elif event.type == "ERROR":
             raise from_status(obj)
         elif event.type != "BOOKMARK":
@@ -238,13 +238,13 @@ _CHANGES: dict[str, Callable[[ReflectorStore, Json], None]] = {
 
 
 class _InitialState:
-    """The objects of a stream that has not come to the end of its initial events."""
+    """Objects of a stream before the end of its initial events."""
 
     def __init__(self) -> None:
         self.objects: dict[str, Json] = {}
 
     def take(self, event: WatchEvent) -> str | None:
-        """The state's resource version, once it is complete."""
+        """Apply the event. Return the resource version if the event completes the state, else None."""
         obj = event.object
         if event.type in ("ADDED", "MODIFIED"):
             self.objects[meta_namespace_key(obj)] = obj
@@ -258,30 +258,33 @@ class _InitialState:
 
 
 def _watch_timeout() -> int:
-    """Spread over five to ten minutes, so that watches which began together do not end together."""
+    """Random, 5 to 10 minutes, so that watches that started together do not end together."""
     return int(random.uniform(MIN_WATCH_TIMEOUT, 2 * MIN_WATCH_TIMEOUT))
 
 
 @dataclass(slots=True)
 class SyncPosition:
-    """`resource_version` is that of the last list, event or bookmark that went into the store."""
+    """Resource version of the last list, event or bookmark that was applied to the store."""
 
     resource_version: str = ""
     unavailable: bool = False
     """The server no longer has, or does not have yet, the state at `resource_version`."""
 
     def reached(self, resource_version: str) -> None:
-        """A list at this version is in the store."""
+        """Record that the store holds a list at `resource_version`."""
         self.resource_version = resource_version
         self.unavailable = False
 
     @property
     def for_list(self) -> str:
-        """Any state will do the first time ("0"); later none older than what was seen, so that nobody goes back in
-        time; the newest ("") when the server does not have that one."""
+        """Resource version for a list.
+
+        "0" (any state) at first; later not older than any seen state, so that the store never goes back in time; ""
+        (newest) if the server does not have that state.
+        """
         return "" if self.unavailable else self.resource_version or "0"
 
     @property
     def for_watch_list(self) -> str:
-        """As for a list, except that the first stream is of the newest state."""
+        """Resource version for a stream: as `for_list`, but the first stream requests the newest state."""
         return "" if self.unavailable else self.resource_version

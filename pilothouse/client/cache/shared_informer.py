@@ -1,4 +1,4 @@
-"""SharedIndexInformer: one cache of a collection for many readers and many handlers."""
+"""SharedIndexInformer: one cache of a collection for many readers and many event handlers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Registration: TypeAlias = ProcessorListener
 
 
 class InformerState(PilothouseError):
-    """The informer has started, or stopped, and can no longer do what was asked.
+    """The informer is in the wrong state for the call: already started or already stopped.
 
     >>> from pilothouse.client import GroupVersionResource, SharedInformerFactory
     >>> from pilothouse.errors import InformerState
@@ -51,26 +51,26 @@ class InformerState(PilothouseError):
 
 
 class SharedIndexInformer:
-    """Links its clients to the authoritative state of one collection, eventually.
+    """Eventually consistent cache of one collection, with notifications.
 
-    An object is identified by namespace and name; its uid plays no part. It goes through a strict sequence of states,
-    each present with a resourceVersion, or absent.
+    An object is identified by namespace and name, not by uid. Its history is a sequence of states: present at a
+    resourceVersion, or absent.
 
-    Ordered: the states of one object appear in the cache, and in the notifications to one handler, in the order in
-    which they happened. A handler gets one notification at a time. It gets it after the cache and all its indexes
-    have been updated; by then the cache may already show later states.
+    Ordering: the states of one object appear in the cache, and in the notifications of one handler, in the order in
+    which they occurred. A handler receives one notification at a time, after the cache and all indexes were updated. By
+    then the cache may contain later states.
 
-    Eventual: unless communication fails for good or the informer is stopped, the cache reaches each object's current
-    state or a later one, and every handler is told of every update of the cache made after the handler was added.
-    A handler that is added late is first told of all objects in the cache, as additions.
+    Eventual consistency: unless communication fails permanently or the informer stops, the cache reaches the current
+    state of each object or a later state. Every handler is notified of every cache update after its registration. A
+    handler registered late first receives all cached objects as additions.
 
-    Never promised: that every state is seen (several changes may show as one); any order between different objects;
-    any order between handlers; that a deletion followed by a creation of the same name shows as two notifications
-    (it may show as one update: compare uids); that a deletion brings the final state (it may be a
-    DeletedFinalStateUnknown, with an older one).
+    Not guaranteed: delivery of every state (several changes may be merged into one); any order between objects or
+    between handlers; two notifications for a deletion followed by a creation under the same name (the handler may see
+    one update: compare uids); the final state in a delete notification (it may be a DeletedFinalStateUnknown with an
+    older state).
 
-    A delete notification shows the last state, under a resourceVersion at which the object is already gone.
-    Objects are shared between all readers: nobody may change them.
+    A delete notification carries the last state; the object is absent at the resourceVersion of that notification.
+    Objects are shared by all readers and must not be modified.
 
     >>> from pilothouse.client import GroupVersionResource, SharedInformerFactory
     >>> async with SharedInformerFactory(client) as factory:
@@ -109,9 +109,10 @@ class SharedIndexInformer:
         self._stopped = False
 
     def add_event_handler(self, handler: ResourceEventHandler, *, resync_period: float | None = None) -> Registration:
-        """Tells the handler of everything from now on, beginning with what the cache holds.
+        """Register a handler. The handler first receives all cached objects as additions.
 
-        With a resync period it is also shown every object again, as an update, each time the period has passed.
+        With a resync period, the handler also receives every object as an update once per period. Raises InformerState
+        after the informer has stopped.
         """
         if self._stopped:
             raise InformerState(f"handler was not added to informer {self.name} because it has stopped already")
@@ -120,60 +121,77 @@ class SharedIndexInformer:
         listener = ProcessorListener(handler, self._clock, requested=period, resync_period=effective)
         self._processor.listeners.append(listener)
         if self._tasks is not None:
-            self._join(listener, self._tasks)
+            # Replay without suspension, so that no change is missed or repeated.
+            for obj in self.indexer.list():
+                listener.add(AddNotification(obj, is_in_initial_list=True))
+            if self.has_synced():
+                listener.upstream_has_synced()
+            listener.task = self._tasks.create_task(listener.run())
         return listener
 
     def remove_event_handler(self, registration: Registration) -> None:
-        """Tells the handler nothing more. Removing it again does nothing."""
+        """Stop notifications to the handler. Idempotent."""
         if registration in self._processor.listeners:
             self._processor.listeners.remove(registration)
             if registration.task is not None:
                 registration.task.cancel()
 
     def add_indexers(self, indexers: Mapping[str, IndexFunc]) -> None:
-        """May be called at any time before the informer stops."""
+        """Add indexes. Raises InformerState after the informer has stopped."""
         if self._stopped:
             raise InformerState(f"indexers were not added to informer {self.name} because it has stopped already")
         self.indexer.add_indexers(indexers)
 
     def set_transform(self, transform: Transform) -> None:
-        """Change each object before it is kept. To be set before it runs."""
+        """Set the function that transforms objects before caching. Raises InformerState after the start."""
         self._refuse_if_started()
         self._transform = transform
 
     def set_watch_error_handler(self, handler: WatchErrorHandler) -> None:
-        """Be told of a list or watch that failed. To be set before it runs."""
+        """Set the callback for failed lists and watches. Raises InformerState after the start."""
         self._refuse_if_started()
         self._on_watch_error = handler
 
     def detect_mutations(self) -> None:
-        """Makes `run` fail with CacheMutated soon after someone changed an object of the cache."""
+        """Make `run` fail with CacheMutated soon after a cached object was modified. Raises InformerState after the
+        start."""
         self._refuse_if_started()
         self._detector = CacheMutationDetector(self.name, self._clock)
 
     def has_synced(self) -> bool:
-        """Whether the cache holds a whole first list. Whether a handler has seen it, its registration says."""
+        """Report whether the cache holds a complete initial list. For one handler, see `has_synced` of its
+        registration."""
         return self._synced.is_set()
 
     async def wait_synced(self) -> None:
-        """Return when the cache has all that was there at the start."""
+        """Return when the cache holds a complete initial list."""
         await self._synced.wait()
 
     @property
     def is_stopped(self) -> bool:
-        """Return whether it has ended, and its cache is no longer kept up."""
+        """Whether the informer has stopped and its cache is no longer updated."""
         return self._stopped
 
     @property
     def last_sync_resource_version(self) -> str:
-        """Return the resource version up to which the cache knows what happened."""
+        """Resource version of the newest state in the cache."""
         return "" if self._reflector is None else self._reflector.last_sync_resource_version
 
     async def run(self) -> None:
-        """Runs the informer, once, until cancelled."""
+        """Run until cancelled. May be called once."""
         self._refuse_if_started()
         fifo = DeltaFIFO(self.indexer, transform=self._transform)
-        self._reflector = self._new_reflector(fifo)
+        self._reflector = Reflector(
+            self._source,
+            fifo,
+            name=self.name,
+            resync_period=self._resync_check_period,
+            should_resync=self._processor.should_resync,
+            use_watch_list=self._use_watch_list,
+            on_watch_error=self._on_watch_error,
+            backoff=self._backoff,
+            clock=self._clock,
+        )
         try:
             async with asyncio.TaskGroup() as self._tasks:
                 for listener in self._processor.listeners:
@@ -186,19 +204,6 @@ class SharedIndexInformer:
         finally:
             self._stopped = True
 
-    def _new_reflector(self, fifo: DeltaFIFO) -> Reflector:
-        return Reflector(
-            self._source,
-            fifo,
-            name=self.name,
-            resync_period=self._resync_check_period,
-            should_resync=self._processor.should_resync,
-            use_watch_list=self._use_watch_list,
-            on_watch_error=self._on_watch_error,
-            backoff=self._backoff,
-            clock=self._clock,
-        )
-
     async def _process(self, fifo: DeltaFIFO) -> None:
         while True:
             await fifo.wait()
@@ -206,7 +211,7 @@ class SharedIndexInformer:
                 try:
                     fifo.pop(self._handle_deltas)
                 except Exception:
-                    logger.exception("informer %s can not process a change", self.name)
+                    logger.exception("informer %s: cannot process a change", self.name)
             await yield_to_loop()
 
     async def _announce_sync(self, fifo: DeltaFIFO) -> None:
@@ -232,16 +237,9 @@ class SharedIndexInformer:
                     unchanged = resource_version_of(old) == resource_version_of(obj)
                     self._processor.distribute(UpdateNotification(old, obj), sync=unchanged)
 
-    def _join(self, listener: ProcessorListener, tasks: asyncio.TaskGroup) -> None:
-        """Nothing else runs meanwhile, so the handler misses no change and sees none twice."""
-        for obj in self.indexer.list():
-            listener.add(AddNotification(obj, is_in_initial_list=True))
-        if self.has_synced():
-            listener.upstream_has_synced()
-        listener.task = tasks.create_task(listener.run())
-
     def _requested_period(self, period: float) -> float:
-        """The period made possible; before the start, the informer's own check adapts to the shortest."""
+        """Return the permitted resync period. Before the start, a shorter period also shortens the informer's check
+        period."""
         if period <= 0:
             return 0.0
         period = max(period, MINIMUM_RESYNC_PERIOD)
@@ -259,12 +257,12 @@ class SharedIndexInformer:
 
 
 def _effective_period(requested: float, check: float) -> float:
-    """An informer that checks for no resyncs does none, whatever its handlers request."""
+    """Return the effective resync period; 0 if the informer does not check for resyncs."""
     return max(requested, check) if requested and check else 0.0
 
 
 async def wait_for_cache_sync(*caches: SharedIndexInformer | Registration) -> None:
-    """Returns when every informer and every handler's registration has synced.
+    """Return when every informer and every handler registration has synced.
 
     >>> from pilothouse.client import GroupVersionResource, SharedInformerFactory, wait_for_cache_sync
     >>> async with SharedInformerFactory(client) as factory:

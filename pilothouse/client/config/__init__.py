@@ -1,1 +1,1 @@
-"""Where the server is and who we are: kubeconfig files, in-cluster service accounts, exec plugins."""
+"""Client configuration: kubeconfig, in-cluster configuration, credentials."""

@@ -1,4 +1,4 @@
-"""Who we are, at this moment: tokens that are read from a file again and again, or that a program prints."""
+"""Credentials of requests (static, token file, exec plugin) and SSL contexts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class CredentialSource(Protocol):
     async def get(self) -> Credentials: ...
 
     def rejected(self, credentials: Credentials) -> None:
-        """The server answered 401 to these: get others if there are any."""
+        """Invalidate credentials that the server rejected with 401."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,8 @@ class StaticCredentials:
 
 @dataclass(slots=True)
 class TokenFile:
-    """A token that something else keeps fresh, as kubelet does for pods. A file that has gone bad is not used."""
+    """Token that another process keeps fresh, such as a projected service account token. An unreadable file is
+    ignored."""
 
     path: Path
     clock: Clock = REAL_CLOCK
@@ -70,7 +71,7 @@ class TokenFile:
 
 
 def credential_source(config: ClientConfig, clock: Clock = REAL_CLOCK) -> CredentialSource:
-    """A token file goes before a token, as upstream; an exec plugin is asked only when there is neither."""
+    """Return the credential source. Precedence as upstream: token file, static token, exec plugin."""
     if config.token_file is not None:
         return TokenFile(config.token_file, clock)
     if config.exec is not None and not config.token and not config.username:
@@ -79,7 +80,10 @@ def credential_source(config: ClientConfig, clock: Clock = REAL_CLOCK) -> Creden
 
 
 def ssl_context(tls: TLSConfig, credentials: Credentials) -> ssl.SSLContext:
-    """Raises ConfigError when certificates or keys can not be read."""
+    """Return an SSL context. Private keys are on disk only while OpenSSL reads them, with mode 0600.
+
+    Raises ConfigError if certificates or keys cannot be loaded.
+    """
     try:
         file = None if tls.ca_data or tls.ca_file is None else str(tls.ca_file)
         context = verify_as_go(ssl.create_default_context(cafile=file, cadata=tls.ca_data.decode() or None))
@@ -88,7 +92,7 @@ def ssl_context(tls: TLSConfig, credentials: Credentials) -> ssl.SSLContext:
             context.verify_mode = ssl.CERT_NONE
         _load_certificate(context, tls, credentials)
     except (OSError, ssl.SSLError) as error:
-        raise ConfigError(f"can not load the TLS configuration: {error}") from error
+        raise ConfigError(f"cannot load the TLS configuration: {error}") from error
     return context
 
 

@@ -1,7 +1,7 @@
-"""Exec credential plugins (client.authentication.k8s.io): a program prints an ExecCredential.
+"""ExecPlugin: credentials printed by a program as an ExecCredential (client.authentication.k8s.io).
 
-The program runs when credentials are first needed, and again when they have expired or the server refused them;
-requests that come meanwhile wait for the one run.
+The program runs when credentials are first needed, after they expired, and after the server rejected them. Concurrent
+requests wait for the same run.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ class ExecPlugin:
                 return True
             case "Always":
                 raise ConfigError("exec plugin cannot support interactive mode: standard input is not a terminal")
-            case unknown:
-                raise ConfigError(f"exec plugin: unknown interactiveMode: {unknown!r}")
+            case mode:
+                raise ConfigError(f"exec plugin: unknown interactiveMode: {mode!r}")
 
     def _exec_info(self, interactive: bool) -> str:
         spec: Json = {"interactive": interactive}
@@ -82,18 +82,6 @@ class ExecPlugin:
         return orjson.dumps(info).decode()
 
     def _credentials(self, output: bytes) -> Credentials:
-        status = self._status(output)
-        certificate, key = status.get("clientCertificateData") or "", status.get("clientKeyData") or ""
-        token = status.get("token") or ""
-        if not token and not certificate and not key:
-            raise ConfigError("exec plugin didn't return a token or cert/key pair")
-        if bool(certificate) != bool(key):
-            raise ConfigError("exec plugin returned only certificate or key, not both")
-        expires = status.get("expirationTimestamp")
-        self._expires = datetime.fromisoformat(expires).timestamp() if expires else float("inf")
-        return Credentials(token=token, cert_data=certificate.encode(), key_data=key.encode())
-
-    def _status(self, output: bytes) -> Json:
         try:
             credential = orjson.loads(output)
         except orjson.JSONDecodeError as error:
@@ -105,4 +93,12 @@ class ExecPlugin:
         status = credential.get("status")
         if not isinstance(status, dict):
             raise ConfigError("exec plugin didn't return a status field")
-        return status
+        certificate, key = status.get("clientCertificateData") or "", status.get("clientKeyData") or ""
+        token = status.get("token") or ""
+        if not token and not certificate and not key:
+            raise ConfigError("exec plugin didn't return a token or cert/key pair")
+        if bool(certificate) != bool(key):
+            raise ConfigError("exec plugin returned only certificate or key, not both")
+        expires = status.get("expirationTimestamp")
+        self._expires = datetime.fromisoformat(expires).timestamp() if expires else float("inf")
+        return Credentials(token=token, cert_data=certificate.encode(), key_data=key.encode())

@@ -1,4 +1,4 @@
-"""The configuration of a pod: its service account's token and the addresses in its environment."""
+"""In-cluster configuration: service account token and API server address of a pod."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
 def load_in_cluster(folder: Path = SERVICE_ACCOUNT) -> ClientConfig:
-    """Raises ConfigError outside of a cluster.
+    """Return the configuration of the pod. Raises ConfigError outside a cluster.
 
     >>> from pilothouse.client import load_in_cluster
     >>> from pilothouse.errors import ConfigError
@@ -36,9 +36,9 @@ def load_in_cluster(folder: Path = SERVICE_ACCOUNT) -> ClientConfig:
 
 
 def load_config(*, context: str = "") -> ClientConfig:
-    """Return the configuration of the kubeconfig if there is one, else of the pod's service account.
+    """Return the kubeconfig's configuration if a kubeconfig exists, else the in-cluster configuration.
 
-    Raises ConfigError, which names $KUBECONFIG and its files, where there is neither.
+    Raises ConfigError if neither exists; the message names $KUBECONFIG and its files.
 
     >>> import os
     >>> from pilothouse.client import load_config

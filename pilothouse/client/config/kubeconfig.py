@@ -1,7 +1,7 @@
-"""kubeconfig files: found and merged as kubectl does.
+"""kubeconfig files, located and merged as kubectl does.
 
-The files are those of $KUBECONFIG, or ~/.kube/config. What an earlier file says goes before what a later one says.
-Relative paths in a file are relative to the file.
+The files are those of $KUBECONFIG, or ~/.kube/config. Earlier files take precedence. Relative paths are resolved
+against the folder of their file.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PATHS = {
 
 
 def load_kubeconfig(path: str | Path | None = None, *, context: str = "") -> ClientConfig:
-    """The configuration of the context, or of the current one. Raises ConfigError.
+    """Return the configuration of `context` (default: the current context). Raises ConfigError.
 
     >>> from pilothouse.client import load_kubeconfig
     >>> load_kubeconfig(api.kubeconfig).host == api.url
@@ -45,16 +45,16 @@ def load_kubeconfig(path: str | Path | None = None, *, context: str = "") -> Cli
 
 @dataclass(frozen=True, slots=True)
 class KubeconfigUsers:
-    """The users of a kubeconfig that is about no server in particular."""
+    """Users of a kubeconfig without a particular server."""
 
     by_name: dict[str, ClientConfig]
-    """Without a host."""
+    """User name → configuration without a host."""
     current: str
-    """Of the current context; may be empty."""
+    """User of the current context; may be empty."""
 
 
 def load_users(path: str | Path) -> KubeconfigUsers:
-    """Raises ConfigError."""
+    """Return the users of a kubeconfig. Raises ConfigError."""
     merged = merge([read_kubeconfig(Path(path))])
     context = merged["contexts"].get(merged["current-context"]) or {}
     users = {name: _user_config(name, user) for name, user in merged["users"].items()}
@@ -67,7 +67,7 @@ def existing_files() -> list[Path]:
 
 
 def missing_kubeconfig() -> str:
-    """Return the message for a user without any kubeconfig; the variable and the files are named."""
+    """Return the message for a missing kubeconfig; names the variable and the files."""
     files = _default_files()
     if os.environ.get(_VARIABLE):
         return f"${_VARIABLE} names {_listed(files)}, which {'does' if len(files) == 1 else 'do'} not exist"
@@ -85,7 +85,7 @@ def _listed(files: Iterable[Path]) -> str:
 
 
 def merge(configs: Iterable[Json]) -> Json:
-    """One configuration of several: of each name the first, and the first current context."""
+    """Merge configurations: the first entry of each name and the first current context win."""
     merged: Json = {"current-context": "", "clusters": {}, "users": {}, "contexts": {}}
     for config in configs:
         merged["current-context"] = merged["current-context"] or config.get("current-context") or ""
@@ -129,7 +129,7 @@ def _user_config(name: str, user: Json, cluster: Json | None = None) -> ClientCo
 
 
 def read_kubeconfig(file: Path) -> Json:
-    """Return what is in the file, with whole paths. Raises ConfigError."""
+    """Return the file's content with absolute paths. Raises ConfigError."""
     try:
         config = parse_yaml(file.read_bytes()).value or {}
     except OSError as error:
@@ -147,7 +147,7 @@ def read_kubeconfig(file: Path) -> Json:
                 if part.get(field):
                     part[field] = str(folder / part[field])
             command = (part.get("exec") or {}).get("command") or ""
-            if os.sep in command:  # a bare name is looked up in $PATH
+            if os.sep in command:  # a bare name is resolved in $PATH
                 part["exec"]["command"] = str(folder / command)
     return config
 
@@ -185,7 +185,7 @@ def _exec(spec: Json, cluster: Json) -> ExecConfig:
 
 
 def _cluster_info(cluster: Json) -> Json:
-    """Return the facts of the cluster that an exec plugin is told; a CA file is given as its data."""
+    """Return the cluster information for an exec plugin; a CA file is passed as data."""
     names = ("server", "tls-server-name", "insecure-skip-tls-verify", "certificate-authority-data", "proxy-url")
     info = {name: cluster[name] for name in names if cluster.get(name)}
     file = _path(cluster, "certificate-authority")

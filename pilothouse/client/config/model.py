@@ -1,4 +1,4 @@
-"""Everything a client needs to know to reach a server and be known to it."""
+"""Client configuration: server address, TLS, credentials, rate limit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pilothouse.machinery.status_error import PilothouseError
 
 
 class ConfigError(PilothouseError):
-    """The configuration can not be used; the message says what is wrong with it.
+    """The configuration is invalid; the message describes the problem.
 
     >>> from pilothouse.client import load_kubeconfig
     >>> from pilothouse.errors import ConfigError
@@ -25,7 +25,7 @@ class ConfigError(PilothouseError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TLSConfig:
-    """PEM data goes before files. Without a CA the system's are trusted."""
+    """TLS settings. PEM data takes precedence over files. Without a CA, the system's CAs are trusted."""
 
     ca_data: bytes = b""
     ca_file: Path | None = None
@@ -39,7 +39,7 @@ class TLSConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecConfig:
-    """A program that prints credentials (an ExecCredential)."""
+    """Exec credential plugin: a program that prints an ExecCredential."""
 
     command: str
     api_version: str
@@ -48,7 +48,7 @@ class ExecConfig:
     install_hint: str = ""
     interactive_mode: str = "IfAvailable"
     cluster: Json | None = None
-    """The facts of the cluster that the program is told; None if it did not ask."""
+    """Cluster information passed to the program; None if provideClusterInfo is not set."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,7 @@ class ImpersonationConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientConfig:
-    """Where a server is, who we are to it, and how often we may ask. Without `qps` there is no limit.
+    """Server address, TLS settings, credentials and rate limit. `qps=0` disables the rate limit.
 
     >>> from pilothouse.client import ClientConfig
     >>> ClientConfig(host="https://127.0.0.1:6443", qps=0).host
@@ -87,7 +87,7 @@ class ClientConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credentials:
-    """The credentials of a request: a bearer token, a client certificate (PEM), both or neither."""
+    """Credentials of a request: a bearer token, a client certificate (PEM), both or neither."""
 
     token: str = field(default="", repr=False)
     cert_data: bytes = field(default=b"", repr=False)

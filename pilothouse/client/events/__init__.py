@@ -1,1 +1,1 @@
-"""Event objects about other objects, without flooding the server."""
+"""Recording of Event objects, with correlation and rate limits."""

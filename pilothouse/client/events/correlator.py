@@ -1,9 +1,9 @@
-"""Keeps events from flooding the server, in three steps.
+"""EventCorrelator: protection of the server against event floods, in three steps.
 
-1. Aggregation: after ten different messages for the same object and reason within ten minutes, one event stands for
+1. Aggregation: after ten different messages for the same object and reason within ten minutes, one event represents
    all that follow.
-2. Counting: an event that was seen before is not created again; its count and last time are updated.
-3. Spam filter: for one source and object, 25 events at once and then one in five minutes.
+2. Counting: a repeated event is not created again; its count and last timestamp are updated.
+3. Spam filter: 25 events per source and object at once, then one per five minutes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class CorrelatorOptions:
 
 @dataclass(slots=True)
 class _Aggregate:
-    """The different messages of one aggregate key, and when the last came."""
+    """Distinct messages of one aggregate key and the time of the last."""
 
     last: float
     messages: set[str] = field(default_factory=set)
@@ -39,7 +39,7 @@ class _Aggregate:
 
 @dataclass(frozen=True, slots=True)
 class _RecordedEvent:
-    """An event as the server has it."""
+    """Event as stored by the server."""
 
     name: str
     count: int
@@ -48,7 +48,7 @@ class _RecordedEvent:
 
 @dataclass(frozen=True, slots=True)
 class Correlated:
-    """An event to write. `patch` is None for an event to create, and what changed for one that the server has."""
+    """Event to write. `patch` is None for a new event, else the changed fields of the stored event."""
 
     event: Json
     patch: Json | None = None
@@ -63,13 +63,13 @@ class EventCorrelator:
         self._buckets: LRU[Hashable, TokenBucket] = LRU(CACHE_SIZE)
 
     def correlate(self, event: Json) -> Correlated | None:
-        """Return the event to write; None if it is spam."""
+        """Return the event to write, or None if the spam filter rejects it."""
         event, key = self._aggregate(event)
         correlated = self._count(event, key)
         return None if self._is_spam(correlated.event) else correlated
 
     def written(self, event: Json) -> None:
-        """The server has the event like this now."""
+        """Record the state of the event on the server."""
         self._remember(event_key(event), event)
 
     def _aggregate(self, event: Json) -> tuple[Json, Hashable]:
@@ -83,11 +83,11 @@ class EventCorrelator:
         self._aggregates.put(key, aggregate)
         if len(aggregate.messages) < self._options.aggregate_after:
             return event, event_key(event)
-        aggregate.messages.pop()  # the set stays at its limit and never grows
+        aggregate.messages.pop()  # keeps the set at its limit
         return self._combined(event), key
 
     def _combined(self, event: Json) -> Json:
-        """Upstream names nobody as the reporter of such an event, only as its source."""
+        """Build the combined event. As upstream, only its source is set, not its reporter."""
         wall = self._clock.wall()
         name = event_name(event["involvedObject"]["name"], wall)
         return {
@@ -104,15 +104,15 @@ class EventCorrelator:
         if seen is None:
             self._remember(key, event)
             return Correlated(event)
-        again = {
+        repeated = {
             **event,
             "metadata": {**event["metadata"], "name": seen.name},
             "firstTimestamp": seen.first_timestamp,
             "count": seen.count + 1,
         }
-        self._remember(key, again)
-        patch = {name: again[name] for name in ("count", "lastTimestamp", "message")}
-        return Correlated(again, patch)
+        self._remember(key, repeated)
+        patch = {name: repeated[name] for name in ("count", "lastTimestamp", "message")}
+        return Correlated(repeated, patch)
 
     def _remember(self, key: Hashable, event: Json) -> None:
         self._seen.put(key, _RecordedEvent(event["metadata"]["name"], event["count"], event["firstTimestamp"]))

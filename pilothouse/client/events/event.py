@@ -1,4 +1,4 @@
-"""Event objects (core/v1): how they are made and what makes two of them alike."""
+"""Event objects (core/v1): construction and correlation keys."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WARNING = "Warning"
 
 @dataclass(frozen=True, slots=True)
 class EventSource:
-    """Who records an event: the component, and the machine that it runs on.
+    """Component and host that record an event.
 
     >>> from pilothouse.client import EventSource
     >>> EventSource("my-controller").to_json()
@@ -25,14 +25,14 @@ class EventSource:
     host: str = ""
 
     def to_json(self) -> Json:
-        """Return it as the `source` of an event."""
+        """Return the `source` field of an Event."""
         return {"component": self.component} | ({"host": self.host} if self.host else {})
 
 
 def reference_to(obj: Json) -> Json:
-    """An ObjectReference. Raises ValueError on an object that does not say what it is."""
+    """Return an ObjectReference to the object. Raises ValueError if kind or apiVersion is missing."""
     if not obj.get("kind") or not obj.get("apiVersion"):
-        raise ValueError(f"an object without kind and apiVersion can not be referred to: {name_of(obj)!r}")
+        raise ValueError(f"cannot refer to an object without kind and apiVersion: {name_of(obj)!r}")
     parts = {
         "kind": obj["kind"],
         "namespace": namespace_of(obj),
@@ -45,7 +45,7 @@ def reference_to(obj: Json) -> Json:
 
 
 def new_event(regarding: Json, source: EventSource, *, type_: str, reason: str, message: str, now: float) -> Json:
-    """`regarding` is an ObjectReference. An event about something without a namespace goes to "default"."""
+    """Return an Event about `regarding`, an ObjectReference. Events about cluster-scoped objects go to "default"."""
     return {
         "kind": "Event",
         "apiVersion": "v1",
@@ -67,7 +67,7 @@ def new_event(regarding: Json, source: EventSource, *, type_: str, reason: str, 
 
 
 def event_name(about: str, now: float) -> str:
-    """The object's name and the time; cut so that it stays a legal name."""
+    """Return the object's name, truncated to a legal length, with the time as suffix."""
     return f"{about[:236]}.{int(now * 1e9):x}"
 
 
@@ -76,17 +76,17 @@ def timestamp(seconds: float) -> str:
 
 
 def spam_key(event: Json) -> tuple[str, ...]:
-    """Source and object: one bucket of events for each."""
+    """Key of the spam filter: source and object."""
     about, source = event["involvedObject"], event["source"]
     object_key = (about.get(part, "") for part in ("kind", "namespace", "name", "uid", "apiVersion"))
     return (source.get("component", ""), source.get("host", ""), *object_key, event["type"])
 
 
 def aggregate_key(event: Json) -> tuple[str, ...]:
-    """Events with the same key differ in their message at most."""
+    """Key of the aggregation: events that differ at most in their message."""
     return (*spam_key(event), event["reason"], event.get("reportingComponent", ""), event.get("reportingInstance", ""))
 
 
 def event_key(event: Json) -> tuple[str, ...]:
-    """Events with the same key are the same event, seen again."""
+    """Key of repeated events."""
     return (*spam_key(event), event["involvedObject"].get("fieldPath", ""), event["reason"], event["message"])

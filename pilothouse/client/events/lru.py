@@ -1,4 +1,4 @@
-"""A mapping that keeps the entries used last."""
+"""LRU: a mapping bounded by eviction of the least recently used entry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records events about objects. Recording never waits and never fails; what can not be kept up with is dropped.
+"""EventRecorder: asynchronous recording of core/v1 Events.
 
 recorder = EventRecorder(client, EventSource("my-controller"))
 recorder.event(pod, NORMAL, "Scheduled", "put on node a")     # from anywhere in the event loop
@@ -32,7 +32,7 @@ RETRY_DELAY = 10.0
 
 
 class EventRecorder:
-    """Records events about objects. Recording never waits and never fails; what cannot be kept up with is dropped.
+    """Records events about objects. Recording never blocks; events that exceed the queue are dropped.
 
     >>> import asyncio
     >>> from pilothouse.client import NORMAL, EventRecorder, EventSource
@@ -61,7 +61,7 @@ class EventRecorder:
         self._dropped = DroppedEvents(clock)
 
     def event(self, obj: Json, type_: str, reason: str, message: str, **annotations: str) -> None:
-        """Says something about an object; `type_` is NORMAL or WARNING."""
+        """Record an event about an object; `type_` is NORMAL or WARNING."""
         if type_ not in (NORMAL, WARNING):
             raise ValueError(f"unsupported event type: {type_!r}")
         regarding, now = reference_to(obj), self._clock.wall()
@@ -74,7 +74,7 @@ class EventRecorder:
             self._dropped.one_more(f"{reason} about {regarding.get('name')}")
 
     async def run(self) -> NoReturn:
-        """Writes recorded events, one after the other, until cancelled."""
+        """Write recorded events in order until cancelled."""
         while True:
             event = await self._queue.get()
             try:
@@ -83,7 +83,7 @@ class EventRecorder:
                 self._queue.task_done()
 
     async def flush(self) -> None:
-        """Returns when everything recorded so far has been written or given up; needs `run` to be running."""
+        """Return when all recorded events were written or given up. Requires `run` to be running."""
         await self._queue.join()
 
     async def _record(self, event: Json) -> None:
@@ -92,7 +92,7 @@ class EventRecorder:
             return
         for attempt in range(MAX_TRIES):
             if attempt:
-                # The first wait is random, so that clients do not all return at once when a server comes back.
+                # Randomise the first delay, so that clients do not retry simultaneously when a server comes back.
                 await self._clock.sleep(RETRY_DELAY * (random.random() if attempt == 1 else 1.0))
             try:
                 self._correlator.written(await write_event(self._events, correlated))
@@ -106,7 +106,7 @@ class EventRecorder:
 
 
 async def write_event(everywhere: ResourceClient, correlated: Correlated) -> Json:
-    """Return the event as it was written: patched, or created if that is new or gone. Raises what requests raise."""
+    """Patch the event, or create it if it is new or was deleted. Return the stored event."""
     event = correlated.event
     events = everywhere.namespace(event["metadata"]["namespace"])
     if correlated.patch is not None:
@@ -117,18 +117,20 @@ async def write_event(everywhere: ResourceClient, correlated: Correlated) -> Jso
     return await events.create(event)
 
 
-TOLD_EVERY = 30.0
-"""Seconds between two lines in the log of one recorder."""
+LOG_PERIOD = 30.0
+"""Seconds between two log lines of one recorder."""
 
 
 class DroppedEvents:
+    """Counts dropped events; logs the first immediately and later ones in batches."""
+
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._untold = 0
-        self._told_at = -math.inf
+        self._unlogged = 0
+        self._logged_at = -math.inf
 
-    def one_more(self, what: str) -> None:
-        self._untold += 1
-        if self._clock.now() - self._told_at >= TOLD_EVERY:
-            logger.error("too many queued events, dropped %d, the last was %s", self._untold, what)
-            self._untold, self._told_at = 0, self._clock.now()
+    def one_more(self, description: str) -> None:
+        self._unlogged += 1
+        if self._clock.now() - self._logged_at >= LOG_PERIOD:
+            logger.error("too many queued events, dropped %d, the last was %s", self._unlogged, description)
+            self._unlogged, self._logged_at = 0, self._clock.now()

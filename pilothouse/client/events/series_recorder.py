@@ -1,4 +1,9 @@
-"""Records events through events.k8s.io/v1. Recording never waits and never fails."""
+"""SeriesRecorder: recording of events.k8s.io/v1 Events, with repeated events combined into series.
+
+The first event of a kind is created; the second turns it into a series of two. Further events are only counted. The
+count is written when the series is half an hour old, and after six minutes without a new event, so a series costs the
+server few writes.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +30,8 @@ logger = logging.getLogger(__name__)
 
 
 class SeriesRecorder:
-    """Records events of events.k8s.io/v1: what is said again becomes a series. Recording never waits and never fails;
-    what cannot be kept up with is dropped.
+    """Records events.k8s.io/v1 events; repeated events become a series. Recording never blocks; excess events are
+    dropped.
 
     >>> import asyncio
     >>> from pilothouse.client import NORMAL, SeriesRecorder
@@ -41,7 +46,7 @@ class SeriesRecorder:
     """
 
     def __init__(self, client: Client, controller: str, *, instance: str = "", clock: Clock = REAL_CLOCK) -> None:
-        """Without an `instance` it is named after the controller and this host."""
+        """`instance` defaults to the controller's name and this host."""
         self._events = client.resource("events.k8s.io/v1", "events")
         self._reporter = Reporter(controller, instance or f"{controller}-{socket.gethostname()}")
         self._clock = clock
@@ -52,26 +57,26 @@ class SeriesRecorder:
     def event(
         self, regarding: Json, type_: str, reason: str, action: str, note: str, *, related: Json | None = None
     ) -> None:
-        """Says that an action was taken about an object, and why; `type_` is NORMAL or WARNING."""
+        """Record an action about an object and its reason; `type_` is NORMAL or WARNING."""
         if type_ not in (NORMAL, WARNING):
             raise ValueError(f"unsupported event type: {type_!r}")
-        about, other = reference_to(regarding), reference_to(related) if related else None
-        what = Occurrence(type=type_, reason=reason, action=action, note=note)
-        event = new_series_event(self._reporter, what, about, other, self._clock.wall())
+        regarding_reference, related_reference = reference_to(regarding), reference_to(related) if related else None
+        occurrence = Occurrence(type=type_, reason=reason, action=action, note=note)
+        event = new_series_event(self._reporter, occurrence, regarding_reference, related_reference, self._clock.wall())
         try:
             self._queue.put_nowait(event)
         except asyncio.QueueFull:
-            self._dropped.one_more(f"{reason} about {about.get('name')}")
+            self._dropped.one_more(f"{reason} about {regarding_reference.get('name')}")
 
     async def run(self) -> None:
-        """Writes recorded events, one after the other, until cancelled."""
+        """Write recorded events in order until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._write_recorded())
             tasks.create_task(self._write_every(REFRESHED_EVERY, self._series.running))
             tasks.create_task(self._write_every(FINISHED_AFTER, self._series.finished))
 
     async def flush(self) -> None:
-        """Returns when everything recorded so far has been written or given up; needs `run` to be running."""
+        """Return when all recorded events were written or given up. Requires `run` to be running."""
         await self._queue.join()
 
     async def _write_recorded(self) -> None:
@@ -83,10 +88,10 @@ class SeriesRecorder:
             finally:
                 self._queue.task_done()
 
-    async def _write_every(self, seconds: float, chosen: Callable[[], Iterator[Json]]) -> None:
+    async def _write_every(self, seconds: float, series: Callable[[], Iterator[Json]]) -> None:
         while True:
             await self._clock.sleep(seconds)
-            for event in [*chosen()]:
+            for event in [*series()]:
                 await self._record(event)
 
     async def _record(self, event: Json) -> None:
@@ -100,7 +105,7 @@ class SeriesRecorder:
         try:
             await self._write(event)
         except AlreadyExists as error:
-            # A series whose event came to be only after the attempt to change it.
+            # A series whose event was created after the attempt to patch it: retry.
             logger.debug("server rejected event %s: %s", event["reason"], error)
             return "series" in event
         except (StatusError, InvalidResponse) as error:
@@ -134,7 +139,7 @@ class Reporter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Occurrence:
-    """What happened: the action that was taken, and why, in a word and in a sentence."""
+    """Action, reason (one word) and note (one sentence)."""
 
     type: str
     reason: str
@@ -142,18 +147,20 @@ class Occurrence:
     note: str
 
 
-def new_series_event(reporter: Reporter, what: Occurrence, regarding: Json, related: Json | None, now: float) -> Json:
-    """Return an event about references to objects; one about something without a namespace goes to "default"."""
+def new_series_event(
+    reporter: Reporter, occurrence: Occurrence, regarding: Json, related: Json | None, now: float
+) -> Json:
+    """Return an Event about `regarding`, an ObjectReference. Events about cluster-scoped objects go to "default"."""
     event = {
         "metadata": {"name": event_name(regarding["name"], now), "namespace": regarding.get("namespace") or "default"},
         "eventTime": micro_time(now),
         "reportingController": reporter.controller,
         "reportingInstance": reporter.instance,
-        "action": what.action,
-        "reason": what.reason,
+        "action": occurrence.action,
+        "reason": occurrence.reason,
         "regarding": regarding,
-        "note": what.note,
-        "type": what.type,
+        "note": occurrence.note,
+        "type": occurrence.type,
     }
     return event if related is None else {**event, "related": related}
 
@@ -162,18 +169,18 @@ def new_series_event(reporter: Reporter, what: Occurrence, regarding: Json, rela
 class _Series:
     event: Json
     seen: float
-    """When, by our clock, it was last said."""
+    """Monotonic time of the last repetition."""
 
 
 class EventSeries:
-    """What was said lately, by what makes events alike: everything but their note and time."""
+    """Recent events, keyed by all fields except note and time."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._known: LRU[Hashable, _Series] = LRU(CACHE_SIZE)
 
     def add(self, event: Json) -> Json | None:
-        """Return the event to write: a new one, or one that becomes a series; None if it was only counted."""
+        """Return the event to write: a new event, or one that becomes a series. None if the event was only counted."""
         names = ("type", "action", "reason", "reportingController", "reportingInstance")
         references = (tuple(sorted((event.get(name) or {}).items())) for name in ("regarding", "related"))
         known = self._known.get(key := (*(event[name] for name in names), *references))
@@ -195,7 +202,7 @@ class EventSeries:
                 yield copy.deepcopy(known.event)
 
     def finished(self) -> Iterator[Json]:
-        """Forget what was not said for a while, and yield those of it that are series."""
+        """Remove events that were not repeated recently; yield the series among them."""
         for key, known in self._known.items():
             if known.seen < self._clock.now() - FINISHED_AFTER:
                 self._known.drop(key)

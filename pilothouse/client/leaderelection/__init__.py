@@ -1,1 +1,1 @@
-"""One leader at a time, agreed on through a Lease."""
+"""Leader election with Leases."""

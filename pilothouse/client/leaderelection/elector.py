@@ -1,9 +1,9 @@
-"""Leader election: of many candidates at most one leads, as long as their clocks run at about the same rate.
+"""LeaderElector: at most one of many candidates leads, if their clocks run at about the same rate.
 
-A candidate trusts only what it saw change: a lease is held until `lease_duration` has passed on the candidate's own
-clock since it last saw the record change. The leader stops leading `renew_deadline` after it last managed to renew,
-which is sooner. Never promised: that a leader notices at once that it lost the lease; so what it does must be safe
-to do twice.
+A candidate trusts only observed changes: a lease is held until `lease_duration` has passed on the candidate's own clock
+since the record last changed. The leader stops leading `renew_deadline` after its last successful renewal, which is
+earlier. Not guaranteed: a leader notices the loss of its lease immediately. Therefore the leader's actions must be
+idempotent.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Lead: TypeAlias = Callable[[], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ElectionTimes:
-    """How long a lease lasts, how long its holder tries to renew it, and how long to wait between attempts.
+    """Lease duration, time limit for renewals, and delay between attempts.
 
     >>> from pilothouse.client import ElectionTimes
     >>> ElectionTimes(lease_duration=60, renew_deadline=40, retry_period=5).lease_duration
@@ -52,7 +52,7 @@ class ElectionTimes:
 
 
 class LeaderElector:
-    """One candidate in an election for a lease. Of many candidates at most one leads.
+    """Candidate in an election for a lease. At most one candidate leads.
 
     >>> from pilothouse.client import LeaderElector, LeaseLock
     >>> async def lead() -> None:
@@ -72,33 +72,36 @@ class LeaderElector:
         on_new_leader: Callable[[str], None] = lambda identity: None,
         clock: Clock = REAL_CLOCK,
     ) -> None:
-        """With `coordinated`, the server chooses the leader: the elector takes nothing, and only renews a lease that it
-        was given, until another is to have it. A LeaseCandidate lets it be chosen."""
+        """Create a candidate.
+
+        With `coordinated`, the server chooses the leader: the elector never acquires a lease and only renews a lease
+        assigned to it, until another holder is preferred. Combine with a LeaseCandidate.
+        """
         self._lock = lock
-        self._attempt = self._renew_what_was_given if coordinated else self._acquire_or_renew
+        self._attempt = self._renew_assigned if coordinated else self._acquire_or_renew
         self._times = times
         self._release_on_cancel = release_on_cancel
         self._on_new_leader = on_new_leader
         self._clock = clock
         self._observed = LeaderElectionRecord()
-        self._observed_at = clock.now()  # when, by our clock, the record was last seen to change
+        self._observed_at = clock.now()  # local time of the last observed change of the record
         self._reported = ""
 
     @property
     def leader(self) -> str:
-        """The identity of the leader as far as this candidate knows; "" if nobody leads."""
+        """Identity of the leader known to this candidate; "" if there is none."""
         return self._observed.holder_identity
 
     @property
     def is_leader(self) -> bool:
-        """Return whether this candidate is the leader, as far as it knows."""
+        """Whether this candidate is the leader, to its knowledge."""
         return self._observed.holder_identity == self._lock.identity
 
     async def run(self, lead: Lead) -> None:
-        """Waits to be elected, calls `lead`, and cancels it when the lease is lost.
+        """Wait for election, call `lead`, and cancel it when the lease is lost.
 
-        Returns when the lease was lost or `lead` returned; raises what `lead` raised. The lease is released when
-        the elector is cancelled or `lead` ends, so that another candidate need not wait for it to run out.
+        Returns when the lease was lost or `lead` returned; raises the exception of `lead`. The lease is released when
+        the elector is cancelled or `lead` ends, so that other candidates need not wait for its expiry.
         """
         logger.info("attempting to acquire leader lease %s", self._lock.description)
         while not await self._try_acquire_or_renew():
@@ -117,14 +120,14 @@ class LeaderElector:
                 await self._release()
 
     def check(self, tolerance: float = 0.0) -> None:
-        """A health check: raises RuntimeError when this leader has failed to renew for longer than a lease lasts."""
+        """Health check: raises RuntimeError if this leader has not renewed for longer than the lease duration."""
         if self.is_leader and self._clock.now() - self._observed_at > self._times.lease_duration + tolerance:
             raise RuntimeError(f"failed election to renew leadership on lease {self._lock.description}")
 
     async def _renew_until_lost(self) -> None:
         deadline = self._clock.now() + self._times.renew_deadline
         while (left := deadline - self._clock.now()) > 0:
-            # A request that hangs must not keep a leader in office.
+            # A hanging request must not extend the leadership.
             attempt = asyncio.ensure_future(self._try_acquire_or_renew())
             if await done_within(left, attempt, self._clock) and attempt.result():
                 deadline = self._clock.now() + self._times.renew_deadline
@@ -135,7 +138,7 @@ class LeaderElector:
         try:
             acquired = await self._attempt()
         except (StatusError, ConnectionFailed, InvalidResponse) as error:
-            logger.info("can not acquire or renew lease %s: %s", self._lock.description, error)
+            logger.info("cannot acquire or renew lease %s: %s", self._lock.description, error)
             acquired = False
         if self.leader != self._reported:
             self._reported = self.leader
@@ -148,35 +151,35 @@ class LeaderElector:
                 await self._write(renewal_of=self._observed)
                 return True
             except StatusError as error:
-                logger.debug("can not renew at once, reading lease %s: %s", self._lock.description, error)
+                logger.debug("cannot renew lease %s, reading it again: %s", self._lock.description, error)
         try:
-            found = await self._lock.get()
+            stored = await self._lock.get()
         except NotFound:
             record = self._new_record()
             await self._lock.create(record)
             self._observe(record)
             return True
-        if found != self._observed:
-            self._observe(found)
-        if found.holder_identity and not self.is_leader and self._is_lease_valid():
+        if stored != self._observed:
+            self._observe(stored)
+        if stored.holder_identity and not self.is_leader and self._is_lease_valid():
             return False
-        await self._write(renewal_of=found)
+        await self._write(renewal_of=stored)
         return True
 
-    async def _renew_what_was_given(self) -> bool:
+    async def _renew_assigned(self) -> bool:
         try:
-            found = await self._lock.get()
+            stored = await self._lock.get()
         except NotFound:
             return False
-        if found != self._observed:
-            self._observe(found)
-        if not self._is_lease_valid() or not self.is_leader or found.rest.get("preferredHolder"):
+        if stored != self._observed:
+            self._observe(stored)
+        if not self._is_lease_valid() or not self.is_leader or stored.rest.get("preferredHolder"):
             return False
-        await self._write(renewal_of=found)
+        await self._write(renewal_of=stored)
         return True
 
     async def _write(self, renewal_of: LeaderElectionRecord) -> None:
-        """Writes our record over one that we hold already, or take over."""
+        """Write our record over a record that we hold or take over."""
         record = replace(self._new_record(), rest=renewal_of.rest)
         if self.is_leader:
             transitions, acquired = renewal_of.leader_transitions, renewal_of.acquire_time
@@ -200,10 +203,10 @@ class LeaderElector:
             return
         now = round(self._clock.wall(), 6)
         try:
-            found = await self._lock.get()
-            if found.holder_identity != self._lock.identity:
+            stored = await self._lock.get()
+            if stored.holder_identity != self._lock.identity:
                 return
-            released = replace(found, holder_identity="", lease_duration_seconds=1, acquire_time=now, renew_time=now)
+            released = replace(stored, holder_identity="", lease_duration_seconds=1, acquire_time=now, renew_time=now)
             await self._lock.update(released)
         except (StatusError, ConnectionFailed, InvalidResponse) as error:
             logger.warning("failed to release lease %s: %s", self._lock.description, error)

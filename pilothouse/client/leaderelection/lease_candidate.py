@@ -1,10 +1,9 @@
-"""A candidate in a coordinated election: a LeaseCandidate that exists, and is renewed whenever the server asks."""
+"""LeaseCandidate: candidate of a coordinated election, renewed at the server's request."""
 
 from __future__ import annotations
 
 from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
 from pilothouse.client.cache.informer_factory import SharedInformerFactory
-from pilothouse.client.cache.shared_informer import SharedIndexInformer
 from pilothouse.client.clock import REAL_CLOCK, Clock, micro_time
 from pilothouse.client.controller import Controller, Requeue
 from pilothouse.client.rest.client import Client
@@ -19,10 +18,10 @@ _RENEW_EVERY = 300.0
 
 
 class LeaseCandidate:
-    """Lets one process stand for a lease. `name` is the identity that its LeaseLock has.
+    """Registers one process as a candidate for a lease. `name` is the identity of its LeaseLock.
 
-    Run it beside a LeaderElector with `coordinated=True`: the server chooses among the candidates, by their versions.
-    The server must have the gate CoordinatedLeaderElection and serve coordination.k8s.io/v1beta1.
+    Run it beside a LeaderElector with `coordinated=True`: the server chooses among the candidates by version. Requires
+    the feature gate CoordinatedLeaderElection and coordination.k8s.io/v1beta1.
 
     >>> from pilothouse.client import LeaseCandidate
     >>> LeaseCandidate(
@@ -43,7 +42,7 @@ class LeaseCandidate:
         strategy: str = OLDEST_EMULATION_VERSION,
         clock: Clock = REAL_CLOCK,
     ) -> None:
-        """Without an `emulation_version` it is the binary's."""
+        """`emulation_version` defaults to the binary version."""
         self.name = name
         self._namespace = namespace
         self._spec = {
@@ -56,7 +55,7 @@ class LeaseCandidate:
         self._candidates = client.for_resource(_CANDIDATES, namespace=namespace)
 
     async def run(self) -> None:
-        """Stand until cancelled."""
+        """Keep the candidate registered until cancelled."""
         only = f"metadata.name={self.name}"
         async with SharedInformerFactory(
             self._client, namespace=self._namespace, field_selector=only, clock=self._clock
@@ -64,28 +63,24 @@ class LeaseCandidate:
             informer = factory.for_resource(_CANDIDATES)
 
             async def ensure(name: str) -> Requeue:
-                await self._ensure(informer)
+                renewed = {"renewTime": micro_time(self._clock.wall())}
+                cached = informer.indexer.get_by_key(f"{self._namespace}/{self.name}")
+                if cached is None:
+                    meta = {"name": self.name, "namespace": self._namespace}
+                    await self._candidates.create({"metadata": meta, "spec": {**self._spec, **renewed}})
+                else:
+                    await self._candidates.update({**cached, "spec": {**cached["spec"], **renewed}})
                 return Requeue(_RENEW_EVERY)
 
             controller = Controller("leasecandidate", ensure, caches=(informer,), clock=self._clock)
 
-            def renew_if_asked(old: Json, new: Json) -> None:
-                pinged, renewed = (new["spec"].get(name) for name in ("pingTime", "renewTime"))
-                asked, answered = (parse_micro_time(each) if each else None for each in (pinged, renewed))
-                if asked is not None and (answered is None or asked > answered):
+            def renew_if_pinged(old: Json, new: Json) -> None:
+                times = (new["spec"].get(name) for name in ("pingTime", "renewTime"))
+                pinged, renewed = (parse_micro_time(time) if time else None for time in times)
+                if pinged is not None and (renewed is None or pinged > renewed):
                     controller.queue.add(self.name)
 
-            informer.add_event_handler(ResourceEventHandlerFuncs(update=renew_if_asked))
+            informer.add_event_handler(ResourceEventHandlerFuncs(update=renew_if_pinged))
             factory.start()
             controller.queue.add(self.name)
             await controller.run()
-
-    async def _ensure(self, informer: SharedIndexInformer) -> None:
-        """Create the candidate, or renew it."""
-        renewed = {"renewTime": micro_time(self._clock.wall())}
-        cached = informer.indexer.get_by_key(f"{self._namespace}/{self.name}")
-        if cached is None:
-            meta = {"name": self.name, "namespace": self._namespace}
-            await self._candidates.create({"metadata": meta, "spec": {**self._spec, **renewed}})
-        else:
-            await self._candidates.update({**cached, "spec": {**cached["spec"], **renewed}})

@@ -1,4 +1,5 @@
-"""The lock of an election: one Lease, written with its resourceVersion so that two writers never both succeed."""
+"""LeaseLock: the Lease of an election. Writes carry the resourceVersion, so that concurrent writers cannot both
+succeed."""
 
 from __future__ import annotations
 
@@ -14,12 +15,12 @@ from pilothouse.machinery.objects import Json
 
 
 def new_identity() -> str:
-    """Return a name that no other candidate has, not even an earlier one of this host."""
+    """Return an identity that is unique among all candidates, past and present."""
     return f"{socket.gethostname()}_{uuid.uuid4()}"
 
 
 class LeaseLock:
-    """The Lease that candidates compete for, as one of them sees it.
+    """Lease that candidates compete for, from the view of one candidate.
 
     >>> from pilothouse.client import LeaseLock
     >>> LeaseLock(client, namespace="default", name="my-controller", identity="me").identity
@@ -37,16 +38,16 @@ class LeaseLock:
 
     @property
     def description(self) -> str:
-        """Return the lease's namespace and name, for logs."""
+        """Namespace and name of the lease, for logs."""
         return f"{self.namespace}/{self.name}"
 
     async def get(self) -> LeaderElectionRecord:
-        """Raises NotFound."""
+        """Read the record. Raises NotFound."""
         self._lease = await self._leases.get(self.name)
         return LeaderElectionRecord.from_spec(self._lease.get("spec") or {})
 
     async def create(self, record: LeaderElectionRecord) -> None:
-        """Raises AlreadyExists."""
+        """Create the lease. Raises AlreadyExists."""
         self._lease = await self._leases.create(
             {
                 "kind": "Lease",
@@ -57,7 +58,7 @@ class LeaseLock:
         )
 
     async def update(self, record: LeaderElectionRecord) -> None:
-        """Raises Conflict when someone else wrote since the last `get`."""
+        """Write the record. Raises Conflict after a concurrent write since the last `get`."""
         if self._lease is None:
             raise RuntimeError("lease not initialized, call get or create first")
         self._lease = await self._leases.update({**self._lease, "spec": record.to_spec()})
@@ -65,7 +66,8 @@ class LeaseLock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderElectionRecord:
-    """Times are seconds since 1970 by the holder's clock, so nobody else relies on them."""
+    """Election record in a Lease. Times are seconds since the epoch on the holder's clock; other candidates ignore
+    them."""
 
     holder_identity: str = ""
     lease_duration_seconds: int = 0
@@ -73,7 +75,7 @@ class LeaderElectionRecord:
     renew_time: float = 0.0
     leader_transitions: int = 0
     rest: Json = field(default_factory=dict, compare=False)
-    """The other fields of the spec (strategy, preferredHolder), which are written back as they were."""
+    """Other fields of the spec (strategy, preferredHolder), written back unchanged."""
 
     def to_spec(self) -> Json:
         return {

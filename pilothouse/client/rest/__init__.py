@@ -1,1 +1,1 @@
-"""Requests to a Kubernetes API, over HTTP or in-process."""
+"""REST client of the Kubernetes API, over HTTP or in-process."""

@@ -1,7 +1,7 @@
-"""The loopback: requests to an ASGI 3 app in the same process, without a socket.
+"""Loopback transport: requests to an ASGI 3 app in the same process, without a socket.
 
-The app runs in a task of its own and is held back when its answer is not read. Closing an answer that is not at
-its end tells the app that the client has gone, and cancels it.
+The app runs in its own task, with back-pressure when the response is not read. Closing an incomplete response sends
+`http.disconnect` to the app and cancels its task.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _CHUNKS_IN_FLIGHT = 16
 
 
 class AsgiTransport:
-    """`state` becomes the scope's state, where a server finds out who its own callers are."""
+    """Calls the app. `state` becomes the scope's state, which identifies in-process callers to the server."""
 
     def __init__(
         self, app: AsgiApp, *, headers: Mapping[str, str] | None = None, state: Mapping[str, Any] | None = None
@@ -70,7 +70,7 @@ class AsgiTransport:
 
 
 class AsgiResponse:
-    """One exchange with the app: what it is sent, and what it answers."""
+    """Request to the app and its response."""
 
     def __init__(self, app: AsgiApp, scope: MutableMapping[str, Any], body: bytes) -> None:
         self.status = 0
@@ -98,7 +98,7 @@ class AsgiResponse:
     async def close(self) -> None:
         self._gone.set()
         while not self._body.empty():
-            self._body.get_nowait()  # nobody will read it, and the app may wait for room to say that it has ended
+            self._body.get_nowait()  # unread; the app may wait for space to finish
         self._task.cancel()
         await asyncio.wait({self._task})
         if self._started.done() and not self._started.cancelled():

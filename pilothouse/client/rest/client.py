@@ -1,7 +1,7 @@
-"""Requests with everything around them: rate limit, retries, typed errors, warnings.
+"""REST client: rate limit, retries, typed errors, warnings.
 
-A request is sent again when the server asks for it (429 or 5xx with Retry-After), and a GET also when its connection
-broke off; ten times at most. Everything else that fails is raised at once.
+A request is retried up to ten times when the server requests a retry (429 or 5xx with Retry-After). A GET is also
+retried when its connection broke. Other failures are raised immediately.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ T = TypeVar("T")
 
 
 class Client:
-    """`resource` is the way in for objects; `get_json`, `request` and `stream` are for everything else.
+    """Kubernetes API client. `resource` accesses objects; `get_json`, `request` and `stream` access arbitrary paths.
 
     >>> from pilothouse.client import connect
     >>> async with connect(api.config()) as client:
@@ -61,7 +61,7 @@ class Client:
         clock: Clock = REAL_CLOCK,
         host: str = "none",
     ) -> None:
-        """`host`: under which the requests are counted."""
+        """`host` labels the request metrics."""
         self.transport = transport
         self._rate_limiter = rate_limiter
         self._user_agent = user_agent
@@ -71,15 +71,16 @@ class Client:
         self._host = host
 
     def resource(self, api_version: str, plural: str, *, namespace: str = "") -> ResourceClient:
-        """`client.resource("apps/v1", "deployments", namespace="default")`; without a namespace, all of them."""
+        """Return a client for `resource("apps/v1", "deployments", namespace="default")`. No namespace means all
+        namespaces."""
         return self.for_resource(GroupVersion.parse(api_version).resource(plural), namespace=namespace)
 
     def for_resource(self, resource: GroupVersionResource, *, namespace: str = "") -> ResourceClient:
-        """Return the client of one resource, in a namespace or in all."""
+        """Return a client for one resource, in one namespace or in all."""
         return ResourceClient(self, resource, namespace=namespace)
 
     async def get_json(self, path: str, params: Mapping[str, str] | None = None, *, accept: str = JSON) -> Json:
-        """Return the parsed answer to a GET of this path. Raises StatusError."""
+        """Send a GET and return the JSON body. Raises StatusError."""
         return await self.request("GET", path, params=params, accept=accept)
 
     async def request(
@@ -93,37 +94,38 @@ class Client:
         accept: str = JSON,
         timeout: float | None = None,
     ) -> Json:
-        """The answer as JSON. `timeout`: seconds for each time it is sent, if not the client's own.
+        """Send a request and return the JSON body.
 
-        Raises StatusError, ConnectionFailed or InvalidResponse.
+        `timeout` limits each attempt (seconds); the default is the client's. Raises StatusError, ConnectionFailed or
+        InvalidResponse.
         """
         data = b"" if body is None else orjson.dumps(body)
         headers = {"accept": accept, **({"content-type": content_type} if data else {})}
         limit = self._timeout if timeout is None else timeout
         request = HttpRequest(method, target(path, params), self._with_agent(headers), data, limit)
-        answer = await self._read(request)
+        response_body = await self._read(request)
         try:
-            found = parse(answer)
+            value = parse(response_body)
         except orjson.JSONDecodeError as error:
             raise InvalidResponse(f"{method} {path} did not answer JSON: {error}") from None
-        if not isinstance(found, dict):
+        if not isinstance(value, dict):
             raise InvalidResponse(f"{method} {path} answered no object")
-        return found
+        return value
 
     async def request_text(self, path: str, params: Mapping[str, str] | None = None) -> str:
-        """The answer as text: logs, health checks, metrics."""
+        """Send a GET and return the body as text: logs, health checks, metrics."""
         request = HttpRequest("GET", target(path, params), self._with_agent({"accept": "*/*"}), b"", self._timeout)
         return (await self._read(request)).decode("utf-8", "replace")
 
     async def stream(
         self, path: str, params: Mapping[str, str], *, accept: str = JSON, timeout: float | None = None
     ) -> HttpResponse:
-        """A successful answer whose body has not been read."""
+        """Send a GET and return the successful response with an unread body."""
         request = HttpRequest("GET", target(path, params), self._with_agent({"accept": accept}), b"", timeout)
         return await self._with_retries(request, lambda again: self._send(request, again=again))
 
     async def close(self) -> None:
-        """Close the connections. Nothing can be asked afterwards."""
+        """Close all connections. The client must not be used afterwards."""
         await self.transport.close()
 
     async def __aenter__(self) -> Client:
@@ -136,10 +138,10 @@ class Client:
         return {"user-agent": self._user_agent, **headers}
 
     async def _read(self, request: HttpRequest) -> bytes:
-        metrics, to, start = request_metrics(), (request.method, self._host), self._clock.now()
+        metrics, labels, start = request_metrics(), (request.method, self._host), self._clock.now()
 
         async def attempt(again: bool) -> bytes:
-            metrics.sent(*to, len(request.body))
+            metrics.sent(*labels, len(request.body))
             response = await self._send(request, again=again)
             try:
                 return await response.read()
@@ -149,12 +151,12 @@ class Client:
         try:
             body = await self._with_retries(request, attempt)
         finally:
-            metrics.done(*to, self._clock.now() - start)
-        metrics.received(*to, len(body))
+            metrics.done(*labels, self._clock.now() - start)
+        metrics.received(*labels, len(body))
         return body
 
     async def _with_retries(self, request: HttpRequest, attempt: Callable[[bool], Awaitable[T]]) -> T:
-        """`attempt` is told whether it is not the first."""
+        """Run `attempt(is_retry)` until it succeeds or must not be retried."""
         for tried in range(MAX_RETRIES):
             try:
                 return await attempt(tried > 0)
@@ -167,7 +169,7 @@ class Client:
         return await attempt(True)
 
     async def _send(self, request: HttpRequest, *, again: bool) -> HttpResponse:
-        """One attempt. Raises the error that the answer stands for if it is no success."""
+        """Send one attempt. Raises the response's error unless the response is successful."""
         if self._rate_limiter is not None:
             start = self._clock.now()
             await self._rate_limiter.wait()
@@ -195,7 +197,7 @@ class Client:
 
 
 def parse(data: bytes) -> Any:
-    """Raises orjson.JSONDecodeError."""
+    """Parse JSON without garbage collection of large results. Raises orjson.JSONDecodeError."""
     if len(data) < BIG:
         return orjson.loads(data)
     with garbage_collection.paused(len(data)):
@@ -207,11 +209,11 @@ def target(path: str, params: Mapping[str, str] | None) -> str:
 
 
 def _retry_delay(request: HttpRequest, error: StatusError | ConnectionFailed) -> int | None:
-    """How long to wait before sending the request again; None if it must not be."""
+    """Return the seconds to wait before a retry; None if the request must not be retried."""
     if isinstance(error, StatusError):
         overloaded = error.code == HTTPStatus.TOO_MANY_REQUESTS or error.code >= HTTPStatus.INTERNAL_SERVER_ERROR
         return error.retry_after_seconds if overloaded and "retryAfterSeconds" in (error.details or {}) else None
-    # A server that refuses connections is for the caller to wait for.
+    # Waiting for a server that refuses connections is up to the caller.
     lost = request.method == "GET" and not isinstance(error, (ConnectionRefused, RequestTimedOut))
     return 1 if lost else None
 
@@ -222,7 +224,7 @@ _WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 
 
 def warnings_in(headers: Mapping[str, str]) -> list[str]:
-    """The texts of the 299 warnings in a response's headers."""
+    """Return the texts of the 299 warnings in the response headers."""
     return [re.sub(r"\\(.)", r"\1", text) for text in _WARNING.findall(headers.get("warning", ""))]
 
 

@@ -1,4 +1,4 @@
-"""A client for a configuration, or for an app in the same process."""
+"""Construction of clients, from a configuration or for an ASGI app in the same process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pilothouse.client.rest.client import Client, WarningHandler
 
 
 def connect(config: ClientConfig, *, clock: Clock = REAL_CLOCK) -> Client:
-    """A client over HTTP(S). Nothing is sent before the first request.
+    """Return a client over HTTP or HTTPS. No connection is opened before the first request.
 
     >>> from pilothouse.client import connect
     >>> async with connect(api.config()) as client:
@@ -43,7 +43,9 @@ def loopback(
     clock: Clock = REAL_CLOCK,
     host: str = "localhost",
 ) -> Client:
-    """A client that calls an ASGI app. It has no rate limit: the server it calls knows its own load. `host`: under
-    which its requests are counted."""
+    """Return a client that calls an ASGI app.
+
+    The client has no rate limit: the called server controls its own load. `host` labels the request metrics.
+    """
     transport = AsgiTransport(app, headers=headers, state=state)
     return Client(transport, user_agent=user_agent, on_warning=on_warning, clock=clock, host=host)

@@ -1,6 +1,4 @@
-"""The errors of requests that the server did not answer. Those that it answers with are in `machinery/errors.py` and
-`machinery/server_errors.py`.
-"""
+"""Errors of requests: without a response (ConnectionFailed …) or from an unsuccessful response (StatusError)."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ from pilothouse.machinery.status_error import PilothouseError, StatusError
 
 
 class ConnectionFailed(PilothouseError):
-    """The server could not be reached, or the connection broke off. Whether a request took effect is unknown.
+    """The server was unreachable or the connection broke. The request may or may not have taken effect.
 
     >>> from pilothouse.client import ClientConfig, connect
     >>> from pilothouse.errors import ConnectionFailed
@@ -25,7 +23,7 @@ class ConnectionFailed(PilothouseError):
 
 
 class ConnectionRefused(ConnectionFailed):
-    """Nobody listens there: the request did not take effect.
+    """The server refused the connection. The request did not take effect.
 
     >>> from pilothouse.errors import ConnectionFailed, ConnectionRefused
     >>> issubclass(ConnectionRefused, ConnectionFailed)
@@ -34,7 +32,7 @@ class ConnectionRefused(ConnectionFailed):
 
 
 class RequestTimedOut(ConnectionFailed):
-    """The answer did not come within the client's own time limit.
+    """The response did not arrive within the client's timeout.
 
     >>> from pilothouse.errors import ConnectionFailed, RequestTimedOut
     >>> issubclass(RequestTimedOut, ConnectionFailed)
@@ -43,7 +41,7 @@ class RequestTimedOut(ConnectionFailed):
 
 
 class InvalidResponse(PilothouseError):
-    """The answer is not what a Kubernetes API sends.
+    """The response is not valid for a Kubernetes API.
 
     >>> from pilothouse.errors import InvalidResponse
     >>> try:
@@ -77,22 +75,26 @@ _NO_STATUS = "the server answered"
 
 
 def has_no_status(error: StatusError) -> bool:
-    """Return whether the server said no more than an HTTP code, as one does that knows nothing of the path."""
+    """Report whether the response had no Status body, only an HTTP code, as for an unknown path."""
     return error.message.startswith(_NO_STATUS)
 
 
 def error_from(status: int, headers: Mapping[str, str], body: bytes) -> StatusError:
-    """Keeps the Retry-After header in the error's details, where upstream's clients look for it."""
-    found = status_in(body)
-    if found is None:
+    """Return the error for an unsuccessful response: the server's Status, or a Status derived from the HTTP code.
+
+    Retry-After is stored as `details.retryAfterSeconds`, as upstream's clients expect.
+    """
+    status_object = status_in(body)
+    if status_object is None:
         text = body[:2048].decode("utf-8", "replace").strip()
         known = HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else "unknown"
         message = f"{_NO_STATUS} {status} {known}" + (f": {text}" if text else "")
-        found = {"kind": "Status", "code": status, "reason": _REASONS.get(status, ""), "message": message}
+        status_object = {"kind": "Status", "code": status, "reason": _REASONS.get(status, ""), "message": message}
     seconds = retry_after(headers)
     if seconds is not None:
-        found = {**found, "details": {"retryAfterSeconds": seconds, **(found.get("details") or {})}}
-    return from_status(found, http_code=status)
+        details = {"retryAfterSeconds": seconds, **(status_object.get("details") or {})}
+        status_object = {**status_object, "details": details}
+    return from_status(status_object, http_code=status)
 
 
 def retry_after(headers: Mapping[str, str]) -> int | None:

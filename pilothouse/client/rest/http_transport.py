@@ -1,4 +1,4 @@
-"""HTTP and HTTPS, with aiohttp, which is imported only when such a transport is used."""
+"""Transport over HTTP and HTTPS with aiohttp. aiohttp is imported on first use."""
 
 from __future__ import annotations
 
@@ -24,39 +24,46 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 CONNECT_TIMEOUT = 30.0
-KEEPALIVE = 30  # seconds of silence after which the kernel asks whether the other side still lives
+KEEPALIVE = 30  # seconds of silence before the kernel probes the peer
 _BUFFER = 1 << 18
 _SOCKS = ("socks5", "socks5h")
 _READS = ("GET", "HEAD")
 
 
 class HttpTransport:
-    """Sends the configuration's credentials with each request. New ones are fetched when the server refuses them;
-    a new client certificate means new connections."""
+    """Sends each request with the configuration's credentials.
+
+    Credentials are refreshed after the server rejects them. A new client certificate opens new connections.
+    """
 
     def __init__(self, config: ClientConfig, clock: Clock = REAL_CLOCK) -> None:
         self._config = config
         self._source = credential_source(config, clock)
         self._session: aiohttp.ClientSession | None = None
-        self._session_for: Credentials | None = None  # whose certificate the session's connections show
+        self._session_for: Credentials | None = None  # credentials of the session's connections
         self._fixed_headers = fixed_headers(config)
-        self._proxy = _checked(config.proxy_url) or _proxy_from_environment(config.host)
+        proxy = config.proxy_url
+        if proxy and urlsplit(proxy).scheme not in ("http", "https", *_SOCKS):
+            raise ConfigError(f"unsupported scheme {urlsplit(proxy).scheme!r}, must be http, https, or socks5")
+        self._proxy = proxy or _proxy_from_environment(config.host)
         self._by_socks = bool(self._proxy) and urlsplit(self._proxy).scheme in _SOCKS
 
     async def send(self, request: HttpRequest) -> HttpTransportResponse:
         credentials = await self._source.get()
         session = await self._session_with(credentials)
         with translated_errors():
+            import yarl
+
             response = await session.request(
                 request.method,
-                self._url(request.target),
+                yarl.URL(self._config.host.rstrip("/") + request.target, encoded=True),
                 headers=self._headers(request.headers, credentials),
                 data=request.body or None,
                 timeout=_timeout(request.timeout),
                 proxy=None if self._by_socks else self._proxy,
                 allow_redirects=False,
                 middlewares=() if request.method in _READS else (_sent_once,),
-                **self._tls_options(),
+                **{"server_hostname": self._config.tls.server_name} if self._config.tls.server_name else {},
             )
         if response.status == 401:
             self._source.rejected(credentials)
@@ -67,11 +74,6 @@ class HttpTransport:
             await self._session.close()
             self._session = None
 
-    def _url(self, target: str) -> Any:
-        import yarl
-
-        return yarl.URL(self._config.host.rstrip("/") + target, encoded=True)
-
     def _headers(self, headers: Mapping[str, str], credentials: Credentials) -> Any:
         import multidict
 
@@ -81,13 +83,10 @@ class HttpTransport:
         merged.update(headers)
         return merged
 
-    def _tls_options(self) -> dict[str, Any]:
-        return {"server_hostname": self._config.tls.server_name} if self._config.tls.server_name else {}
-
     async def _session_with(self, credentials: Credentials) -> aiohttp.ClientSession:
-        known = self._session_for
-        fresh = known is not None and (known.cert_data, known.key_data) == (credentials.cert_data, credentials.key_data)
-        if self._session is None or not fresh:
+        current, new = self._session_for, credentials
+        unchanged = current is not None and (current.cert_data, current.key_data) == (new.cert_data, new.key_data)
+        if self._session is None or not unchanged:
             await self.close()
             self._session = self._new_session(credentials)
             self._session_for = credentials
@@ -143,7 +142,7 @@ class HttpTransportResponse:
 
 @contextmanager
 def translated_errors() -> Iterator[None]:
-    """Turns what aiohttp raises into the client's own errors."""
+    """Map aiohttp's exceptions to ConnectionFailed and its subclasses."""
     import aiohttp
 
     try:
@@ -151,15 +150,18 @@ def translated_errors() -> Iterator[None]:
     except TimeoutError as error:
         raise RequestTimedOut(str(error) or "the request timed out") from error
     except aiohttp.ClientConnectorError as error:
-        refused = error.errno == errno.ECONNREFUSED  # of a bad certificate, aiohttp before 3.14 has no os_error
+        refused = error.errno == errno.ECONNREFUSED  # aiohttp before 3.14 has no os_error for a bad certificate
         raise (ConnectionRefused if refused else ConnectionFailed)(str(error)) from error
     except (aiohttp.ClientError, ConnectionError) as error:
         raise ConnectionFailed(str(error) or type(error).__name__) from error
 
 
 async def _sent_once(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
-    """aiohttp sends a PUT or DELETE again whose connection broke off, and what is told of the second hides that the
-    first may have taken effect. It leaves errors alone that are not its own."""
+    """Disable aiohttp's retry of PUT and DELETE after a broken connection.
+
+    The first attempt may have taken effect, and the response to a retry would hide that. aiohttp does not retry after
+    exceptions of other libraries.
+    """
     with translated_errors():
         return await send(request)
 
@@ -171,28 +173,22 @@ def _timeout(seconds: float | None) -> aiohttp.ClientTimeout:
 
 
 def fixed_headers(config: ClientConfig) -> list[tuple[str, str]]:
-    """Whom the configuration impersonates, its password, and what else is the same for all requests."""
-    who = config.impersonate
+    """Return the headers common to all requests: impersonation, basic authentication, compression."""
+    impersonate = config.impersonate
     headers = [("accept-encoding", "identity" if config.disable_compression else "gzip")]
-    headers += [("impersonate-user", who.user)] if who.user else []
-    headers += [("impersonate-uid", who.uid)] if who.uid else []
-    headers += [("impersonate-group", group) for group in who.groups]
-    headers += [(f"impersonate-extra-{key}", value) for key, value in who.extra]
+    headers += [("impersonate-user", impersonate.user)] if impersonate.user else []
+    headers += [("impersonate-uid", impersonate.uid)] if impersonate.uid else []
+    headers += [("impersonate-group", group) for group in impersonate.groups]
+    headers += [(f"impersonate-extra-{key}", value) for key, value in impersonate.extra]
     if config.username:
         basic = base64.b64encode(f"{config.username}:{config.password}".encode()).decode()
         headers.append(("authorization", f"Basic {basic}"))
     return headers
 
 
-def _checked(proxy: str) -> str:
-    """Raises ConfigError."""
-    if proxy and urlsplit(proxy).scheme not in ("http", "https", *_SOCKS):
-        raise ConfigError(f"unsupported scheme {urlsplit(proxy).scheme!r}, must be http, https, or socks5")
-    return proxy
-
-
 def _proxy_from_environment(host: str) -> str | None:
-    """HTTP_PROXY, HTTPS_PROXY and NO_PROXY as usual. aiohttp would look at them, and for a .netrc, on every request."""
+    """Return the proxy of HTTP_PROXY, HTTPS_PROXY and NO_PROXY. aiohttp would read these, and .netrc, on every
+    request."""
     url = urlsplit(host)
     if url.hostname is None or proxy_bypass(url.netloc):
         return None
@@ -200,11 +196,11 @@ def _proxy_from_environment(host: str) -> str | None:
 
 
 def _keepalive_socket(address: Any) -> socket.socket:
-    """A dead peer is noticed within two minutes, even by a watch on which nothing happens."""
+    """Create a socket with TCP keepalive: a dead peer is detected within two minutes, even on an idle watch."""
     family, kind, protocol, _, _ = address
-    made = socket.socket(family=family, type=kind, proto=protocol)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    sock = socket.socket(family=family, type=kind, proto=protocol)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option in ("TCP_KEEPIDLE", "TCP_KEEPINTVL"):
         if hasattr(socket, option):
-            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), KEEPALIVE)
-    return made
+            sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), KEEPALIVE)
+    return sock

@@ -1,4 +1,4 @@
-"""Who counts the requests of all clients: nobody, until a program says who does."""
+"""Metrics of all clients in the process; disabled until a program installs a RequestMetrics."""
 
 from __future__ import annotations
 
@@ -6,25 +6,26 @@ from typing import Protocol
 
 
 class RequestMetrics(Protocol):
-    """Is told of each request, by its method and the host it goes to. None of these may raise."""
+    """Receiver of request measurements, labelled by method and host. Methods must not raise."""
 
     def throttled(self, method: str, host: str, seconds: float) -> None:
-        """An attempt has waited so long for the client's own rate limit."""
+        """Record the time an attempt waited for the client-side rate limit."""
 
     def attempted(self, method: str, host: str, code: str, *, again: bool) -> None:
-        """An attempt was answered; `code` is `<error>` where it was not. `again`: it was not the request's first."""
+        """Record the response code of an attempt (`<error>` without response). `again`: whether the attempt is a
+        retry."""
 
     def sent(self, method: str, host: str, size: int) -> None:
-        """An attempt had a body of this size. Streams are not told of, here and below."""
+        """Record the body size of an attempt. Streams are not recorded, here and below."""
 
     def received(self, method: str, host: str, size: int) -> None:
-        """An answer had a body of this size."""
+        """Record the body size of a response."""
 
     def done(self, method: str, host: str, seconds: float) -> None:
-        """A request with all its attempts has taken so long."""
+        """Record the duration of a request, including all attempts."""
 
 
-class _Uncounted:
+class _NoMetrics:
     def throttled(self, method: str, host: str, seconds: float) -> None: ...
 
     def attempted(self, method: str, host: str, code: str, *, again: bool) -> None: ...
@@ -36,7 +37,7 @@ class _Uncounted:
     def done(self, method: str, host: str, seconds: float) -> None: ...
 
 
-_metrics: RequestMetrics = _Uncounted()
+_metrics: RequestMetrics = _NoMetrics()
 
 
 def request_metrics() -> RequestMetrics:
@@ -44,6 +45,6 @@ def request_metrics() -> RequestMetrics:
 
 
 def count_requests_in(metrics: RequestMetrics) -> None:
-    """All clients of this process tell it of their requests from now on."""
+    """Install the receiver for all clients of this process."""
     global _metrics
     _metrics = metrics

@@ -1,4 +1,4 @@
-"""The options of requests: upstream's ListOptions, PatchOptions and so on."""
+"""Options of requests, as upstream's ListOptions, PatchOptions and DeleteOptions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Params: TypeAlias = dict[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListOptions:
-    """Selects what to list or watch.
+    """Selection of objects for list and watch.
 
     >>> from pilothouse.client import ListOptions
     >>> selected = await client.resource("v1", "namespaces").list(ListOptions(field_selector="metadata.name=default"))
@@ -32,8 +32,8 @@ class ListOptions:
     send_initial_events: bool | None = None
 
     def params(self) -> Params:
-        """Return the parameters of the query; what was not set is left out."""
-        given = {
+        """Return the query parameters of all options that are set."""
+        values = {
             "labelSelector": self.label_selector,
             "fieldSelector": self.field_selector,
             "resourceVersion": self.resource_version,
@@ -44,12 +44,13 @@ class ListOptions:
             "allowWatchBookmarks": _flag(self.allow_watch_bookmarks or None),
             "sendInitialEvents": _flag(self.send_initial_events),
         }
-        return {name: value for name, value in given.items() if value}
+        return {name: value for name, value in values.items() if value}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteOptions:
-    """How to create, update or patch. `force` is for apply only: it takes fields that others own.
+    """Options of create, update and patch. `force` applies to server-side apply only: take over fields of other
+    managers.
 
     >>> from pilothouse.client import WriteOptions
     >>> maps = client.resource("v1", "configmaps", namespace="default")
@@ -64,19 +65,19 @@ class WriteOptions:
     force: bool | None = None
 
     def params(self) -> Params:
-        """Return the parameters of the query; what was not set is left out."""
-        given = {
+        """Return the query parameters of all options that are set."""
+        values = {
             "fieldManager": self.field_manager,
             "fieldValidation": self.field_validation,
             "dryRun": "All" if self.dry_run else "",
             "force": _flag(self.force),
         }
-        return {name: value for name, value in given.items() if value}
+        return {name: value for name, value in values.items() if value}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteOptions:
-    """How to delete: as upstream's, sent as the request's body.
+    """Options of delete, sent as the request body.
 
     >>> from pilothouse.client import DeleteOptions
     >>> maps = client.resource("v1", "configmaps", namespace="default")
@@ -92,20 +93,20 @@ class DeleteOptions:
     dry_run: bool = False
 
     def body(self) -> Json:
-        """Return the DeleteOptions that are sent."""
+        """Return the DeleteOptions object."""
         preconditions = {"uid": self.uid, "resourceVersion": self.resource_version}
-        given: Json = {
+        values: Json = {
             "gracePeriodSeconds": self.grace_period_seconds,
             "propagationPolicy": self.propagation_policy or None,
             "preconditions": {name: value for name, value in preconditions.items() if value} or None,
             "dryRun": ["All"] if self.dry_run else None,
         }
         kind: Json = {"kind": "DeleteOptions", "apiVersion": "v1"}
-        return kind | {name: value for name, value in given.items() if value is not None}
+        return kind | {name: value for name, value in values.items() if value is not None}
 
 
 class PatchType(Enum):
-    """The media types of patches. The body of an apply is JSON, which is YAML too.
+    """Media types of patches. The body of an apply is JSON, a subset of YAML.
 
     >>> from pilothouse.client import PatchType
     >>> change = [{"op": "add", "path": "/metadata/labels/a", "value": "1"}]

@@ -1,7 +1,7 @@
-"""One collection of one resource, in one namespace or in all of them: every verb that the API has.
+"""ResourceClient: all verbs on one resource, in one namespace or in all.
 
-Objects are JSON; errors are those of pilothouse.machinery.errors. Items of a list are given their kind and
-apiVersion, which the wire leaves out, so that an object looks the same wherever it came from.
+Objects are JSON; errors are StatusErrors of `pilothouse.machinery.errors`. The wire format omits kind and apiVersion of
+list items; ResourceClient restores both fields.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ JSON = "application/json"
 ALL = ListOptions()
 WRITE = WriteOptions()
 DELETE = DeleteOptions()
-_GRACE = 30.0  # how long after its own time limit a watch may still be silent before the client gives it up
+_GRACE = 30.0  # seconds after its timeout before a silent watch is abandoned
 
 
 class ResourceClient:
-    """One resource, in one namespace or in all. Every call raises StatusError, ConnectionFailed or InvalidResponse.
+    """Verbs on one resource. Every call may raise StatusError, ConnectionFailed or InvalidResponse.
 
     >>> maps = client.resource("v1", "configmaps", namespace="default")
     >>> made = await maps.create({"metadata": {"name": "a"}, "data": {"k": "1"}})
@@ -54,15 +54,15 @@ class ResourceClient:
         self._accept_list = _accept("PartialObjectMetadataList") if metadata_only else JSON
 
     def namespace(self, namespace: str) -> ResourceClient:
-        """Return the client of the same resource in a namespace."""
+        """Return a client of the same resource in a namespace."""
         return ResourceClient(self._client, self.resource, namespace=namespace, metadata_only=self._metadata_only)
 
     def metadata_only(self) -> ResourceClient:
-        """The same objects, but all that is ever read of them is their metadata, as a PartialObjectMetadata."""
+        """Return a client that reads objects as PartialObjectMetadata."""
         return ResourceClient(self._client, self.resource, namespace=self._namespace, metadata_only=True)
 
     def path(self, name: str = "", subresource: str = "") -> str:
-        """Return the path of the resource, of an object of it, or of one of its subresources."""
+        """Return the path of the collection, of an object, or of a subresource."""
         gv = self.resource.group_version
         root = f"/apis/{gv}" if gv.group else f"/api/{gv}"
         namespace = f"/namespaces/{quote(self._namespace, safe='')}" if self._namespace else ""
@@ -72,12 +72,12 @@ class ResourceClient:
         return f"{path}/{subresource}" if subresource else path
 
     async def get(self, name: str, *, subresource: str = "", resource_version: str = "") -> Json:
-        """Return an object, or one of its subresources. Raises NotFound, StatusError."""
+        """Return an object or one of its subresources. Raises NotFound, StatusError."""
         params = {"resourceVersion": resource_version} if resource_version else None
         return await self._client.get_json(self.path(_required(name), subresource), params, accept=self._accept_one)
 
     async def list(self, options: ListOptions = ALL) -> Json:
-        """One page: a List object, whose metadata.continue says how to go on."""
+        """Return one page as a List object. `metadata.continue` is the token of the next page."""
         listing = await self._client.get_json(self.path(), options.params(), accept=self._accept_list)
         kind, api_version = listing.get("kind") or "", listing.get("apiVersion")
         if kind.endswith("List") and kind != "List":
@@ -87,7 +87,7 @@ class ResourceClient:
         return listing
 
     async def pages(self, options: ListOptions = ALL) -> AsyncIterator[Json]:
-        """Page after page, 500 objects each unless the options say otherwise. Raises Expired when it took too long."""
+        """Yield pages of `options.limit` (default 500) objects. Raises Expired when the continue token has expired."""
         page = await self.list(options if options.limit else replace(options, limit=PAGE_SIZE))
         yield page
         while token := page["metadata"].get("continue"):
@@ -103,7 +103,7 @@ class ResourceClient:
             yield page
 
     async def watch(self, options: ListOptions = ALL) -> RestWatch:
-        """Returns when the server has accepted the watch."""
+        """Open a watch. Return when the server has accepted the watch."""
         limit = None if options.timeout_seconds is None else options.timeout_seconds + _GRACE
         params = {**options.params(), "watch": "true"}
         return RestWatch(await self._client.stream(self.path(), params, accept=self._accept_one, timeout=limit))
@@ -116,7 +116,8 @@ class ResourceClient:
         name: str = "",
         subresource: str = "",
     ) -> Json:
-        """With a subresource (binding, eviction, token) the name is that of the object it belongs to."""
+        """Create an object, or a subresource (binding, eviction, token) of the object `name`. Return the created
+        object."""
         path = self.path(name, subresource)
         return await self._client.request("POST", path, params=options.params(), body=obj, accept=self._accept_one)
 
@@ -127,12 +128,12 @@ class ResourceClient:
         *,
         subresource: str = "",
     ) -> Json:
-        """Return the object as it was written. Raises Conflict where somebody else has written since, StatusError."""
+        """Replace an object; return the stored object. Raises Conflict after a concurrent write, StatusError."""
         path = self.path(_required(name_of(obj)), subresource)
         return await self._client.request("PUT", path, params=options.params(), body=obj, accept=self._accept_one)
 
     async def update_status(self, obj: Json, options: WriteOptions = WRITE) -> Json:
-        """As `update`, of the status alone."""
+        """Replace the status of an object; otherwise as `update`."""
         return await self.update(obj, options, subresource="status")
 
     async def patch(
@@ -144,7 +145,7 @@ class ResourceClient:
         options: WriteOptions = WRITE,
         subresource: str = "",
     ) -> Json:
-        """Return the object after the patch. Raises StatusError."""
+        """Patch an object; return the patched object. Raises StatusError."""
         path = self.path(_required(name), subresource)
         return await self._client.request(
             "PATCH",
@@ -158,12 +159,12 @@ class ResourceClient:
     async def apply(
         self, obj: Json, *, field_manager: str, force: bool = False, subresource: str = "", dry_run: bool = False
     ) -> Json:
-        """Server-side apply. Raises Conflict when others own fields and `force` is not set."""
+        """Apply an object (server-side apply). Raises Conflict if other managers own fields and `force` is not set."""
         options = WriteOptions(field_manager=field_manager, force=force, dry_run=dry_run)
         return await self.patch(name_of(obj), obj, PatchType.APPLY, options=options, subresource=subresource)
 
     async def delete(self, name: str, options: DeleteOptions = DELETE) -> Json:
-        """The object as it was, or a Status."""
+        """Delete an object; return the deleted object or a Status."""
         return await self._client.request(
             "DELETE", self.path(_required(name)), body=options.body(), accept=self._accept_one
         )
@@ -173,7 +174,7 @@ class ResourceClient:
         options: DeleteOptions = DELETE,
         selection: ListOptions = ALL,
     ) -> Json:
-        """Delete what is selected; return what the server answers. Raises StatusError."""
+        """Delete the selected objects; return the server's response. Raises StatusError."""
         return await self._client.request(
             "DELETE", self.path(), params=selection.params(), body=options.body(), accept=self._accept_list
         )

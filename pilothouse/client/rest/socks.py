@@ -1,6 +1,6 @@
-"""Connections through a SOCKS5 proxy (RFC 1928, with the user name and password of RFC 1929).
+"""Connections through a SOCKS5 proxy (RFC 1928, username/password authentication of RFC 1929).
 
-Names are resolved by the proxy, as Go's client has it do for socks5 and socks5h alike.
+The proxy resolves names, as with Go's client for socks5 and socks5h.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _FAILURES = (
 
 
 class SocksError(ConnectionError):
-    """The proxy did not make the connection; the message says why."""
+    """The proxy did not establish the connection; the message gives the proxy's reason."""
 
 
 class SocksConnector(aiohttp.BaseConnector):
-    """Connects to every server by way of one proxy. Without a TLS context nothing is encrypted."""
+    """aiohttp connector through one proxy. Without a TLS context the connection is not encrypted."""
 
     def __init__(self, proxy_url: str, context: ssl.SSLContext | None, server_name: str = "") -> None:
         super().__init__(limit=0)
@@ -62,10 +62,10 @@ class SocksConnector(aiohttp.BaseConnector):
 
 
 async def connect_through(proxy: SplitResult, host: str, port: int) -> socket.socket:
-    """Return a socket on which the server is spoken to. Raises OSError, SocksError."""
-    sock = await _connected(proxy.hostname or "", proxy.port or 1080)
+    """Return a socket connected to the server through the proxy. Raises OSError, SocksError."""
+    sock = await _connect(proxy.hostname or "", proxy.port or 1080)
     try:
-        await _introduce(sock, proxy)
+        await _authenticate(sock, proxy)
         await asyncio.get_running_loop().sock_sendall(sock, bytes((_VERSION, _CONNECT, 0)) + _address(host, port))
         _, reply, _, kind = await _read(sock, 4)
         if reply:
@@ -78,7 +78,7 @@ async def connect_through(proxy: SplitResult, host: str, port: int) -> socket.so
     return sock
 
 
-async def _connected(host: str, port: int) -> socket.socket:
+async def _connect(host: str, port: int) -> socket.socket:
     loop = asyncio.get_running_loop()
     [(family, kind, protocol, _, address), *_] = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     sock = socket.socket(family, kind, protocol)
@@ -92,8 +92,8 @@ async def _connected(host: str, port: int) -> socket.socket:
     return sock
 
 
-async def _introduce(sock: socket.socket, proxy: SplitResult) -> None:
-    """Agree on how we are known to the proxy, and let it know us."""
+async def _authenticate(sock: socket.socket, proxy: SplitResult) -> None:
+    """Negotiate the authentication method and authenticate."""
     methods = (_NO_AUTHENTICATION, _PASSWORD) if proxy.username else (_NO_AUTHENTICATION,)
     loop = asyncio.get_running_loop()
     await loop.sock_sendall(sock, bytes((_VERSION, len(methods), *methods)))
@@ -120,7 +120,7 @@ def _address(host: str, port: int) -> bytes:
 
 
 async def _read(sock: socket.socket, size: int) -> bytes:
-    """Exactly as much, so that nothing is taken that the server sends."""
+    """Read exactly `size` bytes, so that no byte of the server is consumed."""
     data = b""
     while len(data) < size:
         more = await asyncio.get_running_loop().sock_recv(sock, size - len(data))

@@ -1,4 +1,4 @@
-"""The way of a request to the server: over HTTP (http_transport.py) or by a call (asgi_transport.py)."""
+"""Transport interface: over HTTP (http_transport.py) or in-process (asgi_transport.py)."""
 
 from __future__ import annotations
 
@@ -11,38 +11,38 @@ from pilothouse.machinery.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """`target` is the path with its query, already quoted."""
+    """`target` is the percent-encoded path with its query."""
 
     method: str
     target: str
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
     timeout: float | None = None
-    """Seconds until the whole answer must be there; None waits for ever."""
+    """Seconds until the complete response must have arrived; None = no limit."""
 
 
 class HttpResponse(Protocol):
-    """An answer whose head has arrived. It must be read to its end or closed."""
+    """Response whose head has arrived. Must be read to the end or closed."""
 
     @property
     def status(self) -> int: ...
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """Names in lower case; the values of a name that came twice are joined with commas."""
+        """Header names in lower case; repeated headers are joined with commas."""
 
     async def read(self) -> bytes:
-        """The whole body. Raises ConnectionFailed when it breaks off."""
+        """Return the complete body. Raises ConnectionFailed when the connection breaks."""
 
     def chunks(self) -> AsyncIterator[bytes]:
-        """The body as it comes, in pieces of any size. Raises ConnectionFailed when it breaks off."""
+        """Yield the body in chunks of arbitrary size. Raises ConnectionFailed when the connection breaks."""
 
     async def close(self) -> None:
-        """Gives up the rest of the body; the server is told."""
+        """Discard the rest of the body and notify the server."""
 
 
 class Transport(Protocol):
     async def send(self, request: HttpRequest) -> HttpResponse:
-        """Raises ConnectionFailed."""
+        """Send the request; return when the response head has arrived. Raises ConnectionFailed."""
 
     async def close(self) -> None: ...

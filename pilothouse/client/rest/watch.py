@@ -1,4 +1,4 @@
-"""A watch on the wire: one JSON event a line."""
+"""Watch protocol: one JSON event per line."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from pilothouse.client.rest.transport import HttpResponse
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
-BUSY = 1 << 16  # a piece of this size is one of very many
+BUSY = 1 << 16  # chunks of this size indicate a long stream of events
 
 
 @dataclass(slots=True)
 class WatchEvent:
-    """One line of a watch: ADDED, MODIFIED, DELETED, BOOKMARK, or ERROR with a Status as its object.
+    """Event of a watch: ADDED, MODIFIED, DELETED, BOOKMARK, or ERROR with a Status as object.
 
     >>> async with await client.resource("v1", "namespaces").watch() as events:
     ...     event = await anext(events)
@@ -31,9 +31,9 @@ class WatchEvent:
 
 
 class RestWatch:
-    """Iterates over the events as they come. Use as a context manager, or close it.
+    """Asynchronous iterator over the events of a watch. Use as a context manager, or call `aclose`.
 
-    An event that the server could not finish (the connection broke in its middle) is not shown.
+    An event truncated by a broken connection is not delivered.
 
     >>> from pilothouse.client import RestWatch
     >>> watch: RestWatch = await client.resource("v1", "namespaces").watch()
@@ -45,9 +45,9 @@ class RestWatch:
     def __init__(self, response: HttpResponse) -> None:
         self._response = response
         self._chunks: AsyncIterator[bytes] = response.chunks()
-        self._rest = b""  # the beginning of a line whose end has not come
+        self._rest = b""  # incomplete last line
         self._events: deque[WatchEvent] = deque()
-        self._broken: InvalidResponse | None = None  # is raised when the events before it have been shown
+        self._broken: InvalidResponse | None = None  # raised after the preceding events were delivered
 
     def __aiter__(self) -> RestWatch:
         return self
@@ -56,11 +56,22 @@ class RestWatch:
         while not self._events:
             if self._broken is not None:
                 raise self._broken
-            await self._read()
+            try:
+                chunk = await anext(self._chunks)
+            except StopAsyncIteration:
+                if not self._rest:
+                    raise
+                chunk = b"\n"
+            *lines, self._rest = (self._rest + chunk).split(b"\n")
+            if len(chunk) < BUSY:
+                self._parse(lines)
+            else:
+                with garbage_collection.paused(len(chunk)):
+                    self._parse(lines)
         return self._events.popleft()
 
     async def aclose(self) -> None:
-        """End the watch, and its connection."""
+        """End the watch and close its connection."""
         await self._response.close()
 
     async def __aenter__(self) -> RestWatch:
@@ -69,30 +80,16 @@ class RestWatch:
     async def __aexit__(self, *exc: object) -> None:
         await self.aclose()
 
-    async def _read(self) -> None:
-        try:
-            chunk = await anext(self._chunks)
-        except StopAsyncIteration:
-            if not self._rest:
-                raise
-            chunk = b"\n"
-        *lines, self._rest = (self._rest + chunk).split(b"\n")
-        if len(chunk) < BUSY:
-            self._parse(lines)
-        else:
-            with garbage_collection.paused(len(chunk)):
-                self._parse(lines)
-
     def _parse(self, lines: list[bytes]) -> None:
         try:
             for line in lines:
                 if line:
-                    self._events.append(_event(line))
+                    self._events.append(_decode_event(line))
         except InvalidResponse as error:
             self._broken = error
 
 
-def _event(line: bytes) -> WatchEvent:
+def _decode_event(line: bytes) -> WatchEvent:
     try:
         event = orjson.loads(line)
         return WatchEvent(event["type"], event["object"])

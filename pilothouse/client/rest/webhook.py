@@ -1,4 +1,4 @@
-"""A webhook: something is posted to it, and again, with growing pauses, when that may help."""
+"""GenericWebhook: POST of a JSON object with retries and exponential backoff."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from pilothouse.machinery.status_error import StatusError
 
 _ATTEMPTS = 5
 _BACKOFF = Backoff(duration=0.5, factor=1.5, jitter=0.2, steps=_ATTEMPTS)
-_AGAIN = (ConnectionFailed, InternalError, ServiceUnavailable, Timeout, TooManyRequests)
+_RETRIABLE = (ConnectionFailed, InternalError, ServiceUnavailable, Timeout, TooManyRequests)
 
 MayHelp: TypeAlias = Callable[[Exception], bool]
 
 
-def may_help_later(error: Exception) -> bool:
-    return isinstance(error, _AGAIN)
+def is_retriable(error: Exception) -> bool:
+    return isinstance(error, _RETRIABLE)
 
 
 class GenericWebhook:
@@ -36,11 +36,11 @@ class GenericWebhook:
         *,
         timeout: float | None = None,
         initial_backoff: float = _BACKOFF.duration,
-        may_help: MayHelp = may_help_later,
+        may_help: MayHelp = is_retriable,
         clock: Clock = REAL_CLOCK,
     ) -> None:
-        """`path`: below the client's server. `timeout`: of one attempt. `may_help`: whether to try again after an
-        error."""
+        """`path` is relative to the client's server. `timeout` limits one attempt. `may_help` decides whether an
+        error is retried."""
         self._client = client
         self._path = path
         self._timeout = timeout
@@ -54,23 +54,24 @@ class GenericWebhook:
         file: Path,
         *,
         initial_backoff: float = _BACKOFF.duration,
-        may_help: MayHelp = may_help_later,
+        may_help: MayHelp = is_retriable,
         timeout: float | None = None,
     ) -> GenericWebhook:
-        """The webhook that a kubeconfig names. Raises ConfigError, OSError."""
+        """Return the webhook described by a kubeconfig. Raises ConfigError, OSError."""
         config = replace(load_kubeconfig(file), timeout=timeout, qps=0)
         return cls(connect(config), initial_backoff=initial_backoff, may_help=may_help)
 
     async def post(self, body: Json) -> Json:
-        """What it answers. Raises StatusError, ConnectionFailed, InvalidResponse: what the last attempt did."""
-        pause = self._backoff.delays()
+        """Post the body and return the response. Raises StatusError, ConnectionFailed or InvalidResponse of the last
+        attempt."""
+        next_delay = self._backoff.delays()
         for _ in range(_ATTEMPTS - 1):
             try:
                 return await self._attempt(body)
             except (StatusError, ConnectionFailed) as error:
                 if not self._may_help(error):
                     raise
-                await self._clock.sleep(pause())
+                await self._clock.sleep(next_delay())
         return await self._attempt(body)
 
     async def _attempt(self, body: Json) -> Json:

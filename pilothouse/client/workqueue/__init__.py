@@ -1,1 +1,1 @@
-"""Work queues, one layer a file: queue → delaying → rate limiting."""
+"""Work queues: deduplicating, delaying, rate limiting."""

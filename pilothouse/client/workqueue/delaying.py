@@ -1,6 +1,6 @@
-"""A work queue with `add_after`: failed items come back later without spinning.
+"""DelayingQueue: a work queue with `add_after`, so that failed items return later.
 
-An item waits once: adding it again while it waits only ever brings it forward, never back.
+A waiting item has one due time. Adding it again may make it due earlier, never later.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ T = TypeVar("T", bound=Hashable)
 
 
 class DelayingQueue(WorkQueue[T]):
-    _ready_at: dict[T, float]  # when each waiting item is due
-    _waiting: list[tuple[float, int, T]]  # a heap; an entry whose time is not the item's _ready_at is out of date
+    _ready_at: dict[T, float]  # due time of each waiting item
+    _waiting: list[tuple[float, int, T]]  # heap; an entry is outdated if its time differs from the item's _ready_at
     _timer: Timer | None  # fires when the first entry of the heap is due
 
     def __init__(self, name: str = "", *, registry: CollectorRegistry | None = None, clock: Clock = REAL_CLOCK) -> None:
@@ -32,13 +32,13 @@ class DelayingQueue(WorkQueue[T]):
         self._timer = None
 
     def is_busy(self, within: float) -> bool:
-        """Whether there is work to be done, or will be `within` so many seconds."""
+        """Report whether the queue has work now or `within` seconds."""
         return super().is_busy(within) or (
             bool(self._waiting) and self._waiting[0][0] <= self._clock.now() + within and not self.shutting_down
         )
 
     def add_after(self, item: T, seconds: float) -> None:
-        """Adds the item when the time has passed, or now if there is none. Ignored while shutting down."""
+        """Add the item after `seconds`, or immediately if `seconds` ≤ 0. Ignored while shutting down."""
         if self.shutting_down:
             return
         if self._metrics is not None:
@@ -55,7 +55,7 @@ class DelayingQueue(WorkQueue[T]):
 
     @property
     def waiting(self) -> int:
-        """How many items wait for their time."""
+        """Number of items waiting for their due time."""
         return len(self._ready_at)
 
     def shut_down(self) -> None:
@@ -67,7 +67,7 @@ class DelayingQueue(WorkQueue[T]):
         await super().shut_down_with_drain()
 
     def _stop_waiting(self) -> None:
-        """Items whose time has not come are dropped: nothing may be added to a queue that shuts down."""
+        """Drop items that are not due yet: a queue that shuts down accepts no items."""
         if self._timer is not None:
             self._timer.cancel()
         self._waiting.clear()

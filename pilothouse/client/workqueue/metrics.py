@@ -1,7 +1,7 @@
-"""The workqueue_* metrics, under upstream's names and buckets.
+"""workqueue_* metrics with upstream's names and buckets.
 
-A queue counts in plain numbers; they become metrics when the registry is scraped. So a queue pays little
-for being observed, and what is in progress is exact at the moment of the scrape.
+A queue maintains plain numbers, converted to metrics at scrape time. Observation is cheap, and the values of work in
+progress are exact at the scrape.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _collectors: WeakKeyDictionary[CollectorRegistry, WorkQueueCollector] = WeakKeyD
 
 
 class Durations:
-    """A histogram of seconds."""
+    """Histogram of durations in seconds."""
 
     def __init__(self) -> None:
         self.counts = [0] * (len(BUCKETS) + 1)
@@ -40,7 +40,7 @@ class Durations:
 
 
 class QueueMetrics:
-    """The metrics of the queues of one name. Queues of the same name share them, as they do upstream."""
+    """Metrics of all queues of one name, shared as upstream."""
 
     def __init__(self, clock: Clock) -> None:
         self._now = clock.now
@@ -70,13 +70,13 @@ class QueueMetrics:
             self.worked.observe(self._now() - started)
 
     def ages(self) -> list[float]:
-        """How long each item in progress has been worked on."""
+        """Return the running time of each item in progress."""
         now = self._now()
         return [now - started for started in self._started_at.values()]
 
 
 class WorkQueueCollector:
-    """Shows every named queue of one registry."""
+    """Exports every named queue of one registry."""
 
     def __init__(self) -> None:
         self.queues: dict[str, QueueMetrics] = {}
@@ -132,7 +132,7 @@ _WORKED = "[BETA] How long in seconds processing an item from workqueue takes."
 
 
 def metrics_for(name: str, registry: CollectorRegistry | None, clock: Clock) -> QueueMetrics | None:
-    """The numbers that a queue of this name counts in; none for a queue without a name."""
+    """Return the metrics of queues with this name; None for an unnamed queue."""
     if not name:
         return None
     if registry is None:

@@ -1,6 +1,6 @@
-"""A queue that hands each item to one worker at a time and never forgets an add.
+"""WorkQueue: each item is processed by one worker at a time, and no add is lost.
 
-One item is never worked on by two workers at once; an add during processing runs exactly once more:
+An item added during processing is delivered exactly once more:
 
     add(a) add(a)                       → a is delivered once
     get() → a; add(a) add(a); done(a)   → a is delivered once more
@@ -25,7 +25,7 @@ T = TypeVar("T", bound=Hashable)
 
 
 class ShutDown(PilothouseError):
-    """The queue is shutting down and has nothing left to hand out.
+    """The queue is shutting down and empty.
 
     >>> from pilothouse.client import WorkQueue
     >>> from pilothouse.errors import ShutDown
@@ -40,9 +40,9 @@ class ShutDown(PilothouseError):
 
 
 class WorkQueue(Generic[T]):
-    """Fair (oldest first), deduplicating, for many producers and many workers of one event loop.
+    """Fair (FIFO), deduplicating queue for many producers and workers of one event loop.
 
-    A named queue reports workqueue_* metrics to `registry`, or to prometheus_client's default one.
+    A named queue reports workqueue_* metrics to `registry` (default: prometheus_client's registry).
 
     >>> from pilothouse.client import WorkQueue
     >>> queue: WorkQueue[str] = WorkQueue()
@@ -51,11 +51,11 @@ class WorkQueue(Generic[T]):
     ('a', 'b', 0)
     """
 
-    _order: deque[T]  # waiting, oldest first; every item here is in _dirty and not in _processing
-    _dirty: set[T]  # needs work
-    _processing: set[T]  # is being worked on; may also be dirty
-    _getters: deque[asyncio.Future[None]]  # workers that found nothing; each is woken for one item
-    _drained: asyncio.Future[None] | None  # is resolved when a draining queue has become empty
+    _order: deque[T]  # waiting, oldest first; every item is in _dirty and not in _processing
+    _dirty: set[T]  # needs processing
+    _processing: set[T]  # being processed; may also be dirty
+    _getters: deque[asyncio.Future[None]]  # idle workers; each is woken for one item
+    _drained: asyncio.Future[None] | None  # resolved when a draining queue is empty
 
     def __init__(self, name: str = "", *, registry: CollectorRegistry | None = None, clock: Clock = REAL_CLOCK) -> None:
         self.name = name
@@ -70,11 +70,11 @@ class WorkQueue(Generic[T]):
         register_worker(self)
 
     def is_busy(self, within: float) -> bool:
-        """Whether there is work to be done."""
+        """Report whether the queue has work."""
         return bool(self._dirty or self._processing) and not self._shutting_down
 
     def add(self, item: T) -> None:
-        """Marks the item as needing work. Ignored while shutting down."""
+        """Mark the item as needing processing. Ignored while shutting down."""
         if self._shutting_down or item in self._dirty:
             return
         if self._metrics is not None:
@@ -86,7 +86,7 @@ class WorkQueue(Generic[T]):
                 self._wake_one()
 
     async def get(self) -> T:
-        """The next item, which the caller must give back with `done`. Raises ShutDown when there will be none."""
+        """Return the next item; the caller must call `done` afterwards. Raises ShutDown after the last item."""
         while not self._order:
             if self._shutting_down:
                 raise ShutDown(self.name)
@@ -99,7 +99,7 @@ class WorkQueue(Generic[T]):
         return item
 
     def done(self, item: T) -> None:
-        """The worker has finished with the item. If it was added meanwhile it is queued again."""
+        """Mark processing as finished. An item added meanwhile is queued again."""
         if item not in self._processing:
             return
         if self._metrics is not None:
@@ -113,23 +113,23 @@ class WorkQueue(Generic[T]):
                 resolve(self._drained)
 
     def __len__(self) -> int:
-        """How many items wait; those being worked on do not count."""
+        """Number of waiting items, without items being processed."""
         return len(self._order)
 
     @property
     def shutting_down(self) -> bool:
-        """Return whether no more items are taken."""
+        """Whether the queue accepts no more items."""
         return self._shutting_down
 
     def shut_down(self) -> None:
-        """Takes no more items. Workers get what is queued, then ShutDown. Ends a drain that waits."""
+        """Stop accepting items. Workers receive the queued items, then ShutDown. Ends a pending drain."""
         self._shutting_down = True
         self._wake_all()
         if self._drained is not None:
             resolve(self._drained)
 
     async def shut_down_with_drain(self) -> None:
-        """Takes no more items and returns when every item has been delivered and given back with `done`."""
+        """Stop accepting items; return when every item was delivered and `done` was called for it."""
         self._shutting_down = True
         self._wake_all()
         if self._order or self._processing:
@@ -146,7 +146,7 @@ class WorkQueue(Generic[T]):
             if getter in self._getters:
                 self._getters.remove(getter)
             elif self._order:
-                self._wake_one()  # the wake-up meant for us belongs to another worker now
+                self._wake_one()  # pass the wake-up on to another worker
             raise
 
     def _wake_one(self) -> None:

@@ -1,4 +1,4 @@
-"""A delaying queue whose delay comes from a rate limiter. Call `forget` on success, or failures count for ever."""
+"""RateLimitingQueue: a delaying queue whose delays come from a rate limiter, and the rate limiters."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T", bound=Hashable)
 
 
 class RateLimitingQueue(DelayingQueue[T]):
-    """A work queue that lets an item wait longer the more often it has failed. Call `forget` when it succeeds.
+    """Work queue that delays an item longer after each failure. Call `forget` on success to reset the failures.
 
     >>> from pilothouse.client import RateLimitingQueue
     >>> queue: RateLimitingQueue[str] = RateLimitingQueue()
@@ -39,27 +39,27 @@ class RateLimitingQueue(DelayingQueue[T]):
         self._rate_limiter = default_controller_rate_limiter(clock) if rate_limiter is None else rate_limiter
 
     def add_rate_limited(self, item: T) -> None:
-        """Adds the item when the rate limiter says it may run again."""
+        """Add the item after the rate limiter's delay."""
         self.add_after(item, self._rate_limiter.when(item))
 
     def forget(self, item: T) -> None:
-        """Forgets the item's failures. It does not take it off the queue, and `done` must still be called."""
+        """Reset the item's failures. Neither removes the item from the queue nor replaces `done`."""
         self._rate_limiter.forget(item)
 
     def num_requeues(self, item: T) -> int:
-        """Return how often an item was put back since it was last forgotten."""
+        """Return the number of failures since the last `forget`."""
         return self._rate_limiter.num_requeues(item)
 
 
 class RateLimiter(Protocol):
     def when(self, item: Hashable) -> float:
-        """Counts a failure of the item and answers how many seconds it should wait."""
+        """Record a failure of the item; return the seconds to wait."""
 
     def forget(self, item: Hashable) -> None:
-        """The item succeeded or was given up: its failures no longer count."""
+        """Reset the failures of the item."""
 
     def num_requeues(self, item: Hashable) -> int:
-        """How many failures of the item count."""
+        """Return the number of recorded failures."""
 
 
 class _Failures:
@@ -104,7 +104,7 @@ class ItemFastSlowRateLimiter(_Failures):
 
 
 class BucketRateLimiter:
-    """One token bucket for all items together; keeps no count of failures."""
+    """One token bucket for all items; does not count failures."""
 
     def __init__(self, qps: float, burst: int, clock: Clock = REAL_CLOCK) -> None:
         self._bucket = TokenBucket(qps, burst, clock)
@@ -120,7 +120,7 @@ class BucketRateLimiter:
 
 
 class MaxOfRateLimiter:
-    """The longest wait of several limiters, each of which counts the failure."""
+    """Longest delay of several limiters; each limiter records the failure."""
 
     def __init__(self, *limiters: RateLimiter) -> None:
         self._limiters = limiters
@@ -137,7 +137,7 @@ class MaxOfRateLimiter:
 
 
 class WithMaxWaitRateLimiter:
-    """Another limiter's wait, cut off at max_delay."""
+    """Delay of another limiter, limited to max_delay."""
 
     def __init__(self, limiter: RateLimiter, max_delay: float) -> None:
         self._limiter = limiter
@@ -150,5 +150,5 @@ class WithMaxWaitRateLimiter:
 
 
 def default_controller_rate_limiter(clock: Clock = REAL_CLOCK) -> RateLimiter:
-    """Per item 5 ms doubling up to 1000 s; over all items 10 a second after a burst of 100."""
+    """Per item 5 ms, doubling up to 1000 s; over all items 10 per second after a burst of 100."""
     return MaxOfRateLimiter(ItemExponentialFailureRateLimiter(0.005, 1000.0), BucketRateLimiter(10, 100, clock))
