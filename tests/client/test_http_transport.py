@@ -85,7 +85,7 @@ async def test_half_a_certificate_is_refused(ca: TestCA) -> None:
             await client.get_json("/version")
     broken = TLSConfig(ca_data=b"nonsense")
     async with connect(ClientConfig(host="https://127.0.0.1:1", tls=broken)) as client:
-        with pytest.raises(ConfigError, match="can not load"):
+        with pytest.raises(ConfigError, match="cannot load"):
             await client.get_json("/version")
 
 

@@ -14,9 +14,8 @@ from pilothouse.aggregator.apiservices import APIServices
 from pilothouse.aggregator.availability.metrics import forget_availability
 from pilothouse.aggregator.availability.status import AvailabilityStatus
 from pilothouse.apiserver.metrics import REGISTRY
-from pilothouse.client.controller.runner import Controller, Requeue
-from pilothouse.client.workqueue.rate_limiters import ItemExponentialFailureRateLimiter
-from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
+from pilothouse.client.controller import Controller, Requeue
+from pilothouse.client.workqueue.rate_limiting import ItemExponentialFailureRateLimiter, RateLimitingQueue
 from pilothouse.machinery.objects import Json, name_of
 
 _LOCAL_NAME, _LOCAL_WORKERS = "LocalAvailabilityController", 5

@@ -18,7 +18,7 @@ from pilothouse.aggregator.availability.metrics import forget_availability
 from pilothouse.aggregator.availability.status import AvailabilityStatus
 from pilothouse.aggregator.proxy.handler import ProxyConfig
 from pilothouse.aggregator.proxy.transport import TransportConfig
-from pilothouse.client.controller.runner import Requeue
+from pilothouse.client.controller import Requeue
 from pilothouse.kinds.conditions import Condition
 from pilothouse.machinery.objects import Json, name_of
 

@@ -49,11 +49,11 @@ class HttpTransport:
         self._by_socks = bool(self._proxy) and urlsplit(self._proxy).scheme in _SOCKS
 
     async def send(self, request: HttpRequest) -> HttpTransportResponse:
+        import yarl
+
         credentials = await self._source.get()
         session = await self._session_with(credentials)
         with translated_errors():
-            import yarl
-
             response = await session.request(
                 request.method,
                 yarl.URL(self._config.host.rstrip("/") + request.target, encoded=True),
@@ -63,7 +63,7 @@ class HttpTransport:
                 proxy=None if self._by_socks else self._proxy,
                 allow_redirects=False,
                 middlewares=() if request.method in _READS else (_sent_once,),
-                **{"server_hostname": self._config.tls.server_name} if self._config.tls.server_name else {},
+                server_hostname=self._config.tls.server_name or None,
             )
         if response.status == 401:
             self._source.rejected(credentials)

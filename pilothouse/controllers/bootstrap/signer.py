@@ -13,7 +13,7 @@ import orjson
 
 from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
 from pilothouse.client.clock import utc_now
-from pilothouse.client.controller.runner import Controller
+from pilothouse.client.controller import Controller
 from pilothouse.controllers.bootstrap.tokens import TOKENS, BootstrapToken, signing_token
 from pilothouse.controllers.context import ControllerContext, ObjectSelection
 from pilothouse.controllers.resources import CONFIG_MAPS, SECRETS

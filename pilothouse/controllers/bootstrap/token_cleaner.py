@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from pilothouse.client.clock import utc_now
-from pilothouse.client.controller.enqueue import enqueue_keys
-from pilothouse.client.controller.runner import Controller, Requeue
+from pilothouse.client.controller import Controller, Requeue, enqueue_keys
 from pilothouse.client.rest.options import DeleteOptions
 from pilothouse.controllers.bootstrap.tokens import TOKENS, time_remaining
 from pilothouse.controllers.context import ControllerContext

@@ -8,7 +8,7 @@ from copy import deepcopy
 from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
 from pilothouse.client.cache.keys import deletion_handling_key, last_known_state, meta_namespace_key
 from pilothouse.client.clock import utc_now
-from pilothouse.client.controller.runner import Controller, Requeue
+from pilothouse.client.controller import Controller, Requeue
 from pilothouse.client.events.event import WARNING, EventSource
 from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.controllers.context import ControllerContext

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from pilothouse.client.events.event import reference_to
 from pilothouse.kinds.owners import controller_ref
-from pilothouse.machinery.cron.time_zones import load_location
+from pilothouse.machinery.cron.schedule import load_location
 from pilothouse.machinery.objects import Json, name_of, namespace_of
 from pilothouse.machinery.times import parse_time
 

@@ -7,7 +7,7 @@ import asyncio
 
 from pilothouse.client.cache.keys import meta_namespace_key
 from pilothouse.client.clock import utc_now
-from pilothouse.client.controller.runner import Controller, Requeue, TryAgain
+from pilothouse.client.controller import Controller, Requeue, TryAgain
 from pilothouse.client.events.event import WARNING, EventSource
 from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.client.wait import until

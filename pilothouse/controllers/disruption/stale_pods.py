@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from pilothouse.client.cache.keys import meta_namespace_key
 from pilothouse.client.clock import utc_now
-from pilothouse.client.controller.runner import Controller, Requeue
+from pilothouse.client.controller import Controller, Requeue
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.resources import PODS
 from pilothouse.kinds.conditions import find_condition, with_condition

@@ -7,7 +7,7 @@ from copy import deepcopy
 
 from pilothouse.client.cache.keys import meta_namespace_key
 from pilothouse.client.clock import utc_now
-from pilothouse.client.controller.runner import Controller
+from pilothouse.client.controller import Controller
 from pilothouse.client.events.event import NORMAL, WARNING, EventSource
 from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.controllers.context import ControllerContext

@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
 from pilothouse.client.cache.keys import ObjectName, last_known_state
 from pilothouse.client.clock import utc_now
-from pilothouse.client.controller.runner import Controller, Requeue
+from pilothouse.client.controller import Controller, Requeue
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.leaderelection.candidates import (
     OLDEST_EMULATION_VERSION,

@@ -14,7 +14,7 @@ from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
 from pilothouse.client.cache.keys import meta_namespace_key
 from pilothouse.client.cache.shared_informer import wait_for_cache_sync
 from pilothouse.client.clock import utc_now
-from pilothouse.client.controller.runner import Controller
+from pilothouse.client.controller import Controller
 from pilothouse.client.events.event import NORMAL, EventSource
 from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.client.wait import until

@@ -13,8 +13,7 @@ from pilothouse.controllers.podautoscaler.selector_text import selector_text
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.quantity import Format, milli_quantity
-from pilothouse.machinery.selectors.label_selector import from_label_selector
-from pilothouse.machinery.selectors.labels import Selector
+from pilothouse.machinery.selectors.labels import Selector, from_label_selector
 
 _EVERYTHING = Selector()
 

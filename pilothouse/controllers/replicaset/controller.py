@@ -7,7 +7,7 @@ import logging
 from datetime import datetime
 
 from pilothouse.client.clock import utc_now
-from pilothouse.client.controller.runner import Controller, Requeue, TryAgain
+from pilothouse.client.controller import Controller, Requeue, TryAgain
 from pilothouse.client.events.event import EventSource
 from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.controllers.context import ControllerContext

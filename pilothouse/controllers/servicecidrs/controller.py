@@ -7,7 +7,7 @@ import asyncio
 from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
 from pilothouse.client.cache.keys import last_known_state
 from pilothouse.client.clock import utc_now
-from pilothouse.client.controller.runner import Controller, Requeue
+from pilothouse.client.controller import Controller, Requeue
 from pilothouse.client.events.event import WARNING, EventSource
 from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.client.rest.options import PatchType

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
 from pilothouse.client.cache.keys import last_known_state, meta_namespace_key
 from pilothouse.client.clock import utc_now
-from pilothouse.client.controller.runner import Controller, Requeue, TryAgain
+from pilothouse.client.controller import Controller, Requeue, TryAgain
 from pilothouse.client.events.event import EventSource
 from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.controllers.context import ControllerContext

@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry, Histogram
 from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
 from pilothouse.client.cache.keys import meta_namespace_key
 from pilothouse.client.clock import utc_now
-from pilothouse.client.controller.runner import Controller, Requeue
+from pilothouse.client.controller import Controller, Requeue
 from pilothouse.client.rest.options import DeleteOptions
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.metrics import metrics_in

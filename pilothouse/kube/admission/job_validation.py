@@ -10,8 +10,7 @@ from pilothouse.apiserver.admission.refusals import refused
 from pilothouse.kinds.owners import is_controlled_by
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource
-from pilothouse.machinery.nested_fields import part
-from pilothouse.machinery.objects import Json, name_of, namespace_of
+from pilothouse.machinery.objects import Json, name_of, namespace_of, part
 
 Get: TypeAlias = Callable[[str, str], Awaitable[Json | None]]
 List: TypeAlias = Callable[[str], Awaitable[list[Json]]]

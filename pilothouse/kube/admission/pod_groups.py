@@ -11,8 +11,7 @@ from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kinds.finalizers import add_finalizer
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource
-from pilothouse.machinery.nested_fields import items, part, text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, items, part, text
 
 Get: TypeAlias = Callable[[str, str], Awaitable[Json | None]]
 

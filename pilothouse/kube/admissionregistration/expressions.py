@@ -10,8 +10,7 @@ from pilothouse.kube.validation.fields import qualified_name
 from pilothouse.machinery.cel.admission import AdmissionCompiler, CompilationFailed, Compiled, Declarations
 from pilothouse.machinery.cel.program import Program, ProgramFailed
 from pilothouse.machinery.field import Errors, FieldError, Path, duplicate, internal, invalid, required, too_many
-from pilothouse.machinery.nested_fields import text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, text
 
 MAX_MATCH_CONDITIONS = 64
 NO_EXPRESSION = "expression is not specified"

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from pilothouse.kube.validation.fields import one_of
 from pilothouse.machinery.field import Errors, Path, duplicate, invalid, not_supported, required
-from pilothouse.machinery.nested_fields import items
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, items
 from pilothouse.machinery.validation.object_names import is_valid_path_segment_name
 
 OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")

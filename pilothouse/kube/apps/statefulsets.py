@@ -27,8 +27,7 @@ from pilothouse.kube.validation.replica_counts import validate_collisions
 from pilothouse.kube.workloads import WorkloadStrategy
 from pilothouse.machinery.field import Errors, Path, forbidden, root
 from pilothouse.machinery.names import GroupVersionKind
-from pilothouse.machinery.nested_fields import items, number, part
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, items, number, part
 from pilothouse.machinery.validation.object_names import name_is_dns_label
 
 _SPEC, _STATUS = root("spec"), root("status")

@@ -14,8 +14,7 @@ from pilothouse.apiserver.authn.identity import identity
 from pilothouse.apiserver.authn.interface import TokenIdentity, accepted_audiences
 from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED
 from pilothouse.kinds.deletion import is_deleting
-from pilothouse.machinery.nested_fields import part, text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, part, text
 from pilothouse.machinery.times import Clock, parse_time, system_clock
 
 _log = logging.getLogger(__name__)

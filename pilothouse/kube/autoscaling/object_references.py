@@ -6,8 +6,7 @@ from pilothouse.kube.validation.fields import follow
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, Path, invalid, required
 from pilothouse.machinery.names import GroupVersion
-from pilothouse.machinery.nested_fields import text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, text
 from pilothouse.machinery.validation.object_names import is_valid_path_segment_name
 
 

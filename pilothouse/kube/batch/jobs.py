@@ -33,8 +33,7 @@ from pilothouse.machinery.durations import age, human_duration
 from pilothouse.machinery.field import Errors, invalid, root
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupVersionKind
-from pilothouse.machinery.nested_fields import items, number, part
-from pilothouse.machinery.objects import Json, name_of
+from pilothouse.machinery.objects import Json, items, name_of, number, part
 from pilothouse.machinery.times import parse_time
 from pilothouse.machinery.validation.names import is_dns1123_label
 

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from pilothouse.kube.validation.fields import follow, non_empty
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_supported, required
-from pilothouse.machinery.nested_fields import items, text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, items, text
 from pilothouse.machinery.validation.object_names import name_is_dns_label, name_is_dns_subdomain
 
 _VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch")

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from pilothouse.kinds.references import claim_names, config_map_names, resource_claim_names, secret_names
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.nested_fields import part, text
-from pilothouse.machinery.objects import Json, namespace_of
+from pilothouse.machinery.objects import Json, namespace_of, part, text
 
 _IN_CLAIM_NAMESPACE = ("cephfs", "flexVolume", "rbd", "scaleIO", "iscsi")
 """Persistent volumes whose secrets are in the namespace of the claim where they say no other."""

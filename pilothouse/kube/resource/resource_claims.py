@@ -15,8 +15,7 @@ from pilothouse.kube.resource.taints import default_tolerations
 from pilothouse.kube.strategy import SeparateStatusStrategy, StatusSubresource, zero_value
 from pilothouse.machinery.field import Errors, invalid, root
 from pilothouse.machinery.names import GroupVersionKind
-from pilothouse.machinery.nested_fields import items, part
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, items, part
 from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE, semantically_equal
 
 _KIND = GroupVersionKind(GROUP, "v1", "ResourceClaim")

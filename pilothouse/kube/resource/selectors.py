@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from pilothouse.kube.resource.limited_collections import validate_slice
 from pilothouse.machinery.field import Errors, Path, internal, invalid, required, too_long
-from pilothouse.machinery.nested_fields import text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, text
 
 MAX_SELECTORS = 32
 MAX_EXPRESSION = 10 * 1024

@@ -122,7 +122,7 @@ def _read_yaml(data: bytes) -> _Content:
 def read_cbor(data: bytes, default: GroupVersionKind, *, typed: bool) -> Any:
     """Return the value in the body. Raises BodyError, with the type that the body names as far as it can be read."""
     from pilothouse.machinery.cbor.decoding import decode
-    from pilothouse.machinery.cbor.type_meta import named_in
+    from pilothouse.machinery.cbor.typed import named_in
     from pilothouse.machinery.cbor.wellformed import CborError, MalformedCbor
 
     try:

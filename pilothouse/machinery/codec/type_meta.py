@@ -17,7 +17,7 @@ NO_TYPE = GroupVersionKind("", "", "")
 
 def interpret_cbor(value: Any) -> GroupVersionKind:
     """Return the kind that a value decoded from CBOR names. Raises BodyError."""
-    from pilothouse.machinery.cbor.type_meta import named_by
+    from pilothouse.machinery.cbor.typed import named_by
     from pilothouse.machinery.cbor.wellformed import CborError
 
     try:

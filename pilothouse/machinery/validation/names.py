@@ -3,7 +3,7 @@ valid text."""
 
 from __future__ import annotations
 
-from pilothouse.machinery.validation.format import EMPTY_ERROR, PatternFormat, max_len_error
+from pilothouse.machinery.validation.pattern_format import EMPTY_ERROR, PatternFormat, max_len_error
 
 DNS1123_LABEL_MAX_LENGTH = 63
 DNS1123_SUBDOMAIN_MAX_LENGTH = 253

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pilothouse.machinery.validation.format import inclusive_range_error
+from pilothouse.machinery.validation.pattern_format import inclusive_range_error
 
 MAX_ID = 2**31 - 1
 

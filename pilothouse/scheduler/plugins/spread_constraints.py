@@ -8,8 +8,7 @@ from pilothouse.kinds.node_affinity import RequiredNodeAffinity, node_affinity_o
 from pilothouse.kinds.tolerations import first_untolerated
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.selectors.label_selector import from_label_selector
-from pilothouse.machinery.selectors.labels import Selector, from_set
+from pilothouse.machinery.selectors.labels import Selector, from_label_selector, from_set
 from pilothouse.scheduler.cache.cache import Cache
 from pilothouse.scheduler.cache.node_info import NodeInfo
 from pilothouse.scheduler.cache.node_order import HOSTNAME, ZONE

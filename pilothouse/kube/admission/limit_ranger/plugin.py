@@ -15,8 +15,7 @@ from pilothouse.kube.admission.pods import PODS
 from pilothouse.kube.core.limitranges import CLAIM, CONTAINER, POD
 from pilothouse.kube.core.pods.defaults.resources import is_pod_level
 from pilothouse.machinery.names import GroupResource
-from pilothouse.machinery.nested_fields import items, part
-from pilothouse.machinery.objects import Json, metadata
+from pilothouse.machinery.objects import Json, items, metadata, part
 from pilothouse.machinery.status_error import aggregate
 
 ListInNamespace: TypeAlias = Callable[[str], Awaitable[list[Json]]]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pilothouse.kinds.references import config_map_names, secret_names
 from pilothouse.machinery.gofmt import quote
-from pilothouse.machinery.nested_fields import items, text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, items, text
 
 _VOLUMES = {
     "configMap": "configmaps (via configmap volumes)",

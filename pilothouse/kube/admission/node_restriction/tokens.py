@@ -14,8 +14,7 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource
-from pilothouse.machinery.nested_fields import items, part, text
-from pilothouse.machinery.objects import Json, namespace_of, uid_of
+from pilothouse.machinery.objects import Json, items, namespace_of, part, text, uid_of
 from pilothouse.machinery.status_error import aggregate
 
 _VERB = "request-serviceaccounts-token-audience"

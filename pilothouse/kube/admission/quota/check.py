@@ -10,8 +10,7 @@ from pilothouse.controllers.resourcequota.evaluator import is_counted
 from pilothouse.kinds.resource_lists import ResourceList, added, increase, only, read_amounts, shown, without_zeros
 from pilothouse.kube.admission.quota.evaluators import AdmissionEvaluator
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.nested_fields import part
-from pilothouse.machinery.objects import Json, name_of, resource_version_of
+from pilothouse.machinery.objects import Json, name_of, part, resource_version_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,7 @@ from pilothouse.apiserver.storage.object import Fields
 from pilothouse.kube.core.nodes.strategy import NodeStatusStrategy, NodeStrategy
 from pilothouse.kube.registries import Registries
 from pilothouse.kube.served import with_status
-from pilothouse.machinery.nested_fields import items, part, text
-from pilothouse.machinery.objects import Json, labels_of
+from pilothouse.machinery.objects import Json, items, labels_of, part, text
 
 _ROLE_PREFIX = "node-role.kubernetes.io/"
 _ROLE_LABEL = "kubernetes.io/role"

@@ -18,8 +18,7 @@ from pilothouse.kube.core.persistentvolumes.resource import (
 )
 from pilothouse.kube.registries import Registries
 from pilothouse.kube.served import with_status
-from pilothouse.machinery.nested_fields import items, text
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, items, text
 
 _SPEC = "io.k8s.api.core.v1.PersistentVolumeClaimSpec"
 _STATUS = "io.k8s.api.core.v1.PersistentVolumeClaimStatus"

@@ -12,8 +12,7 @@ from pilothouse.kube.core.persistentvolumes.strategy import PersistentVolumeStat
 from pilothouse.kube.core.persistentvolumes.warnings import BETA_STORAGE_CLASS
 from pilothouse.kube.registries import Registries
 from pilothouse.kube.served import with_status
-from pilothouse.machinery.nested_fields import items, part, text
-from pilothouse.machinery.objects import Json, annotations_of
+from pilothouse.machinery.objects import Json, annotations_of, items, part, text
 
 _SPEC = "io.k8s.api.core.v1.PersistentVolumeSpec"
 _STATUS = "io.k8s.api.core.v1.PersistentVolumeStatus"

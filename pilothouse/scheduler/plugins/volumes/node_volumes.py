@@ -15,7 +15,7 @@ from pilothouse.controllers.volume.persistentvolume.matching import best_match
 from pilothouse.kinds.node_affinity import NodeSelector
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, annotations_of, name_of
-from pilothouse.machinery.selectors.label_selector import from_label_selector
+from pilothouse.machinery.selectors.labels import from_label_selector
 from pilothouse.scheduler.cache.node_info import NodeInfo
 from pilothouse.scheduler.plugins.handle import Listers
 from pilothouse.scheduler.plugins.volumes.assumed import AssumedObjects

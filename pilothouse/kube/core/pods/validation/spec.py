@@ -24,9 +24,9 @@ from pilothouse.kube.validation.fields import dns_label, follow, required_one_of
 from pilothouse.kube.validation.tolerations import validate_tolerations
 from pilothouse.machinery.field import Errors, Path, invalid, not_found, required
 from pilothouse.machinery.objects import Json, name_of
-from pilothouse.machinery.validation.format import inclusive_range_error
 from pilothouse.machinery.validation.labels import validate_labels
 from pilothouse.machinery.validation.object_names import name_is_dns_subdomain
+from pilothouse.machinery.validation.pattern_format import inclusive_range_error
 
 MAX_INT32 = 2**31 - 1
 
