@@ -1,5 +1,5 @@
-"""Simulated nodes: no machine and no container anywhere, but nodes are ready and the pods on them run, fail and end.
+"""Simulated nodes: nodes are Ready and their pods run, fail and end, without machines or containers.
 
-They are a client of the API like a kubelet. All of them act as one identity, the server's own under the name kubelet:
-a thousand nodes with a credential each would prove nothing and cost much.
+The simulation is a client of the API, like a kubelet. All nodes share one identity, the server's own under the name
+kubelet: a credential per node would cost much and prove nothing.
 """

@@ -1,7 +1,7 @@
-"""The classes that a cluster of simulated nodes has from the start, as a cluster in a cloud has its provider's.
+"""Default classes of a simulated cluster, the counterpart of a cloud provider's classes.
 
-Claims that name no class get a volume at once; ingresses of the class `simulated` get an address. The controllers of
-both run where nodes are simulated.
+Claims without a class get a volume at once; ingresses of class `simulated` get an address. The controllers of both run
+with the simulation.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _INGRESS = {"metadata": {"name": CLASS}, "spec": {"controller": SIMULATED}}
 
 
 async def install_classes(client: Client) -> None:
-    """Those that are there are left as they are."""
+    """Create the classes; existing classes stay unchanged."""
     for version, plural, made in (
         ("storage.k8s.io/v1", "storageclasses", _STORAGE),
         ("networking.k8s.io/v1", "ingressclasses", _INGRESS),

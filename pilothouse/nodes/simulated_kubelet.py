@@ -1,4 +1,4 @@
-"""Where the kubelets of simulated nodes are served: one server on this machine, known to all processes by its files."""
+"""Location of the simulated kubelet endpoint: one server on this machine, published to all processes through files."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from pilothouse.machinery.platform import replace_file
 HOST: Final = "127.0.0.1"
 SERVER_NAME: Final = "localhost"
 CLIENT_NAME: Final = "kube-apiserver-kubelet-client"
-"""Whom the certificate names that the API server shows."""
+"""Common name of the API server's client certificate."""
 SIMULATED: Final = "pilothouse.dev/simulated"
-"""The annotation of the nodes that nothing but the simulation stands for."""
+"""Annotation of simulated nodes."""
 
 
 @dataclass(frozen=True)
 class SimulatedKubelet:
-    """The files, for who serves and who asks. Those of the certificates must be there before either does."""
+    """TLS files shared by the simulated kubelet and its clients; they must exist before either starts."""
 
     directory: Path
 
@@ -55,7 +55,7 @@ class SimulatedKubelet:
         return self.directory / "port"
 
     def publish(self, port: int) -> None:
-        """Tells all who ask that the kubelets are served at this port."""
+        """Publish the port."""
         aside = self._port_file.with_suffix(".new")
         aside.write_text(str(port), encoding="utf-8")
         replace_file(aside, self._port_file)
@@ -65,14 +65,14 @@ class SimulatedKubelet:
 
     @property
     def port(self) -> int:
-        """Where they are served; 0 while they are not."""
+        """The published port; 0 if not served."""
         with suppress(OSError, ValueError):
             return int(self._port_file.read_text(encoding="utf-8"))
         return 0
 
     @cached_property
     def tls(self) -> ssl.SSLContext:
-        """How the API server connects. Raises OSError where the certificates are missing."""
+        """Return the TLS context of the API server. Raises OSError if certificates are missing."""
         context = verifying_context(file=str(self.ca_cert))
         context.load_cert_chain(self.client_cert, self.client_key)
         return context

@@ -1,4 +1,4 @@
-"""The whole simulation: nodes, the pods on them, and what they are told to do."""
+"""The simulation: nodes, pods, and their behaviour."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from pilothouse.nodes.stages.stages import Stages
 
 
 async def run(context: ControllerContext, config: SimulationConfig, kubelet: SimulatedKubelet) -> None:
-    """Until cancelled."""
+    """Run until cancelled."""
     for definition in (behavior.DEFINITION, stage.DEFINITION):
         await install(definition, context.client)
     if config.nodes:  # metrics are served
@@ -44,7 +44,7 @@ async def run(context: ControllerContext, config: SimulationConfig, kubelet: Sim
 
 
 class Simulation:
-    """`behaviors` says what each container does; `fleet` has the nodes."""
+    """`behaviors`: container behaviours. `fleet`: the nodes."""
 
     def __init__(self, context: ControllerContext, config: SimulationConfig, kubelet: SimulatedKubelet) -> None:
         self._context = context
@@ -58,7 +58,7 @@ class Simulation:
         self.host = Host(context.informer(PODS), self.behaviors, self.fleet, context.client, self.pods.end_container)
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         await self._follow(SIMULATED_BEHAVIORS, self.behaviors)
         await self._follow(STAGES, self.stages)
         await self.fleet.start()
@@ -68,7 +68,7 @@ class Simulation:
                 tasks.create_task(running)
 
     async def _follow(self, resource: GroupVersionResource, told: Behaviors | Stages) -> None:
-        """Returns when all that is said so far is known: nobody shall be healthy who must not be."""
+        """Follow behaviours or stages, and wait for the existing ones, which must apply from the start."""
 
         def forget(deleted: Deleted) -> None:
             if (obj := last_known_state(deleted)) is not None:
@@ -82,7 +82,7 @@ class Simulation:
 
 
 class _Surroundings:
-    """What templates of stages ask about."""
+    """Values available to stage templates."""
 
     def __init__(self, simulation: Simulation, clock: Clock) -> None:
         self._simulation = simulation
@@ -101,7 +101,7 @@ class _Surroundings:
 
 
 async def install(definition: Json, client: Client) -> None:
-    """Returns when the resource is served."""
+    """Install the definition, and wait until the resource is served."""
     definitions = client.resource("apiextensions.k8s.io/v1", "customresourcedefinitions")
     with suppress(AlreadyExists):
         await definitions.create(definition)

@@ -1,1 +1,1 @@
-"""What simulated containers and nodes do: by annotation, by SimulatedBehavior objects, or else by default."""
+"""Behaviour of simulated containers and nodes: from annotations, SimulatedBehavior objects, or defaults."""

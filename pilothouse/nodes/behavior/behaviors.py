@@ -1,7 +1,7 @@
-"""Who behaves how: the SimulatedBehavior objects that there are, and the annotations of pods and nodes.
+"""Lookup of behaviours: SimulatedBehavior objects, and annotations of pods and nodes.
 
-An annotation goes before any object; among objects the greater `spec.priority` goes first, then the name. Each says
-what it says field by field, so that one can give logs and another failing probes.
+Annotations precede objects; objects are ordered by descending `spec.priority`, then by name. Precedence is per field:
+one object can set logs and another failing probes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SIMULATED_BEHAVIORS = GroupVersionResource("simulation.pilothouse.dev", "v1alpha
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A SimulatedBehavior as it was read. Nothing in a selector stands for everything."""
+    """A parsed SimulatedBehavior. An empty selector matches everything."""
 
     order: tuple[int, str]
     namespaces: frozenset[str]
@@ -55,7 +55,7 @@ class Rule:
 
 
 def rule_of(obj: Json) -> Rule:
-    """Raises InvalidBehavior, InvalidSelector."""
+    """Parse a SimulatedBehavior. Raises InvalidBehavior or InvalidSelector."""
     spec = obj.get("spec") or {}
     selector = spec.get("selector") or {}
     return Rule(
@@ -71,17 +71,17 @@ def rule_of(obj: Json) -> Rule:
 
 
 class Behaviors:
-    """`of_container` and `of_node` say what there is to say at the moment; `on_change` is called when that changes."""
+    """`of_container` and `of_node` return the current behaviour; `on_change` callbacks run after a change."""
 
     def __init__(self, node_labels: Callable[[str], Mapping[str, str]]) -> None:
-        """`node_labels` are those of a node, by its name."""
+        """`node_labels` returns the labels of a node."""
         self._node_labels = node_labels
         self._rules: dict[str, Rule] = {}
         self._in_order: tuple[Rule, ...] = ()
         self.on_change: list[Callable[[], None]] = []
 
     def set(self, obj: Json) -> None:
-        """An object that can not be understood is as good as none."""
+        """Add or update an object; invalid objects are ignored with a warning."""
         try:
             self._rules[name_of(obj)] = rule_of(obj)
         except (InvalidBehavior, InvalidSelector) as error:
@@ -94,7 +94,7 @@ class Behaviors:
         self._changed()
 
     def problem_with(self, pod: Json) -> str:
-        """Return what is wrong with the annotations of a pod; empty if they can be understood."""
+        """Return the problem with the pod's annotations; empty if valid."""
         annotations = annotations_of(pod)
         try:
             for container in ("", *(annotated_names(annotations))):

@@ -1,4 +1,4 @@
-"""What a container or a node does. A field that is None is left to the next that has something to say about it."""
+"""Behaviour of a container or node. A field that is None falls back to the next source."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STARTUP, READINESS, LIVENESS = PROBES = ("startup", "readiness", "liveness")
 
 @dataclass(frozen=True, slots=True)
 class ExecAnswer:
-    """What a container answers to the commands that begin with these words; with no words, to all commands."""
+    """The response to commands with this prefix; an empty prefix matches all commands."""
 
     command: tuple[str, ...] = ()
     stdout: str = ""
@@ -25,29 +25,29 @@ class ExecAnswer:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContainerBehavior:
     start_after: float | None = None
-    """Seconds that it takes to be created."""
+    """Seconds until the container is created."""
     image_pull_error: str | None = None
-    """What the registry says instead of sending the image; empty for a pull that succeeds."""
+    """Error message of the image pull; empty = the pull succeeds."""
     exit_after: float | None = None
-    """Seconds after which the container ends by itself."""
+    """Seconds until the container exits."""
     exit_code: int | None = None
-    """What it ends with then."""
+    """Exit code."""
     oom_killed: bool | None = None
-    """Whether it ends because it took too much memory: 137, OOMKilled."""
+    """Whether the container is OOMKilled, with exit code 137."""
     exit_times: int | None = None
-    """How often it ends like that; from then on it stays. With none, always."""
+    """Number of such exits, after which the container keeps running; None = unlimited."""
     failing_probes: frozenset[str] | None = None
-    """Which of its probes fail: startup, readiness, liveness."""
+    """Failing probes: startup, readiness, liveness."""
     ready_after: float | None = None
-    """Seconds that it takes to be ready, instead of what its probes say."""
+    """Seconds until the container is ready, regardless of probes."""
     logs: str | None = None
     exec: tuple[ExecAnswer, ...] | None = None
     cpu: str | None = None
-    """What it uses: a quantity, or a share of its request such as 50%."""
+    """CPU usage: a quantity, or a percentage of the request such as 50%."""
     memory: str | None = None
 
     def answer_to(self, command: list[str]) -> ExecAnswer | None:
-        """Return what was configured for a command, the longest beginning first; None leaves it to the default."""
+        """Return the configured response with the longest matching prefix; None = default response."""
         fitting = (each for each in self.exec or () if tuple(command[: len(each.command)]) == each.command)
         return max(fitting, key=lambda each: len(each.command), default=None)
 
@@ -58,9 +58,9 @@ class ContainerBehavior:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeBehavior:
     not_ready: bool | None = None
-    """The node says of itself that it is not ready."""
+    """The node reports NotReady."""
     gone: bool | None = None
-    """Nothing is heard of the node: no heartbeats, and its pods stay as they are."""
+    """The node is silent: no heartbeats, and its pods do not change."""
     memory_pressure: bool | None = None
     disk_pressure: bool | None = None
     pid_pressure: bool | None = None
@@ -72,7 +72,7 @@ HEALTHY = NodeBehavior()
 
 
 def over(first: T, second: T) -> T:
-    """Return the first, with the second's values where it has none of its own."""
+    """Return `first`, with unset fields taken from `second`."""
     if first == second:
         return first
     given: dict[str, Any] = {each.name: getattr(first, each.name) for each in fields(first)}

@@ -1,4 +1,4 @@
-"""Reading behaviours: from JSON as SimulatedBehavior objects have it, and from annotations."""
+"""Parsing of behaviours, from SimulatedBehavior objects and annotations."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ _GREATEST_EXIT_CODE = 255
 
 
 class InvalidBehavior(ValueError):
-    """The message names the field and what is wrong with it."""
+    """Invalid behaviour; the message names the field and the problem."""
 
 
 def container_behavior(given: Json) -> ContainerBehavior:
-    """Raises InvalidBehavior."""
+    """Parse the behaviour of a container. Raises InvalidBehavior."""
     return ContainerBehavior(**_read(given, _CONTAINER_FIELDS))
 
 
 def node_behavior(given: Json) -> NodeBehavior:
-    """Raises InvalidBehavior."""
+    """Parse the behaviour of a node. Raises InvalidBehavior."""
     return NodeBehavior(**_read(given, _NODE_FIELDS))
 
 
 def annotated_container(annotations: Mapping[str, str], container: str) -> ContainerBehavior:
-    """Return what annotations of a pod say about one of its containers.
+    """Return the behaviour of a container from the pod's annotations.
 
-    `pilothouse.dev/behavior` has JSON, for all containers, and under "containers" by name for single ones;
-    `pilothouse.dev/exit-after: 3s` and the like say one thing about all of them. Raises InvalidBehavior.
+    `pilothouse.dev/behavior` holds JSON for all containers, with overrides by name under "containers". Annotations such
+    as `pilothouse.dev/exit-after: 3s` set one field for all containers. Raises InvalidBehavior.
     """
     whole = _json(annotations.get(BEHAVIOR))
     own = _of_containers(whole).get(container) or {}
@@ -46,7 +46,7 @@ def annotated_container(annotations: Mapping[str, str], container: str) -> Conta
 
 
 def annotated_names(annotations: Mapping[str, str]) -> list[str]:
-    """Return the containers that annotations of a pod say something of their own about. Raises InvalidBehavior."""
+    """Return the containers with overrides in the pod's annotations. Raises InvalidBehavior."""
     return [*_of_containers(_json(annotations.get(BEHAVIOR)))]
 
 
@@ -58,12 +58,12 @@ def _of_containers(whole: Json) -> Json:
 
 
 def annotated_node(annotations: Mapping[str, str]) -> NodeBehavior:
-    """Raises InvalidBehavior."""
+    """Return the behaviour of a node from its annotations. Raises InvalidBehavior."""
     return node_behavior(_json(annotations.get(BEHAVIOR)))
 
 
 def is_annotated(annotations: Mapping[str, str]) -> bool:
-    """Whether annotations say anything about behaviour."""
+    """Return whether the annotations set any behaviour."""
     return BEHAVIOR in annotations or not _SINGLE.keys().isdisjoint(annotations)
 
 
@@ -153,7 +153,7 @@ _CONTAINER_FIELDS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "cpu": ("cpu", _text),
     "memory": ("memory", _text),
 }
-"""How each field of the API is read, and into which field of the model."""
+"""API field → (model field, parser)."""
 
 _NODE_FIELDS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "notReady": ("not_ready", _boolean),
@@ -177,4 +177,4 @@ _SINGLE = {
     f"{PREFIX}cpu": "cpu",
     f"{PREFIX}memory": "memory",
 }
-"""The annotations of pods that say one thing."""
+"""Annotations that set a single field."""

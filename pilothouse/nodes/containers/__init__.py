@@ -1,1 +1,1 @@
-"""The inside of a simulated container: files in memory, an environment, and a shell with a few programs."""
+"""The inside of a simulated container: in-memory files, an environment, and a shell with a few programs."""

@@ -1,4 +1,4 @@
-"""tar, as kubectl cp uses it: files from the input, or to the output."""
+"""tar, as kubectl cp uses it: extracts from stdin, or archives to stdout."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pilothouse.nodes.containers.process import Kept, Process
 
 _IGNORED: Final = "--"
 _MAX_HEADERS: Final = 64 * 1024
-"""Bytes of the headers of one file."""
+"""Maximum header bytes per file."""
 _BAD_ARCHIVE: Final = (tarfile.TarError, RecursionError, OverflowError, ValueError)
 
 
 async def tar(process: Process) -> int:
-    """Knows `tar cf - FILE…` and `tar xmf - [-C DIRECTORY]`, in whatever order their options come."""
+    """Implement `tar cf - FILE…` and `tar xmf - [-C DIRECTORY]`, with options in any order."""
     letters, directory, names = _read(process)
     base = process.path(directory or ".")
     try:
@@ -33,7 +33,7 @@ async def tar(process: Process) -> int:
 
 
 def _read(process: Process) -> tuple[str, str, list[str]]:
-    """Return the letters of the options, the directory to work in, and the names of files."""
+    """Return option letters, working directory and file names."""
     words = iter(process.arguments)
     letters, directory, names = "", "", list[str]()
     for position, word in enumerate(words):
@@ -49,7 +49,7 @@ def _read(process: Process) -> tuple[str, str, list[str]]:
 
 
 class _Headers(io.BytesIO):
-    """An archive whose headers are read within bounds: each may be followed by others, which describe it."""
+    """An archive with bounded headers: extension headers may precede each header."""
 
     allowed = 0
 
@@ -78,7 +78,7 @@ async def _extract(process: Process, base: str) -> int:
             path = posixpath.normpath(posixpath.join(base, member.name.lstrip("/")))
             if member.isdir():
                 files.make_directory(path, parents=True)
-            elif member.isfile() and not member.issparse():  # a sparse file might become anything
+            elif member.isfile() and not member.issparse():  # a sparse file could expand without bound
                 files.make_directory(posixpath.dirname(path), parents=True)
                 files.write(path, data[member.offset_data : member.offset_data + member.size])
     kept.release()
@@ -100,7 +100,7 @@ async def _create(process: Process, base: str, names: list[str]) -> int:
 
 
 async def _add(process: Process, name: str, contents: bytes | None) -> None:
-    """Write an entry of an archive; one without contents is a directory."""
+    """Write an archive entry; contents None = a directory."""
     member = tarfile.TarInfo(name)
     member.mode = 0o755 if contents is None else 0o644
     member.type = tarfile.DIRTYPE if contents is None else tarfile.REGTYPE

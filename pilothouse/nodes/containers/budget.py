@@ -1,14 +1,14 @@
-"""The budget of a simulated process, and the machine on which all simulated processes run.
+"""Budgets of simulated processes, and the machine that all simulated processes share.
 
-Simulated processes share the event loop with the API. Whatever a process does is charged to its budget first:
+Simulated processes share the event loop with the API. Work is charged to the budget of its process in advance:
 
     async with machine.process() as budget:
-        await budget.spend(data=len(text))     # before work on so many bytes; passes the processor on in time
-        budget.hold(len(text))                 # before so many bytes are kept
-        data = await budget.outside(read())    # waits for others, and leaves the processor to them
+        await budget.spend(data=len(text))     # before work on so many bytes; yields the processor in time
+        budget.hold(len(text))                 # before keeping so many bytes
+        data = await budget.outside(read())    # waits without occupying the processor
 
-A process that exceeds its budget ends with Killed, as the kernel's SIGKILL would end it. Each operation between two
-calls of `spend` works on at most PIECE bytes, or copies at most Limits.held bytes.
+A process that exceeds its budget ends with Killed, the counterpart of SIGKILL. Each operation between two calls of
+`spend` works on at most PIECE bytes, or copies at most Limits.held bytes.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ from pilothouse.machinery.dataclass import dataclass
 T = TypeVar("T")
 
 KILLED: Final = 137
-"""Exit code of a process that SIGKILL has ended."""
+"""Exit code after SIGKILL."""
 PIECE: Final = 64 * 1024
 TOTAL_MEMORY: Final = 128 << 20
 _STEP: Final = 4096
-"""Bytes of work that count as one step."""
+"""Bytes of work per step."""
 _SLICE: Final = 0.005
 _REST: Final = 1.0
-"""Seconds that the event loop has for itself after each second of simulated processes."""
+"""Seconds reserved for the event loop after each second of simulated processes."""
 
 
 class Cause(Enum):
     MEMORY = "memory"
     WORK = "work"
-    """Steps, or bytes written: the same whenever the process is run again."""
+    """Too many steps or written bytes; deterministic for a given process."""
     TIME = "time"
     END = "end"
     """The container of the process has ended."""
 
 
 class Killed(Exception):
-    """The process has ended with SIGKILL."""
+    """The process was ended with SIGKILL."""
 
     def __init__(self, cause: Cause) -> None:
         super().__init__(cause)
@@ -56,25 +56,25 @@ class Killed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a process and its children may use together."""
+    """Limits of a process including its children."""
 
     steps: int = 100_000
-    """Commands, and pieces of 4 KiB that they work on."""
+    """Commands, plus 4 KiB units of processed data."""
     held: int = 32 << 20
-    """Bytes of variables, words, pipes and input at a time."""
+    """Maximum bytes held in variables, words, pipes and input."""
     written: int = 256 << 20
     processor_seconds: float = 2.0
     wall_seconds: float = 4 * 3600.0
 
 
 class Machine:
-    """One processor, which processes use in turns, and the memory of all of them.
+    """A single processor, shared in turns, and the memory of all processes.
 
-    A turn lasts about 5 ms, and the event loop has as long for others before the next turn. When the memory is used
-    up, the process that holds most is killed.
+    A turn lasts about 5 ms, followed by an equal pause for the event loop. When memory is exhausted, the process with
+    the largest share is killed.
     """
 
-    _waiting: deque[asyncio.Future[None]]  # in the order of their turns; cancelled ones are skipped
+    _waiting: deque[asyncio.Future[None]]  # in turn order; cancelled futures are skipped
 
     def __init__(self, memory: int = TOTAL_MEMORY) -> None:
         self._free_memory = memory
@@ -89,12 +89,12 @@ class Machine:
         return len(self._processes)
 
     def process(self, limits: Limits | None = None) -> Budget:
-        """Return the budget of a new process: a context manager in which the process runs. It raises Killed."""
+        """Return the budget of a new process, a context manager around its work that raises Killed."""
         return Budget(self, limits or Limits())
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        """Do short work of no process in turn with the processes."""
+        """Run short work without a process, in turn with the processes."""
         await self.take_turn()
         try:
             yield
@@ -115,13 +115,13 @@ class Machine:
         try:
             await granted
         except asyncio.CancelledError:
-            if not granted.cancelled():  # the turn came at the same moment
+            if not granted.cancelled():  # the turn was granted at the same moment
                 self._began = time.thread_time()
                 self.end_turn()
             raise
 
     def end_turn(self) -> float:
-        """Leave the processor to others. Return the seconds that it was used for."""
+        """Release the processor, and return the seconds used."""
         loop, used = asyncio.get_running_loop(), time.thread_time() - self._began
         self._is_taken = False
         self._free_at = loop.time() + used * _REST
@@ -148,7 +148,8 @@ class Machine:
         self._free_memory += process.held
 
     def allocate(self, process: Budget, size: int) -> None:
-        """Take memory for the process, or give it back. Raises Killed where the process itself holds most."""
+        """Allocate memory to the process; negative sizes release. Raises Killed if the process has the largest
+        share."""
         while size > self._free_memory:
             largest = max(self._processes, key=lambda each: each.held + (size if each is process else 0))
             if largest is process:
@@ -158,16 +159,16 @@ class Machine:
 
 
 class Budget:
-    """What a process has used so far. Held bytes are given back when the process ends."""
+    """Resources used by a process. Held bytes are released when the process ends."""
 
     def __init__(self, machine: Machine, limits: Limits) -> None:
         self._machine, self._limits = machine, limits
         self.steps = self.held = self.written = 0
         self.processor_seconds = 0.0
-        self._turn: float | None = None  # when it began; None while others run
-        self._cause: Cause | None = None  # why the process is being killed from outside
+        self._turn: float | None = None  # start of the current turn; None outside of a turn
+        self._cause: Cause | None = None  # cause of an external kill
         self._task: asyncio.Task[object] | None = None
-        self._cancelling = 0  # requests to cancel the task that are not about this process
+        self._cancelling = 0  # cancellation requests unrelated to this process
         self._timer: asyncio.TimerHandle | None = None
 
     async def __aenter__(self) -> Budget:
@@ -192,7 +193,7 @@ class Budget:
             raise Killed(self._cause) from None
 
     def kill(self, cause: Cause) -> None:
-        """End the process from outside: the block of its budget raises Killed."""
+        """Kill the process from outside: the context manager raises Killed."""
         if self._cause is None and self._task is not None:
             self._cause = cause
             self._machine.leave(self)
@@ -200,7 +201,7 @@ class Budget:
             self._task.cancel()
 
     async def spend(self, data: int = 0, *, steps: int = 1) -> None:
-        """Charge steps before they are done, and the bytes that they work on. Raises Killed."""
+        """Charge steps and the bytes they process, in advance. Raises Killed."""
         self.steps += steps + data // _STEP
         if self.steps > self._limits.steps:
             self.steps = self._limits.steps
@@ -214,7 +215,7 @@ class Budget:
             self._turn = asyncio.get_running_loop().time()
 
     def hold(self, size: int) -> None:
-        """Charge bytes that are about to be kept; give them back where `size` is negative. Raises Killed."""
+        """Charge bytes about to be kept; negative sizes release. Raises Killed."""
         if self._cause is None:
             if self.held + size > self._limits.held:
                 raise Killed(Cause.MEMORY)
@@ -222,13 +223,13 @@ class Budget:
             self.held += size
 
     def write(self, size: int) -> None:
-        """Charge bytes that are about to be written. Raises Killed."""
+        """Charge bytes about to be written. Raises Killed."""
         if self.written + size > self._limits.written:
             raise Killed(Cause.WORK)
         self.written += size
 
     async def outside(self, others: Awaitable[T]) -> T:
-        """Wait for what is no work of this process: other processes run meanwhile."""
+        """Await external work without holding the processor."""
         self._end_turn()
         return await others
 
@@ -239,7 +240,7 @@ class Budget:
 
 
 class Holding:
-    """Bytes of a process that are given back together: a context manager."""
+    """Held bytes of a process that are released together: a context manager."""
 
     def __init__(self, budget: Budget) -> None:
         self._budget = budget
@@ -252,7 +253,7 @@ class Holding:
         self.release()
 
     def add(self, size: int) -> None:
-        """Raises Killed."""
+        """Hold further bytes. Raises Killed."""
         self._budget.hold(size)
         self._size += size
 
@@ -262,5 +263,5 @@ class Holding:
 
 
 def memory_of(text: str) -> int:
-    """Return how many bytes a text takes."""
+    """Return the memory size of a text in bytes."""
     return len(text) if text.isascii() else 4 * len(text)

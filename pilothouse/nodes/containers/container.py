@@ -1,4 +1,4 @@
-"""A container as its processes see it: its files, its environment, its names."""
+"""A container from the view of its processes: files, environment, names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Container:
 
 
 def spec_of(pod: Json, name: str) -> Json | None:
-    """Return the container of this name in the pod's spec, of whatever kind."""
+    """Return the container with this name in the pod's spec, of any kind."""
     spec = pod.get("spec") or {}
     for kind in ("containers", "initContainers", "ephemeralContainers"):
         for each in spec.get(kind) or ():
@@ -34,16 +34,16 @@ def spec_of(pod: Json, name: str) -> Json | None:
 
 
 class Containers:
-    """Files of the containers that commands were run in, each as long as its pod is there."""
+    """Files of containers with executed commands, kept until the pod is gone."""
 
     def __init__(self) -> None:
         self._space = Space()
         self._pods: dict[str, tuple[Space, dict[str, Files]]] = {}
 
     async def enter(self, pod: Json, spec: Json, objects: Objects, budget: Budget) -> Container:
-        """Return the container as it is now; its files stay from one command to the next.
+        """Return the current container; its files persist between commands.
 
-        The pod must be there. Raises ArgumentsTooLong, Killed.
+        The pod must exist. Raises ArgumentsTooLong or Killed.
         """
         space, files = self._pods.setdefault(uid_of(pod), (self._space.part(), {}))
         if spec["name"] not in files:
@@ -52,7 +52,7 @@ class Containers:
 
     @asynccontextmanager
     async def start(self, pod: Json, spec: Json, objects: Objects, budget: Budget) -> AsyncIterator[Container]:
-        """Yield the container as it is when it starts; nobody else sees its files. Raises ArgumentsTooLong, Killed."""
+        """Yield the container as at its start, with private files. Raises ArgumentsTooLong or Killed."""
         files = _new_files(pod, self._space.part())
         try:
             yield await _container(pod, spec, objects, files, budget)
@@ -60,7 +60,7 @@ class Containers:
             files.release()
 
     def forget(self, uid: str) -> None:
-        """Drop the files of a pod that is gone."""
+        """Drop the files of a deleted pod."""
         _, files = self._pods.pop(uid, (None, {}))
         for each in files.values():
             each.release()

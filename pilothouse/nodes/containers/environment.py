@@ -1,6 +1,6 @@
-"""The variables and the words with which a container starts. References such as $(NAME) are expanded by the kubelet.
+"""Environment variables and arguments of a container. References such as $(NAME) are expanded as the kubelet does.
 
-Their size is bounded as by Linux: no string over 128 KiB, and 2 MiB in all.
+Linux' limits apply: 128 KiB per string, 2 MiB in total.
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ _PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _LONGEST: Final = 128 * 1024
 _MOST: Final = 2 << 20
 _POINTER: Final = 9
-"""Bytes that each string takes besides its text."""
+"""Overhead of each string in bytes."""
 _REFERENCE: Final = re.compile(r"\$(?:\$|\(([^()$]{0,1024})\))")
 
 
 class ArgumentsTooLong(Exception):
-    """The strings are more than the kernel takes for a new program."""
+    """The strings exceed the kernel's limit for a new program."""
 
     def __init__(self) -> None:
         super().__init__("argument list too long")
 
 
 class ArgumentSizes:
-    """Adds up the strings that a program is started with."""
+    """Sums the strings of a program start."""
 
     def __init__(self) -> None:
         self._total = 0
 
     def add(self, size: int) -> None:
-        """Raises ArgumentsTooLong."""
+        """Add a string of this size. Raises ArgumentsTooLong."""
         self._total += size + _POINTER
         if size >= _LONGEST or self._total > _MOST:
             raise ArgumentsTooLong
 
 
 def check_arguments(words: Iterable[str]) -> None:
-    """Raises ArgumentsTooLong."""
+    """Check the words against the limits. Raises ArgumentsTooLong."""
     sizes = ArgumentSizes()
     for word in words:
         sizes.add(len(word))
@@ -54,12 +54,12 @@ def hostname_of(pod: Json) -> str:
 
 
 def first_variables(pod: Json) -> dict[str, str]:
-    """Return the variables that every container has."""
+    """Return the variables common to all containers."""
     return {"PATH": _PATH, "HOSTNAME": hostname_of(pod), "HOME": "/root"}
 
 
 async def environment_of(pod: Json, spec: Json, objects: Objects, budget: Budget) -> dict[str, str]:
-    """Return the variables of the container. Raises ArgumentsTooLong, Killed."""
+    """Return the variables of the container. Raises ArgumentsTooLong or Killed."""
     found, sizes = first_variables(pod), ArgumentSizes()
     for source in spec.get("envFrom") or ():
         config_map, secret = source.get("configMapRef") or {}, source.get("secretRef") or {}
@@ -79,7 +79,7 @@ async def environment_of(pod: Json, spec: Json, objects: Objects, budget: Budget
 
 
 async def _value(pod: Json, variable: Json, objects: Objects, budget: Budget) -> str | None:
-    """Return the value of a variable before it is expanded; None where its source is missing."""
+    """Return the unexpanded value of a variable; None if its source is missing."""
     if "valueFrom" not in variable:
         return variable.get("value") or ""
     source = variable["valueFrom"]
@@ -92,7 +92,7 @@ async def _value(pod: Json, variable: Json, objects: Objects, budget: Budget) ->
 
 
 def expand(text: str, known: Mapping[str, str]) -> str:
-    """Replace $(NAME) by the value of the variable, if there is one, and $$ by $. Raises ArgumentsTooLong."""
+    """Replace $(NAME) by the value of a known variable, and $$ by $. Raises ArgumentsTooLong."""
     if "$" not in text:
         return text
     expanded_size(text, lambda name: len(known[name]) if name in known else None)
@@ -100,7 +100,7 @@ def expand(text: str, known: Mapping[str, str]) -> str:
 
 
 def expanded_size(text: str, size_of: Callable[[str], int | None]) -> int:
-    """Return the length that the text has once it is expanded. Raises ArgumentsTooLong."""
+    """Return the length of the expanded text. Raises ArgumentsTooLong."""
     size = len(text)
     if size < _LONGEST:
         for found in _REFERENCE.finditer(text):

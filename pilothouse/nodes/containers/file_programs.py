@@ -17,7 +17,7 @@ _LINE_END: Final = re.compile(rb"\n")
 
 
 def _split(process: Process) -> tuple[str, list[str]]:
-    """Return the letters of the options, and the other words."""
+    """Return option letters and operands."""
     options = [each[1:] for each in process.arguments if each.startswith("-") and len(each) > 1]
     return "".join(options), [each for each in process.arguments if not each.startswith("-") or each == "-"]
 
@@ -134,7 +134,7 @@ async def _tee(process: Process) -> int:
 
 
 def _source(process: Process) -> Input:
-    """Return the contents of the files that are named, or the input."""
+    """Return the contents of the named files, or stdin."""
     return process.source(each for each in _split(process)[1] if not each.isdigit())
 
 
@@ -197,7 +197,7 @@ async def _wc(process: Process) -> int:
 
 
 async def _grep(process: Process) -> int:
-    """Knows fixed strings only."""
+    """Search for fixed strings; regular expressions are not supported."""
     wanted = next((each for each in process.arguments if not each.startswith("-")), "").encode("utf-8", "replace")
     lines, found, code = Lines(process.stdin, process.budget), bytearray(), 1
     while line := await lines.read():

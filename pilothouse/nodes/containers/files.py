@@ -1,4 +1,4 @@
-"""The files of a container, in memory. The containers of a pod, and all pods together, have bounded space."""
+"""In-memory files of a container. Space is bounded per pod and in total."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ TOTAL_SPACE: Final = 128 << 20
 TOTAL_FILES: Final = 100_000
 _LONGEST_PATH, _LONGEST_NAME = 4096, 255
 _ENTRY: Final = 512
-"""Bytes that a file or a directory takes besides its contents and its path."""
+"""Overhead of a file or directory in bytes."""
 _DIRECTORIES: Final = ("/", "/bin", "/dev", "/etc", "/home", "/root", "/tmp", "/usr", "/var", "/var/log")
 DEV_NULL: Final = "/dev/null"
 
 
 class FileProblem(Exception):
-    """Says in the words of a shell why a file cannot be read or written."""
+    """A file error in the words of a shell."""
 
 
 @dataclass(slots=True)
 class Space:
-    """Bytes and files of a pod, or of all pods."""
+    """Bytes and files available to a pod, or to all pods."""
 
     bytes_left: int = TOTAL_SPACE
     files_left: int = TOTAL_FILES
     whole: Space | None = None
-    """The space that this space is part of."""
+    """The enclosing space."""
 
     def part(self) -> Space:
         """Return the space of one pod."""
         return Space(POD_SPACE, POD_FILES, self)
 
     def take(self, size: int, files: int) -> None:
-        """Negative figures give space back. Raises FileProblem."""
+        """Take space; negative figures release. Raises FileProblem."""
         if (size > 0 and size > self.bytes_left) or (files > 0 and files > self.files_left):
             raise FileProblem("No space left on device")
         if self.whole is not None:
@@ -50,15 +50,15 @@ class Space:
 @dataclass(slots=True)
 class _Entry:
     contents: bytes | None
-    """None for a directory."""
+    """None = a directory."""
     size: int
-    """Bytes taken from the space."""
+    """Bytes charged to the space."""
     names: set[str] = field(default_factory=set)
-    """The entries of a directory."""
+    """Names in a directory."""
 
 
 class Files:
-    """Paths are absolute and normalized. Directories and files that are there from the start take no space."""
+    """Paths are absolute and normalized. Initial files and directories are free of charge."""
 
     def __init__(self, space: Space, given: dict[str, bytes] | None = None) -> None:
         self._space = space
@@ -75,7 +75,7 @@ class Files:
         return path in self._entries or path == DEV_NULL
 
     def read(self, path: str) -> bytes:
-        """Raises FileProblem."""
+        """Return the contents of a file. Raises FileProblem."""
         if path == DEV_NULL:
             return b""
         if path not in self._entries:
@@ -85,7 +85,7 @@ class Files:
         return contents
 
     def write(self, path: str, contents: bytes) -> None:
-        """Raises FileProblem, also where there is no space."""
+        """Write a file. Raises FileProblem, also if space is exhausted."""
         if path == DEV_NULL:
             return
         if self.is_directory(path):
@@ -98,7 +98,7 @@ class Files:
         entry.contents, entry.size = contents, size
 
     def make_directory(self, path: str, *, parents: bool = False) -> None:
-        """Raises FileProblem."""
+        """Create a directory. Raises FileProblem."""
         if path in self._entries and not (parents and self.is_directory(path)):
             raise FileProblem("File exists")
         _check_length(path)
@@ -125,7 +125,7 @@ class Files:
         self._entries[directory].names.add(name)
 
     def remove(self, path: str) -> int:
-        """Remove the file, or the directory with all in it. Return how many entries are gone."""
+        """Remove a file or directory tree, and return the number of removed entries."""
         gone = [each for each in self.walk(path) if each != "/"]
         for each in gone:
             entry = self._entries.pop(each)
@@ -138,11 +138,11 @@ class Files:
         return len(gone)
 
     def walk(self, path: str) -> Iterator[str]:
-        """Yield the path and all entries below it, parents first."""
+        """Yield the path and all entries below, parents first."""
         left = [path]
         while left:
             path = left.pop()
-            if (entry := self._entries.get(path)) is not None:  # others may remove entries meanwhile
+            if (entry := self._entries.get(path)) is not None:  # concurrent removal is possible
                 left += (posixpath.join(path, name) for name in sorted(entry.names, reverse=True))
                 yield path
 
@@ -150,7 +150,7 @@ class Files:
         return sorted(self._entries[path].names) if path in self._entries else []
 
     def release(self) -> None:
-        """Give the space back: the container is gone, and nothing can be written any more."""
+        """Release all space after the end of the container; later writes fail."""
         for entry in self._entries.values():
             self._space.take(-entry.size, -1 if entry.size else 0)
         self._entries, self._space = {"/": _Entry(None, 0)}, Space(0, 0)

@@ -1,4 +1,4 @@
-"""What a container is given by other objects: the contents of config maps and secrets, as they are now."""
+"""Contents of ConfigMaps and Secrets for a container."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ CONFIG_MAP, SECRET = "configmaps", "secrets"
 
 Contents: TypeAlias = Mapping[str, bytes]
 Objects: TypeAlias = Mapping[tuple[str, str], Contents]
-"""The contents of each object, by its resource and its name; those that are missing are empty."""
+"""(resource, name) → contents; missing objects are empty."""
 ReadObject: TypeAlias = Callable[[str, str], Awaitable[Json]]
-"""Returns the object of a resource, by its name in the pod's namespace; an empty one where there is none."""
+"""Returns the object by resource and name, from the pod's namespace; empty if missing."""
 
 _NOTHING: Final[Contents] = {}
 
 
 async def objects_for(pod: Json, spec: Json, read: ReadObject, budget: Budget) -> Objects:
-    """Return the contents of all objects that the container's variables and volumes name. Raises Killed."""
+    """Return the contents of all objects that the container references. Raises Killed."""
     found: dict[tuple[str, str], Contents] = {}
     for references in (_of_variables(spec), _of_volumes(pod)):
         for resource, name in references:
@@ -36,7 +36,7 @@ async def objects_for(pod: Json, spec: Json, read: ReadObject, budget: Budget) -
 
 
 def contents_of(obj: Json) -> Contents:
-    """Return the bytes under each key of a config map or a secret."""
+    """Return key → bytes of a ConfigMap or Secret."""
     if obj.get("kind") == "Secret":
         return {key: b64decode(value) for key, value in (obj.get("data") or {}).items()}
     plain = {key: str(value).encode() for key, value in (obj.get("data") or {}).items()}

@@ -1,4 +1,4 @@
-"""The fields of a pod that its containers may be told: as variables, or as files."""
+"""Downward API: pod fields as variables or files."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pilothouse.machinery.objects import Json, annotations_of, labels_of, name_o
 from pilothouse.nodes.containers.budget import Budget
 
 _MOST_SORTED: Final = 10_000
-"""More labels than these are listed in the order in which they are stored."""
+"""Above this number, labels are listed in stored order, not sorted."""
 
 
 async def field_text(pod: Json, path: str, budget: Budget) -> str:
-    """Return the text of the field; nothing for one that there is not. Raises Killed."""
+    """Return the text of the field; empty for unknown fields. Raises Killed."""
     status, spec = pod.get("status") or {}, pod.get("spec") or {}
     simple = {
         "metadata.name": name_of(pod),

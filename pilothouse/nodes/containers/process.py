@@ -1,4 +1,4 @@
-"""A program in a simulated container: its words, its streams and its budget."""
+"""A process in a simulated container: arguments, streams and budget."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _LONGEST_LINE: Final = 1 << 20
 
 class Input(Protocol):
     async def read(self) -> bytes:
-        """Return the next bytes; nothing at the end."""
+        """Return the next bytes; empty at the end."""
 
 
 class Output(Protocol):
     async def write(self, data: bytes) -> None:
-        """Raises OSError where nobody reads any more."""
+        """Write the bytes. Raises OSError after the reader has gone."""
 
 
 class NoInput:
@@ -33,7 +33,7 @@ class NoInput:
 
 @dataclass(frozen=True, slots=True)
 class MeteredInput:
-    """Input from outside of the container, charged to a process."""
+    """Input from outside of the container, charged to the process."""
 
     source: Input
     budget: Budget
@@ -46,7 +46,7 @@ class MeteredInput:
 
 @dataclass(frozen=True, slots=True)
 class MeteredOutput:
-    """Output that leaves the container, charged to a process. Long output leaves in pieces."""
+    """Output that leaves the container, charged to the process and sent in pieces."""
 
     target: Output
     budget: Budget
@@ -60,7 +60,7 @@ class MeteredOutput:
 
 
 class Given:
-    """Input that is there at once, read in pieces."""
+    """Input available at once, read in pieces."""
 
     def __init__(self, data: bytes, budget: Budget) -> None:
         self._data, self._budget = data, budget
@@ -74,21 +74,21 @@ class Given:
 
 
 class Kept:
-    """Output that is read later. The process holds it."""
+    """Buffered output, held by the process."""
 
     def __init__(self, budget: Budget) -> None:
         self.data = bytearray()
         self._budget, self._held = budget, Holding(budget)
 
     async def write(self, data: bytes) -> None:
-        """Raises Killed where it is too much."""
+        """Append to the buffer. Raises Killed if the budget is exceeded."""
         self._budget.write(len(data))
         await self._budget.spend(data=len(data))
         self._held.add(len(data))
         self.data += data
 
     def taken(self) -> bytes:
-        """Return the output, which the process holds until `release`."""
+        """Return and clear the buffer; the bytes stay charged until `release`."""
         data, self.data = bytes(self.data), bytearray()
         return data
 
@@ -100,7 +100,7 @@ class Kept:
 @dataclass(frozen=True, slots=True)
 class Process:
     words: list[str]
-    """The program's name, and its arguments."""
+    """Program name and arguments."""
     container: Container
     stdin: Input
     stdout: Output
@@ -108,9 +108,9 @@ class Process:
     sleep: Sleep
     budget: Budget
     prompt: str = ""
-    """Text that a shell writes before it reads a line from a terminal."""
+    """Shell prompt on a terminal."""
     depth: int = 0
-    """Number of shells around this process."""
+    """Number of enclosing shells."""
 
     @property
     def name(self) -> str:
@@ -121,7 +121,7 @@ class Process:
         return self.words[1:]
 
     def path(self, name: str) -> str:
-        """Return the absolute path of a file that is named from the working directory."""
+        """Return the absolute path of a file name."""
         joined = posixpath.normpath(posixpath.join(self.container.directory, name))
         return "/" + joined.lstrip("/")
 
@@ -140,12 +140,12 @@ class Process:
         await self.stdout.write(bytes(batch))
 
     async def complain(self, problem: object) -> int:
-        """Write the problem; return the exit code of a program that failed."""
+        """Write the problem to stderr, and return the exit code of a failed program."""
         await self.stderr.write(f"{self.name}: {problem}\n".encode("utf-8", "replace"))
         return 1
 
     def source(self, names: Iterable[str]) -> Input:
-        """Return the contents of the files one after the other; the input where there are no names.
+        """Return the concatenated contents of the files; stdin without names.
 
         Reading raises FileProblem.
         """
@@ -169,14 +169,14 @@ class _Contents:
 
 
 class Lines:
-    """The lines of an input, with their ends. Finding them takes linear time."""
+    """Lines of an input, with their terminators, in linear time."""
 
     def __init__(self, source: Input, budget: Budget) -> None:
         self._source, self._budget = source, budget
         self._piece, self._place = b"", 0
 
     async def read(self) -> bytes:
-        """Return the next line; nothing at the end. Raises Killed for a line over 1 MiB."""
+        """Return the next line; empty at the end. Raises Killed for lines over 1 MiB."""
         await self._budget.spend(steps=0)
         line = bytearray()
         while (end := self._piece.find(b"\n", self._place)) < 0:

@@ -1,4 +1,4 @@
-"""The programs that every container has, as far as people use them to look around."""
+"""Programs of every container, limited to common inspection commands."""
 
 from __future__ import annotations
 

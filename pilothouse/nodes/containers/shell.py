@@ -1,4 +1,4 @@
-"""A shell: lists, pipes, redirections and variables, for the programs that there are."""
+"""A shell: lists, pipes, redirections and variables."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ NOT_FOUND: Final = 127
 NOT_RUNNABLE: Final = 126
 _MAX_SCRIPT: Final = 64 * 1024
 _LONGEST_NAME: Final = 4096
-"""Characters of the name of a variable, or of a file."""
+"""Maximum length of a variable name or file name."""
 _DEEPEST: Final = 32
-"""Shells that may be started within each other."""
+"""Maximum nesting of shells."""
 _WORD, _COMMAND = 128, 1024
-"""Bytes that a word takes besides its text, and a command besides its words."""
+"""Overhead in bytes of a word and of a command."""
 _REDIRECTIONS: Final = (">", "1>", ">>", "<", "2>")
 _TO_ERRORS: Final = (">&2", "1>&2")
 _ENDS: Final = (";", "\n", "&", "&&", "||")
@@ -31,7 +31,7 @@ _KEYWORDS: Final = frozenset({"while", "until", "for", "if", "case", "function",
 
 
 class CommandNotFound(Exception):
-    """There is no program of this name."""
+    """There is no program with this name."""
 
 
 class _Exit(Exception):
@@ -41,9 +41,9 @@ class _Exit(Exception):
 
 
 async def run_command(process: Process) -> int:
-    """Run the program of the process; return its exit code.
+    """Run the program of the process, and return its exit code.
 
-    Raises CommandNotFound, NotSupported, ArgumentsTooLong, Killed.
+    Raises CommandNotFound, NotSupported, ArgumentsTooLong or Killed.
     """
     check_arguments(process.words)
     await process.budget.spend(data=sum(map(len, process.words)))
@@ -73,7 +73,7 @@ async def _run_shell(process: Process) -> int:
 
 
 async def _run_lines(process: Process) -> int:
-    """Run each line of the input as it comes."""
+    """Run each line of the input as it arrives."""
     shell, lines = Shell(process), Lines(process.stdin, process.budget)
     await process.say(process.prompt)
     while not shell.is_over and (line := await lines.read()):
@@ -89,17 +89,17 @@ class _Command:
     redirections: list[tuple[str, str]] = field(default_factory=list)
     merges_errors: bool = False
     only_errors: bool = False
-    """All that it writes, it writes as errors."""
+    """Whether stdout goes to stderr."""
 
     def take(self, word: str, redirection: str) -> None:
-        """Add a word, or the name of the file that a redirection needs."""
+        """Add a word, or the file name of a redirection."""
         if redirection:
             self.redirections.append((redirection, word))
         else:
             self.words.append(word)
 
     def redirect(self, sign: str) -> str:
-        """Return the sign if a file name must follow; nothing otherwise."""
+        """Return the sign if a file name must follow, else ""."""
         if sign in _REDIRECTIONS:
             return sign
         self.merges_errors = self.merges_errors or sign == "2>&1"
@@ -111,13 +111,13 @@ class Shell:
     def __init__(self, process: Process) -> None:
         self._process = process
         self._expanded = Holding(process.budget)
-        """Values of variables in the words of the current pipeline."""
+        """Expanded variables of the current pipeline."""
         self.code = 0
         self.is_over = False
         """Whether `exit` was called."""
 
     async def run(self, script: str) -> int:
-        """Return the exit code of the last command."""
+        """Run the script, and return the exit code of the last command."""
         if len(script) > _MAX_SCRIPT:
             await self._process.complain("argument list too long")
             return NOT_RUNNABLE
@@ -147,9 +147,9 @@ class Shell:
         return value
 
     async def _pipeline(self, tokens: Iterator[str | Sign | None]) -> tuple[list[_Command], str | None]:
-        """Return the commands up to the next sign between pipelines, and that sign; None at the end.
+        """Return the commands of the next pipeline and the separator after it; None at the end.
 
-        Raises BadSyntax, NotSupported, Killed.
+        Raises BadSyntax, NotSupported or Killed.
         """
         commands, needs_name = [_Command()], ""
         for token in tokens:
@@ -250,7 +250,7 @@ class Shell:
         process = replace(self._process, words=given, stdin=stdin, stdout=stdout, stderr=stderr)
         match given:
             case ["exit", *rest]:
-                # 256 divides 10^8, so that eight digits tell the remainder.
+                # 256 divides 10^8, so eight digits determine the remainder.
                 raise _Exit(int(rest[0][-8:]) % 256 if rest and rest[0].isdecimal() else self.code)
             case ["cd", *rest]:
                 return await self._change_directory(process, rest[0] if rest else "/root")

@@ -1,4 +1,4 @@
-"""The files that volumes bring into a container: config maps, secrets, the pod's own fields, and empty directories."""
+"""Volume files of a container: ConfigMaps, Secrets, the downward API, and emptyDir."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TOKEN: Final = b"a simulated token"
 
 
 async def mount_volumes(files: Files, pod: Json, spec: Json, objects: Objects, budget: Budget) -> None:
-    """Write what the volumes have now. Files that a container wrote into an empty directory stay. Raises Killed."""
+    """Write the current volume contents. Files written to an emptyDir persist. Raises Killed."""
     volumes = {each["name"]: each for each in (pod.get("spec") or {}).get("volumes") or ()}
     known: dict[str, Contents] = {}
     with Holding(budget) as held:
@@ -56,10 +56,10 @@ class _Sources:
     budget: Budget
     held: Holding
     texts: dict[str, bytes] = field(default_factory=dict)
-    """Fields of the pod, by their paths."""
+    """Pod field path → text."""
 
     async def of_volume(self, volume: Json) -> Contents:
-        """Return the files of the volume by their paths in it."""
+        """Return path → contents of the volume."""
         if (secret := volume.get("secret")) is not None:
             return await self._of_source({"secret": {**secret, "name": secret.get("secretName")}})
         if "projected" not in volume:
@@ -83,7 +83,7 @@ class _Sources:
         return {}
 
     async def _chosen(self, source: Json, contents: Contents) -> Contents:
-        """Return the keys that are asked for under their paths; all, if none is."""
+        """Return the selected keys under their paths; all keys without a selection."""
         if not (items := source.get("items")):
             return contents
         await self.budget.spend(steps=len(items))

@@ -1,4 +1,4 @@
-"""The words of a shell command line: quotes, escapes, variables, and the signs between commands."""
+"""Lexer of shell command lines: quotes, escapes, variables, operators."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 from pilothouse.machinery.dataclass import dataclass
 
 Lookup: TypeAlias = Callable[[str], str]
-"""The value of a variable; nothing for one that is not set."""
+"""Returns the value of a variable; empty if unset."""
 
 _SIGNS: Final = re.compile(r"&&|\|\||>>|2>&1|1?>&2|2>|1>|[;|<>&\n]")
 _VARIABLE: Final = re.compile(r"\$(?:\{(\w+)\}|(\w+)|([?$#]))")
@@ -17,15 +17,15 @@ _BLANK: Final = " \t\r"
 _PLAIN: Final = re.compile(r"""[^ \t\r\n'"\\$;|<>&]+""")
 _PLAIN_IN_QUOTES: Final = re.compile(r"""[^"\\$]+""")
 _TURN: Final = 1024
-"""Characters after which a line is interrupted, so that others have their turn."""
+"""Characters after which the lexer yields to other tasks."""
 
 
 class BadSyntax(Exception):
-    """A command line that is not one."""
+    """The command line has a syntax error."""
 
 
 class NotSupported(Exception):
-    """Something that real shells can do, and this one not."""
+    """A shell feature that is not supported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +34,9 @@ class Sign:
 
 
 def words(line: str, lookup: Lookup) -> Iterator[str | Sign | None]:
-    """Yield the words of the line and the signs between them; variables have the value that they have by then.
+    """Yield words and operators; variables are expanded at the time of the yield.
 
-    None comes between parts of long lines. Raises BadSyntax, NotSupported, and what `lookup` raises.
+    None is yielded between parts of long lines. Raises BadSyntax, NotSupported, and the errors of `lookup`.
     """
     return _Scanner(line, lookup).run()
 
@@ -45,7 +45,7 @@ class _Scanner:
     def __init__(self, line: str, lookup: Lookup) -> None:
         self._line, self._lookup = line, lookup
         self._at = 0
-        self._word: list[str] | None = None  # parts of the word that is being read
+        self._word: list[str] | None = None  # parts of the current word
 
     def run(self) -> Iterator[str | Sign | None]:
         turn = _TURN
@@ -69,7 +69,7 @@ class _Scanner:
         yield from self._finished()
 
     def _is_inside(self, sign: str) -> bool:
-        """Whether the number of a sign such as 2> stands at the end of a word, as in x2>y."""
+        """Return whether the digit of an operator such as 2> ends a word, as in x2>y."""
         return sign[0].isdigit() and self._word is not None
 
     def _finished(self) -> Iterator[str]:

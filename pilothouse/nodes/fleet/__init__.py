@@ -1,1 +1,1 @@
-"""The simulated nodes themselves: their objects, addresses and heartbeats."""
+"""Simulated nodes: objects, addresses and heartbeats."""

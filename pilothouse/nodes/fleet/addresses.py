@@ -1,4 +1,4 @@
-"""Addresses: a range of pod addresses and one of its own for each node, and one out of its node's for each pod."""
+"""Address allocation: a pod range and an address per node, an address per pod."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ Network: TypeAlias = IPv4Network | IPv6Network
 Address: TypeAlias = IPv4Address | IPv6Address
 
 _RESERVED = 2
-"""The network's own address, and its gateway's."""
+"""Network address and gateway."""
 
 
 class NoMoreAddresses(Exception):
-    """The range is used up."""
+    """The range is exhausted."""
 
 
 class Addresses:
-    """The addresses of one range, each given out once. One that was given back is not given out again at once."""
+    """Addresses of one range. Released addresses are reused last."""
 
     def __init__(self, cidr: str) -> None:
-        """Raises ValueError."""
+        """Raises ValueError for an invalid range."""
         network = ip_network(cidr)
         self._first, self._size = int(network.network_address), network.num_addresses
         self._kind: type[Address] = IPv4Address if network.version == 4 else IPv6Address
@@ -28,10 +28,10 @@ class Addresses:
         self._taken: set[int] = set()
 
     def take(self) -> str:
-        """Raises NoMoreAddresses."""
+        """Allocate an address. Raises NoMoreAddresses."""
         for offset in range(self._size):
             number = (self._next + offset) % self._size
-            # The last one of a range is for those that speak to all.
+            # The last address of a range is the broadcast address.
             if _RESERVED <= number < self._size - 1 and number not in self._taken:
                 self._taken.add(number)
                 self._next = number + 1
@@ -39,7 +39,7 @@ class Addresses:
         raise NoMoreAddresses
 
     def mark(self, address: str) -> None:
-        """One that somebody has already; those outside the range do not matter."""
+        """Mark an address as used; addresses outside of the range are ignored."""
         if (number := self._number(address)) is not None:
             self._taken.add(number)
 
@@ -56,10 +56,10 @@ class Addresses:
 
 
 class NodeRanges:
-    """The parts of the cluster's range, each given out once."""
+    """Pod ranges of nodes, allocated from the cluster range."""
 
     def __init__(self, cidr: str, mask_size: int) -> None:
-        """Raises ValueError."""
+        """Raises ValueError for an invalid range."""
         network = ip_network(cidr)
         self._first, self._bits = int(network.network_address), network.max_prefixlen - mask_size
         self._size, self._mask = 1 << (mask_size - network.prefixlen), mask_size
@@ -68,7 +68,7 @@ class NodeRanges:
         self._taken: set[int] = set()
 
     def take(self) -> str:
-        """Raises NoMoreAddresses."""
+        """Allocate a range. Raises NoMoreAddresses."""
         for offset in range(self._size):
             number = (self._next + offset) % self._size
             if number not in self._taken:

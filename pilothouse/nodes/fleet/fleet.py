@@ -1,6 +1,6 @@
-"""All simulated nodes: those that the server makes at its start, and every other that says it is one.
+"""The fleet: nodes created at the start, and all other nodes annotated as simulated.
 
-A node that was deleted stays so until the server starts again, as one does whose kubelet is never restarted.
+A deleted node stays deleted until the server restarts, as without a kubelet restart.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ _FAILURES = (StatusError, ConnectionFailed, InvalidResponse, NoMoreAddresses)
 
 
 class Fleet:
-    """`nodes` are the simulated ones; whoever adds to `on_change` hears the names of those that come, change or go."""
+    """`nodes`: the simulated nodes by name. `on_change` callbacks receive the names of added, changed and deleted
+    nodes."""
 
     def __init__(
         self,
@@ -62,13 +63,13 @@ class Fleet:
         self.on_change: list[Callable[[str], None]] = []
 
     async def start(self) -> None:
-        """Returns when all nodes that there are are known."""
+        """Start, and return once all existing nodes are known."""
         handler = ResourceEventHandlerFuncs(add=self._seen, update=lambda old, new: self._seen(new), delete=self._gone)
         registration = self._informer.add_event_handler(handler)
         await registration.wait_synced()
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         self._behaviors.on_change.append(self._look_at_all)
         self._stages.on_change.append(self._look_at_all)
         leases = Leases(self._client, self._clock, self._alive, self._config.renew_interval)
@@ -84,12 +85,12 @@ class Fleet:
         return {} if node is None else labels_of(node)
 
     def addresses_of(self, name: str) -> list[str]:
-        """Return the addresses of a node, which it gets now if it has none. Raises NoMoreAddresses."""
+        """Return the addresses of a node, allocating if needed. Raises NoMoreAddresses."""
         node = self.nodes.get(name)
         return [] if node is None else [self._addresses.address(node)]
 
     def is_alive(self, name: str) -> bool:
-        """Whether anything is heard of the node."""
+        """Return whether the node sends heartbeats."""
         node = self.nodes.get(name)
         return node is not None and not self._behaviors.of_node(node).gone
 
@@ -117,7 +118,7 @@ class Fleet:
             self._gone(node)
 
     def _keep(self, node: Json) -> None:
-        """A node is replaced only by a newer one."""
+        """Store the node unless a newer version is known."""
         known = self.nodes.get(name_of(node), node)
         if int(resource_version_of(node)) >= int(resource_version_of(known)):
             self.nodes[name_of(node)] = node
@@ -148,7 +149,7 @@ class Fleet:
 
     async def _work(self) -> None:
         while True:
-            await yield_to_loop()  # many nodes may be looked at without anything to wait for
+            await yield_to_loop()  # yield: many nodes may need no write
             name = await self._queue.get()
             self._queued.discard(name)
             try:
@@ -184,7 +185,7 @@ class Fleet:
         return await self._stages.play(NODE, name, node, self._client.for_resource(NODES))
 
     async def _report(self) -> None:
-        """Let every node say once in five minutes how it is, a few in each second."""
+        """Report every node's status once in five minutes, a few nodes per second."""
         while True:
             await self._clock.sleep(1.0)
             now = self._clock.now()

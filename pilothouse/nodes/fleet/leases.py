@@ -1,8 +1,7 @@
-"""The heartbeats of simulated nodes: leases that are renewed in turns, a few in each second.
+"""Node leases, renewed in turns, a few per second.
 
-A real kubelet renews every ten seconds. Up to two hundred nodes do so here. More of them renew less often, so that no
-more than some twenty leases are written in a second, but always before anybody would take a node for dead: that is
-after fifty seconds, if nothing else is configured.
+Up to two hundred nodes renew every ten seconds, like a real kubelet. With more nodes, the interval grows, so that about
+twenty leases are written per second. The interval stays below the node monitor grace period (fifty seconds by default).
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _LONGEST_INTERVAL = 35.0
 _PER_SECOND = 20.0
 _LATE = 2.0
 _AT_ONCE = 16
-"""How many are written at the same time: on a busy server each takes a while, and none must be late."""
+"""Concurrent writes; enough that a busy server does not delay renewals."""
 
 
 def interval(nodes: int, usual: float) -> float:
@@ -37,24 +36,24 @@ def interval(nodes: int, usual: float) -> float:
 
 class Leases:
     def __init__(self, client: Client, clock: Clock, nodes: Callable[[], Iterable[Json]], usual: float) -> None:
-        """`nodes`: those that are alive."""
+        """`nodes` returns the nodes with heartbeats."""
         self._leases = client.for_resource(LEASES, namespace=NAMESPACE)
         self._clock = clock
         self._nodes = nodes
         self._usual = usual
         self._renewed: dict[str, float] = {}
         self._known: dict[str, Json] = {}
-        """As they were written last."""
+        """Leases as last written."""
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         while True:
             await self.renew_some()
             await self._clock.sleep(1.0)
 
     async def renew_some(self) -> None:
-        """Renew those whose turn it is: a few of those that are due, so that not all come at once for ever, and all
-        that are late or new, because a busy server must not make nodes look dead."""
+        """Renew some of the due leases, to spread the load, and all overdue and new leases, so that a busy server does
+        not lose nodes."""
         nodes, now = {name_of(node): node for node in self._nodes()}, self._clock.now()
         every = interval(len(nodes), self._usual)
         ages = {name: now - self._renewed.get(name, float("-inf")) for name in nodes}
@@ -68,7 +67,7 @@ class Leases:
             self._known.pop(name, None)
 
     async def renew(self, node: Json) -> None:
-        """Creates the lease if there is none. A failure is for the next time."""
+        """Renew or create the lease. Failures are retried with the next renewal."""
         name = name_of(node)
         try:
             lease = await self._written(name, node)
@@ -76,12 +75,12 @@ class Leases:
             self._known[name] = lease
             self._renewed[name] = self._clock.now()
         except (Conflict, NotFound, AlreadyExists):
-            self._known.pop(name, None)  # it is read, or made, the next time
+            self._known.pop(name, None)  # the next renewal reads or creates the lease
         except (StatusError, ConnectionFailed, InvalidResponse) as error:
             logger.warning("the lease of node %s was not renewed: %s", name, error)
 
     async def _written(self, name: str, node: Json) -> Json:
-        """Nobody else writes the lease, so it is not read before."""
+        """Write the lease without reading it first: the node is its only writer."""
         lease = self._known.get(name)
         if lease is None:
             try:

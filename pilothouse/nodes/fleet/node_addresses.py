@@ -1,4 +1,4 @@
-"""Which node has which address, and which range of addresses for its pods."""
+"""Addresses and pod ranges of nodes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pilothouse.nodes.fleet.node_object import address_of, cidr_of
 
 
 class NodeAddresses:
-    """What a node was given once it keeps, whether or not its object says it already."""
+    """Assignments are permanent, even before the node object shows them."""
 
     def __init__(self, config: SimulationConfig) -> None:
         self._ranges = NodeRanges(config.cluster_cidr, config.node_cidr_mask_size)
@@ -18,21 +18,21 @@ class NodeAddresses:
         self._given: dict[str, str] = {}
 
     def address(self, node: Json) -> str:
-        """Raises NoMoreAddresses."""
+        """Return the node's address, allocating if needed. Raises NoMoreAddresses."""
         name = name_of(node)
         if not (own := address_of(node) or self._given.get(name, "")):
             own = self._given[name] = self._addresses.take()
         return own
 
     def cidr(self, node: Json) -> str:
-        """Raises NoMoreAddresses."""
+        """Return the node's pod range, allocating if needed. Raises NoMoreAddresses."""
         name = name_of(node)
         if not (own := cidr_of(node) or self._given_ranges.get(name, "")):
             own = self._given_ranges[name] = self._ranges.take()
         return own
 
     def mark(self, node: Json) -> None:
-        """What a node has, nobody else gets."""
+        """Mark the node's address and range as used."""
         self._ranges.mark(cidr_of(node))
         self._addresses.mark(address_of(node))
 

@@ -1,4 +1,4 @@
-"""What a kubelet would tell as events about its node."""
+"""Events of a kubelet about its node."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _OF_KUBELETS = "Kubelet"
 
 
 def node_condition_events(before: Json, after: Json) -> Iterator[PodEvent]:
-    """Yield an event for each condition of a kubelet that has changed; a node that says its first is no news."""
+    """Yield an event for each changed kubelet condition; initial conditions yield none."""
     said = {each["type"]: each["status"] for each in (before.get("status") or {}).get("conditions") or ()}
     for condition in (after.get("status") or {}).get("conditions") or ():
         reason = condition.get("reason") or ""

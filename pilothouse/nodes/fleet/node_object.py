@@ -1,4 +1,4 @@
-"""The objects of simulated nodes: as they are made, and what they say about themselves."""
+"""Node objects: creation and status."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def is_simulated(node: Json) -> bool:
 
 
 def new_node(number: int, config: SimulationConfig) -> Json:
-    """Return the node of this number, the first being 1, without addresses."""
+    """Return the node with this number, counted from 1, without addresses."""
     name = node_name(number)
     labels = {
         "topology.kubernetes.io/region": "simulated",
@@ -51,20 +51,20 @@ def own_labels(name: str) -> dict[str, str]:
 
 
 def labels_to_add(node: Json) -> dict[str, str]:
-    """Return the labels that a kubelet would have given the node and that it does not have."""
+    """Return the kubelet labels that the node lacks."""
     own = labels_of(node)
     return {name: value for name, value in own_labels(name_of(node)).items() if name not in own}
 
 
 def address_of(node: Json) -> str:
-    """Return the node's own address; empty if it has none yet."""
+    """Return the node's InternalIP; empty if unset."""
     addresses = (node.get("status") or {}).get("addresses") or ()
     found: str = next((each["address"] for each in addresses if each.get("type") == "InternalIP"), "")
     return found
 
 
 def cidr_of(node: Json | None) -> str:
-    """Return the range of the addresses of the node's pods; empty if it has none yet."""
+    """Return the node's podCIDR; empty if unset."""
     cidr: str = ((node or {}).get("spec") or {}).get("podCIDR") or ""
     return cidr
 
@@ -72,8 +72,8 @@ def cidr_of(node: Json | None) -> str:
 def node_status(
     node: Json, address: str, behavior: NodeBehavior, config: SimulationConfig, now: float, *, heartbeat: bool = False
 ) -> Json:
-    """Return what the node says about itself. Capacity that the object says already stays, so that whoever creates
-    a node decides about it; annotations such as `pilothouse.dev/cpu: "8"` say it, too."""
+    """Return the status of the node. Existing capacity is kept, so the creator of a node decides; annotations such as
+    `pilothouse.dev/cpu: "8"` set the capacity, too."""
     stored: Json = node.get("status") or {}
     default = {"cpu": config.cpu, "memory": config.memory, "pods": str(config.pods), "ephemeral-storage": "1Ti"}
     annotations = annotations_of(node)
@@ -112,7 +112,7 @@ def _conditions(stored: Json, behavior: NodeBehavior, now: float, *, heartbeat: 
 
 
 def wanted_conditions(behavior: NodeBehavior) -> Iterator[Condition]:
-    """Yield the conditions of a node that behaves like this, in a kubelet's order."""
+    """Yield the conditions for the behaviour, in a kubelet's order."""
     said = (
         ("MemoryPressure", behavior.memory_pressure, _MEMORY),
         ("DiskPressure", behavior.disk_pressure, _DISK),
@@ -144,7 +144,7 @@ _READY = (
     ("KubeletReady", "kubelet is posting ready status"),
     ("KubeletNotReady", "simulated: the node is not ready"),
 )
-"""Reasons and messages of conditions: if they hold, and if they do not."""
+"""(reason, message) of a condition: healthy, unhealthy."""
 
 
 def _node_info(node: Json) -> Json:

@@ -1,4 +1,4 @@
-"""Makes the objects of simulated nodes say what kubelets would have made them say."""
+"""Updates of node objects, as by their kubelets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pilothouse.nodes.fleet.node_object import NOT_READY_TAINT, cidr_of, labels_
 
 
 class Upkeep:
-    """Its functions raise StatusError, ConnectionFailed, InvalidResponse, and NoMoreAddresses."""
+    """Methods raise StatusError, ConnectionFailed, InvalidResponse or NoMoreAddresses."""
 
     def __init__(
         self, context: ControllerContext, config: SimulationConfig, behaviors: Behaviors, addresses: NodeAddresses
@@ -23,7 +23,7 @@ class Upkeep:
         self._behaviors, self._addresses = behaviors, addresses
 
     async def create(self, number: int) -> None:
-        """Create the node of this number, which is ready from the beginning."""
+        """Create the node with this number in Ready state."""
         node = new_node(number, self._config)
         cidr = self._addresses.cidr(node)
         await self._nodes.create(
@@ -31,7 +31,7 @@ class Upkeep:
         )
 
     async def complete(self, node: Json) -> Json:
-        """Give the node what it must have before anything else. Return it as it is then."""
+        """Add missing labels and spec fields, and return the node."""
         patch: Json = {}
         if labels := labels_to_add(node):
             patch["metadata"] = {"labels": labels}
@@ -40,7 +40,7 @@ class Upkeep:
         return await self._nodes.patch(name_of(node), patch, PatchType.MERGE) if patch else node
 
     async def report(self, node: Json, *, heartbeat: bool) -> Json:
-        """Let the node say how it is, if it has not said so already; with `heartbeat`, in any case. Return it then."""
+        """Write the status if changed, or in any case with `heartbeat`, and return the node."""
         stored, status = node.get("status") or {}, self._status(node, heartbeat=heartbeat)
         changed = {field: value for field, value in status.items() if stored.get(field) != value}
         if not heartbeat and _say_the_same(changed.get("conditions"), stored.get("conditions")):
@@ -67,7 +67,7 @@ class Upkeep:
 
 
 def _say_the_same(wanted: list[Json] | None, stored: list[Json] | None) -> bool:
-    """Whether all conditions that are wanted are there as they should be, among any others and in any order."""
+    """Return whether all wanted conditions are stored, among others and in any order."""
     known = {each["type"]: each for each in stored or ()}
     return all(
         (known.get(each["type"]) or {}).get(field) == each[field]

@@ -1,1 +1,1 @@
-"""The kubelets of all simulated nodes, as one server: logs, sessions in containers, forwarded ports, metrics."""
+"""The kubelet endpoint of all simulated nodes: logs, exec, port-forward, metrics."""

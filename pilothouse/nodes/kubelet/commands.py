@@ -1,4 +1,4 @@
-"""/exec, /attach and /run: commands in containers that run."""
+"""/exec, /attach and /run: commands in running containers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _TOO_LONG: Final = (
 
 @dataclass(frozen=True, slots=True)
 class InContainer:
-    """A container that runs."""
+    """A running container."""
 
     host: Host
     pod: Json
@@ -50,7 +50,7 @@ class InContainer:
 
     @classmethod
     def find(cls, host: Host, namespace: str, name: str, container: str) -> InContainer | Response:
-        """Return the container, or the refusal where it does not run."""
+        """Return the container, or an error response if the container does not run."""
         pod = host.pods.get(namespace, name)
         if pod is None:
             return Response(404, b"pod does not exist")
@@ -60,7 +60,7 @@ class InContainer:
         return cls(host, pod, spec)
 
     async def execute(self, command: list[str], session: Session, limits: Limits | None = None) -> Json:
-        """Run the command, or answer it as the container's behaviour says. The command ends with its container."""
+        """Run the command, or answer as the behaviour says. The command ends with its container."""
         if answer := self.host.behavior(self.pod, self.spec["name"]).answer_to(command):
             await session.stdout.write(answer.stdout.encode())
             await session.stderr.write(answer.stderr.encode())
@@ -94,7 +94,7 @@ class InContainer:
         budget.kill(Cause.END)
 
     async def attach(self, session: Session) -> Json:
-        """Shows the log as it is written, until the container ends. A shell that waits for somebody gets one."""
+        """Stream the log until the container ends; an interactive shell gets a session instead."""
         words = [*(self.spec.get("command") or ()), *(self.spec.get("args") or ())] or ["sh"]
         if self.spec.get("stdin") and len(words) == 1 and words[0].rsplit("/", 1)[-1] in SHELLS:
             return await self.execute(words, session)
@@ -119,7 +119,7 @@ def _process(command: list[str], container: Container, session: Session, budget:
 
 
 async def exec_or_attach(host: Host, request: Request, action: str, place: list[str]) -> Response:
-    """`place` is the pod's namespace and name, its UID if it is given, and the container."""
+    """`place`: namespace, pod name, optional UID, container."""
     wanted = wanted_streams(request)
     if wanted is None:
         return Response(400, b"you must specify at least 1 of stdin, stdout, stderr")
@@ -140,7 +140,7 @@ async def exec_or_attach(host: Host, request: Request, action: str, place: list[
 
 
 async def run_once(host: Host, request: Request, place: list[str]) -> Response:
-    """Answer with all that a command writes."""
+    """Return the whole output of a command as one response."""
     found = InContainer.find(host, place[0], place[1], place[-1])
     if isinstance(found, Response):
         return found
@@ -151,7 +151,7 @@ async def run_once(host: Host, request: Request, place: list[str]) -> Response:
 
 
 class _Answer:
-    """Output that is sent as one answer. Its size is bounded by the budget of the process."""
+    """Output for a single response, bounded by the budget of the process."""
 
     def __init__(self) -> None:
         self.data = bytearray()

@@ -1,4 +1,4 @@
-"""The server of the simulated kubelets: on this machine only, for the API server's certificate only."""
+"""The server of the simulated kubelets: loopback only, for the API server's client certificate only."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from pilothouse.nodes.simulated_kubelet import HOST, SimulatedKubelet
 
 
 async def serve_kubelets(host: Host, files: SimulatedKubelet) -> None:
-    """Serve until cancelled, at a free port that the files tell.
+    """Serve until cancelled, on a free port that is published in the files.
 
-    Raises OSError or ValueError where the certificates are not usable.
+    Raises OSError or ValueError if the certificates are unusable.
     """
     tls = TlsFiles(KeyPair(files.serving_cert, files.serving_key), client_cas=(files.ca_cert,))
     serving = await asyncio.to_thread(SecureServing, SecureServingInfo(tls, HOST, 0, disable_http2_serving=True))

@@ -1,4 +1,4 @@
-"""The pods that the simulated kubelets answer for, and what their containers do."""
+"""State of the simulated kubelets: pods, and behaviour of their containers."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from pilothouse.nodes.kubelet.pods import KnownPods
 from pilothouse.nodes.pods.world import Exceeded
 
 ContainerEnded: TypeAlias = Callable[[Json, str, Exceeded], None]
-"""Called with the pod, the name of the container, and how it ends."""
+"""Called with pod, container name and exceeded budget."""
 
 
 class Host:
-    """`pods` are the pods that an informer knows, `fleet` has the simulated nodes.
+    """`pods`: pods from an informer. `fleet`: the simulated nodes.
 
-    `ended` is called when the command of a container, run to see what it logs, exceeds its budget.
+    `ended` is called if a container's command, executed for its log, exceeds its budget.
     """
 
     def __init__(
@@ -39,11 +39,11 @@ class Host:
         self._behaviors, self._fleet, self._client = behaviors, fleet, client
 
     def nodes(self) -> list[Json]:
-        """Return those of which anything is heard."""
+        """Return the nodes with heartbeats."""
         return [node for name, node in self._fleet.nodes.items() if self._fleet.is_alive(name)]
 
     async def objects_for(self, pod: Json, spec: Json, budget: Budget) -> Objects:
-        """Return what config maps and secrets give to the container now. Raises Killed."""
+        """Return the contents of the ConfigMaps and Secrets of the container. Raises Killed."""
 
         async def read(resource: str, name: str) -> Json:
             with suppress(NotFound):
@@ -53,7 +53,7 @@ class Host:
         return await objects_for(pod, spec, read, budget)
 
     def still_runs(self, pod: Json, container: str) -> bool:
-        """Whether the container is in the same run as when `pod` was read."""
+        """Return whether the container still runs as in `pod`, without a restart."""
         now = self.pods.get(namespace_of(pod), name_of(pod)) or {}
         run, then = (container_status(each, container).get("state") or {} for each in (now, pod))
         return "running" in run and run == then and uid_of(now) == uid_of(pod)
@@ -66,7 +66,7 @@ class Host:
 
 
 def container_status(pod: Json, name: str) -> Json:
-    """Return the status of the container; nothing for one that has none yet."""
+    """Return the status of the container; empty if absent."""
     status = pod.get("status") or {}
     for kind in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"):
         for each in status.get(kind) or ():
@@ -77,6 +77,6 @@ def container_status(pod: Json, name: str) -> Json:
 
 
 def running_spec(pod: Json, name: str) -> Json | None:
-    """Return the spec of a container that runs now; None for one that does not."""
+    """Return the spec of a running container, else None."""
     state = container_status(pod, name).get("state") or {}
     return spec_of(pod, name) if "running" in state else None

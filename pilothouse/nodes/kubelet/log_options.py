@@ -1,4 +1,4 @@
-"""What is asked of a log."""
+"""Options of a log request."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class LogOptions:
 
     @classmethod
     def of(cls, request: Request) -> LogOptions:
-        """Raises ValueError."""
+        """Parse the query. Raises ValueError."""
         return cls(
             follow=request.param("follow") in ("true", "1"),
             previous=request.param("previous") in ("true", "1"),

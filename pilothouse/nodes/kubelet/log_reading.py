@@ -1,4 +1,4 @@
-"""One life of a container, and what is read of its log: from where it is wanted, and further as it is written."""
+"""Reading and following the log of one container run."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from pilothouse.nodes.kubelet.log_options import ALL, LogOptions
 from pilothouse.nodes.kubelet.log_text import LogLine, told_lines
 
 _SECOND: Final = 1.0
-"""Statuses tell times in whole seconds: a container that has ended may have written until the next one."""
+"""Statuses have whole seconds: an ended container may have written until the next second."""
 
 _BATCH: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One life of a container: when it began, and ended if it has."""
+    """One run of a container: start, and end if ended."""
 
     began: float
     ended: float | None
@@ -68,7 +68,7 @@ class LogReading:
                 yield line
 
     async def _further(self, place: int) -> AsyncIterator[bytes]:
-        """Yields what is written from now on, until the container ends."""
+        """Yield new lines until the container ends."""
         lines, known = self.lines, None
         while True:
             for line in lines[place:]:
@@ -85,7 +85,7 @@ class LogReading:
                     lines = self._with_new(lines, told_lines(told))
 
     async def _is_reached(self, line: LogLine) -> bool:
-        """Whether the container runs until it writes the line; returns when that is known."""
+        """Wait for the time of the line, and return whether the container runs until then."""
         moment = self.run.began + line.after
         while (left := moment - server_time.wall()) > 0:
             if not await self._changes(left):
@@ -93,7 +93,7 @@ class LogReading:
         return True
 
     async def _changes(self, within: float) -> bool:
-        """Returns when the pod has changed, or the time is over: whether the container still runs."""
+        """Wait for a change of the pod or the timeout, and return whether the container still runs."""
         if self._runs():
             with suppress(TimeoutError):
                 async with asyncio.timeout(within):
@@ -101,12 +101,12 @@ class LogReading:
         return self._runs()
 
     def _told(self) -> str | None:
-        """Return what the pod's behaviour says that the container has logged by now."""
+        """Return the log text of the current behaviour, or None."""
         pod = self._pod()
         return None if pod is None else self.host.behavior(pod, self.container).logs
 
     def _with_new(self, lines: Sequence[LogLine], texts: list[bytes]) -> Sequence[LogLine]:
-        """Return the lines, and those of the texts that continue them."""
+        """Return the lines, extended by texts that continue them."""
         known = [line.text for line in lines]
         if len(texts) <= len(known) or texts[: len(known)] != known:
             return lines
@@ -123,7 +123,7 @@ class LogReading:
         return seconds_of(running.get("startedAt")) == self.run.began
 
     def _end(self) -> float:
-        """Return when the run has ended; long ago, if nobody knows any more."""
+        """Return the end of the run; 0 if unknown."""
         status = container_status(self._pod() or {}, self.container)
         for state in (status.get("state") or {}, status.get("lastState") or {}):
             ended = state.get("terminated") or {}

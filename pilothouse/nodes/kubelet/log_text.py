@@ -1,6 +1,6 @@
-"""What a container has logged: as its behaviour says, or what its own command would write.
+"""Log text of a container: from its behaviour, or from the output of its command.
 
-Lines have the time at which they were written, counted from the container's start.
+Each line has its time relative to the container start.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _LIMITS: Final = Limits(written=64 << 20, wall_seconds=30.0)
 @dataclass(frozen=True, slots=True)
 class LogLine:
     after: float
-    """Seconds since the container's start."""
+    """Seconds since the container start."""
     text: bytes
     stream: str = STDOUT
 
 
 async def log_lines(host: Host, pod: Json, spec: Json) -> Sequence[LogLine]:
-    """Return what the container writes in its life. Its behaviour goes before its command."""
+    """Return the whole log of a run. Behaviour precedes command output."""
     logs = host.behavior(pod, spec["name"]).logs
     if logs is not None:
         async with host.machine.turn():
@@ -46,7 +46,7 @@ async def log_lines(host: Host, pod: Json, spec: Json) -> Sequence[LogLine]:
 
 
 def told_lines(logs: str) -> list[bytes]:
-    """Return the last lines of a log that was told."""
+    """Return the last lines of a configured log."""
     return logs[-_MAX_BYTES:].encode().splitlines()[-_MAX_LINES:]
 
 
@@ -56,7 +56,7 @@ def _greeting(pod: Json, spec: Json) -> bytes:
 
 
 async def _written(host: Host, pod: Json, spec: Json, words: list[str]) -> Sequence[LogLine] | None:
-    """Return what the command writes; None for an unknown program. Time passes for the command at once.
+    """Run the command in virtual time, and return its output; None for unknown programs.
 
     A command that exceeds its budget ends the container.
     """
@@ -73,7 +73,7 @@ async def _written(host: Host, pod: Json, spec: Json, words: list[str]) -> Seque
                 await run_command(Process(expanded, container, NoInput(), stdout, stderr, recorder.sleep, budget))
     except CommandNotFound:
         return None
-    except NotSupported:  # what was written until then is true, but not all
+    except NotSupported:  # the output so far is valid but incomplete
         return recorder.finished() or None
     except ArgumentsTooLong:
         return []
@@ -84,7 +84,7 @@ async def _written(host: Host, pod: Json, spec: Json, words: list[str]) -> Seque
 
 
 class _Recorder:
-    """Keeps the last lines with the time at which they end, as a log that is rotated."""
+    """Keeps the last lines with their times, like a rotated log."""
 
     def __init__(self) -> None:
         self.now = 0.0

@@ -1,4 +1,4 @@
-"""/containerLogs: the log of a container, of its life now or of the one before."""
+"""/containerLogs: the log of the current or previous run of a container."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WAITING: Final = {
     "ImagePullBackOff": "trying and failing to pull image",
     "RunContainerError": "no logs yet",
 }
-"""What is said of a container that waits for a reason that needs words."""
+"""Waiting reason → message."""
 
 
 async def container_log(host: Host, request: Request, namespace: str, name: str, container: str) -> Response:
@@ -38,7 +38,7 @@ async def container_log(host: Host, request: Request, namespace: str, name: str,
 
 
 async def log_of(host: Host, pod: Json, spec: Json, options: LogOptions) -> AsyncIterator[bytes] | str:
-    """Return the log of the container, or why there is none."""
+    """Return the log, or the reason why there is none."""
     container: str = spec["name"]
     run = _run_of(pod, container, options)
     if isinstance(run, str):
@@ -48,7 +48,7 @@ async def log_of(host: Host, pod: Json, spec: Json, options: LogOptions) -> Asyn
 
 
 def _run_of(pod: Json, container: str, options: LogOptions) -> Run | str:
-    """Return the run that is asked for, or why there is none."""
+    """Return the requested run, or the reason why there is none."""
     status = container_status(pod, container)
     state = (status.get("lastState") if options.previous else status.get("state")) or {}
     for described in (state.get("running"), state.get("terminated")):

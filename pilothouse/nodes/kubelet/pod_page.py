@@ -1,4 +1,4 @@
-"""The small HTTP server that every simulated pod has on every port: it says which pod it is."""
+"""A small HTTP server on every port of every simulated pod, which describes the pod."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MAX_BODY: Final = 64 * 1024 * 1024
 
 
 def pod_page(pod: Json, port: int, method: str, path: str) -> bytes:
-    """Return the text with which the pod answers each request."""
+    """Return the response text of the pod."""
     address = (pod.get("status") or {}).get("podIP") or ""
     node = (pod.get("spec") or {}).get("nodeName") or ""
     told = {
@@ -32,7 +32,7 @@ class ByteStream(Protocol):
 
 @dataclass(slots=True)
 class PodServer:
-    """Speaks HTTP/1.1 on one connection to the pod."""
+    """An HTTP/1.1 server on one connection."""
 
     pod: Json
     port: int
@@ -40,7 +40,7 @@ class PodServer:
     received: bytes = b""
 
     async def run(self) -> None:
-        """Ends when the client has nothing more to ask. Raises OSError when it goes."""
+        """Serve until the client has no more requests. Raises OSError if the client disconnects."""
         while (head := await self._head()) is not None:
             first, *lines = head.decode("latin-1").split("\r\n")
             method, _, rest = first.partition(" ")
@@ -60,7 +60,7 @@ class PodServer:
         return head
 
     async def _drop_body(self, headers: dict[str, str]) -> bool:
-        """Whether the body has an end that is known and near."""
+        """Skip the body; return False for bodies of unknown or excessive length."""
         length = headers.get("content-length", "0")
         if "transfer-encoding" in headers or not length.isdecimal() or int(length) > _MAX_BODY:
             return False

@@ -1,4 +1,4 @@
-"""The pods that an informer knows, for who answers for them."""
+"""Pod lookup for the simulated kubelets, from an informer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _node(pod: Json) -> tuple[str, ...]:
 
 class KnownPods:
     def __init__(self, informer: SharedIndexInformer, gone: Callable[[str], None]) -> None:
-        """`gone` is called with the UID of each pod that is no more."""
+        """`gone` is called with the UID of each deleted pod."""
         self._indexer = informer.indexer
         self._gone = gone
         self._waiting: dict[str, set[asyncio.Future[None]]] = {}
@@ -35,11 +35,11 @@ class KnownPods:
         return self._indexer.by_index(_NODE_INDEX, node)
 
     def all_in(self, namespace: str) -> Iterable[Json]:
-        """Return the pods of a namespace; with none, all."""
+        """Return the pods of a namespace; all pods for ""."""
         return self._indexer.by_index(NAMESPACE_INDEX, namespace) if namespace else self._indexer.list()
 
     async def changed(self, namespace: str, name: str) -> None:
-        """Returns when the pod has changed, or is gone."""
+        """Wait for a change or the deletion of the pod."""
         told: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         waiting = self._waiting.setdefault(f"{namespace}/{name}", set())
         waiting.add(told)

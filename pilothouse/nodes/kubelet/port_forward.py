@@ -1,4 +1,4 @@
-"""/portForward: connections to ports of a pod, as pairs of streams of one SPDY connection."""
+"""/portForward: connections to pod ports, as stream pairs of one SPDY connection."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def port_forward(host: Host, request: Request, namespace: str, name: str) -> Res
 class _Forwarding:
     pod: Json
     waiting: dict[str, SpdyStream] = field(default_factory=dict)
-    """Streams whose other half has not come yet, by the request that they are for."""
+    """Request id → stream that waits for its counterpart."""
     serving: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def run(self, transport: asyncio.Transport, received: bytes) -> None:
@@ -64,7 +64,7 @@ class _Forwarding:
             web.close()
 
     async def _serve(self, client: RawConnection) -> None:
-        """Ends when the client goes."""
+        """Serve until the client disconnects."""
         connection = SpdyConnection(client.reader, client.writer, serves=True, accept=self._accept)
         try:
             await connection.run()
@@ -99,7 +99,7 @@ class _Forwarding:
 
 
 def _request_id(stream: SpdyStream, kind: str) -> str:
-    """Old clients give none: then the two halves follow each other, that for errors first."""
+    """Return the request id. Old clients send none: then the error stream immediately precedes its data stream."""
     return stream.header("requestid") or str(stream.id if kind == "error" else stream.id - 2)
 
 

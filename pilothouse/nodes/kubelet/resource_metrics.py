@@ -1,4 +1,4 @@
-"""/metrics/resource: what the containers of a node use, in Prometheus' words."""
+"""/metrics/resource: container usage of a node in Prometheus format."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pilothouse.nodes.metrics.usage import node_usage, pod_usage, started_at
 
 
 def resource_metrics(host: Host, node: str) -> bytes:
-    """Return the metrics of one node. Processor time is counted from the start of each container."""
+    """Return the metrics of one node. CPU time is counted from the container start."""
     now = server_time.wall()
     lines = [
         "# HELP container_cpu_usage_seconds_total [STABLE] Cumulative cpu time consumed by the container in "

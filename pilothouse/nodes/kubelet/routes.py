@@ -1,4 +1,4 @@
-"""What the simulated kubelets are asked, by its path."""
+"""Routes of the simulated kubelets."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class KubeletRoutes:
         self._host = host
 
     async def __call__(self, request: Request) -> Response:
-        """Answer a request. All nodes are served here: which one is meant stands before the kubelet's own path."""
+        """Serve a request. The node name precedes the kubelet path, because one server serves all nodes."""
         words = PurePosixPath(request.path).parts[1:]
         if words == ("healthz",):
             return Response(200, b"ok", [*_TEXT])
@@ -74,7 +74,7 @@ class KubeletRoutes:
         return Response(404, b"404 page not found\n", [*_TEXT])
 
     def _pod_port(self, request: Request, namespace: str, name: str, port: int, rest: str) -> Response:
-        """Answer as the pod does on the port: its address is one that no connection can be made to."""
+        """Answer in place of the pod: its address is not reachable."""
         pod = self._host.pods.get(namespace, name)
         if pod is None:
             return Response(503, b"connection refused")

@@ -1,4 +1,4 @@
-"""A session in a container, by whichever protocol it came: its streams, and how it is told that it has ended."""
+"""A session in a container, independent of the protocol: streams and final status."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pilothouse.machinery.objects import Json
 from pilothouse.nodes.containers.process import Input, Output
 
 CREATION_SECONDS: Final = 30.0
-"""How long a client has to open its streams."""
+"""Seconds for the client to open its streams."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,18 +26,18 @@ class Session:
 
 
 Work: TypeAlias = Callable[[Session], Awaitable[Json]]
-"""Does what the session is for; returns the Status that it ends with."""
+"""Runs the session, and returns its final Status."""
 
 
 class Nowhere:
-    """Output that nobody asked for."""
+    """Discards output."""
 
     async def write(self, data: bytes) -> None:
         pass
 
 
 def wanted_streams(request: Request) -> SessionStreams | None:
-    """Return the streams that a request to the kubelet asks for; None where it asks for none."""
+    """Return the requested streams; None if the request names none."""
     tty = request.param("tty") == "1"
     streams = SessionStreams(
         stdin=request.param("input") == "1",
@@ -49,7 +49,7 @@ def wanted_streams(request: Request) -> SessionStreams | None:
 
 
 def status_bytes(status: Json, *, as_json: bool) -> bytes:
-    """Return what stands on the channel for errors: old protocols have only the message of a failure."""
+    """Return the content of the error channel; old protocols carry only the message of a failure."""
     if as_json:
         return orjson.dumps(status)
     return b"" if status["status"] == "Success" else str(status.get("message") or "").encode()

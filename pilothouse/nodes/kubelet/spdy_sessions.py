@@ -1,4 +1,4 @@
-"""Sessions over SPDY: a stream for each of stdin, stdout and stderr, one for resizes, one for the end."""
+"""Sessions over SPDY: streams for stdin, stdout, stderr, resize and error."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _RESIZABLE: Final = _PROTOCOLS[:2]
 class Negotiated:
     protocol: str
     headers: Headers
-    """Of the answer that switches to it."""
+    """Headers of the 101 response."""
 
 
 def negotiated(request: Request, known: tuple[str, ...]) -> Negotiated | Response:
-    """Return the protocol that both sides speak, or the refusal of a client that speaks none, or not SPDY."""
+    """Return the negotiated protocol, or an error response without a common protocol or without SPDY."""
     values = (value.decode("latin-1") for name, value in request.headers if name == b"x-stream-protocol-version")
     asked = [each.strip() for value in values for each in value.split(",") if each.strip()]
     if "spdy/3.1" not in request.header(b"upgrade").lower():
@@ -66,7 +66,7 @@ class _SpdySession:
             self._expected.add("resize")
 
     async def run(self, transport: asyncio.Transport, received: bytes) -> None:
-        """Ends with the work, or when the client goes."""
+        """Run until the work ends or the client disconnects."""
         client = raw_connection(transport, received)
         connection = SpdyConnection(client.reader, client.writer, serves=True, accept=self._accept)
         try:

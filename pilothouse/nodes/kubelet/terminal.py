@@ -1,4 +1,4 @@
-"""A terminal between a person and a program: shows what is typed, and gives it to the program line by line."""
+"""A terminal: echoes input, and delivers it to the program line by line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MAX_LINE: Final = 64 * 1024
 
 
 class Interrupted(Exception):
-    """Somebody pressed Ctrl-C."""
+    """The user pressed Ctrl-C."""
 
 
 class Terminal:
@@ -23,7 +23,7 @@ class Terminal:
         self._is_over = False
 
     async def read(self) -> bytes:
-        """Return the next line; nothing at the end. Raises Interrupted."""
+        """Return the next line; empty at the end. Raises Interrupted."""
         while not self._is_over:
             if self._place >= len(self._typed):
                 self._typed, self._place = await self._stdin.read(), 0
@@ -34,7 +34,7 @@ class Terminal:
         return rest
 
     async def _type(self) -> bytes:
-        """Take the keys up to the end of a line, and return that line; nothing where it has not ended."""
+        """Process keys up to the end of a line, and return the line; empty if the line is incomplete."""
         shown = bytearray()
         while self._place < len(self._typed):
             key = self._typed[self._place]
@@ -57,6 +57,6 @@ class Terminal:
         return b""
 
     async def write(self, data: bytes) -> None:
-        """Long output is written in pieces: each may become twice as long."""
+        """Write in pieces: line ends expand each piece up to double size."""
         for begin in range(0, len(data), PIECE):
             await self._stdout.write(data[begin : begin + PIECE].replace(b"\n", b"\r\n"))

@@ -1,4 +1,4 @@
-"""Sessions over a WebSocket: a channel for each of stdin, stdout and stderr, one for resizes, one for the end."""
+"""Sessions over WebSocket: channels for stdin, stdout, stderr, resize and error."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class _WebSocketSession:
     protocol: str
 
     async def run(self, transport: asyncio.Transport, received: bytes) -> None:
-        """Ends with the work, or when the client goes."""
+        """Run until the work ends or the client disconnects."""
         channels = Channels(DuplexWebSocket(raw_connection(transport, received)), self.protocol)
         stdin = _Received()
         try:
@@ -60,14 +60,14 @@ class _WebSocketSession:
         stdout = _Sent(channels, STDOUT) if wanted.stdout else Nowhere()
         stderr = _Sent(channels, STDERR) if wanted.stderr else stdout
         with suppress(OSError):
-            await channels.send(first, b"")  # tells the client that the connection stands
+            await channels.send(first, b"")  # signals an established connection to the client
             status = await self.work(Session(stdin, stdout, stderr, wanted.tty))
             if told := status_bytes(status, as_json=self.protocol in _WITH_STATUS):
                 await channels.send(ERROR, told)
 
 
 class _Received:
-    """Input that comes by a channel. One piece waits to be read, and the client is held up meanwhile."""
+    """Input from a channel: buffers one message and applies back-pressure to the client."""
 
     def __init__(self) -> None:
         self._pieces: asyncio.Queue[bytes] = asyncio.Queue(1)
@@ -94,7 +94,7 @@ class _Sent:
 
 
 async def _take(channels: Channels, stdin: _Received, *, wanted: bool) -> None:
-    """Ends when the client has gone."""
+    """Receive messages until the client disconnects."""
     if not wanted:
         await stdin.put(b"")
     is_open = wanted

@@ -1,1 +1,1 @@
-"""metrics.k8s.io, for nodes and pods that use what the simulation says they use."""
+"""metrics.k8s.io for simulated nodes and pods."""

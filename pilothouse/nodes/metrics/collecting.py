@@ -1,4 +1,4 @@
-"""The metrics of all nodes, or of the pods of one namespace or of all: made when they are asked for."""
+"""Metrics of nodes and pods, computed on request."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pilothouse.nodes.metrics.usage import node_usage
 
 
 class Measured(Protocol):
-    """Those whose use is known."""
+    """Source of nodes, pods and behaviours."""
 
     pods: KnownPods
 
@@ -27,12 +27,12 @@ async def measure_nodes(of: Measured) -> list[Json]:
     now, made = _now(), list[Json]()
     for node in of.nodes():
         made.append(node_metrics(node, node_usage(of.pods.on_node(name_of(node)), of.behavior), now))
-        await yield_to_loop()  # a node may have many pods
+        await yield_to_loop()  # yield: a node may have many pods
     return made
 
 
 async def measure_pods(of: Measured, namespace: str = "") -> list[Json]:
-    """Return the metrics of the pods on simulated nodes in which something runs."""
+    """Return the metrics of pods with running containers on simulated nodes."""
     now = _now()
     nodes = {name_of(node) for node in of.nodes()}
     pods = (pod for pod in of.pods.all_in(namespace) if (pod.get("spec") or {}).get("nodeName") in nodes)
@@ -41,7 +41,7 @@ async def measure_pods(of: Measured, namespace: str = "") -> list[Json]:
 
 
 async def measure_pod(of: Measured, namespace: str, name: str) -> list[Json]:
-    """Return the metrics of one pod; nothing where there are none."""
+    """Return the metrics of one pod; empty if unavailable."""
     pod = of.pods.get(namespace, name)
     made = None if pod is None else pod_metrics(pod, of.behavior, _now())
     return [] if made is None else [made]

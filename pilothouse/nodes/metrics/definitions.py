@@ -1,4 +1,4 @@
-"""The OpenAPI definitions of metrics.k8s.io, on top of those that every server has."""
+"""OpenAPI definitions of metrics.k8s.io."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _QUANTITY: Final = "io.k8s.apimachinery.pkg.api.resource.Quantity"
 
 
 class MetricsDefinitions:
-    """Is an OpenAPIDefinitions."""
+    """Implements OpenAPIDefinitions."""
 
     def __init__(self) -> None:
         self._v2 = {name: Definition.of(schema) for name, schema in _schemas(V2_REFERENCE, v3=False).items()}

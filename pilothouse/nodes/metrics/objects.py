@@ -1,4 +1,4 @@
-"""NodeMetrics and PodMetrics, as metrics-server writes them."""
+"""NodeMetrics and PodMetrics in metrics-server's form."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def node_metrics(node: Json, usage: Usage, now: str) -> Json:
 
 
 def pod_metrics(pod: Json, behavior: BehaviorOf, now: str) -> Json | None:
-    """Return the metrics of the pod; None where nothing runs in it."""
+    """Return the metrics of the pod; None without running containers."""
     used = pod_usage(pod, behavior)
     if not used:
         return None

@@ -1,4 +1,4 @@
-"""The role that lets who may view a namespace see its metrics, too, as metrics-server brings it along."""
+"""The aggregated ClusterRole of metrics-server: extends view to metrics."""
 
 from __future__ import annotations
 
@@ -21,6 +21,6 @@ READER_ROLE: Final[Json] = {
 
 
 async def install_reader_role(client: Client) -> None:
-    """Leaves one alone that is there."""
+    """Create the role unless it exists."""
     with suppress(AlreadyExists):
         await client.resource("rbac.authorization.k8s.io/v1", "clusterroles").create(READER_ROLE)

@@ -1,4 +1,4 @@
-"""The resources of metrics.k8s.io. Nothing is stored: the simulation is asked each time, wherever it runs."""
+"""Resources of metrics.k8s.io. Every request queries the simulation, in whichever process it runs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Objects: TypeAlias = list[Json]
 
 
 class MeasuredObjects:
-    """`get` and `list` of one kind, from what the simulated kubelets tell."""
+    """`get` and `list` of one kind, from the simulated kubelets."""
 
     def __init__(self, kubelet: SimulatedKubelet, kind: GroupVersionKind, path: str) -> None:
         self._kubelet = kubelet
@@ -62,8 +62,8 @@ class MeasuredObjects:
         return ListResult([each for each in objects if matches is None or matches(each)], revision=0)
 
     async def _ask(self, path: str) -> Objects:
-        """Raises ServiceUnavailable while nobody simulates."""
-        # All that speaks to other servers waits for its first use.
+        """Query the simulation. Raises ServiceUnavailable if no simulation runs."""
+        # Outbound HTTP is imported on first use.
         from pilothouse.apiserver.outbound.failures import BackendFailed
         from pilothouse.apiserver.outbound.request import OutboundRequest, ask
 

@@ -1,4 +1,4 @@
-"""How much containers use: as their behaviour says, or else a share of what they request."""
+"""Container usage: from the behaviour, or a share of the requests."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _NODE_OVERHEAD_CPU, _NODE_OVERHEAD_MEMORY = Decimal("0.05"), Decimal(512 * 1024 
 @dataclass(frozen=True, slots=True)
 class Usage:
     cpu: Decimal
-    """In cores."""
+    """Cores."""
     memory: Decimal
-    """In bytes."""
+    """Bytes."""
 
 
 def pod_usage(pod: Json, behavior: BehaviorOf) -> dict[str, Usage]:
-    """Return what each container that runs in the pod uses."""
+    """Return the usage of each running container."""
     spec = pod.get("spec") or {}
     specs = [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
     running = {each["name"]: each for each in specs if started_at(pod, each["name"]) is not None}
@@ -38,14 +38,14 @@ def pod_usage(pod: Json, behavior: BehaviorOf) -> dict[str, Usage]:
 
 
 def node_usage(pods: Iterable[Json], behavior: BehaviorOf) -> Usage:
-    """Return what the node uses: its pods, and a little for itself."""
+    """Return the usage of the node: its pods plus a constant overhead."""
     each = [usage for pod in pods for usage in pod_usage(pod, behavior).values()]
     cpu = sum((usage.cpu for usage in each), _NODE_OVERHEAD_CPU)
     return Usage(cpu, sum((usage.memory for usage in each), _NODE_OVERHEAD_MEMORY))
 
 
 def started_at(pod: Json, container: str) -> float | None:
-    """Return when the container began to run, in seconds since the epoch; None for one that does not run."""
+    """Return the start of the running container in seconds since the epoch; None if not running."""
     status = pod.get("status") or {}
     for each in (*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ())):
         if each.get("name") == container:
@@ -65,7 +65,7 @@ def _usage(spec: Json, behavior: ContainerBehavior) -> Usage:
 
 
 def _amount(said: str | None, requested: str | None, otherwise: Decimal) -> Decimal:
-    """Return the quantity that is said, or the share of what is requested."""
+    """Return the configured quantity, or the configured share of the request."""
     text = said or _SHARE
     if not text.endswith("%"):
         return _decimal(text, otherwise)

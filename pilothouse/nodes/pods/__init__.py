@@ -1,5 +1,5 @@
-"""The life of a pod on a simulated node, as functions of the pod, what has happened so far, and the time.
+"""The pod life cycle on a simulated node, as pure functions of pod, state and time.
 
-`machine.advance` says what happens next and when, `status` says it in the words of the API, `restore` reads it back
-after a restart. Nothing in here talks to anybody.
+`machine.advance` computes the next state and its time, `status` renders the API status, `restore` reads the state back
+after a restart. No I/O.
 """

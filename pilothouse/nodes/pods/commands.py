@@ -1,7 +1,7 @@
-"""What is known of a container's end from its command: enough for the scripts that tests and examples use.
+"""Prediction of a container's exit from its command, for the scripts of tests and examples.
 
-`sleep 5`, `true`, `false`, `exit 3` and lists of these and of `echo` have a known end, and `while true` has none. Of
-all other programs nothing is known, and the restart policy decides; but a script takes at least as long as it sleeps.
+`sleep 5`, `true`, `false`, `exit 3`, and lists of these and of `echo`, have a known exit; `while true` never exits. For
+other programs the restart policy decides, but a script runs at least as long as it sleeps.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _BRANCHES = re.compile(r"\b(?:if|case|for|while|until)\b|\|\|")
 _LEAVES = re.compile(r"\b(?:break|exit|return|kill)\b")
 _PLAIN_ECHO = re.compile(r"""(?:[^'"\\>|]++|\\.|'[^'>|]*+'|"(?:[^"\\>|]++|\\.)*+")*+""")
 _LONGEST, _LONGEST_SLEEPING, _LONGEST_KNOWN = 64 * 1024, 4096, 1024
-"""Characters of scripts that are searched for endless loops, for times of sleep, and read whole."""
+"""Maximum characters of scripts that are searched for endless loops, searched for sleeps, and parsed."""
 _MOST_PARTS = 64
 _NO_QUOTES = str.maketrans("", "", "\"'")
 
@@ -35,7 +35,7 @@ class End:
 
 
 def known_end(spec: Json) -> End | None:
-    """Return when and how the container ends by itself, if its command tells; FOREVER for one that never does."""
+    """Return the predicted exit of the container; FOREVER if the command never exits, None if unknown."""
     words = [*(spec.get("command") or ()), *(spec.get("args") or ())]
     if not words:
         return End(FOREVER) if "pause" in (spec.get("image") or "").rsplit("/", 1)[-1] else None
@@ -43,7 +43,7 @@ def known_end(spec: Json) -> End | None:
 
 
 def shortest_run(spec: Json) -> float:
-    """Return for how many seconds a script sleeps of which nothing else is known but that it has no branches."""
+    """Return the total sleep seconds of an otherwise unknown script without branches."""
     words = [*(spec.get("command") or ()), *(spec.get("args") or ())]
     return 0.0 if _is_long(words) else _sleeps("\0".join(words))
 
@@ -70,7 +70,7 @@ def _sleeps(joined: str) -> float:
 
 
 def _script(words: Sequence[str]) -> str | None:
-    """Return what a shell is told to run; None for any other program."""
+    """Return the script of `sh -c`; None for other programs."""
     is_shell = _program(words) in _SHELLS and len(words) == 3 and words[1].startswith("-") and words[1].endswith("c")
     return words[2] if is_shell else None
 
@@ -100,7 +100,7 @@ def _end_of_command(words: Sequence[str]) -> End | None:
         return _sleep(words[1])
     if program == "exit" and len(words) <= 2:
         code = words[1] if words[1:] else "0"
-        # 256 divides 10^8, so that eight digits tell the remainder.
+        # 256 divides 10^8, so eight digits determine the remainder.
         return End(0.0, int(code[-8:]) % 256) if code.isdecimal() else None
     if program == "pause":
         return End(FOREVER)

@@ -1,4 +1,4 @@
-"""The conditions of a pod that its node says: reasons and messages as a kubelet has them."""
+"""Pod conditions set by the kubelet, with its reasons and messages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ States = Mapping[str, ContainerState]
 
 
 def conditions_of(pod: Json, containers: Sequence[Container], state: PodState, phase: str) -> Iterator[Condition]:
-    """Yield them in a kubelet's order."""
+    """Yield the conditions in a kubelet's order."""
     if state.resize_problem:
         yield _condition(PENDING, holds=True, reason="Infeasible", message=state.resize_problem)
     yield _condition("PodReadyToStartContainers", holds=state.has_sandbox and not state.phase)

@@ -1,4 +1,4 @@
-"""The containers of a pod as its spec has them, and when each may be started again."""
+"""Containers of a pod's spec, and their restart rules."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Container:
 
 
 def containers_of(pod: Json) -> Iterator[Container]:
-    """Yield all of them in the order in which they start."""
+    """Yield all containers in start order."""
     spec: dict[str, Any] = pod.get("spec") or {}
     for each in spec.get("initContainers") or ():
         yield Container(each["name"], SIDECAR if each.get("restartPolicy") == "Always" else INIT, each)
@@ -45,7 +45,7 @@ def containers_of(pod: Json) -> Iterator[Container]:
 
 
 def restarts_after(container: Container, pod: Json, exit_code: int) -> bool:
-    """Whether a container that has ended like this is started again: by its own rules and policy, or by its pod's."""
+    """Return whether the container restarts after this exit, by its own rules and policy, or by the pod's."""
     if container.kind == SIDECAR:
         return True
     if container.kind == EPHEMERAL:
@@ -58,5 +58,5 @@ def restarts_after(container: Container, pod: Json, exit_code: int) -> bool:
     policy = container.spec.get("restartPolicy") or (pod.get("spec") or {}).get("restartPolicy") or "Always"
     if policy == "Never":
         return False
-    # An init container that has succeeded is never run again, whatever the policy.
+    # A successful init container never restarts, regardless of the policy.
     return exit_code != 0 or (policy == "Always" and container.kind == MAIN)

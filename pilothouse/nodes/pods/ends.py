@@ -1,4 +1,4 @@
-"""When and how a container that runs will end, be told that it has started, and be ready."""
+"""Times of exit, startup and readiness of a running container."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class End:
     exit_code: int
     reason: str
     failed_probe: str = ""
-    """The probe that had the container killed."""
+    """The probe that caused the kill."""
 
 
 def reason_of(exit_code: int) -> str:
@@ -31,20 +31,20 @@ def reason_of(exit_code: int) -> str:
 
 
 def is_finite(container: Container, pod: Json) -> bool:
-    """Whether the container is there to do something and end."""
+    """Return whether the container is expected to exit."""
     policy = (pod.get("spec") or {}).get("restartPolicy") or "Always"
     return container.kind == INIT or (container.kind == MAIN and policy != "Always")
 
 
 def next_end(container: Container, state: ContainerState, pod: Json, world: World) -> End | None:
-    """Return the first end that a running container comes to; None for one that runs on."""
+    """Return the earliest exit of a running container; None if it keeps running."""
     behavior = world.behavior(container.name)
     ends = [*_own_end(container, state, pod, behavior, world), *_killed_by_probes(container, state, behavior, world)]
     return min(ends, key=lambda end: end.at, default=None)
 
 
 def started_at(container: Container, state: ContainerState, behavior: ContainerBehavior, world: World) -> float | None:
-    """Return when the container counts as started; None for never."""
+    """Return the time at which the container counts as started; None for never."""
     probe = container.probe(STARTUP)
     if probe is None:
         return state.since
@@ -52,7 +52,7 @@ def started_at(container: Container, state: ContainerState, behavior: ContainerB
 
 
 def ready_at(container: Container, state: ContainerState, behavior: ContainerBehavior, world: World) -> float | None:
-    """Return when a container that has started is ready; None for never."""
+    """Return the time at which a started container becomes ready; None for never."""
     probe = container.probe(READINESS)
     if behavior.fails(READINESS):
         return None
@@ -62,12 +62,12 @@ def ready_at(container: Container, state: ContainerState, behavior: ContainerBeh
 
 
 def crash_back_off(crashes: int, world: World) -> float:
-    """Return the seconds before a container that has ended so often is started again."""
+    """Return the scaled back-off after so many crashes."""
     return world.config.scaled(crash_back_off_seconds(crashes))
 
 
 def crash_back_off_seconds(crashes: int) -> float:
-    """As on a real node: at once after the first time, then 10 s, doubled up to five minutes."""
+    """Return a kubelet's back-off: 0 after the first crash, then 10 s, doubled up to five minutes."""
     return 0.0 if crashes <= 1 else min(10.0 * 2 ** min(crashes - 2, 10), 300.0)
 
 

@@ -1,4 +1,4 @@
-"""Names of images: a node knows without a registry which of them are none."""
+"""Validation of image names, without a registry."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ID = re.compile(r"[a-f0-9]{64}")
 
 
 def problem_with(image: str) -> str:
-    """Return why this names no image, in a kubelet's words; empty if it does."""
+    """Return the problem with the image name in a kubelet's words; empty if valid."""
     problem = _problem(image)
     if not problem:
         return ""
@@ -42,7 +42,7 @@ def _problem(image: str) -> str:
 
 
 def _split(image: str) -> tuple[str, str]:
-    """Return the registry and the rest; a name that does not begin with a registry is one of the usual registry."""
+    """Return (registry, rest); the default registry is docker.io."""
     domain, slash, rest = image.partition("/")
     if not slash:
         return "docker.io", f"library/{image}"

@@ -1,4 +1,4 @@
-"""What happens to a pod next, and when: a function of the pod, what has happened so far, and the time."""
+"""The pod state machine: the next state and its time, from pod, state and time."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _NOT_LOCATED = ("ContainerStatusUnknown", "The container could not be located wh
 class Step:
     state: PodState
     due: float | None
-    """When something happens next by itself."""
+    """Time of the next spontaneous transition."""
     events: tuple[PodEvent, ...]
 
     @property
@@ -45,13 +45,13 @@ class Step:
 
 
 def begin(pod: Json, now: float) -> PodState:
-    """Return the state of a pod that its node has just seen for the first time."""
+    """Return the initial state of a pod."""
     reason = POD_INITIALIZING if (pod.get("spec") or {}).get("initContainers") else CONTAINER_CREATING
     return PodState(start_time=now, containers={c.name: ContainerState(reason=reason) for c in containers_of(pod)})
 
 
 def advance(pod: Json, state: PodState, world: World, now: float) -> Step:
-    """Return what has become of the pod by now. Doing it again at once changes nothing."""
+    """Return the state of the pod at `now`. Idempotent."""
     if state.phase in ENDED:
         return Step(state, None, ())
     return _Turn(pod, state, world, now).run()
@@ -94,9 +94,9 @@ class _Turn:
                 self._moment.record(pod_events.deadline_exceeded(_DEADLINE_MESSAGE))
 
     def _go_on(self) -> None:
-        """Containers may follow each other at the same moment, if nothing takes any time."""
+        """Advance all containers; several may start at the same moment."""
         have_begun = self._have_begun()
-        are_initialized = True  # all init containers and sidecars so far: the work is linear in the containers
+        are_initialized = True  # over the init containers and sidecars so far; keeps the loop linear
         is_resized = resize.is_resized(self._pod) and not resize.infeasible(self._pod, self._world.allocatable)
         for container in self._containers:
             state = self._states[container.name]
@@ -113,13 +113,14 @@ class _Turn:
                 are_initialized = are_initialized and is_initialized(container, state)
 
     def _may_start(self, container: Container, *, have_begun: bool, are_initialized: bool) -> bool:
-        """`have_begun`: whether a main container has; `are_initialized`: all init containers and sidecars before."""
+        """`have_begun`: a main container has started. `are_initialized`: all earlier init containers and sidecars are
+        initialized."""
         if container.kind == EPHEMERAL:
             return self._state.has_sandbox
         obstacle = self._world.obstacle
         if obstacle is not None and not obstacle.container:
             return False
-        # Main containers that have been started are not held up by sidecars that are being restarted.
+        # Restarting sidecars do not block main containers that have started before.
         return are_initialized or (container.kind == MAIN and have_begun)
 
     def _is_winding_down(self) -> bool:
@@ -140,7 +141,7 @@ class _Turn:
             self._states[container.name] = self._as_not_started(container, have_begun=have_begun)
 
     def _time_to_stop(self, running: Iterable[Container]) -> float:
-        """A hook that sleeps makes it longer, but never longer than the grace period."""
+        """Return the seconds to stop: prolonged by preStop sleeps, limited by the grace period."""
         sleeps = (((c.spec.get("lifecycle") or {}).get("preStop") or {}).get("sleep") or {} for c in running)
         longest = self._world.config.scaled(max((each.get("seconds") or 0 for each in sleeps), default=0))
         grace = metadata(self._pod).get("deletionGracePeriodSeconds")
@@ -148,7 +149,7 @@ class _Turn:
         return whole if grace is None else min(whole, float(grace))
 
     def _exit_code_when_killed(self, container: Container) -> int:
-        """Servers end well when they are pod_events to; what has work to do has not done it."""
+        """Return 0 for servers, which stop cleanly; finite work is interrupted and fails."""
         if self._kill is not None and self._kill.reason:
             return KILLED
         return SIGTERM if is_finite(container, self._pod) else 0
@@ -160,7 +161,7 @@ class _Turn:
             self._states[container.name] = terminated(state, code, reason_of(code), self._now)
 
     def _as_not_started(self, container: Container, *, have_begun: bool) -> ContainerState:
-        """Return the end of a container that waits for what will not come."""
+        """Return the final state of a container that waits in vain."""
         state = self._states[container.name]
         if state.stage != WAITING or (container.kind != MAIN and not state.since):
             return state
@@ -195,7 +196,7 @@ class _Turn:
         return problem
 
     def _have_begun(self) -> bool:
-        """Whether a main container has been started, now or before."""
+        """Return whether a main container has ever started."""
         return any(self._states[each.name].since for each in self._of(MAIN))
 
     def _of(self, kind: str) -> list[Container]:

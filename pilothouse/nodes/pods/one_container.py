@@ -1,4 +1,4 @@
-"""What happens to one container of a pod whose turn has come."""
+"""Transitions of one container."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ from pilothouse.nodes.pods.state import (
 from pilothouse.nodes.pods.world import World
 
 _CALM = 600.0
-"""Whoever has run for so long begins anew with its back-offs."""
+"""Seconds of uptime after which the back-off resets."""
 
 
 class Moment:
-    """The present: what is due by now happens, and the first thing that is not is remembered."""
+    """The present time: transitions due by now happen; the earliest later one is recorded."""
 
     def __init__(self, pod: Json, world: World, now: float) -> None:
         self.pod, self.world, self.now = pod, world, now
@@ -57,8 +57,8 @@ class Moment:
 
 
 def step(moment: Moment, container: Container, state: ContainerState) -> ContainerState:
-    """Return what has become of the container by now."""
-    while True:  # comes to an end, because no container that has ended is started again at the same moment
+    """Return the state of the container at the present."""
+    while True:  # terminates: no exited container restarts at the same moment
         after = _STEPS[state.stage](moment, container, state)
         if after is state:
             return state
@@ -78,7 +78,7 @@ def terminated(state: ContainerState, exit_code: int, reason: str, now: float) -
 
 
 def restarted_for_resize(moment: Moment, container: Container, state: ContainerState) -> ContainerState:
-    """Return a container that was ended and started again, because it could not be resized while it ran."""
+    """Return the container restarted for a resize that cannot be applied in place."""
     moment.record(pod_events.killed_for_resize(container))
     return _restart(moment, container, terminated(state, 0, reason_of(0), moment.now))
 

@@ -1,4 +1,4 @@
-"""The phase of a pod, by the states of its containers."""
+"""Pod phase from container states."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ENDED = (SUCCEEDED, FAILED)
 def phase_of(
     pod: Json, containers: Sequence[Container], states: Mapping[str, ContainerState], *, terminal: bool
 ) -> str:
-    """`terminal`: whether nothing will be started any more, whatever the policies say."""
+    """`terminal`: no container will start any more, regardless of policies."""
     if any(each.kind == INIT and has_failed(each, pod, states) for each in containers):
         return FAILED
     if _is_pending(containers, states):
@@ -29,13 +29,13 @@ def phase_of(
 
 
 def has_ended(container: Container, pod: Json, states: Mapping[str, ContainerState]) -> bool:
-    """Whether it is over for good."""
+    """Return whether the container has exited for good."""
     ended = states[container.name].ended
     return ended is not None and not restarts_after(container, pod, ended.exit_code)
 
 
 def has_failed(container: Container, pod: Json, states: Mapping[str, ContainerState]) -> bool:
-    """Whether it is over for good, and not well."""
+    """Return whether the container has failed for good."""
     return has_ended(container, pod, states) and exit_code_of(states[container.name]) != 0
 
 
@@ -45,7 +45,7 @@ def exit_code_of(state: ContainerState) -> int | None:
 
 
 def is_initialized(container: Container, state: ContainerState) -> bool:
-    """Whether those after this one may start."""
+    """Return whether the following containers may start."""
     return state.started if container.kind == SIDECAR else state.ended is not None and state.ended.exit_code == 0
 
 

@@ -1,4 +1,4 @@
-"""What a kubelet would tell as events about a pod and its containers."""
+"""Events of a kubelet about a pod and its containers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class PodEvent:
     reason: str
     message: str
     field_path: str = ""
-    """The container that it is about."""
+    """Field path of the container."""
 
 
 def pulled(container: Container) -> Iterator[PodEvent]:
@@ -70,7 +70,7 @@ def restart_backs_off(container: Container, pod: Json) -> Iterator[PodEvent]:
 
 
 def back_off_message(container: Container, pod: Json, crashes: int) -> str:
-    """Return why the container waits."""
+    """Return the message of the back-off."""
     minutes, seconds = divmod(int(crash_back_off_seconds(crashes)), 60)
     span = f"{minutes}m{seconds}s" if minutes else f"{seconds}s"
     return f"back-off {span} restarting failed container={container.name} pod={_shown(pod)}"

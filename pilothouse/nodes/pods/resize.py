@@ -1,4 +1,4 @@
-"""Resizing pods in place: what was asked for is there at once, if the node has so much at all."""
+"""In-place pod resize: applied at once if the node has the capacity."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LISTS = ("initContainerStatuses", "containerStatuses")
 
 
 def is_resized(pod: Json) -> bool:
-    """Whether a container's resources are not those that the stored status says it has."""
+    """Return whether a container's resources differ from the stored status."""
     status: Json = pod.get("status") or {}
     if metadata(pod).get("generation") == status.get("observedGeneration") and not any(
         each["type"] == PENDING for each in status.get("conditions") or ()
@@ -32,8 +32,7 @@ def is_resized(pod: Json) -> bool:
 
 
 def requires_restart(pod: Json, container: Container, restarts: int) -> bool:
-    """Whether what has changed can not be changed while the container runs. One that was restarted for it has been
-    restarted more often than the stored status says."""
+    """Return whether the change requires a restart that has not happened yet, judged by the stored restart count."""
     policies = {
         each.get("resourceName"): each.get("restartPolicy") for each in container.spec.get("resizePolicy") or ()
     }
@@ -49,13 +48,13 @@ def requires_restart(pod: Json, container: Container, restarts: int) -> bool:
 
 
 def shown_resources(spec: Json) -> Json:
-    """Return a container's resources as its status shows them."""
+    """Return the resources for the container status."""
     resources: Json = spec.get("resources") or {}
     return {name: value for name, value in resources.items() if name != "claims" and value}
 
 
 def infeasible(pod: Json, allocatable: Mapping[str, str]) -> str:
-    """Return why the node can never give the pod what it asks for; empty if it can."""
+    """Return why the node can never satisfy the pod; empty if it can."""
     for name in _RESIZABLE:
         total = parse_quantity("0")
         for each in containers_of(pod):
@@ -69,7 +68,7 @@ def infeasible(pod: Json, allocatable: Mapping[str, str]) -> str:
 
 
 def resize_event(pod: Json, problem: str) -> Iterator[PodEvent]:
-    """Yield what a kubelet says about a resize: that it can not be, or that it is done."""
+    """Yield a kubelet's events about a resize: infeasible, or started and completed."""
     if problem:
         yield PodEvent(WARNING, "ResizeInfeasible", f"Pod resize Infeasible: {_summary(pod, problem)}")
     else:
@@ -78,7 +77,7 @@ def resize_event(pod: Json, problem: str) -> Iterator[PodEvent]:
 
 
 def stored_status(pod: Json, name: str) -> Json | None:
-    """Return what the stored status says about a container, if it says anything."""
+    """Return the stored status of the container, or None."""
     status: Json = pod.get("status") or {}
     return next((each for kind in _LISTS for each in status.get(kind) or () if each["name"] == name), None)
 

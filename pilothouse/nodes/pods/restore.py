@@ -1,4 +1,4 @@
-"""What has happened to a pod so far, read from its status: after a restart the simulation goes on from there."""
+"""Restoring the state of a pod from its status, after a restart of the simulation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pilothouse.nodes.pods.state import (
 
 
 def restore(pod: Json, now: float) -> PodState:
-    """A pod whose node has said nothing about it yet begins now."""
+    """Return the restored state; a pod without a kubelet status begins now."""
     status = pod.get("status") or {}
     phase = status.get("phase") or ""
     if not status.get("startTime"):
@@ -63,7 +63,7 @@ def _container(container: Container, status: Json | None, now: float) -> Contain
 
 
 def _waiting(waiting: Json, restarts: int, last: Termination | None, now: float) -> ContainerState:
-    """One that was being created, or is not known to have been, waits for its turn again."""
+    """Restore a waiting container; a container in creation waits again."""
     reason = waiting.get("reason") or CONTAINER_CREATING
     again = reason in (CONTAINER_CREATING, POD_INITIALIZING)
     return ContainerState(

@@ -1,4 +1,4 @@
-"""What has happened to the containers of a pod so far. Times are seconds since 1970."""
+"""State of a pod's containers. Times are seconds since the epoch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CREATE_CONTAINER_CONFIG_ERROR = "CreateContainerConfigError"
 
 @dataclass(frozen=True, slots=True)
 class Termination:
-    """How a container ended."""
+    """The exit of a container."""
 
     exit_code: int
     reason: str
@@ -26,28 +26,28 @@ class Termination:
     started: float
     finished: float
     restarts: int
-    """How often the container had been restarted before."""
+    """Restart count before the exit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContainerState:
     stage: str = WAITING
     reason: str = ""
-    """Why it waits."""
+    """Waiting reason."""
     message: str = ""
     since: float = 0.0
-    """When it began to wait, run or be terminated; 0 while its turn has not come."""
+    """Start of the current stage; 0 before the container's first turn."""
     restarts: int = 0
     crashes: int = 0
-    """How often it has ended without running well in between; the back-off goes by this."""
+    """Consecutive exits without a stable run; determines the back-off."""
     pulls: int = 0
-    """How often its image could not be pulled."""
+    """Number of failed image pulls."""
     started: bool = False
     ready: bool = False
     ended: Termination | None = None
-    """How it ended, if it is terminated."""
+    """The exit, if terminated."""
     last: Termination | None = None
-    """How it ended before it was restarted."""
+    """The exit before the last restart."""
 
     @property
     def runs(self) -> bool:
@@ -56,12 +56,12 @@ class ContainerState:
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """All containers must end."""
+    """All containers must stop."""
 
     since: float
     reason: str = ""
     message: str = ""
-    """Of a pod that fails for it; empty for one that was deleted."""
+    """Message of the failed pod; empty for deleted pods."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,8 +70,8 @@ class PodState:
     containers: Mapping[str, ContainerState] = field(default_factory=dict)
     kill: Kill | None = None
     phase: str = ""
-    """Succeeded or Failed, once it is one of these: it stays so."""
+    """Final phase, Succeeded or Failed; empty before."""
     has_sandbox: bool = False
-    """Whether the pod has its place and its address."""
+    """Whether the pod has a sandbox and an address."""
     resize_problem: str = ""
-    """Why the pod can not have the resources that it asks for."""
+    """Reason why the requested resources are infeasible."""

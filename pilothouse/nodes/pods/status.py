@@ -1,4 +1,4 @@
-"""The status of a pod in the words of the API."""
+"""Rendering of the pod status."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _LISTS = {
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """Where a pod is: of its node, and its own."""
+    """Addresses of the node and of the pod."""
 
     hosts: tuple[str, ...]
     pods: tuple[str, ...]
 
 
 def new_status(pod: Json, state: PodState, addresses: Addresses, now: float) -> Json | None:
-    """Return the status that the pod should have; None if it has it. What others say in it stays as it is."""
+    """Return the new status, preserving fields of other writers; None if unchanged."""
     stored: Json = pod.get("status") or {}
     wanted = _status(pod, state, addresses)
     wanted["conditions"] = list(_conditions(pod, state, wanted["phase"], now))
@@ -39,7 +39,7 @@ def new_status(pod: Json, state: PodState, addresses: Addresses, now: float) -> 
 
 
 def container_id(pod: Json, name: str, restarts: int) -> str:
-    """Return an id that is the same whenever it is asked for."""
+    """Return a deterministic container id."""
     return f"containerd://{sha256(f'{uid_of(pod)}/{name}/{restarts}'.encode()).hexdigest()}"
 
 
@@ -61,7 +61,7 @@ def _status(pod: Json, state: PodState, addresses: Addresses) -> Json:
 
 
 def _phase(pod: Json, containers: Sequence[Container], state: PodState) -> str:
-    """Return the phase; one that ends is not said while anything still runs."""
+    """Return the phase; a final phase is withheld while containers run."""
     if state.phase:
         return state.phase
     phase = phase_of(pod, containers, state.containers, terminal=False)
@@ -69,7 +69,7 @@ def _phase(pod: Json, containers: Sequence[Container], state: PodState) -> str:
 
 
 def _conditions(pod: Json, state: PodState, phase: str, now: float) -> Iterator[Json]:
-    """Yield all: those of others, too, and each where it stood before."""
+    """Yield all conditions, including those of other writers, in their stored order."""
     stored = {each["type"]: each for each in (pod.get("status") or {}).get("conditions") or ()}
     generation = metadata(pod).get("generation")
     own = {each.type: each for each in conditions_of(pod, list(containers_of(pod)), state, phase)}
@@ -143,7 +143,7 @@ def _terminated(pod: Json, container: Container, ended: Termination) -> Json:
 
 
 def _resources(pod: Json, container: Container, state: PodState) -> Json:
-    """A container keeps what it has while it can not have what it asks for."""
+    """Return the resources; while a resize is infeasible, the stored resources."""
     if state.resize_problem and (stored := stored_status(pod, container.name)) is not None:
         return {name: stored[name] for name in ("resources", "allocatedResources") if name in stored}
     shown: Json = {"resources": shown_resources(container.spec)}

@@ -1,4 +1,4 @@
-"""All that the life of a pod depends on besides the pod itself."""
+"""External inputs of the pod state machine."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _SHORTEST = 0.001
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """Why a pod, or one of its containers, can not start yet."""
+    """The reason why a pod or container cannot start yet."""
 
     container: str
-    """Which container; empty for all."""
+    """Container name; empty for all containers."""
     message: str
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a node does not take a pod that was bound to it."""
+    """The reason why the node rejects a bound pod."""
 
     reason: str
     message: str
@@ -35,10 +35,10 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Exceeded:
-    """The command of a container exceeds the budget of its process: the kernel ends it."""
+    """A container command exceeded its budget and is killed."""
 
     after: float
-    """Seconds since the container's start."""
+    """Seconds since the container start."""
     out_of_memory: bool
 
 
@@ -46,20 +46,20 @@ class Exceeded:
 class World:
     config: SimulationConfig
     behavior: BehaviorOf
-    """What a container of the pod does, by its name."""
+    """Container name → behaviour."""
     uid: str
     obstacle: Obstacle | None = None
     allocatable: Mapping[str, str] = field(default_factory=dict)
-    """What the node has for pods."""
+    """Allocatable resources of the node."""
     refusal: Refusal | None = None
     exceeded: Mapping[str, Exceeded] = field(default_factory=dict)
-    """Containers that exceed their budget."""
+    """Containers that exceeded their budget."""
     start_errors: Mapping[str, str] = field(default_factory=dict)
-    """Containers that the kernel does not start, and why."""
+    """Containers that cannot be started → reason."""
 
     @property
     def delay(self) -> float:
-        """How long something takes that takes a moment: for one pod always the same, so that what its containers do
-        at the same time is told at the same time. Never nothing: or else what ends and begins again would for ever."""
+        """Delay of short operations. Constant per pod, so simultaneous transitions share one write; never 0, so restart
+        loops make progress."""
         share = zlib.crc32(f"{self.config.seed}/{self.uid}".encode()) / 0xFFFFFFFF
         return max(self.config.delay * (1.0 + self.config.jitter * share), _SHORTEST)

@@ -1,1 +1,1 @@
-"""Pods on simulated nodes, followed and written: what connects `pods/` with the API."""
+"""Pods on simulated nodes: follows pods in the API, and writes their status."""

@@ -1,4 +1,4 @@
-"""What is to be done when: one timer for all pods, and what is due in the order in which it is."""
+"""A schedule of keys: one timer for all pods, due keys in order."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pilothouse.client.clock import Clock, Timer
 from pilothouse.client.idleness import register_worker
 
 _TICK = 0.005
-"""What is due within so many seconds is done together."""
+"""Keys due within so many seconds are taken together."""
 
 
 class Agenda:
-    """A key is due once: the earliest time that was said since it was last taken is the one that counts."""
+    """A key is due once: the earliest time since its last take wins."""
 
-    _due: dict[str, float]  # every key has an entry in the heap with this time; other entries of it are void
+    _due: dict[str, float]  # time of the valid heap entry of each key; other entries are void
     _heap: list[tuple[float, int, str]]
 
     def __init__(self, clock: Clock) -> None:
@@ -24,17 +24,17 @@ class Agenda:
         self._due, self._heap = {}, []
         self._order = itertools.count()
         self._ready: asyncio.Queue[str] = asyncio.Queue()
-        self._waiting: set[str] = set()  # in the queue, and not yet taken
+        self._waiting: set[str] = set()  # queued and not yet taken
         self._timer: Timer | None = None
         self._timer_at = 0.0
         register_worker(self)
 
     def is_busy(self, within: float) -> bool:
-        """Whether something is due, or will be `within` so many seconds."""
+        """Return whether a key is due now or within so many seconds."""
         return bool(self._waiting) or (bool(self._heap) and self._heap[0][0] <= self._clock.wall() + within)
 
     def add(self, key: str, at: float | None = None) -> None:
-        """`at`: seconds of the wall clock; with none, now."""
+        """Schedule the key. `at`: wall clock seconds; None = now."""
         now = self._clock.wall()
         if at is None or at <= now:
             self._due.pop(key, None)
@@ -48,7 +48,7 @@ class Agenda:
         self._due.pop(key, None)
 
     async def take(self) -> str:
-        """Return the next key that is due."""
+        """Wait for the next due key."""
         key = await self._ready.get()
         self._waiting.discard(key)
         return key

@@ -1,7 +1,7 @@
-"""The events of simulated nodes: one writer for all of them, so that they never get in the way of pods.
+"""The event recorder of simulated nodes: a single writer, so that events never delay pods.
 
-What is normal is told as often as one kubelet tells it by default (--event-qps, --event-burst), whatever the number of
-nodes: the rest is left out, as a kubelet leaves it out. What is wrong is always told.
+Normal events have a kubelet's default rate limit (--event-qps, --event-burst) for the whole fleet; excess events are
+dropped, as by a kubelet. Warnings are always recorded.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 _MAX_QUEUED = 2000
 _NORMAL_PER_SECOND, _NORMAL_AT_ONCE = 50.0, 500
 _CLOSING_FOR = 0.5
-"""Seconds: another namespace of the same name may be there soon."""
+"""Seconds; a namespace of the same name may be created soon."""
 
 
 class NodeEvents:
@@ -37,10 +37,10 @@ class NodeEvents:
         self._correlator = EventCorrelator(clock)
         self._normal = TokenBucket(_NORMAL_PER_SECOND, _NORMAL_AT_ONCE, clock)
         self._queue: asyncio.Queue[Json] = asyncio.Queue(_MAX_QUEUED)
-        self._closing = ("", 0.0)  # the last namespace that refused an event, and until when it is not asked again
+        self._closing = ("", 0.0)  # (last namespace that rejected an event, end of its pause)
 
     def record(self, obj: Json, node: str, event: PodEvent) -> None:
-        """About a pod, if the object does not say otherwise. Never waits and never fails."""
+        """Queue an event about the object, by default a pod. Never blocks, never raises."""
         if self._queue.full() or (event.type != WARNING and not self._normal.try_accept()):
             return
         source = EventSource("kubelet", node)
@@ -49,7 +49,7 @@ class NodeEvents:
         self._queue.put_nowait(new_event(regarding, source, type_=event.type, reason=reason, message=message, now=now))
 
     async def run(self) -> NoReturn:
-        """Until cancelled."""
+        """Run until cancelled."""
         while True:
             event = await self._queue.get()
             namespace = event["metadata"]["namespace"]
@@ -63,7 +63,7 @@ class NodeEvents:
                         self._closing = namespace, self._clock.now() + _CLOSING_FOR
 
     def _is_closing(self, namespace: str) -> bool:
-        """Whether the namespace takes no more events, because it is about to go. There may be very many then."""
+        """Return whether the namespace recently rejected events because it is terminating; it may produce very many."""
         closing, until = self._closing
         return namespace == closing and self._clock.now() < until
 

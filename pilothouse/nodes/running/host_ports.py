@@ -1,4 +1,4 @@
-"""Which pods have which ports of simulated nodes: a kubelet refuses a pod whose ports are taken."""
+"""Host ports of simulated nodes: pods with conflicting ports are rejected, as by a kubelet."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _REFUSED = Refusal(
 
 
 class HostPorts:
-    _of: dict[str, dict[str, frozenset[HostPort]]]  # by node and pod; only those that have any
+    _of: dict[str, dict[str, frozenset[HostPort]]]  # node → pod → ports; never empty
 
     def __init__(self) -> None:
         self._of = {}
 
     def take(self, node: str, key: str, pod: Json, *, runs: bool) -> Refusal | None:
-        """Give the pod the ports that it asks for. Return why it does not get them; one that runs has them already."""
+        """Reserve the pod's ports, or return the refusal. A running pod keeps its ports."""
         wanted = frozenset(host_ports(pod.get("spec") or {}))
         if not wanted:
             return None
@@ -28,7 +28,7 @@ class HostPorts:
         return None
 
     def give_back(self, node: str, key: str) -> None:
-        """Whatever the pod has."""
+        """Release the pod's ports."""
         taken = self._of.get(node, {})
         if taken.pop(key, None) is not None and not taken:
             del self._of[node]

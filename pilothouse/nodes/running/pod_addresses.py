@@ -1,4 +1,4 @@
-"""The addresses of pods: each out of the range of its node, and free again when its pod has ended."""
+"""Pod addresses, from the range of the node, released when the pod ends."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ class PodAddresses:
         self._ranges: dict[str, Addresses] = {}
 
     def take(self, cidr: str) -> str:
-        """Return an address; empty if the range is used up."""
+        """Allocate an address; empty if the range is exhausted."""
         try:
             return self._range(cidr).take()
         except NoMoreAddresses:
             return ""
 
     def mark(self, cidr: str, pod: Json) -> str:
-        """Return the address that the pod has already, which nobody else shall get."""
+        """Mark the pod's existing address as used, and return it; empty without an own address."""
         address: str = (pod.get("status") or {}).get("podIP") or ""
         if address and not (pod.get("spec") or {}).get("hostNetwork"):
             self._range(cidr).mark(address)

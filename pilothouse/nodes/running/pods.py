@@ -1,4 +1,4 @@
-"""Follows the pods on simulated nodes, and has them looked at when something happens to them or is due."""
+"""Follows the pods on simulated nodes, and schedules their steps."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ _AGAIN, _SOON = 1.0, 0.01
 
 
 class Pods:
-    _records: dict[str, Record]  # the pods that have not ended, by namespace and name
-    _on: dict[str, set[str]]  # their keys, by node; every node that is known has an entry
+    _records: dict[str, Record]  # pods that have not ended, by namespace/name
+    _on: dict[str, set[str]]  # node → pod keys; every known node has an entry
 
     def __init__(
         self,
@@ -56,20 +56,20 @@ class Pods:
         self._records, self._on = {}, {}
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         self._fleet.on_change.append(self._node_changed)
         self._behaviors.on_change.append(self._look_at_all)
         self._stages.on_change.append(self._look_at_all)
         self._on = {name: set() for name in self._fleet.nodes}
         handler = ResourceEventHandlerFuncs(add=self._seen, update=self._updated, delete=self._gone)
         registration = self._informer.add_event_handler(handler)
-        await registration.wait_synced()  # or else an address might be given away that a pod has
+        await registration.wait_synced()  # all addresses in use must be known before the first allocation
         async with asyncio.TaskGroup() as tasks:
             for _ in range(self._writers):
                 tasks.create_task(self._work())
 
     def addresses_for(self, key: str, node: str, *, host_network: bool) -> list[str]:
-        """Return the addresses of a pod, which it gets now if it has none."""
+        """Return the addresses of a pod, allocating if needed."""
         if host_network:
             return self._fleet.addresses_of(node)
         record = self._records.get(key)
@@ -79,7 +79,7 @@ class Pods:
         return [record.address] if record.address else []
 
     def end_container(self, pod: Json, container: str, exceeded: Exceeded) -> None:
-        """End a container whose command exceeds its budget, in this run and in later ones."""
+        """End a container whose command exceeded its budget, in this and in later runs."""
         key = meta_namespace_key(pod)
         record = self._records.get(key)
         if record is not None and uid_of(record.pod) == uid_of(pod) and container not in record.exceeded:
@@ -140,7 +140,7 @@ class Pods:
         if name not in self._fleet.nodes:
             for key in [*self._on.get(name, ())]:
                 self._forget(key)
-            self._on.pop(name, None)  # should it come back, the pods on it are looked for again
+            self._on.pop(name, None)  # if the node returns, its pods are looked up again
         elif name in self._on:
             for key in self._on[name]:
                 self._agenda.add(key)
@@ -156,7 +156,7 @@ class Pods:
 
     async def _work(self) -> None:
         while True:
-            await yield_to_loop()  # many pods may be looked at without anything to wait for
+            await yield_to_loop()  # yield: many pods may need no I/O
             key = await self._agenda.take()
             record = self._records.get(key)
             if record is None or (node := self._node_of(record)) is None:
@@ -167,7 +167,7 @@ class Pods:
                 await self._look_at(key, record, node)
 
     def _node_of(self, record: Record) -> Json | None:
-        """A node that is gone does nothing, and one that has no addresses yet gets them soon."""
+        """Return the node; None if it is silent, gone, or without addresses yet."""
         node = self._fleet.nodes.get(record.node)
         if node is None or not address_of(node) or not cidr_of(node):
             return None
@@ -180,7 +180,7 @@ class Pods:
         except (StatusError, ConnectionFailed, InvalidResponse) as error:
             logger.warning("pod %s could not be written: %s", key, error)
             again = self._clock.wall() + _AGAIN
-        except Exception:  # a fault with one pod must not end the simulation of the others
+        except Exception:  # a failure of one pod must not stop the others
             logger.exception("pod %s is not simulated until it changes", key)
             again = None
         finally:
@@ -193,11 +193,11 @@ class Pods:
         record.heard.clear()
 
     async def _go_on(self, key: str, record: Record, node: Json) -> float | None:
-        """Return when to look at the pod again."""
+        """Run a step, and return the time of the next."""
         try:
             outcome = await self._steps.go_on(key, record, node)
         except NotFound:
-            self._forget(key)  # the informer brings another pod of this name, if there is one
+            self._forget(key)  # the informer delivers a successor of the same name
             return None
         except Conflict:
             await self._steps.read_again(record)

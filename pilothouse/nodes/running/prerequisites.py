@@ -1,4 +1,4 @@
-"""What a pod can not start without: the secrets, config maps and claims of its volumes and variables."""
+"""Prerequisites of a pod: Secrets, ConfigMaps and claims of its volumes and variables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pilothouse.nodes.pods.containers import containers_of
 from pilothouse.nodes.pods.world import Obstacle
 
 _REMEMBERED = 5.0
-"""How many seconds an object that was there is taken to be there still."""
+"""Seconds for which an existing object is assumed to persist."""
 _NOT_STARTED = (
     "failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create failed: "
     "unable to start container process: exec: {}: {}"
@@ -48,7 +48,7 @@ class Prerequisites:
         )
 
     async def obstacle(self, pod: Json) -> Obstacle | None:
-        """Return what keeps the pod, or one of its containers, from starting. Raises StatusError, ConnectionFailed."""
+        """Return the first missing prerequisite of the pod or a container. Raises StatusError or ConnectionFailed."""
         namespace, looked_at = namespace_of(pod), set[_Need]()
         async for need in yield_periodically(needs_of(pod)):
             alike = replace(need, container="", volume="")
@@ -70,7 +70,7 @@ class Prerequisites:
         return None
 
     async def _keys(self, need: _Need, namespace: str) -> frozenset[str] | None:
-        """Return the keys of a secret or config map; None if there is no such object."""
+        """Return the keys of a Secret or ConfigMap; None if missing."""
         key = (need.resource.resource, namespace, need.name)
         found = self._found.get(key)
         if found is not None and (not need.key or need.key in found):
@@ -97,7 +97,7 @@ class Prerequisites:
 
 
 async def start_errors(pod: Json) -> dict[str, str]:
-    """Return the containers that the kernel does not start, and why. Values of other objects count as empty."""
+    """Return container → reason why the kernel cannot start it. Values from other objects count as empty."""
     errors: dict[str, str] = {}
     async for container in yield_periodically(containers_of(pod)):
         try:
@@ -110,7 +110,7 @@ async def start_errors(pod: Json) -> dict[str, str]:
 
 
 async def _add_up(pod: Json, spec: Json) -> None:
-    """Add up the strings that the container is started with. Raises ArgumentsTooLong."""
+    """Sum the start strings of the container. Raises ArgumentsTooLong."""
     sizes = ArgumentSizes()
     known = {name: len(value) for name, value in first_variables(pod).items()}
     async for variable in yield_periodically(spec.get("env") or ()):
@@ -128,7 +128,7 @@ async def _expanded_size(text: str, known: Mapping[str, int]) -> int:
 
 
 def needs_of(pod: Json) -> Iterator[_Need]:
-    """Yield what volumes need, which no container starts without, and then what variables of containers need."""
+    """Yield the needs of volumes, which block all containers, then the needs of container variables."""
     for volume in (pod.get("spec") or {}).get("volumes") or ():
         name = volume.get("name") or ""
         if claim := claim_name(pod, volume):

@@ -1,4 +1,4 @@
-"""A pod that is being followed."""
+"""The record of a followed pod."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from pilothouse.nodes.pods.world import Exceeded, Obstacle, Refusal
 @dataclass(slots=True)
 class Record:
     pod: Json
-    """The newest that is known; it belongs to the cache and is never changed."""
+    """Newest known version; owned by the cache, never modified."""
     node: str
     state: PodState
     address: str = ""
-    """The pod's own address out of its node's range; empty for one that has its node's, or none yet."""
+    """Pod address from the node's range; empty for host network or before allocation."""
     is_cleared: bool = False
-    """Whether all is there that the pod can not start without."""
+    """Whether all prerequisites exist."""
     obstacle: Obstacle | None = None
     refusal: Refusal | None = None
     exceeded: dict[str, Exceeded] = field(default_factory=dict)
-    """Containers that exceed their budget."""
+    """Containers that exceeded their budget."""
     start_errors: dict[str, str] = field(default_factory=dict)
-    """Containers that the kernel does not start, and why."""
+    """Containers that cannot be started → reason."""
     tries: int = 0
-    """How often it was looked whether all is there."""
+    """Number of prerequisite checks."""
     follows_stages: bool = False
-    """Whether stages have said last what became of it, and not the state."""
+    """Whether stages, not the state machine, drove the last change."""
     is_busy: bool = False
     heard: set[str] = field(default_factory=set)
-    """The versions that others told of while it was busy."""
+    """Versions from other writers received during a step."""
     written: str = ""
-    """The version of the last write."""
+    """Version of the last write."""
 
     @property
     def is_deleting(self) -> bool:
@@ -44,18 +44,17 @@ class Record:
 
     @property
     def must_be_removed(self) -> bool:
-        """Whether the object waits for its node to say that nothing is left of the pod."""
+        """Return whether the deleted pod waits for its node's confirmation."""
         return is_deleting(self.pod) and not is_deleted_without_grace(self.pod)
 
     def take(self, pod: Json) -> None:
-        """A pod is replaced only by a newer one."""
+        """Replace the pod by a newer version; older versions are ignored."""
         if _version(pod) >= _version(self.pod):
             self.pod = pod
 
 
 def is_set_back(old: Json, new: Json) -> bool:
-    """Whether the pod is what it was before, as after the restore of a snapshot: what its node remembers of it did not
-    happen, then. No pod gets there by itself."""
+    """Return whether the pod went back in time, as after restoring a snapshot; the node's memory is invalid then."""
     lost = any(fact(old) and not fact(new) for fact in (is_deleting, _has_started))
     return lost or node_name(old) not in ("", node_name(new)) or _restarts(new) < _restarts(old)
 

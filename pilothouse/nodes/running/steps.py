@@ -1,4 +1,4 @@
-"""What is done about one pod when it is looked at: see what becomes of it, write that, and say when to look again."""
+"""One step of a pod: compute the state, write the status, return the time of the next step."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ from pilothouse.nodes.stages.stages import Stages
 
 POD = "Pod"
 _FIRST_RETRY, _LONGEST_RETRY = 0.5, 5.0
-"""Seconds between two looks for what a pod can not start without."""
+"""Seconds between prerequisite checks."""
 
 
 _CONTAINER_BYTES = 256
-"""The least that a container takes in its pod."""
+"""Minimum size of a container in its pod, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     again: float | None = None
-    """When to look at the pod again, if nothing happens to it before."""
+    """Time of the next step, unless an event comes first."""
     is_over: bool = False
-    """Whether there is nothing left to do for it."""
+    """Whether the pod needs no further steps."""
 
 
 class Steps:
@@ -60,7 +60,8 @@ class Steps:
         self._addresses = addresses
 
     async def go_on(self, key: str, record: Record, node: Json) -> Outcome:
-        """Raises StatusError, ConnectionFailed, InvalidResponse; whatever was not written is written the next time."""
+        """Run a step. Raises StatusError, ConnectionFailed or InvalidResponse; unwritten changes are written by the
+        next step."""
         if self._stages.drive(POD):
             record.follows_stages = True
             pending = self._stages.next(POD, key, record.pod)
@@ -83,13 +84,13 @@ class Steps:
         return Outcome(min((at for at in (retry, step.due) if at is not None), default=None), step.has_ended)
 
     async def read_again(self, record: Record) -> None:
-        """Somebody else has written the pod, and the cache does not have that yet. Raises as `go_on`."""
+        """Read the pod after a conflict, because the cache lags. Raises as `go_on`."""
         pod = await self._pods_beside(record.pod).get(name_of(record.pod))
         if uid_of(pod) == uid_of(record.pod):
             record.take(pod)
 
     async def _clear(self, record: Record) -> float | None:
-        """See whether all is there that the pod can not start without. Return when to look again, if it is not."""
+        """Check the prerequisites. Returns the time of the next check; None if complete."""
         if record.is_cleared or record.is_deleting or record.refusal is not None:
             return None
         if not record.tries and (problem := self._behaviors.problem_with(record.pod)):
@@ -123,13 +124,13 @@ class Steps:
         )
 
     async def _write(self, record: Record, node: Json) -> None:
-        """A whole status is written, not a patch: nobody else writes it at the same time, and it costs less."""
+        """Replace the whole status instead of patching: the node is the only writer, and a replacement costs less."""
         pod = record.pod
         addresses, now = self._addresses_of(record, node), self._clock.wall()
         status = await offload_by_size(_size(pod), new_status, pod, record.state, addresses, now)
         if status is not None:
             answer = await self._pods_beside(pod).update_status({**pod, "status": status})
-            metadata(answer).pop("managedFields", None)  # a status cannot change them, so they need not be sent again
+            metadata(answer).pop("managedFields", None)  # status writes ignore managedFields, so do not send them
             record.written = resource_version_of(answer)
             record.take(answer)
 
@@ -142,7 +143,7 @@ class Steps:
         return Addresses((host,), (record.address,) if record.address else ())
 
     async def _remove(self, record: Record) -> None:
-        """Let go of a pod whose object waits for its node to say that nothing is left of it."""
+        """Delete a pod that waits for its node's confirmation."""
         if record.must_be_removed:
             options = DeleteOptions(grace_period_seconds=0, uid=uid_of(record.pod))
             await self._pods_beside(record.pod).delete(name_of(record.pod), options)
@@ -152,6 +153,6 @@ class Steps:
 
 
 def _size(pod: Json) -> int:
-    """Return about how many bytes the containers of the pod take, by which their work is done beside the loop."""
+    """Return the approximate size of the pod's containers in bytes, which decides on offloading."""
     spec = pod.get("spec") or {}
     return _CONTAINER_BYTES * sum(len(spec.get(field) or ()) for field in ("initContainers", "containers"))

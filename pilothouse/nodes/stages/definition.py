@@ -1,4 +1,4 @@
-"""The CustomResourceDefinition of kwok's Stage, for those who bring their stages and not kwok's definition."""
+"""The CustomResourceDefinition of kwok's Stage."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What can be wrong with a stage."""
+"""Errors of stages."""
 
 from __future__ import annotations
 
 
 class InvalidStage(ValueError):
-    """The stage can not be understood. The message says what in it, and why."""
+    """Unsupported or invalid stage; the message names the part and the reason."""

@@ -1,4 +1,4 @@
-"""The functions that templates of stages may call: Go's own, kwok's, and those of sprig that kwok's stages use."""
+"""Template functions of stages: Go's builtins, kwok's functions, and the sprig functions of kwok's stages."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _VERBS = re.compile(r"%[sdvq]")
 
 
 class Surroundings(Protocol):
-    """What templates ask about."""
+    """Values available to templates."""
 
     node: str
-    """The node whose template is being filled."""
+    """Node of the rendered template."""
 
     def now(self) -> float: ...
 
@@ -35,11 +35,11 @@ class Surroundings(Protocol):
 
     @property
     def kubelet_port(self) -> int:
-        """Where kubelets listen."""
+        """The published kubelet port."""
 
 
 def functions(around: Surroundings) -> Functions:
-    """Return all functions, by name."""
+    """Return the functions by name."""
 
     def pod_ips(node: str, host_network: bool, uid: str = "", name: str = "", namespace: str = "") -> list[str]:
         return around.pod_addresses(node, host_network, namespace, name)

@@ -1,4 +1,4 @@
-"""The pipelines in a template's actions: operands, functions and what is passed on from one to the next."""
+"""Template pipelines: operands, function calls, and piped values."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _WORDS: dict[str, Any] = {"true": True, "false": False, "nil": None}
 
 
 class Scope:
-    """The dot, and the variables: those of a block are seen within it only."""
+    """The dot and the variables; variables are block-scoped."""
 
     def __init__(self, dot: Any, names: dict[str, Any], outer: Scope | None = None) -> None:
         self.dot = dot
@@ -55,7 +55,7 @@ class Scope:
 
 
 def parse_pipeline(text: str, functions: Functions) -> Pipeline:
-    """Raises InvalidStage."""
+    """Parse a pipeline. Raises InvalidStage."""
     parser = _Parser(text, functions)
     pipeline = parser.pipeline()
     if parser.token is not None:
@@ -91,7 +91,7 @@ class _Parser:
         self.token = (kind, found[kind])
 
     def _command(self, piped: Pipeline | None) -> Pipeline:
-        """Read a function with its arguments, or a single operand."""
+        """Parse a function call or a single operand."""
         if self.token is not None and self.token[0] == "word" and self.token[1] not in _WORDS:
             name = self.token[1]
             self._advance()
@@ -150,7 +150,7 @@ def _literal(kind: str, text: str) -> Any:
 
 
 def _fields(value: Pipeline, path: list[str]) -> Pipeline:
-    """What is not there has no fields either."""
+    """Access nested fields; missing values have no fields."""
 
     def follow(scope: Scope) -> Any:
         found = value(scope)

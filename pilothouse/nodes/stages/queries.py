@@ -1,4 +1,4 @@
-"""The queries of stages: jq as far as kwok's stages use it.
+"""Queries of stages: the jq subset of kwok's stages.
 
 .status.phase    .metadata.annotations["a.b/c"]    .metadata.ownerReferences.[].kind    .spec.containers[0].image
 .status.conditions.[] | select( .type == "Ready" ) | .status
@@ -16,7 +16,7 @@ from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.nodes.stages.errors import InvalidStage
 
 Query: TypeAlias = Callable[[Any], list[Any]]
-"""From a value to all values that the query finds in it; nothing that is not there."""
+"""Value → all matches; missing values match nothing."""
 _Step: TypeAlias = Callable[[Any], Iterable[Any]]
 
 _STEP = re.compile(
@@ -35,7 +35,7 @@ _PIPE = re.compile(r"""\|(?=(?:[^"]*"[^"]*")*[^"]*$)""")
 
 @bounded_cache(entries=512, key_bytes=1024)
 def compile_query(text: str) -> Query:
-    """Raises InvalidStage."""
+    """Compile a query. Raises InvalidStage."""
     steps = [step for part in _PIPE.split(text) for step in _steps(part.strip(), text)]
 
     def run(value: Any) -> list[Any]:

@@ -1,4 +1,4 @@
-"""A stage as it was read: whom it is for, how long it waits, and what it does then."""
+"""A parsed stage: selector, delay and action."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _PATCH_TYPES = ("json", "merge", "strategic")
 class StagePatch:
     template: Callable[[Any], str]
     root: str
-    """The field that the template is about; empty for the whole object."""
+    """Field that the template renders; empty for the whole object."""
     subresource: str
     type: str
 
     def body(self, obj: Json) -> Any:
-        """Raises InvalidStage."""
+        """Render the patch. Raises InvalidStage."""
         try:
             filled = parse_yaml(self.template(obj).encode()).value
         except ValueError as error:
@@ -70,7 +70,7 @@ class Stage:
         return int(found[0]) if found and str(found[0]).isdigit() else self.weight
 
     def wait_for(self, obj: Json, now: float, chance: random.Random) -> float:
-        """Return for how many seconds to wait."""
+        """Return the delay in seconds, with jitter."""
         delay = _seconds(self.delay_from, obj, now, self.delay) or 0.0
         jitter = _seconds(self.jitter_from, obj, now, self.jitter)
         if jitter is None:
@@ -79,7 +79,7 @@ class Stage:
 
 
 def choose(stages: Sequence[Stage], obj: Json, chance: random.Random) -> Stage | None:
-    """Return one of those that match, by their weights."""
+    """Return a matching stage, chosen by weight."""
     matching = [stage for stage in stages if stage.matches(obj)]
     weights = [stage.weight_for(obj) for stage in matching]
     if len(matching) <= 1 or not any(weights):
@@ -88,7 +88,7 @@ def choose(stages: Sequence[Stage], obj: Json, chance: random.Random) -> Stage |
 
 
 def read_stage(obj: Json, functions: Functions) -> Stage | None:
-    """Return the stage; None for one that is not about pods or nodes. Raises InvalidStage."""
+    """Parse a stage; None for stages of other kinds. Raises InvalidStage."""
     spec: Json = obj.get("spec") or {}
     reference: Json = spec.get("resourceRef") or {}
     if reference.get("kind") not in ("Pod", "Node") or reference.get("apiGroup") not in ("v1", "", None):
@@ -162,7 +162,7 @@ def _milliseconds(value: int | None) -> float | None:
 
 
 def _seconds(query: Query | None, obj: Json, now: float, default: float | None) -> float | None:
-    """A moment stands for the time until it; text that is neither a moment nor a duration for nothing."""
+    """Evaluate a delay: a timestamp gives the time until then; other text than a timestamp or duration gives None."""
     found = query(obj) if query else []
     if not found or not isinstance(found[0], str):
         return default

@@ -1,4 +1,4 @@
-"""All stages that there are, whose turn it is, and playing one."""
+"""All stages, their selection and execution."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ logger = logging.getLogger(__name__)
 _TYPES = {"json": PatchType.JSON, "merge": PatchType.MERGE, "strategic": PatchType.STRATEGIC}
 
 _PAUSE = 1.0
-"""A stage that follows itself waits so long at least: it would keep the server busy for ever."""
+"""Minimum seconds before a stage repeats, against busy loops."""
 
 Tell = Callable[[Json, str, str, str], None]
-"""Records an event: about what, its type, reason and message."""
+"""Records an event: object, type, reason, message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +32,14 @@ class Pending:
     stage: Stage
     due: float
     version: str
-    """Of the object for which it was chosen."""
+    """Version of the object at the time of selection."""
     is_played: bool = False
-    """Whether it has changed nothing: it is not played again before something else changes the object."""
+    """Whether the stage was executed without effect; it waits for another change of the object."""
 
 
 class Stages:
-    _pending: dict[tuple[str, str], Pending]  # by kind, and the object's key
-    _last: dict[tuple[str, str], tuple[str, float]]  # the stage that was played last, and when
+    _pending: dict[tuple[str, str], Pending]  # by kind and object key
+    _last: dict[tuple[str, str], tuple[str, float]]  # last executed stage and its time
 
     def __init__(self, around: Surroundings, seed: int, tell: Tell) -> None:
         self._around, self._tell = around, tell
@@ -50,7 +50,7 @@ class Stages:
         self.on_change: list[Callable[[], None]] = []
 
     def set(self, obj: Json) -> None:
-        """One that can not be understood is refused, loudly."""
+        """Add or update a stage; invalid stages are rejected with an event."""
         self._read.pop(name_of(obj), None)
         try:
             stage = read_stage(obj, self._functions)
@@ -65,12 +65,12 @@ class Stages:
         self._changed()
 
     def drive(self, kind: str) -> bool:
-        """Whether there are stages for objects of the kind: they alone say then what becomes of them."""
+        """Return whether stages drive objects of the kind."""
         return any(stage.kind == kind for stage in self._read.values())
 
     def next(self, kind: str, key: str, obj: Json) -> Pending | None:
-        """Return the stage whose turn it is, chosen anew whenever the object has changed; one that is chosen again
-        has waited already."""
+        """Return the pending stage, selected anew after each change of the object; a stage selected again keeps its
+        elapsed delay."""
         pending = self._pending.get((kind, key))
         if pending is not None and pending.version == resource_version_of(obj):
             return None if pending.is_played else pending
@@ -84,7 +84,7 @@ class Stages:
         return chosen
 
     async def play(self, kind: str, key: str, obj: Json, objects: ResourceClient) -> Json:
-        """Do what the pending stage says, and return what came of it. Raises StatusError, ConnectionFailed."""
+        """Execute the pending stage, and return the object. Raises StatusError or ConnectionFailed."""
         pending = self._pending[kind, key]
         try:
             answer = await self._play(pending.stage, obj, objects)
@@ -101,7 +101,7 @@ class Stages:
         return answer
 
     def forget(self, kind: str, key: str) -> None:
-        """The object is gone."""
+        """Drop the state of a deleted object."""
         self._pending.pop((kind, key), None)
         self._last.pop((kind, key), None)
 
@@ -142,7 +142,7 @@ class Stages:
 
 
 def _finalizers(stage: Stage, obj: Json) -> list[str] | None:
-    """Return the finalizers that the object has then; None if they stay."""
+    """Return the new finalizers; None if unchanged."""
     if not stage.finalizers:
         return None
     old: list[str] = metadata(obj).get("finalizers") or []

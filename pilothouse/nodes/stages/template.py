@@ -1,4 +1,4 @@
-"""Go templates as far as kwok's stages use them: text and actions, read into a function from data to text.
+"""Go templates, limited to the features of kwok's stages, compiled into functions from data to text.
 
 {{ .spec.nodeName | Quote }}   {{ $now := Now }}   {{ range $index, $item := .spec.containers }} … {{ end }}
 {{ if or (not $a) (eq .b "c") }} … {{ else if … }} … {{ end }}   {{ with .status.allocatable }} … {{ end }}
@@ -15,7 +15,7 @@ from pilothouse.nodes.stages.errors import InvalidStage
 from pilothouse.nodes.stages.pipeline import Functions, Pipeline, Scope, parse_pipeline
 
 Render: TypeAlias = Callable[[Scope, list[str]], None]
-"""Adds to the text."""
+"""Appends text."""
 
 _ACTION = re.compile(r"\{\{(-(?=\s))?\s*(.*?)\s*((?<=\s)-)?\}\}", re.DOTALL)
 _ASSIGNMENT = re.compile(r"(\$\w*)\s*(:?=)\s*(.*)", re.DOTALL)
@@ -31,7 +31,7 @@ class _Token:
 
 
 def compile_template(text: str, functions: Functions) -> Callable[[Any], str]:
-    """Raises InvalidStage, as the function does for data that the template can not be filled with."""
+    """Compile a template. Raises InvalidStage, as does the compiled function for unsuitable data."""
     tokens = list(_tokens(text))
     parser = _Parser(tokens, functions)
     render = parser.block()
@@ -47,7 +47,7 @@ def compile_template(text: str, functions: Functions) -> Callable[[Any], str]:
 
 
 def _tokens(text: str) -> Iterator[_Token]:
-    """A dash inside the braces takes away the white space outside."""
+    """Yield text and actions. A dash inside the braces trims adjacent white space."""
     position, trims = 0, False
     for found in _ACTION.finditer(text):
         trim_before, action, trim_after = found.groups()
@@ -67,10 +67,10 @@ class _Parser:
         self._tokens = iter(tokens)
         self._functions = functions
         self.last = ""
-        """The action that has ended the last block; empty at the end of the text."""
+        """The action that ended the last block; empty at the end of the text."""
 
     def block(self) -> Render:
-        """Read up to an `end` or an `else`."""
+        """Parse up to `end` or `else`."""
         parts: list[Render] = []
         for token in self._tokens:
             if not token.is_action:
@@ -114,14 +114,14 @@ class _Parser:
         return parse_pipeline(text, self._functions)
 
     def _otherwise(self, kind: str) -> Render:
-        """Read what follows the first branch, up to the end of all."""
+        """Parse the alternatives after the first branch."""
         if not self.last:
             raise InvalidStage(f"a template ends within {kind!r}")
         if self.last == "end":
             return _nothing
         rest = self.last.removeprefix("else").strip()
         if rest:
-            return self._action(rest)  # else if, else with: its end is the end of all
+            return self._action(rest)  # `else if` and `else with` share the final `end`
         otherwise = self.block()
         if self.last != "end":
             raise InvalidStage(f"a template ends within {kind!r}")
@@ -179,7 +179,7 @@ def _text(text: str) -> Render:
 
 
 def _nothing(scope: Scope, written: list[str]) -> None:
-    """Write nothing."""
+    """Render nothing."""
 
 
 def _assign(name: str, value: Pipeline, *, declares: bool) -> Render:
@@ -190,7 +190,7 @@ def _assign(name: str, value: Pipeline, *, declares: bool) -> Render:
 
 
 def show(value: Any) -> str:
-    """Return a value as Go prints it."""
+    """Format a value as Go does."""
     if value is None:
         return "<no value>"
     if isinstance(value, bool):
