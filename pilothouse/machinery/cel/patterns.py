@@ -1,17 +1,19 @@
-"""Patterns: Go's regular expressions, which are matched in linear time whatever the pattern and the text.
+"""Go's regular expressions, matched in linear time whatever the pattern and the text.
 
-RE2 runs them, as it does for Go. Python's engine, which is quicker to start, runs those that mean the same to it and
-in which there are only a few ways to go wrong before it gives up.
+RE2 runs them, or `linear_patterns` where google-re2 is not installed. Python's engine, which is quicker to start, runs
+patterns that mean the same to it and leave it only a few ways to backtrack.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any, Final, TypeAlias
 
 from pilothouse.machinery.bounded_cache import BoundedCache, bounded_cache
 from pilothouse.machinery.cel.interpreter.errors import EvaluationFailed
+from pilothouse.machinery.cel.linear_patterns import InvalidPattern, LinearPattern
 
 Matcher: TypeAlias = Callable[[str], bool]
 """Whether the pattern is found in a text."""
@@ -40,21 +42,33 @@ def matcher(pattern: str) -> Matcher:
 
     def matches(text: str) -> bool:
         if known is None or len(text) > _LONG:
-            return _compiled(pattern).search(text.encode()) is not None
+            return bool(_compiled(pattern).matches(text))
         return known.search(text) is not None
 
     return matches
 
 
 def find(text: str, pattern: str) -> str:
-    """The first match; empty where there is none. Raises EvaluationFailed for what is no pattern."""
-    found = _engine(text, pattern).search(text)
+    """Return the first match, or an empty text. Raises EvaluationFailed for an invalid pattern."""
+    known = _python_pattern(pattern) if len(text) <= _LONG else None
+    if known is None:
+        return str(_legal(pattern).first(text))
+    found = known.search(text)
     return found[0] if found else ""
 
 
 def find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
-    found = [each[0] for each in _engine(text, pattern).finditer(text)]
-    return found if limit < 0 else found[:limit]
+    """A negative limit is none."""
+    matches = _legal(pattern).every(text)
+    return list(matches if limit < 0 else islice(matches, limit))
+
+
+def _legal(pattern: str) -> Any:
+    """Raises EvaluationFailed."""
+    try:
+        return _compiled(pattern)
+    except EvaluationFailed as error:
+        raise EvaluationFailed(f"Illegal regex: {error}") from None
 
 
 def refusal(pattern: str) -> str:
@@ -64,12 +78,6 @@ def refusal(pattern: str) -> str:
     except EvaluationFailed as failure:
         return str(failure)
     return ""
-
-
-def _engine(text: str, pattern: str) -> Any:
-    """A compiled pattern of either engine: they have the same methods."""
-    known = _python_pattern(pattern) if len(text) <= _LONG else None
-    return known or _compiled(pattern)
 
 
 @bounded_cache(entries=_KEPT, key_bytes=_LONG)
@@ -99,34 +107,62 @@ def _for_python(pattern: str) -> str:
 
 
 def _compiled(pattern: str) -> Any:
-    """Raises EvaluationFailed."""
-    import re2
-
+    """Return a LinearPattern, or RE2's in the same form. Raises EvaluationFailed."""
     found = _COMPILED.get(pattern)
     if found is None:
-        memory = _USUAL_MEMORY
+        memory = _MOST_MEMORY
         try:
-            found = _compile(pattern, memory)
-        except re2.error:
-            memory = _MOST_MEMORY
-            try:
-                found = _compile(pattern, memory)
-            except re2.error as error:
-                raise EvaluationFailed(f"error parsing regexp: {_in_go_s_words(error, pattern)}") from None
+            found, memory = _compile(pattern)
+        except InvalidPattern as error:
+            raise EvaluationFailed(f"error parsing regexp: {error}") from None
         _COMPILED.put(pattern, found, size=memory + 4 * len(pattern))
     return found
 
 
-def _compile(pattern: str, memory: int) -> Any:
-    """Raises re2.error."""
-    import re2
-
-    options = re2.Options()
-    options.log_errors, options.never_capture, options.max_mem = False, True, memory
+def _compile(pattern: str) -> tuple[Any, int]:
+    """Return the compiled pattern and the memory that it may take. Raises InvalidPattern."""
     try:
-        return re2.compile(pattern, options)
-    finally:
-        re2.purge()  # its own cache knows of numbers only, not of bytes
+        import re2
+    except ImportError:
+        return LinearPattern(pattern), 256 * len(pattern)
+    if "\\C" in pattern and (found := _ANY_BYTE.search(pattern)) is not None:
+        raise InvalidPattern(f"invalid escape sequence: `{found[1]}`")  # RE2 takes it, Go does not
+    for memory in (_USUAL_MEMORY, _MOST_MEMORY):
+        options = re2.Options()
+        options.log_errors, options.never_capture, options.max_mem = False, True, memory
+        try:
+            return _RE2Pattern(re2.compile(pattern, options)), memory
+        except re2.error as error:
+            failure = error
+        finally:
+            re2.purge()  # its own cache is bounded by entries, not by bytes
+    raise InvalidPattern(_in_go_s_words(failure, pattern))
+
+
+_ANY_BYTE: Final = re.compile(r"(?:\\\\|[^\\])*?(\\C)", re.DOTALL)
+
+
+class _RE2Pattern:
+    """RE2's pattern in the form of LinearPattern."""
+
+    def __init__(self, compiled: Any) -> None:
+        self._compiled = compiled
+
+    def matches(self, text: str) -> bool:
+        return self._compiled.search(text.encode()) is not None
+
+    def first(self, text: str) -> str:
+        found = self._compiled.search(text)
+        return found[0] if found else ""
+
+    def every(self, text: str) -> Iterator[str]:
+        """An empty match directly after another match does not count, as in Go."""
+        last = -1
+        for found in self._compiled.finditer(text):
+            start, end = found.span()
+            if end > start or start != last:
+                yield found[0]
+            last = end
 
 
 def _in_go_s_words(error: Exception, pattern: str) -> str:
@@ -134,6 +170,16 @@ def _in_go_s_words(error: Exception, pattern: str) -> str:
     code, _, argument = (text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)).partition(": ")
     if code == "invalid repetition size":
         code = "invalid repeat count"
+    elif code == "bad repetition operator":
+        code = "invalid nested repetition operator"
+    elif code == "no argument for repetition operator":
+        code = "missing argument to repetition operator"
+    elif code in ("invalid perl operator", "invalid named capture group"):
+        code = "invalid or unsupported Perl syntax"
+    elif code in ("missing )", "missing ]"):
+        code = f"missing closing {code[-1]}"
+    elif code in ("trailing \\", "trailing \\ at end of regexp"):
+        return "trailing backslash at end of expression: ``"
     elif "too large" in code:
         code, argument = "expression too large", pattern
     return f"{code}: `{argument or pattern}`"

@@ -49,15 +49,25 @@ class Function:
 
     def __init__(self, name: str) -> None:
         self._name = name
+        self._by_item = False
         self._overloads: list[tuple[tuple[type, ...], Run]] = []
         self._found: dict[tuple[type, ...], Run] = {}
+        self._items: list[type] = []
+        """Types of the items of a list that comes first, of each overload."""
 
-    def add(self, parameters: tuple[type, ...], run: Run) -> None:
-        self._overloads.append((parameters, run))
+    def add(self, row: Row, run: Run) -> None:
+        self._overloads.append((tuple(map(_class_of, row.parameters)), run))
+        first = row.parameters[0] if row.parameters else None
+        is_list = first is not None and first.kind == "list"
+        self._items.append(_class_of(first.parameters[0]) if first is not None and is_list else _ANY)
+        self._by_item = all(each is not _ANY for each in self._items) and self._name not in _OPERAND_FIRST
 
     def __call__(self, *arguments: Any) -> Any:
-        types = tuple(map(type, arguments))
-        run = self._found.get(types) or self._find(types)
+        if self._by_item:
+            run = self._find_by_item(arguments)
+        else:
+            types = tuple(map(type, arguments))
+            run = self._found.get(types) or self._find(types)
         if run is None:
             raise self._refusal(arguments)
         try:
@@ -70,6 +80,16 @@ class Function:
         for parameters, run in self._overloads:
             if all(wanted is _ANY or wanted is given for wanted, given in zip(parameters, plain, strict=True)):
                 self._found[types] = run
+                return run
+        return None
+
+    def _find_by_item(self, arguments: tuple[Any, ...]) -> Run | None:
+        """Choose by the type of a list's first item, as upstream does."""
+        items = arguments[0]
+        if not isinstance(items, list):
+            return None
+        for item_type, (_, run) in zip(self._items, self._overloads, strict=True):
+            if not items or item_type is _ANY or type(items[0]) is item_type:
                 return run
         return None
 
@@ -90,7 +110,7 @@ def overload_function(row: Row) -> Function:
     """Return a function with this overload only."""
     function = Function(row.function)
     if row.run is not None:
-        function.add(tuple(map(_class_of, row.parameters)), row.run)
+        function.add(row, row.run)
     return function
 
 
@@ -102,5 +122,5 @@ def dispatch_table() -> dict[tuple[str, int], Function]:
         for row in rows:
             if row.run is not None:
                 function = table.setdefault((name, len(row.parameters)), Function(name))
-                function.add(tuple(map(_class_of, row.parameters)), row.run)
+                function.add(row, row.run)
     return table

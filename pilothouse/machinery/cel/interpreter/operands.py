@@ -43,6 +43,11 @@ class Constant:
         return self.value
 
 
+def is_qualifier(value: Any) -> bool:
+    """Whether a value can be a key or an index."""
+    return value.__class__ in _QUALIFIERS
+
+
 def type_constant(name: str) -> Constant:
     return Constant(Type(name))
 

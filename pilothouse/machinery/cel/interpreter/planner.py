@@ -96,6 +96,8 @@ class Planner:
             return built
         steps = [self.plan(argument) for argument in arguments]
         if node.function in _ITEMS:
+            if type(steps[1]) is Constant and not operands.is_qualifier(steps[1].value):
+                raise ProgramFailed(f"invalid qualifier type: {operands.go_type(steps[1].value)}")
             key = _resolved(arguments[1], steps[1])
             return _ITEMS[node.function](steps[0], key, self._cost_of_part(arguments[0]))
         if node.function == "_?_:_":
@@ -116,7 +118,7 @@ class Planner:
 
     def _eager(self, node: Call, steps: list[Step]) -> Step:
         function, overloads = node.function, node.overloads
-        if len(overloads) == 1 and overloads[0].run is not None and len(overloads[0].parameters) == len(steps):
+        if len(overloads) == 1 and overloads[0].run is not None and not _is_polymorphic(function):
             run = overload_function(overloads[0])
         else:
             run = dispatch_table().get((function, len(steps))) or Function(function)
@@ -183,6 +185,11 @@ class Planner:
         )
 
 
+def _is_polymorphic(function: str) -> bool:
+    """Whether upstream has one implementation for all overloads, which goes by values and not by declared types."""
+    return function[0] in "_-!@" or function in ("size", "sort", "matches", "type", "dyn")
+
+
 def _is_attribute(node: Node) -> bool:
     """Whether the part is a variable, or selected from one."""
     if type(node) is Ident:
@@ -233,7 +240,7 @@ def _lookup(steps: list[Step], run: Function) -> Step | None:
 def _called(function: str, run: Function, steps: list[Step], price: RunCost) -> Step:
     if function == "lists.range":
         return _range(run, steps[0], price)
-    if function == "@sortByAssociatedKeys":
+    if function in ("sort", "@sortByAssociatedKeys"):
         return _sorted_by(run, steps, price)
     if len(steps) == 1:
         only = steps[0]

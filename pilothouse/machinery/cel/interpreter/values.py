@@ -154,14 +154,14 @@ def shown(value: Any) -> str:
     if type(value) is bool:
         return "true" if value else "false"
     if type(value) is float:
-        return number_text(value, least_exponent=21)
+        return number_text(value)
     if type(value) is bytes:
         return f"[{' '.join(map(str, value))}]"
     return "null" if value is None else str(value)
 
 
-def number_text(value: float, *, least_exponent: int = 6) -> str:
-    """Return a double in Go's shortest form, with an exponent below -4 and from `least_exponent` on: 1e+06, 0.5."""
+def number_text(value: float) -> str:
+    """Return a double in Go's shortest form, with an exponent below 1e-04 and from 1e+06 on."""
     if math.isinf(value):
         return "+Inf" if value > 0 else "-Inf"
     if math.isnan(value):
@@ -170,7 +170,7 @@ def number_text(value: float, *, least_exponent: int = 6) -> str:
         return "-0" if math.copysign(1, value) < 0 else "0"
     figures, exponent = _figures(value)
     sign = "-" if value < 0 else ""
-    if -4 <= exponent < least_exponent:
+    if -4 <= exponent < 6:
         if exponent < 0:
             return f"{sign}0.{'0' * (-exponent - 1)}{figures}"
         padded = figures.ljust(exponent + 1, "0")
