@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Protocol
 
 from pilothouse.machinery.cel.front import types
@@ -193,7 +194,9 @@ class Checker:
                 if row.is_generic:
                     self._fresh += 1
                 continue
-            parameters, row_result = self._instantiated(row)
+            parameters, row_result = row.parameters, row.result
+            if row.is_generic:
+                parameters, row_result, self._fresh = _instantiated(row, self._fresh)
             if not self._substitutions.all_assignable(given, parameters):
                 continue
             chosen.append(row)
@@ -226,23 +229,6 @@ class Checker:
 
     def _mismatch(self, position: int, expected: Type, found: Type) -> None:
         self._report(position, f"expected type '{expected.text}' but found '{found.text}'")
-
-    def _instantiated(self, row: Row) -> tuple[tuple[Type, ...], Type]:
-        """Return parameters and result with fresh type parameters."""
-        if not row.is_generic:
-            return row.parameters, row.result
-        fresh: dict[Type, Type] = {}
-        parameters = tuple([self._renamed(each, fresh) for each in row.parameters])
-        return parameters, self._renamed(row.result, fresh)
-
-    def _renamed(self, kind: Type, fresh: dict[Type, Type]) -> Type:
-        if not kind.is_open:
-            return kind
-        if kind.kind == "param":
-            if kind not in fresh:
-                fresh[kind] = self._new_parameter()
-            return fresh[kind]
-        return types.rebuilt(kind, tuple([self._renamed(each, fresh) for each in kind.parameters]))
 
     def _new_parameter(self) -> Type:
         self._fresh += 1
@@ -344,6 +330,24 @@ class Checker:
         why = "cannot be range of a comprehension (must be list, map, or dynamic)"
         self._report(node.over.position, f"expression of type '{over.text}' {why}")
         return types.ERROR, types.ERROR
+
+
+@lru_cache(maxsize=4096)
+def _instantiated(row: Row, number: int) -> tuple[tuple[Type, ...], Type, int]:
+    """Return parameters and result with fresh type parameters, counted from `number`, and the next number."""
+    fresh: dict[Type, Type] = {}
+
+    def renamed(kind: Type) -> Type:
+        if not kind.is_open:
+            return kind
+        if kind.kind == "param":
+            if kind not in fresh:
+                fresh[kind] = types.parameter(f"_var{number + len(fresh)}")
+            return fresh[kind]
+        return types.rebuilt(kind, tuple([renamed(each) for each in kind.parameters]))
+
+    parameters = tuple([renamed(each) for each in row.parameters])
+    return parameters, renamed(row.result), number + len(fresh)
 
 
 def _qualified_name(node: Node) -> str:
