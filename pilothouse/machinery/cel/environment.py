@@ -101,7 +101,7 @@ class Environment:
                 checker.check(parsed.root)
             except TypeTooLarge:
                 checker.issues.append(Issue(0, "types are nested too deeply"))
-            issues = checker.issues or validate(parsed.root)
+            issues = checker.issues or validate(checker.literals)
         if issues:
             raise CompilationFailed(Source(expression).display(issues))
         return SyntaxTree(parsed.root, frozenset(checker.references), parsed.tokens > SHALLOW)

@@ -35,6 +35,10 @@ _CONSTANTS: dict[type, Type] = {
 }
 
 
+LITERAL_CALLS = frozenset(("format", "duration", "timestamp", "matches"))
+"""Functions whose literal arguments are checked."""
+
+
 class TypeProvider(Protocol):
     """The object types that an expression may name."""
 
@@ -53,6 +57,10 @@ class Checker:
         self.issues: list[Issue] = []
         self.references: set[str] = set()
         """Names of all variables and types that occur."""
+        self.literals: list[Node] = []
+        """Calls and aggregates whose literals `validators` check."""
+        self._formatted = 0
+        """Calls of format() around the current node; their lists may have items of any type."""
         self._variables = variables
         self._functions = functions
         self._provider = provider
@@ -151,6 +159,16 @@ class Checker:
     def _call(self, node: Call) -> Type:
         if node.function == "_?._":
             return self._optional_selection(node)
+        if node.function in LITERAL_CALLS:
+            self.literals.append(node)
+            if node.function == "format":
+                self._formatted += 1
+                kind = self._checked_call(node)
+                self._formatted -= 1
+                return kind
+        return self._checked_call(node)
+
+    def _checked_call(self, node: Call) -> Type:
         for arg in node.args:
             self._check(arg)
         if node.target is None:
@@ -242,6 +260,8 @@ class Checker:
         return inner
 
     def _list(self, node: ListNode) -> Type:
+        if not self._formatted and len(node.elements) > 1:
+            self.literals.append(node)
         joined: Type | None = None
         for index, element in enumerate(node.elements):
             kind = self._check(element)
@@ -257,6 +277,8 @@ class Checker:
         return types.most_general(before, kind) if self._substitutions.assignable(before, kind) else types.DYN
 
     def _map(self, node: MapNode) -> Type:
+        if not self._formatted and len(node.entries) > 1:
+            self.literals.append(node)
         keys: Type | None = None
         values: Type | None = None
         for entry in node.entries:

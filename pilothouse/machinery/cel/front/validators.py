@@ -4,7 +4,7 @@ lists and maps whose entries have different types.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from pilothouse.machinery.cel.front.source import Issue
 from pilothouse.machinery.cel.front.tree import Call, Const, ListNode, MapNode, Node
@@ -31,19 +31,16 @@ _LITERALS = frozenset(("duration", "timestamp", "matches"))
 """Functions whose first argument is checked if it is a literal."""
 
 
-def validate(root: Node) -> list[Issue]:
+def validate(nodes: Iterable[Node]) -> list[Issue]:
+    """Check the nodes that the checker collected."""
     issues: list[Issue] = []
-    waiting: list[tuple[Node, bool]] = [(root, False)]
-    while waiting:
-        node, formatted = waiting.pop()
+    for node in nodes:
         if type(node) is Call:
             issues += _check_call(node)
-            formatted = formatted or node.function == "format"
-        elif not formatted and type(node) is ListNode:
+        elif type(node) is ListNode:
             issues += _check_list(node)
-        elif not formatted and type(node) is MapNode:
+        elif type(node) is MapNode:
             issues += _check_map(node)
-        waiting.extend((child, formatted) for child in node.children())
     return issues
 
 
