@@ -1,1 +1,1 @@
-"""The key space under everything: the contract, the stores that keep it, and the watch cache that serves reads."""
+"""Storage: the contract, its implementations, and the watch cache."""

@@ -1,7 +1,7 @@
-"""A store whose values are kept as CBOR, or were once: those who use it see JSON.
+"""A store with CBOR values, presented as JSON.
 
-Both forms are always read. A value in the form that is not written today is stale, so that the next write of its
-object, even one that changes nothing, brings it up to date.
+Both formats are readable. A value in the format not written now is stale, so the next write of the object converts it,
+even a no-op write.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pilothouse.machinery.compact_bytes import copy_compact
 
 
 class CborStore(ShownAsJson):
-    """Reads both forms and writes the one that it is told to."""
+    """Reads both formats, and writes the configured one."""
 
     def __init__(self, store: Store, *, writes_cbor: bool) -> None:
         super().__init__(store)
@@ -54,7 +54,7 @@ def _is_cbor(value: bytes) -> bool:
 
 
 def _as_cbor(value: bytes) -> bytes:
-    """The order of the keys stays, so that what is read again is the same text."""
+    """Encode as CBOR, preserving the key order for a stable round trip."""
     from pilothouse.machinery.cbor.encoding import encode_object
 
     return encode_object(orjson.loads(value))

@@ -1,4 +1,4 @@
-"""Base classes of a store and a watch between a registry and its store. Subclasses override the methods they change."""
+"""Base classes of wrapping stores and watches. Subclasses override the methods they change."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pilothouse.apiserver.storage.interface import Batch, Entry, Page, Revision,
 
 
 class DelegatingStore:
-    """Delegates every method to another store. Methods return the coroutine of the other store, without a frame of
-    their own: `current_revision` is called for every consistent read."""
+    """Delegates every method. Methods return the inner coroutine without a frame of their own, because
+    `current_revision` runs for every consistent read."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -64,7 +64,7 @@ class DelegatingWatch(ABC):
 
     @abstractmethod
     async def _transformed(self, batch: Batch) -> Batch:
-        """Return the batch as watchers are to see it."""
+        """Return the batch as presented to watchers."""
 
     async def request_progress(self) -> None:
         await self._watch.request_progress()

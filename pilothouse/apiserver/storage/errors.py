@@ -1,4 +1,4 @@
-"""The errors of stores."""
+"""Errors of stores."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ from pilothouse.machinery.status_error import PilothouseError
 
 
 class StorageError(PilothouseError):
-    """The root of all errors of a store."""
+    """Base class of all store errors."""
 
 
 class KeyExists(StorageError):
-    """`create` found the key already there."""
+    """`create`: the key exists."""
 
 
 class KeyNotFound(StorageError):
-    """`update` or `delete` found no such key."""
+    """`update` or `delete`: the key does not exist."""
 
 
 class RevisionConflict(StorageError):
-    """The key is there, but not at the expected revision."""
+    """The key has another revision than expected."""
 
 
 class Compacted(StorageError):
-    """The revision asked for is older than what the store still keeps."""
+    """The requested revision is older than the store's history."""
 
     def __init__(self, requested: int, oldest: int) -> None:
         super().__init__(f"revision {requested} was compacted, the oldest kept is {oldest}")
@@ -31,7 +31,7 @@ class Compacted(StorageError):
 
 
 class FutureRevision(StorageError):
-    """The revision asked for has not happened yet."""
+    """The requested revision is in the future."""
 
     def __init__(self, requested: int, current: int) -> None:
         super().__init__(f"revision {requested} is in the future, the current one is {current}")
@@ -40,18 +40,18 @@ class FutureRevision(StorageError):
 
 
 class TooLarge(StorageError):
-    """The store does not take a value of this size. The text is for clients."""
+    """The value exceeds the store's size limit. The text is for clients."""
 
     def __init__(self, message: str = "etcdserver: request is too large") -> None:
         super().__init__(message)
 
 
 class TransformFailed(StorageError):
-    """A value can not be brought into the form in which it is stored, or back from it: no key, or the wrong one."""
+    """A value cannot be encrypted or decrypted: missing or wrong key."""
 
 
 class PluginCallFailed(TransformFailed):
-    """The plugin that has the key gave no answer, or another than it was asked for; `code` is gRPC's, as Go has it."""
+    """The KMS plugin failed or gave an invalid answer; `code` is the gRPC code in Go's form."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -59,12 +59,11 @@ class PluginCallFailed(TransformFailed):
 
 
 class Undecodable(StorageError):
-    """Stored data cannot be decoded, or an object not be encoded. The text is for clients."""
+    """Stored data cannot be decoded, or an object cannot be encoded. The text is for clients."""
 
 
 class Unavailable(StorageError):
-    """The store cannot be reached or cannot write now. Whether a write that failed with this took effect is unknown
-    only when `uncertain` is true; otherwise it did not."""
+    """The store is unreachable or cannot write. A failed write may have taken effect only if `uncertain` is true."""
 
     def __init__(self, message: str, *, uncertain: bool = False) -> None:
         super().__init__(message)

@@ -1,1 +1,1 @@
-"""Backups: all that a store holds at one revision, in a file or on its way into another store."""
+"""Backups: the contents of a store at one revision, for a file or another store."""

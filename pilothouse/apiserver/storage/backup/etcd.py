@@ -1,7 +1,7 @@
-"""An etcd as the two ends of a backup.
+"""etcd as source and target of a backup.
 
-etcd gives out revisions one by one and can not be told to skip any. Where it is behind what clients may have seen, it
-is brought there by writes that leave nothing, about as fast as it takes writes at all.
+etcd assigns consecutive revisions and cannot skip any. If etcd is behind the revisions that clients may have seen, no-
+op writes raise its revision at about the rate of normal writes.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from pilothouse.apiserver.storage.interface import Revision
 
 _PAGE: Final = 200
 _AT_A_TIME: Final = 128
-_LONGEST_WAY: Final = 5_000_000  # revisions: some twenty minutes
+_LONGEST_WAY: Final = 5_000_000  # revisions; about twenty minutes
 _SHORT, _HOUR = 60, 3600  # seconds
 _PASSING: Final = "pilothouse-raises-the-revision/"
-"""Before the keys that are written only to be deleted. Nobody watches there."""
+"""Key prefix of the no-op writes; outside of all watched prefixes."""
 
 
 class EtcdSource:
-    """Every key under the prefix as it was at the moment of `open`, page by page."""
+    """All keys under the prefix at the revision of `open`, page by page."""
 
     def __init__(self, client: EtcdClient, prefix: str, revision: Revision) -> None:
         self._client = client
         self.prefix = prefix
         self.revision = revision
-        self._ends: dict[int, float] = {}  # when leases that were asked about run out, by their ids
+        self._ends: dict[int, float] = {}  # lease id → expiry
 
     @classmethod
     async def open(cls, client: EtcdClient, prefix: str) -> EtcdSource:
-        """Raises Unavailable."""
+        """Open a source at the current revision. Raises Unavailable."""
         return cls(client, prefix, await _revision(client))
 
     async def entries(self) -> AsyncIterator[SavedEntry]:
@@ -64,7 +64,7 @@ class EtcdSource:
             raise Compacted(self.revision, self.revision + 1) from None
 
     async def _left(self, lease: int) -> int:
-        """The seconds that the lease still has; 1 for one that has just run out, so that its keys go as well."""
+        """Return the remaining seconds of the lease; 1 for expired leases, so that their keys expire as well."""
         now = asyncio.get_running_loop().time()
         if lease not in self._ends:
             self._ends[lease] = now + await self._time_to_live(lease)
@@ -84,10 +84,10 @@ async def _revision(client: EtcdClient) -> Revision:
 
 
 class EtcdTarget:
-    """An etcd without any key under the prefix."""
+    """An etcd without keys under the prefix."""
 
     def __init__(self, store: EtcdStore, prefix: str, *, told: Callable[[Revision, Revision], None]) -> None:
-        """`told` hears the revision and the one to reach before the store is brought there."""
+        """`told` is called with the current and the required revision before the revision is raised."""
         self._store = store
         self._prefix = prefix
         self._told = told
@@ -96,7 +96,7 @@ class EtcdTarget:
     async def open(
         cls, store: EtcdStore, prefix: str, *, told: Callable[[Revision, Revision], None] = lambda now, wanted: None
     ) -> EtcdTarget:
-        """Raises NotEmpty, Unavailable."""
+        """Open an empty target. Raises NotEmpty or Unavailable."""
         if found := await store.count(f"{prefix}/"):
             raise NotEmpty(f"etcd, under {prefix}/,", found)
         return cls(store, prefix, told=told)
@@ -115,7 +115,7 @@ class EtcdTarget:
         return revision
 
     async def _bring_to(self, wanted: Revision) -> None:
-        """Raises BackupError for a way that is too long."""
+        """Raise the revision. Raises BackupError if the distance is too large."""
         now = await self._store.current_revision()
         if wanted - now > _LONGEST_WAY:
             raise BackupError(
@@ -131,7 +131,7 @@ class EtcdTarget:
         await self._store.create(entry.key, entry.value, ttl=_shared_lifetime(entry.ttl))
 
     async def _raise(self, by: Revision) -> None:
-        """Each write and each delete of it takes one revision."""
+        """Write and delete keys; each operation takes one revision."""
         async with _InTurns() as turns:
             for number in range((by + 1) // 2):
                 await turns.begin(self._pass_by, f"{_PASSING}{number}")
@@ -141,7 +141,7 @@ class EtcdTarget:
         await self._store.delete(key, expected=entry.modified)
 
     async def _empty(self) -> None:
-        """Takes away what was written into a store that was empty."""
+        """Delete the entries of a failed restore."""
         page = await self._store.list(f"{self._prefix}/")
         async with _InTurns() as turns:
             for entry in page.entries:
@@ -152,13 +152,13 @@ class EtcdTarget:
 
 
 def _shared_lifetime(ttl: int) -> int:
-    """Few different ones, because keys with the same share a lease: what lives for long lives up to an hour longer."""
+    """Round a TTL up to a full hour above one minute: keys of equal TTL share a lease, and leases are expensive."""
     return ttl if ttl <= _SHORT else -(-ttl // _HOUR) * _HOUR
 
 
 class _InTurns:
-    """So many calls at a time, and no more of them in memory. None is broken off: who leaves the block knows what
-    became of each. Raises what the first of them raised."""
+    """Runs a bounded number of concurrent calls. All started calls complete before the block ends; the first failure is
+    re-raised."""
 
     def __init__(self) -> None:
         self._free = asyncio.Semaphore(_AT_A_TIME)
@@ -174,7 +174,7 @@ class _InTurns:
             self._raise_failure()
 
     async def begin(self, call: Callable[..., Coroutine[Any, Any, None]], *arguments: object) -> None:
-        """Returns when its turn has come."""
+        """Start the call as soon as a slot is free."""
         await self._free.acquire()
         self._raise_failure()
         task = asyncio.create_task(call(*arguments))

@@ -1,4 +1,4 @@
-"""A backup as a file: JSON lines in gzip, so that any machine can read it without us.
+r"""The backup file: gzip-compressed JSON lines, readable without Pilothouse.
 
     {"format":"pilothouse.dev/backup","version":1,"revision":412,"prefix":"/registry","made":"2026-01-01T00:00:00Z",…}
     {"file":"pki/ca.crt","mode":420,"text":"-----BEGIN CERTIFICATE-----\\n…"}
@@ -6,9 +6,8 @@
     {"key":"/registry/secrets/default/a","created":7,"modified":9,"ttl":300,"bytes":"azhzOmVuYzph…"}
     {"entries":2,"files":1,"sha256":"…"}
 
-A value is `text` where it is UTF-8, else `bytes` in base64. The last line counts the others and has the SHA-256 of all
-lines before it. It is written and read line by line. A reader refuses a version that is higher than its own; fields
-that it does not know mean nothing to it.
+UTF-8 values are `text`, others base64 `bytes`. The last line has the counts and the SHA-256 of all previous lines.
+Files are written and read line by line. Readers reject higher versions and ignore unknown fields.
 """
 
 from __future__ import annotations
@@ -32,12 +31,12 @@ from pilothouse.machinery.whole_files import PRIVATE, written_aside
 FORMAT: Final = "pilothouse.dev/backup"
 VERSION: Final = 1
 
-_FAST: Final = 1  # of gzip's levels: the higher ones take several times as long for a few per cent
+_FAST: Final = 1  # gzip level; higher levels take several times as long and save a few percent
 _LINES_BETWEEN_TURNS: Final = 200
 
 
 class NotABackup(BackupError):
-    """The message names the file and says what is wrong with it."""
+    """The file is not a valid backup; the message names the file and the problem."""
 
     def __init__(self, path: Path, reason: str) -> None:
         super().__init__(f"{path} is no backup that can be used: {reason}")
@@ -50,9 +49,9 @@ class Written:
 
 
 async def write_backup(path: Path, source: Source, files: Iterable[SavedFile], *, made: str) -> Written:
-    """Write all of the source. The file is whole or not there, and for its owner alone.
+    """Write the source to the file atomically, readable by the owner only.
 
-    Raises StorageError, OSError.
+    Raises StorageError or OSError.
     """
     head = {"format": FORMAT, "version": VERSION, "revision": source.revision, "prefix": source.prefix, "made": made}
     with (
@@ -75,10 +74,10 @@ async def write_backup(path: Path, source: Source, files: Iterable[SavedFile], *
 
 
 class BackupFile:
-    """A file that was read once to its end and is whole. It is a Source."""
+    """A verified backup file; implements Source."""
 
     def __init__(self, path: Path) -> None:
-        """Raises NotABackup, OSError."""
+        """Read and verify the whole file. Raises NotABackup or OSError."""
         self._path = path
         head, self.written = _examined(path)
         self.revision: Revision = head["revision"]
@@ -102,7 +101,7 @@ class BackupFile:
 
 
 class _Lines:
-    """Writes lines, and knows the checksum of all of them."""
+    """Writes lines, and maintains their checksum."""
 
     def __init__(self, out: gzip.GzipFile) -> None:
         self._out = out
@@ -124,7 +123,7 @@ def _objects(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _examined(path: Path) -> tuple[dict[str, Any], Written]:
-    """Return the head of the file and what it holds. Raises NotABackup, OSError."""
+    """Return the head and the counts of the file. Raises NotABackup or OSError."""
     try:
         return _read_through(path)
     except (EOFError, gzip.BadGzipFile, zlib.error, ValueError, KeyError, TypeError) as error:

@@ -1,4 +1,4 @@
-"""Entries as lines of JSON: in a backup's file, and on their way out of a server."""
+"""Entries as JSON lines, for backup files and the maintenance endpoint."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pilothouse.apiserver.storage.backup.model import SavedEntry
 
 
 def entry_in(line: dict[str, Any]) -> SavedEntry:
-    """Raises KeyError, ValueError for what is no line of an entry."""
+    """Parse an entry. Raises KeyError or ValueError for malformed lines."""
     return SavedEntry(line["key"], bytes_in(line), line["created"], line["modified"], line.get("ttl", 0))
 
 

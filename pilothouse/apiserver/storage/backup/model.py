@@ -19,11 +19,11 @@ from pilothouse.machinery.dataclass import dataclass
 
 
 class BackupError(StorageError):
-    """The message says what was refused and what to do about it."""
+    """A refused backup operation; the message has the reason and the remedy."""
 
 
 class NotEmpty(BackupError):
-    """Entries of two stores are never mixed."""
+    """The target has entries; entries of two stores are never mixed."""
 
     def __init__(self, where: str, keys: int) -> None:
         super().__init__(
@@ -33,7 +33,7 @@ class NotEmpty(BackupError):
 
 @dataclass(frozen=True, slots=True)
 class SavedEntry:
-    """One key as its store has it. `ttl` is for how many seconds it still lives; 0 for ever."""
+    """A stored key. `ttl`: remaining seconds; 0 = unlimited."""
 
     key: str
     value: bytes = field(repr=False)  # may hold secrets
@@ -44,7 +44,7 @@ class SavedEntry:
 
 @dataclass(frozen=True, slots=True)
 class SavedFile:
-    """A file of the data directory: a certificate, a key."""
+    """A file of the data directory, such as a certificate or key."""
 
     path: str
     """Relative to the directory, with slashes."""
@@ -53,21 +53,22 @@ class SavedFile:
 
 
 class Source(Protocol):
-    """A store, or a file, as `revision` left it."""
+    """A store or file at `revision`."""
 
     revision: Revision
     prefix: str
 
     def entries(self) -> AsyncIterator[SavedEntry]:
-        """Every entry under the prefix at the revision, once. Raises Compacted when the store has forgotten it."""
+        """Yield every entry under the prefix at the revision once. Raises Compacted if the store dropped the
+        revision."""
 
     async def newest(self) -> Revision:
-        """The revision of the store by now: another one, if somebody has written to it."""
+        """Return the store's current revision, which reveals concurrent writes."""
 
 
 class Target(Protocol):
     """An empty store."""
 
     async def fill(self, source: Source, *, at_least: Revision) -> Revision:
-        """Take every entry of the source, all or none, each at a revision greater than `at_least`; return the
-        store's revision, before which everything is compacted. Raises NotEmpty, StorageError."""
+        """Store all entries of the source or none, each at a revision greater than `at_least`. Return the store's
+        revision, up to which history is compacted. Raises NotEmpty or StorageError."""

@@ -1,4 +1,4 @@
-"""The embedded store as the two ends of a backup. Its file is read and written without a server."""
+"""The embedded store as source and target of a backup, without a server."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _ROW = f"INSERT INTO history ({COLUMNS}, checksum) VALUES (?, ?, ?, ?, ?, ?, ?)"
 
 
 class SqliteSource:
-    """What is committed in a store's directory at the moment of `open`, whoever has it open and goes on writing.
+    """The committed state of a store directory at `open`, despite concurrent writers.
 
-    One read transaction holds the moment; no more than one row is in memory.
+    A read transaction pins the state; one row at a time is in memory.
     """
 
     def __init__(self, connection: sqlite3.Connection, file: Path, prefix: str, *, skip_damaged: bool) -> None:
@@ -39,12 +39,12 @@ class SqliteSource:
         self._file = file
         self._skip_damaged = skip_damaged
         self.skipped: list[str] = []
-        """Keys that were left out because they are damaged."""
+        """Skipped keys with damaged values."""
         self.revision: Revision = newest_revision(connection)
 
     @classmethod
     def open(cls, directory: Path, prefix: str = DEFAULT_ROOT, *, skip_damaged: bool = False) -> Self:
-        """Whatever begins with another prefix is given, too. Raises DamagedStore, UnsupportedFormat."""
+        """Open a directory; keys with other prefixes are included. Raises DamagedStore or UnsupportedFormat."""
         connection = open_to_read(directory / DataDirectory.FILE)
         try:
             connection.execute("BEGIN DEFERRED")
@@ -54,7 +54,8 @@ class SqliteSource:
             raise
 
     async def entries(self) -> AsyncIterator[SavedEntry]:
-        """Raises BackupError for a damaged value, unless damaged ones are to be skipped; DamagedStore."""
+        """Yield the entries. Raises BackupError for a damaged value unless damaged values are skipped, and
+        DamagedStore."""
         now = time.time()
         try:
             replaced = {revision for (revision,) in self._connection.execute(_REPLACED)}
@@ -87,10 +88,10 @@ class SqliteSource:
 
 
 class SqliteTarget:
-    """A store's directory that is not there, or has never been written to. It is built aside and renamed."""
+    """A missing or unwritten store directory. The store is built aside and renamed."""
 
     def __init__(self, directory: Path) -> None:
-        """Raises NotEmpty, DirectoryInUse, DamagedStore, UnsupportedFormat."""
+        """Raises NotEmpty, DirectoryInUse, DamagedStore or UnsupportedFormat."""
         self._directory = directory
         if (file := directory / DataDirectory.FILE).exists() and file.stat().st_size:
             refuse_entries(directory)
@@ -104,9 +105,9 @@ class SqliteTarget:
                 prepare(connection, building.database)
                 revision = await _fill(connection, source, at_least)
             building.sync()
-            building.release()  # Windows renames no directory with an open file in it
+            building.release()  # Windows cannot rename a directory with open files
             if self._directory.exists():
-                shutil.rmtree(self._directory)  # it was empty, and the data directory is locked
+                shutil.rmtree(self._directory)  # empty, and the data directory is locked
             os.rename(aside, self._directory)
             sync_directory(self._directory.parent)
         finally:
@@ -116,7 +117,7 @@ class SqliteTarget:
 
 
 def refuse_entries(directory: Path) -> None:
-    """Raises NotEmpty for a store that has, or has had, entries."""
+    """Raise NotEmpty for a store that has or had entries."""
     with closing(open_to_read(directory / DataDirectory.FILE)) as connection:
         (rows,) = connection.execute("SELECT count(*) FROM history").fetchone()
     if rows:

@@ -1,1 +1,1 @@
-"""The watch cache: one resource held in memory, which answers GET, LIST and WATCH on behalf of the store."""
+"""The watch cache: serves GET, LIST and WATCH of one resource from memory."""

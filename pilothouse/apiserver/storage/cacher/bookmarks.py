@@ -1,7 +1,7 @@
-"""When watchers that asked for bookmarks get one: every minute, and two seconds before their deadline.
+"""Bookmark schedule: every minute, and two seconds before the deadline of the watch.
 
-One timer serves all: watchers wait in buckets of a second. The store is asked for progress a moment before a bucket
-is served, so that a quiet resource's bookmarks keep up with the revision of the store.
+One timer serves all watchers, in buckets of a second. Progress is requested from the store just before a bucket is
+served, so bookmarks of quiet resources keep up with the store's revision.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ PROGRESS_TIME = 0.1
 
 
 class BookmarkSchedule:
-    _buckets: dict[int, list[CacheWatcher]]  # by the second in which they are served; closed watchers stay until then
-    _timer: CacheTimer | None  # runs for the first bucket, or for serving it after progress was asked for
-    _armed: int  # the bucket that the timer runs for
+    _buckets: dict[int, list[CacheWatcher]]  # second → watchers; closed watchers stay until served
+    _timer: CacheTimer | None  # for the first bucket, or for its delivery after the progress request
+    _armed: int  # the bucket of the timer
 
     def __init__(
         self, clock: CacheClock, *, request_progress: Callable[[], None], make: Callable[[], WatchEvent]

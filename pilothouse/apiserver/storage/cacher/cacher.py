@@ -1,10 +1,10 @@
-"""The watch cache of one resource. It stands before the store and answers every read that it can answer rightly.
+"""The watch cache of one resource: serves reads in front of the store.
 
 Guarantees, on one event loop and without locks:
-- a read that names no revision sees every write that returned before it began, on any store;
-- a list is the state at one revision, and a watch that starts there sees every later change, once and in order;
-- a watcher that does not keep up is ended and never waited for;
-- when the store is lost, watchers end, reads go to the store or are refused, and the cache fills itself again.
+- a read without a revision sees every write that returned before the read began, on any store;
+- a list is the state at one revision, and a watch from that revision delivers every later change once and in order;
+- a watcher that does not keep up is closed and never waited for;
+- when the store is lost, watchers end, reads go to the store or fail, and the cache refills.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
 from pilothouse.apiserver.tracing.spans import CURRENT, Attributes, audited, spanned
 from pilothouse.machinery.names import GroupResource
 
-REVISION_PATIENCE = 3.0  # how long a read waits for a revision that it names
-READY_PATIENCE = 1.0  # how long a request waits for the cache to be filled
+REVISION_PATIENCE = 3.0  # seconds that a read waits for its revision
+READY_PATIENCE = 1.0  # seconds that a request waits for the cache to fill
 WATCH_BUFFER = 1000
 
 
@@ -42,9 +42,9 @@ def _of_get(key: str, not_older_than: Revision | None) -> Attributes:
 
 
 class Cacher:
-    """`prefix` holds all keys of the resource, either as prefix + name or as prefix + namespace + "/" + name.
+    """`prefix` covers all keys of the resource: prefix + name, or prefix + namespace + "/" + name.
 
-    `indexed_fields` are those that lists select by, the most telling first.
+    `indexed_fields`: fields for list selectors, most selective first.
     """
 
     def __init__(
@@ -86,24 +86,24 @@ class Cacher:
 
     @property
     def revision(self) -> Revision:
-        """Every change up to it is in the cache."""
+        """Every change up to this revision is in the cache."""
         return self._freshness.revision
 
     @property
     def changes(self) -> int:
-        """Goes up with every change of an object: as long as it is the same, so is what the cache holds."""
+        """Counter of object changes; an equal counter means equal contents."""
         return self._state.changes
 
     async def start(self) -> None:
-        """Begins to fill the cache. Requests may come at once; they wait for a moment."""
+        """Start filling the cache. Early requests wait briefly."""
         self._reflector.start()
 
     async def wait_ready(self) -> None:
-        """Returns when the cache is filled. Raises CacheNotReady when it is stopped before."""
+        """Wait until the cache is filled. Raises CacheNotReady if stopped before."""
         await self._readiness.wait(patience=None)
 
     async def stop(self) -> None:
-        """Ends all watches. Lists and watches are refused from now on."""
+        """End all watches, and refuse further lists and watches."""
         await self._reflector.stop()
         self._feed.lost(Unavailable("the watch cache is stopped"))
         self._readiness.stop()
@@ -112,20 +112,20 @@ class Cacher:
         self._metrics.release()
 
     async def expire(self, revision: Revision) -> None:
-        """Forget the past as after a compaction: the watches that expire end with Compacted, once they have seen every
-        change up to the revision, and none can start before it. Raises CacheNotReady, TooLargeRevision."""
+        """Drop history up to the revision, as a compaction does. Expiring watches deliver changes up to the revision,
+        then end with Compacted. Raises CacheNotReady or TooLargeRevision."""
         if self.ready:
             await self._require(revision)
             self._feed.expire(revision)
 
     @property
     def followers_behind(self) -> int:
-        """How many readers of watches that do not expire have events to take, or are at work on some."""
+        """Number of non-expiring watches with unread or unprocessed events."""
         return self._watchers.followers_behind
 
     @property
     def objects(self) -> int:
-        """The number of objects."""
+        """Number of objects."""
         return len(self._state)
 
     @property
@@ -133,9 +133,9 @@ class Cacher:
         return len(self._watchers)
 
     async def get(self, key: str, *, not_older_than: Revision | None = None) -> StoredObject | None:
-        """The object, or None. `not_older_than`: None for the newest, 0 for whatever the cache has, or a revision.
-        Raises TooLargeRevision, Unavailable."""
-        if CURRENT.get() is not None:  # a decorator would cost every get several times as much
+        """Return the object, or None. `not_older_than`: None = consistent, 0 = any cached state, otherwise a minimum
+        revision. Raises TooLargeRevision or Unavailable."""
+        if CURRENT.get() is not None:  # a decorator would multiply the cost of a get
             return await self._traced_get(key, not_older_than)
         revision = await self._store.current_revision() if not_older_than is None else not_older_than
         if self._freshness.revision >= revision and self._readiness.ready:
@@ -148,7 +148,7 @@ class Cacher:
         return await self._get_slowly(key, revision, consistent=not_older_than is None)
 
     def held(self, key: str) -> StoredObject | None:
-        """What the cache has at this moment, however old it is."""
+        """Return the cached object, however stale."""
         return self._state.get(key)
 
     @spanned("cacher.GetList", lambda self, *_, **__: self._of_spans())
@@ -162,8 +162,8 @@ class Cacher:
         limit: int = 0,
         matches: Predicate | None = None,
     ) -> CachedPage:
-        """The objects under `prefix` (or the one with that key), at a revision not older than the given one, as in
-        `get`, or exactly at `at`. Raises CacheNotReady, TooLargeRevision, Compacted, Unavailable."""
+        """Return the objects under `prefix` (or the object with that key) at a revision as in `get`, or exactly at
+        `at`. Raises CacheNotReady, TooLargeRevision, Compacted or Unavailable."""
         selection = ListSelection(prefix, after, limit, matches)
         if at is not None:
             return await self._list_at(selection, at)
@@ -190,11 +190,11 @@ class Cacher:
         deadline: float | None = None,
         expires: bool = False,
     ) -> CacheWatcher:
-        """Changes under `prefix`, or to the one object with that key.
+        """Watch changes under `prefix`, or of the object with that key.
 
-        Starts with the state when `send_initial_events` asks for it, or when it is None and `after` is 0 or None;
-        otherwise with the changes after `after`. `deadline` is in the time of the clock. One that `expires` ends when
-        the past is forgotten. Raises CacheNotReady, TooOld, TooLargeRevision, Unavailable.
+        The watch starts with the state if `send_initial_events` is true, or if it is None and `after` is 0 or None;
+        otherwise with the changes after `after`. `deadline`: clock time. `expires`: end the watch when history is
+        dropped. Raises CacheNotReady, TooOld, TooLargeRevision or Unavailable.
         """
         scope = self._watchers.scope(prefix, predicate)
         if send_initial_events or (send_initial_events is None and not after):
@@ -202,7 +202,7 @@ class Cacher:
             start = await self._start_with_state(selection, after, mark_end=bool(send_initial_events and bookmarks))
         else:
             start = await self._start_after(after)
-        # Nothing may be awaited from here to `add`: a change in between would be missed.
+        # No await from here to `add`: a change in between would be missed.
         options = WatchOptions(prefix, scope, predicate, bookmarks, deadline, expires)
         watcher = CacheWatcher(options, start, limit=self._watch_buffer, forget=self._watchers.remove)
         self._watchers.add(watcher)
@@ -221,10 +221,10 @@ class Cacher:
         return self._state.get(key)
 
     async def _list_at(self, selection: ListSelection, revision: Revision) -> CachedPage:
-        """The window says what changed since, so the past is the present with those changes undone.
+        """List at an old revision: the present with the later changes of the window undone.
 
-        It may reach back further than the store does: a revision that is forgotten there is forgotten here, too, so
-        that what a client is told depends on the age of its token and not on how busy its kind is.
+        The window may reach further back than the store. A revision compacted in the store is refused here as well, so
+        the answer depends on the age of the token, not on the write rate of the resource.
         """
         await self._require(revision)
         await self._direct.require_kept(selection.prefix, revision)
@@ -243,7 +243,7 @@ class Cacher:
             page = await self._direct.list(ListSelection(selection.prefix))
             await self._readiness.wait(patience=READY_PATIENCE)
             if page.revision < self._window.floor:
-                # The cache was filled again meanwhile; what happened since the page is not in the window.
+                # The cache was refilled meanwhile; changes since the page are not in the window.
                 raise CacheNotReady
             changes = self._window.after(page.revision)
             return WatchStart(page.revision, page.objects, end=self._end(page.revision, mark_end), changes=changes)
@@ -252,7 +252,7 @@ class Cacher:
         return WatchStart(self.revision, objects, end=self._end(self.revision, mark_end))
 
     async def _start_after(self, revision: Revision | None) -> WatchStart:
-        """A revision that the cache has not reached is no reason to wait: the watch skips events up to it."""
+        """Return the start of a watch. A revision ahead of the cache needs no wait: the watch skips events up to it."""
         if revision is None:
             revision = await self._store.current_revision()
         await self._readiness.wait(patience=READY_PATIENCE)
@@ -263,24 +263,24 @@ class Cacher:
         return bookmark(self._codec, revision, ends_initial_events=True) if wanted else None
 
     async def _is_current(self) -> bool:
-        """Whether the cache has come, in time, to the revision that the store has now."""
+        """Return whether the cache reaches the store's current revision in time."""
         revision = await self._store.current_revision()
         await self._readiness.wait(patience=READY_PATIENCE)
         return await self._freshness.consistent(revision)
 
     async def _can_be_current(self) -> bool:
-        """As `_is_current`; False also where the cache cannot be filled because some object cannot be read: the store
-        knows whether that is still so, and whether the list has it at all."""
+        """Like `_is_current`, but False if an undecodable object prevents filling: the store knows the current
+        state."""
         try:
             return await self._is_current()
         except Undecodable:
             return False
 
     async def _require(self, revision: Revision) -> None:
-        """Returns when the cache is ready and has reached the revision. Raises CacheNotReady, TooLargeRevision."""
+        """Wait until the cache is ready at the revision. Raises CacheNotReady or TooLargeRevision."""
         await self._readiness.wait(patience=READY_PATIENCE)
         if not await self._freshness.reached(revision, patience=REVISION_PATIENCE):
-            await self._readiness.wait(patience=READY_PATIENCE)  # it may have been lost, and filled again, meanwhile
+            await self._readiness.wait(patience=READY_PATIENCE)  # the cache may have been lost and refilled
             if self.revision < revision:
                 raise TooLargeRevision(revision, self.revision)
 

@@ -1,4 +1,4 @@
-"""The watch caches that stand before one store, for those who have to tell all of them something."""
+"""Registry of the watch caches of each store."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ _OF_STORES: WeakKeyDictionary[Store, WeakSet[Cacher]] = WeakKeyDictionary()
 
 
 def cachers_of(store: Store) -> WeakSet[Cacher]:
-    """Return the caches of this process that were made for the store. Both go when nobody else has them any more."""
+    """Return the caches of the store in this process. Both are held by weak references."""
     return _OF_STORES.setdefault(store, WeakSet())

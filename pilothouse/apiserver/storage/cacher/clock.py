@@ -1,4 +1,4 @@
-"""The time that the cache lives by: an event loop has it, and a test may bring its own."""
+"""The clock of the watch cache, injectable for tests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class CacheClock(Protocol):
 
 
 class LoopClock:
-    """The clock of whichever event loop is running."""
+    """The clock of the running event loop."""
 
     def time(self) -> float:
         return asyncio.get_running_loop().time()
@@ -33,7 +33,7 @@ def resolve(future: asyncio.Future[None]) -> None:
 
 
 async def wait_for(future: asyncio.Future[None], *, seconds: float | None, clock: CacheClock) -> None:
-    """Returns when the future is resolved or the time is up, whichever comes first. None: there is no limit."""
+    """Wait for the future or the timeout; None = no timeout."""
     timer = clock.call_later(seconds, lambda: resolve(future)) if seconds is not None else None
     try:
         await future

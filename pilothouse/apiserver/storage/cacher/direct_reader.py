@@ -1,4 +1,4 @@
-"""Reads that go past the cache to the store: when the cache is behind, not filled, or does not reach back so far."""
+"""Reads from the store, for a cache that lags, is not filled, or does not reach back far enough."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class DirectReader:
 
     @spanned("List(recursive=true) etcd3", lambda self, selection, **_: _of_list(selection))
     async def list(self, selection: ListSelection, *, at: Revision | None = None) -> CachedPage:
-        """Reads as many pages as it takes to find `limit` objects. Raises Compacted, TooLargeRevision."""
+        """Read pages until `limit` objects match. Raises Compacted or TooLargeRevision."""
         chosen: list[StoredObject] = []
         after, limit = selection.after, selection.limit
         fetched = evaluated = 0
@@ -53,7 +53,7 @@ class DirectReader:
             self._metrics.listed_from_storage(fetched=fetched, evaluated=evaluated, returned=len(chosen))
 
     async def require_kept(self, prefix: str, revision: Revision) -> None:
-        """Raises Compacted, Unavailable. Costs the store a read of nothing."""
+        """Check that the store still has the revision, with an empty read. Raises Compacted or Unavailable."""
         await self._store.list(f"{prefix}{_NO_KEY_HAS}", at=revision, limit=1)
 
     async def _page(self, selection: ListSelection, *, after: str, at: Revision | None) -> Page:
@@ -64,7 +64,7 @@ class DirectReader:
             page = await self._store.list(selection.prefix, at=at, after=after, limit=size)
         except FutureRevision as error:
             raise TooLargeRevision(error.requested, error.current) from None
-        if single:  # what else begins with this key sorts behind it and is not meant
+        if single:  # longer keys with this prefix sort behind and are not meant
             page = Page([entry for entry in page.entries if entry.key == selection.prefix], page.revision)
         return page
 

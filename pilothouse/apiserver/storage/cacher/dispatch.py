@@ -1,12 +1,12 @@
-"""Fan-out: each change goes to the watchers that it can concern, and to no others.
+"""Fan-out: delivers each change to the watchers of its scopes only.
 
-Every watcher stands in one scope. A change has a few scopes, found without looking at any watcher:
+Every watcher has one scope. The scopes of a change are computed without visiting watchers:
 
-    /registry/pods/             those who watch everything
-    /registry/pods/ns/          those who watch one namespace
-    /registry/pods/ns/a         those who watch one object
+    /registry/pods/             watchers of all namespaces
+    /registry/pods/ns/          watchers of one namespace
+    /registry/pods/ns/a         watchers of one object
     either of the first two, spec.nodeName, node-1
-                                those of them who select one value of a field or label, as thousands of kubelets do
+                                watchers that select one value of a field or label, such as thousands of kubelets
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher, WatchScope
 
 
 class CacheWatchers:
-    _by_scope: dict[WatchScope, dict[CacheWatcher, None]]  # no scope is empty
-    _triggers: dict[str, dict[LabelOrField, int]]  # by prefix: what its watchers select by, and in how many scopes
+    _by_scope: dict[WatchScope, dict[CacheWatcher, None]]  # never empty
+    _triggers: dict[str, dict[LabelOrField, int]]  # prefix → selected label or field → number of scopes
 
     def __init__(self, prefix: str, metrics: CacheMetrics) -> None:
         self._prefix = prefix
@@ -33,7 +33,7 @@ class CacheWatchers:
         return sum(map(len, self._by_scope.values()))
 
     def scope(self, prefix: str, predicate: Predicate | None) -> WatchScope:
-        """The narrowest scope for a watch of `prefix` with this predicate."""
+        """Return the narrowest scope for a watch of `prefix` with this predicate."""
         if not prefix.startswith(self._prefix):
             raise ValueError(f"{prefix} is not under {self._prefix}")
         if prefix.endswith("/") and isinstance(predicate, SelectionPredicate) and (exact := predicate.exact_match()):
@@ -60,7 +60,7 @@ class CacheWatchers:
     def dispatch(self, change: CacheChange) -> None:
         views = ChangeEvents(change)
         for scope in self._scopes(change):
-            # A copy, because watchers that are full leave while it is gone through.
+            # Copy: watchers that are full leave during the iteration.
             for watcher in tuple(self._by_scope.get(scope, ())):
                 if not watcher.offer(views):
                     self._metrics.terminated.inc()
@@ -72,18 +72,18 @@ class CacheWatchers:
 
     @property
     def followers_behind(self) -> int:
-        """How many of those that do not expire have not been read to the end."""
+        """Return the number of non-expiring watchers with unread events."""
         everybody = (watcher for watchers in self._by_scope.values() for watcher in watchers)
         return sum(not watcher.options.expires and not watcher.is_read for watcher in everybody)
 
     def expire(self, error: Exception) -> None:
-        """End those that expire."""
+        """Close the expiring watchers."""
         for watcher in [watcher for watchers in self._by_scope.values() for watcher in watchers]:
             if watcher.options.expires:
                 watcher.close(error)
 
     def _count(self, scope: WatchScope, step: int) -> None:
-        """Objects are parsed only for what some watcher selects by."""
+        """Count the scope's trigger; objects are parsed only for triggers in use."""
         if scope.on is None:
             return
         triggers = self._triggers.setdefault(scope.prefix, {})
@@ -102,10 +102,11 @@ class CacheWatchers:
                 yield from self._triggered(change, prefix, trigger)
 
     def _triggered(self, change: CacheChange, prefix: str, trigger: LabelOrField) -> Iterator[WatchScope]:
-        """Two when the value changed: the watchers of the old one have to see the object leave."""
+        """Yield the scopes of a trigger: two if the value changed, because watchers of the old value see the object
+        leave."""
         try:
             values = {trigger.of(obj) for obj in (change.current, change.previous) if obj is not None}
-        except Exception:  # an object that can not be read may have any value; who must look at it is ended in `offer`
+        except Exception:  # an undecodable object may have any value; `offer` closes the watchers that need it
             yield from [scope for scope in self._by_scope if (scope.prefix, scope.on) == (prefix, trigger)]
             return
         yield from (WatchScope(prefix, trigger, value) for value in values if value is not None)

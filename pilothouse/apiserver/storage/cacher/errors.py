@@ -1,4 +1,4 @@
-"""The errors of the watch cache. The texts are those that upstream's clients know."""
+"""Errors of the watch cache, with upstream's texts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ REINITIALIZING = "storage is (re)initializing"
 
 
 class CacheNotReady(StorageError):
-    """The cache is being filled, or filled again, and can not answer for the moment."""
+    """The cache is being filled and cannot answer yet."""
 
     def __init__(self, cause: Exception | None = None, *, retry_after: int = 1) -> None:
         super().__init__(REINITIALIZING + (f": {cause}" if cause else ""))
@@ -16,7 +16,7 @@ class CacheNotReady(StorageError):
 
 
 class TooOld(StorageError):
-    """Changes after the requested revision have left the window, so a watch can not start there."""
+    """Changes after the requested revision have left the window."""
 
     def __init__(self, requested: int, oldest: int) -> None:
         super().__init__(f"too old resource version: {requested} ({oldest})")
@@ -25,7 +25,7 @@ class TooOld(StorageError):
 
 
 class TooLargeRevision(StorageError):
-    """The requested revision was not reached while the request could wait."""
+    """The requested revision was not reached in time."""
 
     def __init__(self, requested: int, current: int) -> None:
         super().__init__(f"Too large resource version: {requested}, current: {current}")

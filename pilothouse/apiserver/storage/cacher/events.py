@@ -1,6 +1,6 @@
-"""Changes as the cache keeps them, and the events that watchers see of them.
+"""Cache changes, and the watch events derived from them.
 
-A watcher with a selector sees a world in which only matching objects exist:
+A watcher with a selector sees only matching objects:
 
     matched before   matches now    event      carries
     no               yes            ADDED      the new object
@@ -34,7 +34,7 @@ class EventType(StrEnum):
 
 
 class WatchEvent:
-    """One event. Every watcher that sees a change in the same way is given the same WatchEvent."""
+    """A watch event, shared by all watchers with the same view of the change."""
 
     __slots__ = ("_encoded", "object", "revision", "type")
 
@@ -52,7 +52,7 @@ class WatchEvent:
         return self._encoded is not None and form in self._encoded
 
     def encoded(self, form: Hashable, make: Callable[[WatchEvent], bytes]) -> bytes:
-        """This event on the wire in one form, made by the first watcher that sends it and kept for the others."""
+        """Return the encoded event; encoded once per form, and shared."""
         if self._encoded is None:
             self._encoded = {}
         if form not in self._encoded:
@@ -65,7 +65,7 @@ class WatchEvent:
 
 @dataclass(frozen=True, slots=True)
 class CacheChange:
-    """One change to the state. `previous` is None for a create, `current` is None for a delete; never both."""
+    """A change. `previous` is None for a create, `current` is None for a delete."""
 
     revision: Revision
     key: str
@@ -75,10 +75,10 @@ class CacheChange:
 
 
 class ChangeEvents:
-    """The watch events of one change, each made once.
+    """The watch events of one change, each created once.
 
-    They live as long as a watcher still has to send them, not as long as the change stays in the window:
-    otherwise the window would keep every object a second time, encoded.
+    Events live while watchers have to send them, not while the change is in the window: otherwise the window would hold
+    every object a second time, encoded.
     """
 
     __slots__ = ("_made", "_plain", "change")
@@ -90,13 +90,13 @@ class ChangeEvents:
 
     @property
     def plain(self) -> WatchEvent | None:
-        """The event for watchers without a selector, nearly all of them."""
+        """The event for watchers without a selector, the common case."""
         if self._plain is None:
             self._plain = self.through(None)
         return self._plain
 
     def through(self, predicate: Predicate | None) -> WatchEvent | None:
-        """Return the event that a watcher with this predicate sees, None when the change does not concern it."""
+        """Return the event for a watcher with this predicate; None if the change is invisible."""
         current, previous = self.change.current, self.change.previous
         now = current is not None and (predicate is None or predicate(current))
         before = previous is not None and (predicate is None or predicate(previous))
@@ -117,7 +117,7 @@ class ChangeEvents:
 
 
 def bookmark(codec: ObjectCodec, revision: Revision, *, ends_initial_events: bool = False) -> WatchEvent:
-    """An object with nothing in it but the revision that its receiver is now past. No defaults are filled in."""
+    """Return a bookmark: an object with only a revision, without defaults."""
     empty = codec.empty()
     annotations = annotations_of(empty) | ({INITIAL_EVENTS_END: "true"} if ends_initial_events else {})
     value = codec.encode({**empty, "metadata": {"annotations": annotations} if annotations else {}})

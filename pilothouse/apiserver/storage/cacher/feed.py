@@ -1,4 +1,4 @@
-"""Turns what arrives from the store into state, window and events, in one step that no reader can see half of."""
+"""Applies store events to state, window and watchers, atomically for readers."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ class CacheFeed:
         self.metrics.reached(revision)
 
     def expire(self, revision: Revision) -> None:
-        """Nothing that was before the revision is to be had any more."""
+        """Drop history before the revision."""
         self.window.restart(revision)
         self.watchers.expire(Compacted(revision - 1, revision))
 
     def lost(self, error: Exception) -> None:
-        """Watchers end, and their clients come back with the revision they have seen: nothing is skipped. They are
-        told of objects that cannot be read."""
+        """End all watchers; clients resume from their last revision without gaps. Undecodable objects are reported to
+        the watchers."""
         self.readiness.set_not_ready(error)
         self.freshness.invalidate()
         self.watchers.end_all(error if isinstance(error, Undecodable) else None)

@@ -1,7 +1,7 @@
-"""The revision that the cache has reached, and the reads that wait for a later one.
+"""The revision of the cache, and reads that wait for a later revision.
 
-While someone waits, the store is asked for progress every 100 ms: the newest revision may well belong to another
-resource, and then no event would ever tell that the cache has caught up with it.
+While reads wait, progress is requested from the store every 100 ms: the newest revision may belong to another resource,
+and then no event would arrive.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from pilothouse.apiserver.storage.interface import Revision
 
 PROGRESS_PERIOD = 0.1
 CONSISTENT_PATIENCE = 0.3
-MISTRUST_PATIENCE = 0.02  # enough for an event that is on its way
+MISTRUST_PATIENCE = 0.02  # long enough for an event in flight
 
 
 class Freshness:
     revision: Revision  # every change up to it is in the cache
     _waiting: dict[asyncio.Future[None], Revision]
-    _answers: bool  # whether the store answered the last questions; not every etcd does
-    _epoch: int  # counts the times that the cache was lost; nobody waits across one
+    _answers: bool  # whether the store answered the last progress requests; not every etcd does
+    _epoch: int  # number of losses of the cache; waits never span a loss
 
     def __init__(self, clock: CacheClock, *, request_progress: Callable[[], None], metrics: CacheMetrics) -> None:
         self.revision = 0
@@ -44,20 +44,20 @@ class Freshness:
         self.advance(revision)
 
     def invalidate(self) -> None:
-        """Nothing is fresh any more until the next `restart`."""
+        """Mark the cache as stale until the next `restart`."""
         self._epoch += 1
         for future in self._waiting:
             resolve(future)
 
     def restart(self, revision: Revision) -> None:
-        """Begins anew at the revision of a listing, with a new watch to ask."""
+        """Restart at the revision of a listing, with a new watch."""
         self._answers = True
         self.revision = revision
         self.advance(revision)
 
     async def consistent(self, revision: Revision) -> bool:
-        """`reached`, for those who can read the store instead. Once the store has left questions unanswered, they are
-        still asked, but not waited for, until it answers one."""
+        """Like `reached`, for callers that can read the store instead. After an unanswered progress request, requests
+        are still sent but not waited for until the store answers again."""
         epoch = self._epoch
         reached = await self.reached(revision, patience=CONSISTENT_PATIENCE if self._answers else MISTRUST_PATIENCE)
         if not reached and epoch == self._epoch:
@@ -65,7 +65,7 @@ class Freshness:
         return reached
 
     async def reached(self, revision: Revision, *, patience: float) -> bool:
-        """Whether the cache came to the revision within that many seconds. False also when the cache was lost."""
+        """Return whether the cache reaches the revision within so many seconds; False also after a loss."""
         if self.revision >= revision:
             return True
         epoch, started = self._epoch, self._clock.time()

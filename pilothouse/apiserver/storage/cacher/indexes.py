@@ -1,7 +1,7 @@
-"""The indexes of one resource, and the objects that they leave for a selector to look at.
+"""Indexes of one resource, and candidate objects for selectors.
 
-Labels are indexed a moment after the start, where they can be read without parsing the object, or when first asked for.
-Of the fields that the resource names, one is indexed when a selector would look at many objects without it.
+Labels are indexed shortly after the start if they can be read without parsing, else on first use. A declared field is
+indexed once a selector would otherwise scan many objects.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from pilothouse.apiserver.storage.cacher.selection_predicate import Demand, Sele
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.dataclass import dataclass
 
-FEW = 500  # objects that can as well be looked at one by one
-_MOST_MERGED = 10_000  # keys of several runs that are put in order while others wait
-_AFTER_START = 1.0  # seconds after which labels are indexed that nobody asked for: at first there is more to do
-_LABELS = ""  # where the index of all labels stands among those of fields
+FEW = 500  # objects that are cheap to scan without an index
+_MOST_MERGED = 10_000  # maximum keys merged from several runs without yielding
+_AFTER_START = 1.0  # seconds until labels are indexed in advance; the start has priority
+_LABELS = ""  # name of the label index among the field indexes
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The keys of all objects in a range that a predicate can select."""
+    """Keys in a range that a predicate can select."""
 
     runs: Sequence[KeyRun]
     exact: bool
-    """Whether it selects them all."""
+    """Whether the predicate selects all of them."""
 
     def __len__(self) -> int:
         return sum(map(len, self.runs))
 
     def take(self, limit: int = 0) -> list[str]:
-        """Return the first `limit` in key order, or all where that is not positive."""
+        """Return the first `limit` keys in order; all if `limit` is not positive."""
         if len(self.runs) == 1:
             return self.runs[0].take(limit)
         merged = sorted(chain.from_iterable(run.take(limit) for run in self.runs))
@@ -45,7 +45,7 @@ class Candidates:
 
 
 class CacheIndexes:
-    _indexes: dict[str, ObjectIndex]  # by field; some are still being filled
+    _indexes: dict[str, ObjectIndex]  # by field; some are being filled
     _filling: dict[ObjectIndex, asyncio.Task[None]]
 
     def __init__(self, fields: Sequence[str], clock: CacheClock, *, labels_unasked: bool) -> None:
@@ -58,7 +58,7 @@ class CacheIndexes:
         self._filling = {}
 
     def restart(self, objects: Mapping[str, StoredObject]) -> None:
-        """Begins anew with these objects. `change` is told of whatever happens to them later."""
+        """Restart with these objects. `change` reports later changes."""
         self.stop()
         self._objects = objects
         self._indexes = {}
@@ -79,19 +79,19 @@ class CacheIndexes:
             index.change(key, previous, current)
 
     def missing(self, predicate: Predicate | None) -> list[str]:
-        """Return the names of the indexes that could narrow the predicate, but are not filled, most telling first."""
+        """Return the unfilled indexes that could narrow the predicate, most selective first."""
         if not isinstance(predicate, SelectionPredicate):
             return []
         missing = [name for name, _ in self._demands(predicate) if not self._is_complete(name)]
         return sorted(missing, key=[*self._fields, _LABELS].index) if len(missing) > 1 else missing
 
     async def wait_for(self, name: str) -> None:
-        """Returns when the index is filled, or given up."""
+        """Wait until the index is filled or abandoned."""
         if filling := self._filling.get(self._get(name)):
             await asyncio.wait([filling])
 
     def candidates(self, predicate: Predicate, keys: CacheKeyRange) -> Candidates | None:
-        """Return the fewest that an index leaves; None where none can say."""
+        """Return the smallest candidate set of any index; None without a usable index."""
         if not isinstance(predicate, SelectionPredicate):
             return None
         found = [
@@ -105,7 +105,7 @@ class CacheIndexes:
         return fewest if predicate.is_one_requirement else Candidates(fewest.runs, exact=False)
 
     def _demands(self, predicate: SelectionPredicate) -> Iterator[tuple[str, Demand]]:
-        """Yield each demand that an index is for, with the name of that."""
+        """Yield the demands that an index supports, with the index name."""
         for demand in predicate.demands:
             if demand.on.is_label:
                 yield _LABELS, demand

@@ -1,4 +1,4 @@
-"""The metrics of the watch cache, under upstream's names. A cache binds its labels once."""
+"""Metrics of the watch cache, with upstream's names. A cache binds its labels once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _Series: TypeAlias = Counter | Gauge | Histogram
 
 _LABELS = ("group", "resource")
 _WAITS = (0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2, 3)
-_REVISION_DIGITS = 10**15  # a float is exact up to here
+_REVISION_DIGITS = 10**15  # floats are exact up to here
 
 
 def _counter(name: str, documentation: str, *more: str) -> Counter:
@@ -28,7 +28,7 @@ def _counter(name: str, documentation: str, *more: str) -> Counter:
 
 
 def _tally(name: str, documentation: str) -> CounterTally:
-    """For what every change is counted in."""
+    """Return a counter for hot paths."""
     return CounterTally(name.removesuffix("_total"), documentation, _LABELS, registry=REGISTRY)
 
 
@@ -128,10 +128,10 @@ _BY_RESOURCE: dict[_Series, tuple[tuple[str, ...], ...]] = {
         (CAPACITY_DECREASES, CAPACITY, RESOURCE_OBJECTS, SIZE_ESTIMATE, RESOURCE_VERSION, READ_WAIT), ((),)
     ),
 }
-"""Metrics whose series begin with group and resource, and the labels that may follow."""
+"""Metrics with series by group and resource → their further labels."""
 
 _CACHES: Multiset[GroupResource] = Multiset()
-"""How many caches a resource has now: a new one may begin before the old one has ended."""
+"""Caches per resource; a new cache may start before the old one has ended."""
 
 
 class _Objects(Sized, Protocol):
@@ -139,13 +139,12 @@ class _Objects(Sized, Protocol):
 
 
 def _remove(metric: _Series, labels: tuple[str, ...]) -> None:
-    with suppress(KeyError):  # nothing was counted
+    with suppress(KeyError):  # no series yet
         metric.remove(*labels)
 
 
 class CacheMetrics:
-    """The metrics of one cache. Looking a label up costs more than counting, so each is looked up once, when it is
-    first needed: most caches never count most of it."""
+    """Metrics of one cache. Label lookups cost more than counting, so each lookup happens once, on first use."""
 
     def __init__(self, resource: GroupResource) -> None:
         self._resource = resource
@@ -153,7 +152,7 @@ class CacheMetrics:
         _CACHES[resource] += 1
 
     def release(self) -> None:
-        """Forget the series of the resource with its last cache: resources come and go with their definitions."""
+        """Drop the series of the resource with its last cache; custom resources come and go."""
         _CACHES[self._resource] -= 1
         if _CACHES[self._resource] > 0:
             return
@@ -218,7 +217,7 @@ class CacheMetrics:
         return RESOURCE_VERSION.labels(*self._labels)
 
     def count_objects(self, objects: _Objects) -> None:
-        """Shows how many there are from now on, and how large, asked anew at each scrape. Does not keep them alive."""
+        """Export number and size of the objects at each scrape, without keeping them alive."""
         known = ref(objects)
         for gauge in (OBJECTS.labels(str(self._resource)), RESOURCE_OBJECTS.labels(*self._labels)):
             gauge.set_function(lambda: len(known() or ()))

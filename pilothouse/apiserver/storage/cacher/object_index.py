@@ -1,8 +1,7 @@
-"""Which objects have which labels, and which value of a field: kept with every change, so that a selector looks only
-at what it can match.
+"""Indexes of objects by label or field value, updated with every change.
 
-An index may say of an object that every selector has to look at it: one that cannot be read, or has so many labels
-that to index them all would take more memory than the object itself.
+An index can leave an object unindexed, so that every selector examines it: undecodable objects, and objects with so
+many labels that the index would exceed the object itself.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ from pilothouse.machinery.event_loop import yield_periodically
 _MOST_LABELS = 32
 _TEXT = frozenset({str})
 _MOST_VALUES = 1_000
-_TURN = 100  # objects indexed before others may run: each may have to be parsed
+_TURN = 100  # objects indexed before yielding; each may need parsing
 
 
 class ObjectIndex(ABC):
-    """While it is filled, changes may come for objects that it has not seen yet."""
+    """While an index is filled, changes may concern objects that are not indexed yet."""
 
-    unindexed: set[str]  # keys of the objects that every selector has to look at
-    complete: bool  # whether every object has been seen
+    unindexed: set[str]  # keys that every selector must examine
+    complete: bool  # whether every object is indexed
 
     def __init__(self) -> None:
         self.unindexed = set()
@@ -38,7 +37,7 @@ class ObjectIndex(ABC):
         self.complete = True
 
     async def fill(self, objects: Mapping[str, StoredObject]) -> None:
-        """Takes in every object, in turns with others. `objects` may change meanwhile."""
+        """Index all objects, yielding periodically. `objects` may change meanwhile."""
         async for key in yield_periodically(list(objects), every=_TURN):
             if (stored := objects.get(key)) is not None:
                 self.change(key, None, stored)
@@ -46,18 +45,18 @@ class ObjectIndex(ABC):
 
     @abstractmethod
     def change(self, key: str, previous: StoredObject | None, current: StoredObject | None) -> None:
-        """The object has become another, has come or has gone. To be told twice of it changes nothing."""
+        """Apply a create, update or delete. Idempotent."""
 
     @abstractmethod
     def runs(self, demand: Demand, keys: CacheKeyRange) -> list[KeyRun] | None:
-        """Return who in the range meets the demand, apart from `unindexed`; None when there are too many values to
-        say. No key is in two runs."""
+        """Return disjoint runs of the keys that meet the demand, without `unindexed`; None if there are too many
+        values."""
 
 
 class LabelIndex(ObjectIndex):
-    """The objects by each of their labels. What labels an object had is read again from the object, not kept."""
+    """Index by label. The old labels are read from the old object, not stored."""
 
-    _postings: dict[str, Postings]  # by the key of the label; none is empty
+    _postings: dict[str, Postings]  # by label key; never empty
 
     def __init__(self) -> None:
         super().__init__()
@@ -98,9 +97,9 @@ class LabelIndex(ObjectIndex):
 
 
 class FieldIndex(ObjectIndex):
-    """The objects by the value of one field."""
+    """Index by the value of one field."""
 
-    _values: dict[str, str]  # by key: to read it again from an object that was, that object would have to be parsed
+    _values: dict[str, str]  # key → value; spares parsing the old object
 
     def __init__(self, field: str) -> None:
         super().__init__()
@@ -123,7 +122,7 @@ class FieldIndex(ObjectIndex):
         return [self._postings.within(value, keys) for value in demand.values or ()]
 
     def _value(self, stored: StoredObject | None) -> str | None:
-        """None where there is no object, or none that can be read."""
+        """Return the field value; None without an object or for undecodable objects."""
         try:
             return None if stored is None else stored.read_fields().get(self._field, "")
         except Exception:
@@ -131,7 +130,7 @@ class FieldIndex(ObjectIndex):
 
 
 def _labels(stored: StoredObject | None) -> dict[str, str] | None:
-    """Return the labels to index; None where they cannot be."""
+    """Return the labels to index; None if not indexable."""
     if stored is None:
         return {}
     try:

@@ -1,4 +1,4 @@
-"""Parts of a listing: which objects are asked for, and the answer."""
+"""List selections and pages."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.event_loop import yield_to_loop
 
-_TURN = 500  # objects looked at before others may run: some milliseconds when labels have to be parsed first
+_TURN = 500  # objects examined before yielding; a few milliseconds with parsing
 
 
 @dataclass(frozen=True, slots=True)
 class CacheKeyRange:
-    """The keys from `first` up to, and without, `end`. Keys sort by code point, which is how their UTF-8 bytes sort.
+    r"""Keys from `first` (inclusive) to `end` (exclusive), in code point order, which equals UTF-8 byte order.
 
-    A prefix ends with a slash and covers what is under it; anything else is one key.
+    A prefix ends with a slash and covers the keys below; any other string is a single key.
 
         /registry/pods/ns/   →  [/registry/pods/ns/, /registry/pods/ns0)
         /registry/pods/ns/a  →  [/registry/pods/ns/a, /registry/pods/ns/a\\0)
@@ -38,7 +38,7 @@ class CacheKeyRange:
 
 @dataclass(frozen=True, slots=True)
 class ListSelection:
-    """The keys greater than `after`, and of those that match the first `limit`, or all where that is not positive."""
+    """Keys greater than `after`; of the matching objects the first `limit`, or all if `limit` is not positive."""
 
     prefix: str
     after: str = ""
@@ -52,8 +52,8 @@ class ListSelection:
 
 @dataclass(frozen=True, slots=True)
 class CachedPage:
-    """Objects in key order, as `revision` left them. `remaining` counts the objects behind the last one,
-    whether they match or not: it is 0 exactly when the listing is complete."""
+    """Objects in key order at `revision`. `remaining` counts objects behind the last one, matching or not; 0 exactly if
+    the list is complete."""
 
     objects: Sequence[StoredObject]
     revision: Revision
@@ -61,7 +61,7 @@ class CachedPage:
 
 
 async def select(objects: Sequence[StoredObject], *, matches: Predicate, limit: int, revision: Revision) -> CachedPage:
-    """The first `limit` objects that match. Others get their turn meanwhile, so `objects` must not change."""
+    """Return the first `limit` matching objects, yielding periodically. `objects` must not change meanwhile."""
     chosen: list[StoredObject] = []
     for seen, obj in enumerate(objects, start=1):
         if matches(obj):

@@ -1,11 +1,11 @@
-"""The keys of the objects that have a value, by value, in key order.
+"""Postings: keys by value, in key order.
 
-Most values have few objects, and some (the name of a pod in a StatefulSet) just one, so what is held is as small as it
-can be:
+Most values have few keys, and some (the pod name label of a StatefulSet) exactly one, so the representation is as small
+as possible:
 
     one key       the key itself
     some keys     a sorted list
-    many keys     a sorted list of lists, in which nothing long has to be moved to insert one
+    many keys     a sorted list of lists, for cheap inserts
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SortedKeys: TypeAlias = "list[str] | SortedList[str]"
 
 @dataclass(frozen=True, slots=True)
 class KeyRun:
-    """Keys that follow each other in a posting."""
+    """Consecutive keys of a posting."""
 
     keys: SortedKeys
     first: int
@@ -35,24 +35,24 @@ class KeyRun:
         return self.end - self.first
 
     def take(self, limit: int = 0) -> list[str]:
-        """Return the first `limit` keys, or all where that is not positive."""
+        """Return the first `limit` keys; all if `limit` is not positive."""
         return list(self.keys[self.first : min(self.end, self.first + limit) if limit > 0 else self.end])
 
 
 class Postings:
     __slots__ = ("_held",)
 
-    _held: dict[str, str | SortedKeys]  # nothing in it is empty
+    _held: dict[str, str | SortedKeys]  # no empty values
 
     def __init__(self) -> None:
         self._held = {}
 
     def __len__(self) -> int:
-        """The number of values."""
+        """Return the number of values."""
         return len(self._held)
 
     def add(self, value: str, key: str) -> None:
-        """Adding a key again changes nothing."""
+        """Add a key. Idempotent."""
         held = self._held.get(value)
         if held is None:
             self._held[value] = key
@@ -71,7 +71,7 @@ class Postings:
                 self._held[value] = SortedList(held)
 
     def discard(self, value: str, key: str) -> None:
-        """Nothing happens when the key is not there."""
+        """Remove a key; a no-op if absent."""
         held = self._held.get(value)
         if held is None or held == key:
             self._held.pop(value, None)
@@ -86,7 +86,7 @@ class Postings:
         return list(self._held)
 
     def within(self, value: str, keys: CacheKeyRange) -> KeyRun:
-        """Return the keys in the range of the objects that have the value."""
+        """Return the keys in the range that have the value."""
         held = self._held.get(value)
         run: SortedKeys = [held] if isinstance(held, str) else held or []
         first = _position(run, keys.first)

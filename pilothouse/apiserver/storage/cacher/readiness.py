@@ -1,4 +1,4 @@
-"""Whether the cache can answer, and the requests that wait for it."""
+"""Readiness of the cache, and requests that wait for it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _LONGEST_RETRY = 30
 
 class Readiness:
     ready: bool
-    _since: float  # when `ready` last changed
-    _cause: Exception | None  # why it is not ready, when that is known
+    _since: float  # time of the last change of `ready`
+    _cause: Exception | None  # known reason for not being ready
     _waiting: set[asyncio.Future[None]]
 
     def __init__(self, clock: CacheClock) -> None:
@@ -37,15 +37,14 @@ class Readiness:
         self._wake()
 
     def stop(self) -> None:
-        """It will not become ready again, so nobody needs to wait."""
+        """Stop for good, and wake all waiting requests."""
         self._stopped = True
         self._wake()
 
     async def wait(self, *, patience: float | None) -> None:
-        """Returns as soon as the cache is ready.
+        """Wait until the cache is ready.
 
-        Raises CacheNotReady when that takes longer than `patience` seconds, and Undecodable when it is known that the
-        objects cannot be read.
+        Raises CacheNotReady after `patience` seconds, and Undecodable if objects are known to be undecodable.
         """
         started = self._clock.time()
         while not self.ready:
@@ -69,8 +68,7 @@ class Readiness:
             resolve(future)
 
     def _refusal(self) -> StorageError:
-        """The longer the cache is down, the later clients should come back. An object that cannot be read is no
-        matter of time."""
+        """Return the error: a Retry-After that grows with the downtime, or Undecodable, which no retry cures."""
         if isinstance(self._cause, Undecodable):
             return Undecodable(str(self._cause))
         downtime = self._clock.time() - self._since

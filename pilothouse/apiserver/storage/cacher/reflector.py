@@ -1,8 +1,8 @@
-"""Keeps a sink equal to a part of the store: lists it, watches it, and begins again when that fails.
+"""The reflector: keeps a sink equal to a prefix of the store by list and watch, restarting after failures.
 
-The sink is told everything in order: `replace` with a whole listing, `apply` with each change after it, `progress`
-when nothing changed up to a revision, `lost` when nothing more follows until the next `replace`. Long batches are
-handed over in parts, between which others get their turn.
+The sink receives calls in order: `replace` with a listing, `apply` with each later change, `progress` for a revision
+without changes, `lost` when nothing follows until the next `replace`. Long batches are delivered in parts, with yields
+in between.
 """
 
 from __future__ import annotations
@@ -20,18 +20,17 @@ from pilothouse.apiserver.storage.interface import Entry, Event, Revision, Store
 from pilothouse.machinery.event_loop import yield_to_loop
 
 PAGE = 10_000
-TURN_CHANGES, TURN_SECONDS = 100, 0.005  # after that others run: readers of watches first of all
+TURN_CHANGES, TURN_SECONDS = 100, 0.005  # then yield: readers of watches come first
 FIRST_DELAY, LAST_DELAY = 0.05, 5.0
-HEALTHY = 30.0  # a watch that lasted so long is no sign of trouble: the next failure starts with a short delay again
+HEALTHY = 30.0  # a watch of this duration resets the back-off
 
 log = logging.getLogger(__name__)
 
 
 class ProgressRequester:
-    """Asks one watch how far it has come, one question at a time, however many want to know.
+    """Requests progress from one watch, one request at a time, for any number of callers.
 
-    A question asked while another is on its way is asked after it: the answer to that one may be older than what
-    the second caller has to know.
+    A request during a pending one is sent afterwards: the pending answer may be too old for the second caller.
     """
 
     def __init__(self, watch: Watch) -> None:
@@ -75,7 +74,7 @@ class StoreReflector:
         self._clock = clock
         self._failures = 0
         self._task: asyncio.Task[None] | None = None
-        self._progress: ProgressRequester | None = None  # for the watch that is running
+        self._progress: ProgressRequester | None = None  # for the running watch
 
     def start(self) -> None:
         self._task = asyncio.create_task(self._run(), name=f"watch cache of {self._prefix}")
@@ -86,7 +85,7 @@ class StoreReflector:
             await asyncio.wait([self._task])
 
     def request_progress(self) -> None:
-        """Asks the store how far the watch has come. The answer, if it comes, is `progress`."""
+        """Request progress from the store. An answer arrives as `progress`."""
         if self._progress is not None:
             self._progress.request()
 
@@ -104,7 +103,7 @@ class StoreReflector:
             await sleep(self._delay(self._clock.time() - started), self._clock)
 
     def _delay(self, lasted: float) -> float:
-        """Doubles with each failure. All caches lose the store at the same moment, so each waits a different time."""
+        """Return the exponential back-off with jitter: all caches lose the store at the same moment."""
         self._failures = 0 if lasted >= HEALTHY else self._failures + 1
         return min(FIRST_DELAY * (1 << min(self._failures, 10)), LAST_DELAY) * random.uniform(0.5, 1.0)
 
@@ -136,5 +135,5 @@ class StoreReflector:
 
 
 def _by_revision(events: Sequence[Event]) -> Iterator[Sequence[Event]]:
-    """Events of one revision stay together, or the cache would stop in the midst of it."""
+    """Group events by revision, so that the cache never stops within a revision."""
     return (tuple(group) for _, group in groupby(events, key=lambda event: event.revision))

@@ -1,4 +1,4 @@
-"""What the selectors of a LIST or a watch ask of an object, and which indexes can tell who may meet it."""
+"""Selection predicates of LIST and WATCH, and their demands on indexes."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _POSITIVE = (Operator.EQUALS, Operator.DOUBLE_EQUALS, Operator.IN)
 
 
 class LabelOrField(NamedTuple):
-    """Something of an object that has one value, if any: a label, or a selectable field."""
+    """A label or a selectable field of an object."""
 
     is_label: bool
     name: str
 
     def of(self, stored: StoredObject) -> str | None:
-        """Return its value; None for a label that the object does not have."""
+        """Return the value; None for a missing label."""
         return stored.labels.get(self.name) if self.is_label else stored.fields.get(self.name, "")
 
 
 class Demand(NamedTuple):
-    """The object must have one of the values, or with None, any."""
+    """The object must have one of the values; None = any value."""
 
     on: LabelOrField
     values: tuple[str, ...] | None
@@ -37,13 +37,12 @@ class Demand(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SelectionPredicate:
-    """Whether an object is selected: `predicate(stored)`. Immutable, as its selectors are."""
+    """A predicate on stored objects; immutable, like its selectors."""
 
     labels: labels.Selector = labels.EVERYTHING
     fields: fields.Selector = fields.EVERYTHING
     demands: tuple[Demand, ...] = field(init=False, repr=False, compare=False)
-    """The first requirements on what every selected object must have, fields first. A requirement not to have
-    something is no demand."""
+    """Positive requirements of the selectors, fields first. Negative requirements are no demands."""
     _matches: Predicate = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -65,11 +64,11 @@ class SelectionPredicate:
 
     @property
     def is_one_requirement(self) -> bool:
-        """Whether to meet one demand, if there is one, is to be selected."""
+        """Whether a single requirement decides the selection."""
         return len(self.fields.requirements) + len(self.labels.requirements) == 1
 
     def exact_match(self) -> tuple[LabelOrField, str] | None:
-        """Return one thing that must have one certain value, if there is such a thing."""
+        """Return a label or field that must equal one value, if any."""
         for on, values in self.demands:
             if values is not None and len(values) == 1:
                 return on, values[0]

@@ -1,4 +1,4 @@
-"""The objects of one resource as the newest known revision left them, in key order."""
+"""The current objects of one resource, in key order."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from pilothouse.apiserver.storage.interface import Entry, Event, Revision
 from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
 
 Undone: TypeAlias = Mapping[str, StoredObject | None]
-"""What objects were, by their keys, before they became what they are; None where there was nothing."""
+"""Key → earlier object; None = absent then."""
 
 
 class CacheState:
-    _objects: dict[str, StoredObject]  # a SortedDict; typed as what it is used for most
+    _objects: dict[str, StoredObject]  # a SortedDict, typed by its main use
 
     def __init__(self, codec: ObjectCodec, clock: CacheClock, indexed_fields: Sequence[str]) -> None:
         self._codec = codec
         self.indexes = CacheIndexes(indexed_fields, clock, labels_unasked=codec.on_read is None)
         self.changes = 0
-        """How often anything changed: as long as it is the same, so are the objects."""
+        """Counter of changes; an equal counter means equal objects."""
         self.size = 0
-        """Bytes of all objects as they are stored."""
+        """Stored size of all objects in bytes."""
         self.replace(())
 
     def __len__(self) -> int:
@@ -43,7 +43,7 @@ class CacheState:
         self.changes += 1
 
     def apply(self, event: Event, now: float) -> CacheChange | None:
-        """Takes one change in. None: the deletion of something that was not there."""
+        """Apply an event; None for the deletion of an absent key."""
         previous = self._objects.get(event.key)
         current = None
         if event.entry is not None:
@@ -67,7 +67,7 @@ class CacheState:
         return [objects[key] for key in self._sorted.islice(positions.start, positions.stop)]
 
     async def prepare(self, selection: ListSelection) -> None:
-        """Waits for an index where `page` would have to look at many objects without it."""
+        """Wait for an index if `page` would otherwise scan many objects."""
         missing = self.indexes.missing(selection.matches)
         if missing and self.count(selection.keys) > FEW:
             found = self._candidates(selection)
@@ -90,16 +90,16 @@ class CacheState:
     async def page_before(
         self, changes: Sequence[CacheChange], selection: ListSelection, revision: Revision
     ) -> CachedPage:
-        """The page as it was before `changes`, which lead from `revision` to the present, were made."""
+        """Return the page before `changes`, which lead from `revision` to the present."""
         keys = selection.keys
         undone = {change.key: change.previous for change in reversed(changes) if change.key in keys}
         if not undone:
             return await self.page(selection, revision)
-        # The indexes are those of the present; they are right for all objects that are as they were.
+        # The indexes describe the present, which is right for all unchanged objects.
         return await self._select(self._candidates(selection), selection, revision, undone)
 
     def selectable(self, selection: ListSelection) -> list[StoredObject]:
-        """Return all objects in the range that match, and maybe others."""
+        """Return a superset of the matching objects in the range."""
         return self._present(selection.keys, self._candidates(selection))
 
     def _candidates(self, selection: ListSelection) -> Candidates | None:
@@ -111,7 +111,8 @@ class CacheState:
     async def _select(
         self, found: Candidates | None, selection: ListSelection, revision: Revision, undone: Undone
     ) -> CachedPage:
-        """Looks at the candidates, or at all, as they were, in turns with others: the state may change meanwhile."""
+        """Examine the candidates, or all objects, in their earlier state, yielding periodically; the state may change
+        meanwhile."""
         keys, limit = selection.keys, selection.limit
         objects = _as_they_were(self._present(keys, found), undone)
         all_keys = (
@@ -126,7 +127,7 @@ class CacheState:
         return len(self._positions(keys))
 
     def _positions(self, keys: CacheKeyRange) -> range:
-        """Return the positions of the keys in the range; a slice made with them never reaches beyond it."""
+        """Return the positions of the range; slices made with them never exceed it."""
         first: int = self._sorted.bisect_left(keys.first)
         return range(first, max(first, self._sorted.bisect_left(keys.end)))
 

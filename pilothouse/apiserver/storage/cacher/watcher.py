@@ -1,9 +1,8 @@
-"""One watch: a queue that the cache fills and one client empties.
+"""A watch: a queue between the cache and one client.
 
-Events come out in revision order, each once, without a gap: first the backlog (the state or the changes that the
-watch starts with), then the live ones. The backlog is a sequence of references which is turned into events only as
-fast as it is read. Live events are queued up to a number and up to a size; a watcher that is full ends after what it
-holds.
+Events are in revision order, once, without gaps: first the backlog (initial state or missed changes), then live events.
+The backlog holds references, converted to events as fast as the client reads. Live events are bounded in number and
+bytes; a full watcher ends after its queued events.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.event_loop import yield_to_loop
 
-LIVE_BYTES = 16 * 1024 * 1024  # of objects that wait for a reader; one alone may have more
-_CHUNK = 250  # of the backlog at a time: what a client is sent in one go, and how long it keeps others waiting
+LIVE_BYTES = 16 * 1024 * 1024  # of queued objects; a single object may exceed it
+_CHUNK = 250  # backlog entries per step; bounds both a send and the time between yields
 
 
 @dataclass(frozen=True, slots=True)
 class WatchStart:
-    """Where a watch starts: it sees `objects` as ADDED, then `end` if there is one, then those of `changes` that are
-    under its prefix, then every live event after `revision`."""
+    """The start of a watch: `objects` as ADDED, then `end` if set, then `changes` under the prefix, then live events
+    after `revision`."""
 
     revision: Revision
     objects: Sequence[StoredObject] = ()
@@ -37,7 +36,7 @@ class WatchStart:
     changes: Sequence[CacheChange] = ()
 
     def events(self, keys: CacheKeyRange, predicate: Predicate | None) -> Iterator[WatchEvent | None]:
-        """None stands for what is not meant, so that a reader can stop after a bounded amount of work."""
+        """Yield events; None for invisible entries, so that a reader can bound its work."""
         for obj in self.objects:
             yield WatchEvent(EventType.ADDED, obj, obj.revision) if predicate is None or predicate(obj) else None
         if self.end is not None:
@@ -47,7 +46,7 @@ class WatchStart:
 
 
 class WatchScope(NamedTuple):
-    """The objects that can concern a watch: those under the prefix (or the one with that key) which have the value."""
+    """The scope of a watch: a prefix or key, with an optional required value."""
 
     prefix: str
     on: LabelOrField | None = None
@@ -56,7 +55,7 @@ class WatchScope(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WatchOptions:
-    """The wishes of the owner of a watch."""
+    """Options of a watch."""
 
     prefix: str
     scope: WatchScope
@@ -64,16 +63,16 @@ class WatchOptions:
     bookmarks: bool = False
     deadline: float | None = None
     expires: bool = False
-    """Whether it ends when the past is forgotten. It need not, for it misses nothing: clients are to find out."""
+    """Whether the watch ends when history is dropped. Not required for correctness; lets clients notice."""
 
 
 class CacheWatcher:
-    """Read by one task: `async for event in watcher`, and `drain()` for what else is ready by then."""
+    """Read by one task: `async for event in watcher`, and `drain()` for further ready events."""
 
-    _backlog: Iterator[WatchEvent | None] | None  # not yet turned into events; comes before everything live
-    _early: deque[WatchEvent]  # taken from the backlog, not yet read
-    _live: deque[WatchEvent]  # dispatched, not yet read
-    _live_bytes: int  # of their objects
+    _backlog: Iterator[WatchEvent | None] | None  # unconverted backlog; precedes live events
+    _early: deque[WatchEvent]  # converted, unread
+    _live: deque[WatchEvent]  # dispatched, unread
+    _live_bytes: int  # size of the unread live objects
 
     def __init__(
         self, options: WatchOptions, start: WatchStart, *, limit: int, forget: Callable[[CacheWatcher], None]
@@ -92,10 +91,10 @@ class CacheWatcher:
         self._error: Exception | None = None
 
     def offer(self, views: ChangeEvents) -> bool:
-        """Queues what this watcher sees of a live change. False: it was full, and is closed now."""
+        """Queue the watcher's view of a live change. Returns False if full, and closed thereby."""
         try:
             event = views.plain if self._predicate is None else views.through(self._predicate)
-        except Exception as error:  # an object that can not be read ends the watches that have to look at it
+        except Exception as error:  # an undecodable object ends the watches that must examine it
             self.close(error)
             return True
         return event is None or self.put(event)
@@ -114,12 +113,12 @@ class CacheWatcher:
         return True
 
     def put_bookmark(self, event: WatchEvent) -> None:
-        """A bookmark is only a favour: it is left out when there is no room for it."""
+        """Queue a bookmark if there is room; bookmarks are optional."""
         if len(self._live) < self._limit and self._live_bytes + event.size <= LIVE_BYTES:
             self.put(event)
 
     def drain(self) -> list[WatchEvent]:
-        """The events that are ready now, a bounded number of them. Empty: none are ready, or more work is needed."""
+        """Return a bounded number of ready events; empty if none are ready or more work is needed."""
         self._advance()
         events = list(self._early)
         self._early.clear()
@@ -129,7 +128,7 @@ class CacheWatcher:
         return events
 
     def close(self, error: Exception | None = None) -> None:
-        """Takes no more events. Those that were taken can still be read; then iteration ends, or raises the error."""
+        """Accept no more events. Queued events remain readable; then iteration ends or raises the error."""
         if not self.closed:
             self.closed = True
             self._error = error
@@ -139,11 +138,11 @@ class CacheWatcher:
 
     @property
     def is_read(self) -> bool:
-        """Whether everything was taken, and its reader waits for more."""
+        """Whether the reader has taken all events and waits."""
         return self._reader is not None and not self._early and not self._live
 
     def abandon(self) -> None:
-        """Its reader is gone: frees what is still queued."""
+        """Free the queue after the reader has gone."""
         self._backlog = None
         self._early.clear()
         self._forget_live()
@@ -163,7 +162,7 @@ class CacheWatcher:
             if self._backlog is not None:
                 self._advance()
                 if self._backlog is not None and not self._early:
-                    await yield_to_loop()  # nothing matched so far: let others run before looking on
+                    await yield_to_loop()  # no match so far: yield before continuing
             elif self._live:
                 event = self._live.popleft()
                 self._live_bytes -= event.size
@@ -179,7 +178,7 @@ class CacheWatcher:
                     self._reader = None
 
     def _end(self) -> NoReturn:
-        """Keeps nothing of the error, whose traceback will hold all that waited for it."""
+        """Raise the error without keeping a reference: its traceback holds the frames of the readers."""
         error, self._error = self._error, None
         try:
             raise error or StopAsyncIteration
@@ -187,19 +186,19 @@ class CacheWatcher:
             del error
 
     def _advance(self) -> None:
-        """Turns the next piece of the backlog into events."""
+        """Convert the next part of the backlog."""
         if self._backlog is None or self._early:
             return
         try:
             piece = list(islice(self._backlog, _CHUNK))
         except Exception:
-            self.abandon()  # what comes after the object that can not be read would follow a gap
+            self.abandon()  # events behind the undecodable object would follow a gap
             raise
         self._early.extend(event for event in piece if event is not None)
         if len(piece) < _CHUNK:
             self._backlog = None
 
     def _wake(self, reader: asyncio.Future[None]) -> None:
-        self._reader = None  # so that the events which follow before it runs cost nothing
+        self._reader = None  # further events before the reader runs need no wake-up
         if not reader.done():
             reader.set_result(None)

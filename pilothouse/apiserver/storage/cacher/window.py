@@ -1,7 +1,7 @@
-"""The recent changes, in revision order, from which a watch can be resumed.
+"""The window of recent changes, from which watches resume.
 
-The window begins at the revision of a listing and grows with every change. It holds 100 changes, more when they are
-younger than the last bookmark of every client, which can therefore resume from it, 100k at most.
+The window starts at the revision of a listing. It holds at least 100 changes, more while changes are younger than the
+last bookmark of every client, at most 100k.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pilothouse.machinery.dataclass import dataclass
 Changes: TypeAlias = list[CacheChange]
 
 _TO_RESUME = 15.0
-"""Seconds that a client has, after the next bookmark was due, to resume from its last one."""
+"""Seconds after the next due bookmark within which a client can resume from its last one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +30,12 @@ class WindowLimits:
 
 
 class ChangeWindow:
-    """Changes after `floor`, without a gap, up to the newest."""
+    """All changes after `floor`, without gaps."""
 
-    floor: Revision  # a watch may resume from here or later; everything after it is in the window
-    _changes: Changes  # in revision order; those before _start are gone and wait for being cut off in one go
+    floor: Revision  # watches can resume from here or later
+    _changes: Changes  # in revision order; entries before _start are void and removed in bulk
     _start: int
-    _capacity: int  # between the limits; doubled or halved by how old the changes are
+    _capacity: int  # doubled or halved by the age of the changes, within limits
 
     def __init__(self, limits: WindowLimits, metrics: CacheMetrics) -> None:
         self._limits = limits
@@ -45,7 +45,7 @@ class ChangeWindow:
         metrics.capacity.set(self._capacity)
 
     def restart(self, revision: Revision) -> None:
-        """Begins anew at the revision of a listing."""
+        """Restart at the revision of a listing."""
         self.floor = revision
         self._changes = []
         self._start = 0
@@ -63,8 +63,8 @@ class ChangeWindow:
             elif now - recent.recorded > self._limits.seconds:
                 self._set_capacity(max(self._capacity // 2, self._limits.least))
         while len(self) >= self._capacity:
-            # Changes may share one revision (keys under one lease expire together), so the revision of the change that
-            # leaves is the floor: whoever resumes from it has seen all of that revision.
+            # Several changes may share a revision (keys of one lease expire together). So the floor is the revision of
+            # the leaving change: a client at that revision has seen all of it.
             self.floor = self._changes[self._start].revision
             self._start += 1
             if self._start * 2 > len(self._changes):
@@ -73,7 +73,7 @@ class ChangeWindow:
         self._changes.append(change)
 
     def after(self, revision: Revision) -> Changes:
-        """Every change after the revision, oldest first. Raises TooOld."""
+        """Return the changes after the revision, oldest first. Raises TooOld."""
         if revision < self.floor:
             raise TooOld(revision, self.floor)
         first = bisect_right(self._changes, revision, lo=self._start, key=lambda change: change.revision)

@@ -1,1 +1,1 @@
-"""Secrets at rest: values are encrypted before they reach the store, resource by resource, as a file says."""
+"""Encryption at rest: values are encrypted per resource, as configured in a file."""

@@ -1,4 +1,4 @@
-"""An EncryptionConfiguration: which transformers write and read the objects of which resources."""
+"""EncryptionConfiguration: the transformers of each resource."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ _CIPHERS: dict[str, Callable[[bytes], Transformer]] = {"aesgcm": AesGcm, "aescbc
 
 @dataclass(frozen=True, slots=True)
 class Encryption:
-    """The transformers of a file. `providers` are those that must be asked whether they are well."""
+    """The transformers of a file. `providers`: KMS providers with health checks."""
 
     transformers: dict[GroupResource, PrefixTransformers]
     providers: tuple[KmsProvider, ...]
 
     def of(self, resource: GroupResource) -> Transformer | None:
-        """Return the transformer of the resource, or else of its group, or else of everything; None if none is set."""
+        """Return the transformer of the resource, its group, or `*.*`; None if not configured."""
         wildcards = (GroupResource(resource.group, "*"), GroupResource("*", "*"))
         for candidate in (resource, *wildcards):
             if (found := self.transformers.get(candidate)) is not None:
@@ -47,7 +47,7 @@ class Encryption:
 
 
 def read_configuration(path: Path) -> Json:
-    """Raises OSError, and ValueError that names everything that is wrong."""
+    """Read and validate a file. Raises OSError, and ValueError with all problems."""
     data = path.read_bytes()
     if not data:
         raise ValueError(f"encryption provider configuration file {quote(str(path))} is empty")
@@ -63,7 +63,7 @@ def read_configuration(path: Path) -> Json:
 
 
 def build_encryption(config: Json) -> Encryption:
-    """Raises ValueError for a resource that an earlier entry has taken already, and for KMS v1."""
+    """Build the transformers. Raises ValueError for duplicate resources and for KMS v1."""
     by_resource: dict[GroupResource, list[Prefixed]] = {}
     providers: list[KmsProvider] = []
     for part in config["resources"]:

@@ -1,6 +1,4 @@
-"""The encryption in force, which may follow its file: what a file says anew holds as soon as it is understood and its
-providers are well; until then, and when it makes no sense, the old one stays.
-"""
+"""The active encryption, with reload: a changed file takes effect once it is valid and its providers are healthy."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ _IDENTITY = Identity()
 
 class CurrentEncryption:
     def __init__(self, path: Path, *, reload: bool = False) -> None:
-        """Raises OSError, ValueError."""
+        """Raises OSError or ValueError."""
         self._path = path
         self._reload = reload
         self._config = read_configuration(path)
@@ -33,7 +31,7 @@ class CurrentEncryption:
         return _Following(lambda: self._encryption, resource) if self._reload else self._encryption.of(resource)
 
     async def start(self) -> None:
-        """Asks every provider once, so that the first write finds a key."""
+        """Check every provider once, so that the first write has a key."""
         await _check(self._encryption)
 
     async def run(self) -> None:
@@ -51,18 +49,18 @@ class CurrentEncryption:
 
     @property
     def has_providers(self) -> bool:
-        """Whether there are providers, or may be some after a reload."""
+        """Whether providers exist or may appear after a reload."""
         return self._reload or bool(self._encryption.providers)
 
     def problems(self) -> list[str]:
-        """Return the problems of the providers, by their names."""
+        """Return the problems of the providers, with their names."""
         return [f"{each.name}: {each.problem}" for each in self._encryption.providers if each.problem]
 
     async def _reloaded(self) -> bool:
         return self._reload and await self.look()
 
     async def look(self) -> bool:
-        """Reads the file again; whether what it says now is in force, and was not before."""
+        """Read the file again, and return whether a new configuration took effect."""
         try:
             config = await asyncio.to_thread(read_configuration, self._path)
             if config == self._config:
@@ -81,7 +79,7 @@ class CurrentEncryption:
 
 
 class _Following:
-    """The transformer of a resource by the configuration in force at each call."""
+    """The transformer of a resource in the configuration active at each call."""
 
     def __init__(self, encryption: Callable[[], Encryption], resource: GroupResource) -> None:
         self._encryption = encryption

@@ -1,4 +1,4 @@
-"""Transformers whose keys stand in the configuration: AES in CBC and GCM mode, secretbox, and none at all."""
+"""Transformers with keys in the configuration: AES-CBC, AES-GCM, secretbox, identity."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ENCRYPTED_PREFIX = b"k8s:enc:"
 
 
 class Identity:
-    """Stores values as they are, and refuses to pass off as such what somebody encrypted."""
+    """Stores values unencrypted, and rejects encrypted values."""
 
     async def to_storage(self, value: bytes, key: bytes) -> bytes:
         return value
@@ -26,7 +26,7 @@ class Identity:
 
 
 class AesGcm:
-    """The stored value is nonce and ciphertext, and belongs to its key."""
+    """AES-GCM: nonce and ciphertext, bound to the storage key."""
 
     def __init__(self, secret: bytes) -> None:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -49,7 +49,7 @@ class AesGcm:
 
 
 class AesCbc:
-    """Kept for what was written with it: it can not tell when a value was tampered with."""
+    """AES-CBC, for existing data: it does not detect tampering."""
 
     def __init__(self, secret: bytes) -> None:
         from cryptography.hazmat.primitives.ciphers.algorithms import AES
@@ -84,7 +84,7 @@ class AesCbc:
 
 
 class Secretbox:
-    """XSalsa20 and Poly1305, as NaCl has it."""
+    """NaCl's secretbox: XSalsa20 and Poly1305."""
 
     def __init__(self, secret: bytes) -> None:
         from nacl.secret import SecretBox

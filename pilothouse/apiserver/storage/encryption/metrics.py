@@ -1,4 +1,4 @@
-"""The metrics of encryption at rest, under upstream's names."""
+"""Metrics of encryption at rest, with upstream's names."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ KEY_GENERATION = HistogramTally(
     bounds=[round(5e-6 * 2**power, 12) for power in range(14)],
     registry=REGISTRY,
 )
-CounterTally(  # always 0: the system's random bytes do not fail
+CounterTally(  # always 0: the system's random source does not fail
     "apiserver_storage_data_key_generation_failures",
     "[ALPHA] Total number of failed data encryption key(DEK) generation operations.",
     (),
@@ -50,7 +50,7 @@ CounterTally(  # always 0: the system's random bytes do not fail
 )
 
 
-Gauge(  # always 0: it is about KMS v1, which is refused
+Gauge(  # always 0: for KMS v1, which is refused
     "apiserver_envelope_encryption_dek_cache_fill_percent",
     "[ALPHA] Percent of the cache slots currently occupied by cached DEKs.",
     registry=REGISTRY,
@@ -61,13 +61,13 @@ _LOCAL = "unknown-non-grpc"
 
 @contextmanager
 def counted_transformation(resource: str, kind: str, prefix: bytes) -> Iterator[None]:
-    """`kind`: from_storage or to_storage. Where nothing was encrypted, there is no prefix."""
+    """`kind`: from_storage or to_storage. Unencrypted values have no prefix."""
     name = prefix.decode() if prefix or kind == "to_storage" else _IDENTITY
     start = time.perf_counter()
     try:
         yield
     except TransformFailed as error:
-        if name != _IDENTITY:  # what is encrypted is not that one's business
+        if name != _IDENTITY:  # identity does not count encrypted values
             _OPERATIONS.inc((resource, kind, name, _status(error)))
         raise
     _OPERATIONS.inc((resource, kind, name, "OK"))
@@ -75,12 +75,12 @@ def counted_transformation(resource: str, kind: str, prefix: bytes) -> Iterator[
 
 
 def count_unknown(resource: str) -> None:
-    """Counts a stored value that no transformer can read."""
+    """Count a stored value that no transformer can read."""
     _OPERATIONS.inc((resource, "from_storage", "unknown", _LOCAL))
 
 
 def _status(error: BaseException) -> str:
-    """Return the code of the plugin's answer that is behind the error, if there is one."""
+    """Return the gRPC code of the plugin failure behind the error, if any."""
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, PluginCallFailed):
         cause = cause.__cause__

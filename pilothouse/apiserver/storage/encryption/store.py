@@ -1,6 +1,6 @@
-"""A store whose values are encrypted, and whose users see nothing of it.
+"""Transparent encryption of a store.
 
-`EncryptingStore` stands for the whole store and encrypts nothing by itself: each resource gets its view of it.
+`EncryptingStore` wraps the whole store and hands out an encrypted view per resource.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pilothouse.machinery.names import GroupResource
 
 
 class EncryptingStore(DelegatingStore, ResourceViews):
-    """Keeps the providers of its encryption going until it is closed."""
+    """Runs the KMS providers until closed."""
 
     def __init__(self, store: Store, encryption: CurrentEncryption) -> None:
         super().__init__(store)
@@ -47,7 +47,7 @@ class EncryptingStore(DelegatingStore, ResourceViews):
 
 
 class EncryptedStore(DelegatingStore):
-    """The values of one resource are what `transformer` makes of them."""
+    """A view of one resource, with values passed through `transformer`."""
 
     def __init__(self, store: Store, transformer: Transformer) -> None:
         super().__init__(store)

@@ -1,6 +1,6 @@
-"""Transformers: from what an object is to what is stored of it, and back.
+"""Transformers between plain values and stored values.
 
-The key under which a value is stored is bound into it, so that a value moved to another key can not be read there.
+The storage key is authenticated with the value, so a value moved to another key cannot be read.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from pilothouse.machinery.dataclass import dataclass
 class Plain:
     value: bytes
     stale: bool = False
-    """It would not be stored like this today: by another key, or not encrypted at all."""
+    """The value would be stored differently now: under another key, or encrypted."""
 
 
 class Transformer(Protocol):
     async def to_storage(self, value: bytes, key: bytes) -> bytes:
-        """Raises TransformFailed."""
+        """Transform for storage. Raises TransformFailed."""
 
     async def from_storage(self, stored: bytes, key: bytes) -> Plain:
-        """Raises TransformFailed."""
+        """Transform from storage. Raises TransformFailed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,21 +35,21 @@ class Prefixed:
 
 
 class PrefixTransformers:
-    """Several transformers as one: the first writes, and a prefix on each value says which of them can read it.
+    """Combined transformers: the first writes; a value's prefix selects the reader.
 
-    Values that any other than the first has written are stale.
+    Values written by another transformer than the first are stale.
     """
 
     def __init__(
         self, transformers: Sequence[Prefixed], *, no_match: str = "no matching prefix found", resource: str = ""
     ) -> None:
-        """`resource`: under which the transformations are counted."""
+        """`resource`: metric label of the transformations."""
         self._transformers = tuple(transformers)
         self._no_match = no_match
         self._resource = resource
 
     def counted_for(self, resource: str) -> PrefixTransformers:
-        """The same, with those inside, for one resource of all those that share them."""
+        """Return a copy whose metrics are labelled with `resource`."""
         inner = [Prefixed(each.prefix, _counted_for(each.transformer, resource)) for each in self._transformers]
         return PrefixTransformers(inner, no_match=self._no_match, resource=resource)
 
@@ -67,7 +67,7 @@ class PrefixTransformers:
                 with counted_transformation(self._resource, "from_storage", candidate.prefix):
                     plain = await candidate.transformer.from_storage(stored[len(candidate.prefix) :], key)
             except TransformFailed as error:
-                # Where nothing marks a value as not encrypted, another transformer may still know it.
+                # Without a prefix, another transformer may still know the value.
                 failures.append(str(error))
                 continue
             return Plain(plain.value, plain.stale or position != 0)

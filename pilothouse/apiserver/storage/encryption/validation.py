@@ -1,4 +1,4 @@
-"""Validation of an EncryptionConfiguration. Messages never repeat a secret."""
+"""Validation of EncryptionConfigurations. Messages never contain secrets."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def validate_configuration(config: Json) -> Errors:
 
 
 def parse_group_resource(text: str) -> GroupResource:
-    """`secrets`, `deployments.apps`, `*.apps`, `*.*`; `*.` is everything in the core group."""
+    """Parse `secrets`, `deployments.apps`, `*.apps`, `*.*`; `*.` denotes the core group."""
     resource, _, group = text.partition(".")
     return GroupResource(group, resource)
 

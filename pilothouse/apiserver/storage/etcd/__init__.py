@@ -1,1 +1,1 @@
-"""The distributed store: etcd v3 over gRPC. Importing any module in here imports grpc, which is an optional package."""
+"""The distributed store: etcd v3 over gRPC. Importing this package imports the optional package grpc."""

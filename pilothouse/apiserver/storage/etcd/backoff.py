@@ -1,4 +1,4 @@
-"""How long to wait before trying again: longer each time, and not as long as others who lost the same thing."""
+"""Exponential back-off with jitter."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Calls to an etcd cluster through any of its members.
+"""Client of an etcd cluster, through any member.
 
-Calls go to one member until it fails, then to the next. A call that is known not to have been carried out, or that
-changes nothing, is made again on the other members; any other is not, and its failure says that it is uncertain.
+Calls go to one member until it fails, then to the next. A call that changes nothing, or was certainly not executed, is
+repeated on other members; other failures are reported as uncertain.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from pilothouse.apiserver.storage.interface import Revision
 from pilothouse.apiserver.tracing.http_spans import outgoing_rpc
 from pilothouse.apiserver.tracing.spans import CURRENT
 
-# Longer than the 7 s after which etcd itself gives up a request, so that its answer is heard.
+# Longer than etcd's own 7 s request timeout, so that its answer arrives.
 REQUEST_TIMEOUT = 10.0
 _CLOSE_GRACE = 1.0
 
-# Generated protobuf classes; they carry no types.
+# Generated protobuf classes have no types.
 Message: TypeAlias = Any
 _Method: TypeAlias = Callable[[EtcdEndpoint], Callable[..., Awaitable[Message]]]
 
@@ -47,7 +47,7 @@ _NAMES = {
 
 
 class EtcdClient:
-    seen: Revision  # the newest revision that any answer has named
+    seen: Revision  # newest revision in any answer
 
     def __init__(self, endpoints: Sequence[EtcdEndpoint], *, timeout: float = REQUEST_TIMEOUT) -> None:
         self.seen = 0
@@ -58,7 +58,7 @@ class EtcdClient:
 
     @property
     def endpoint(self) -> EtcdEndpoint:
-        """The member that calls go to now."""
+        """The preferred member."""
         return self._endpoints[self._preferred]
 
     @property
@@ -75,18 +75,18 @@ class EtcdClient:
         return await self._call(_COMPACT, request)
 
     async def grant(self, request: Message) -> Message:
-        """A lease granted twice only leaves one unused, which runs out."""
+        """Grant a lease. Repeatable: a duplicate lease is unused and expires."""
         return await self._call(_GRANT, request)
 
     async def time_to_live(self, request: Message) -> Message:
-        """How long a lease still has; -1 for one that is gone."""
+        """Return the remaining time of a lease; -1 if gone."""
         return await self._call(_TIME_TO_LIVE, request)
 
     async def status(self) -> Message:
         return await self._call(_STATUS, rpc.StatusRequest())
 
     def ensure_open(self) -> None:
-        """Raises Unavailable."""
+        """Raise Unavailable if closed."""
         if self._closed:
             raise Unavailable("the store is closed")
 
@@ -94,12 +94,12 @@ class EtcdClient:
         self.seen = max(self.seen, revision)
 
     def avoid(self, endpoint: EtcdEndpoint) -> None:
-        """The member failed: calls go to the next one, unless they do so already."""
+        """Prefer the next member after a failure of this one."""
         if endpoint is self.endpoint:
             self._preferred = (self._preferred + 1) % len(self._endpoints)
 
     async def close(self) -> None:
-        """Lets the calls that were begun finish, for a moment."""
+        """Close the channels, with a short grace period for running calls."""
         self._closed = True
         await asyncio.gather(*(endpoint.channel.close(_CLOSE_GRACE) for endpoint in self._endpoints))
 
@@ -131,11 +131,11 @@ class EtcdClient:
             return await self.answer(method(endpoint)(request, timeout=self._timeout, metadata=metadata))
 
     async def answer(self, call: Awaitable[Message]) -> Message:
-        """Waits for a call. Raises AioRpcError, and Unavailable where hanging up has cut it off."""
+        """Await a call. Raises AioRpcError, and Unavailable if closing cut the call off."""
         try:
             return await call
         except asyncio.CancelledError:
-            # Hanging up cancels the calls, but not the tasks that wait for them.
+            # Closing a channel cancels its calls, but not the tasks that wait for them.
             task = asyncio.current_task()
             if task is not None and task.cancelling() > 0:
                 raise

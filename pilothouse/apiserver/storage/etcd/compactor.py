@@ -1,8 +1,8 @@
-"""Compaction by one of many servers: history older than one interval is dropped, once an interval, whoever does it.
+"""Compaction by one of several servers: once an interval, history older than one interval is dropped.
 
-The servers share the key `compact_rev_key`, whose version counts the compactions. A server that still knows the
-current version raises it, and compacts to the revision that it noted one interval ago; the others learn the new
-version and try again an interval later. kube-apiserver does the same with the same key, so both may share an etcd.
+The servers share the key `compact_rev_key`, whose version counts compactions. A server that knows the current version
+increments it, and compacts to the revision noted one interval ago; the others learn the new version and retry an
+interval later. kube-apiserver uses the same key, so both may share an etcd.
 
     A: version 3, revision 100 → wins: version 4, compacts to 100, notes 150
     B: version 3, revision 120 → loses: learns version 4, notes 160; takes over if A does not come back
@@ -29,8 +29,8 @@ log = logging.getLogger(__name__)
 class EtcdCompactor:
     def __init__(self, client: EtcdClient) -> None:
         self._client = client
-        self._version = 0  # of the key, as far as this server knows
-        self._noted: Revision = 0  # the current revision one interval ago
+        self._version = 0  # known version of the key
+        self._noted: Revision = 0  # current revision one interval ago
 
     async def run(self, interval: float, *, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
         while True:
@@ -41,7 +41,7 @@ class EtcdCompactor:
                 log.warning("compaction failed and is tried again: %s", error)
 
     async def compact_once(self) -> None:
-        """Compacts if it is this server's turn. Raises Unavailable."""
+        """Compact if this server wins. Raises Unavailable."""
         older = self._noted
         known = rpc.Compare(key=_KEY, target=rpc.Compare.VERSION, result=rpc.Compare.EQUAL, version=self._version)
         put = rpc.PutRequest(key=_KEY, value=b"%d" % self._noted)

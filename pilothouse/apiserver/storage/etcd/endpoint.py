@@ -1,4 +1,4 @@
-"""One member of an etcd cluster: its address and the calls that can be made to it."""
+"""A member of an etcd cluster: address and calls."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from pilothouse.machinery.dataclass import dataclass
 
 _DEFAULT_PORT = 2379
 
-# A connection that is lost is noticed within 15 s even if nobody closes it, and built again within one second of
-# the member's return. etcd refuses pings more often than every 5 s.
+# A lost connection is noticed within 15 s, and restored within one second of the member's return. etcd rejects pings
+# more frequent than every 5 s.
 _OPTIONS = (
     ("grpc.keepalive_time_ms", 10_000),
     ("grpc.keepalive_timeout_ms", 5_000),
     ("grpc.http2.max_pings_without_data", 0),
     ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.min_reconnect_backoff_ms", 3_000),  # also how long one attempt to connect may take
+    ("grpc.min_reconnect_backoff_ms", 3_000),  # also the timeout of a connection attempt
     ("grpc.max_reconnect_backoff_ms", 1_000),
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
@@ -33,7 +33,7 @@ _OPTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class EtcdTlsFiles:
-    """Paths of PEM files; empty where there is none."""
+    """Paths of PEM files; empty if unset."""
 
     ca: str = ""
     cert: str = ""
@@ -44,7 +44,7 @@ class EtcdEndpoint:
     """Calls take a request and a timeout, and raise AioRpcError."""
 
     def __init__(self, url: str, tls: EtcdTlsFiles) -> None:
-        """Connects with the first call. Raises StorageError, OSError."""
+        """Connects with the first call. Raises StorageError or OSError."""
         self.url = url
         self.channel = _channel(url, tls)
         kv = rpc.KVStub(self.channel)

@@ -1,7 +1,7 @@
-"""Failed calls to etcd as errors of a store.
+"""Translation of failed etcd calls to store errors.
 
-Only etcd's texts tell its errors apart: many share one gRPC code. Whether a write may have happened is judged on the
-safe side: it did not happen only when etcd refused it, or when there was no connection to send it on.
+etcd's errors are distinguished by text, because many share a gRPC code. Writes count as not executed only if etcd
+refused them or there was no connection; otherwise they are uncertain.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from pilothouse.machinery.dataclass import dataclass
 
 
 class CompactedRevision(StorageError):
-    """The revision is compacted; etcd does not say up to where."""
+    """The revision is compacted; etcd does not report the limit."""
 
 
 class RevisionToCome(StorageError):
-    """The revision is in the future; etcd does not say how far."""
+    """The revision is in the future; etcd does not report the current one."""
 
 
 class LeaseNotFound(StorageError):
-    """The lease ran out or was revoked."""
+    """The lease expired or was revoked."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallFailure:
     error: StorageError
-    of_member: bool = False  # the member is to blame, not the request
-    repeatable: bool = False  # nothing speaks against making the call on another member, now
+    of_member: bool = False  # the member failed, not the request
+    repeatable: bool = False  # the call may be repeated on another member at once
 
 
 _REFUSALS: tuple[tuple[str, Callable[[str], StorageError]], ...] = (
@@ -42,7 +42,7 @@ _REFUSALS: tuple[tuple[str, Callable[[str], StorageError]], ...] = (
     ("too many requests", Unavailable),
     ("database space exceeded", Unavailable),
 )
-# What etcd answers with these codes it has decided before doing anything.
+# With these codes, etcd refused the request before executing it.
 _REFUSED = frozenset(
     {
         grpc.StatusCode.INVALID_ARGUMENT,

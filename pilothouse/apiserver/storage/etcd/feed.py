@@ -1,9 +1,9 @@
-"""All changes of the store, in order, over one connection: every watch is served from this one stream.
+"""All changes of the store over one connection: a single stream serves every watch.
 
     etcd ──▶ ServerWatch ──▶ EtcdFeed ──▶ the watches that a change concerns
                                  └──────▶ EventWindow, for watches that join a little late
 
-When the connection breaks, the feed resumes behind the last event that it has passed on; the watches do not notice.
+After a broken connection, the feed resumes behind the last delivered event, unnoticed by the watches.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from pilothouse.apiserver.storage.watching.window import EventWindow, weight
 
 log = logging.getLogger(__name__)
 
-# The most that one replay brings, give or take one answer of etcd.
+# Maximum events of one replay, plus at most one etcd response.
 _REPLAY_EVENTS = 4096
 _REPLAY_BYTES = 16 * 1024 * 1024
 
 
 class EtcdFeed(WatchFeed):
-    """Starts with the first watch. When it fails for good its watches end, and the next watch starts it anew."""
+    """Starts with the first watch. A permanent failure ends the watches; the next watch restarts the feed."""
 
     def __init__(self, client: EtcdClient, revisions: RevisionReader, *, own: str) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class EtcdFeed(WatchFeed):
         self._client = client
         self._revisions = revisions
         self._progress = ProgressRequests(lambda: bool(self._expecting))
-        self._lost = False  # said once, however often the connection can not be built again
+        self._lost = False  # logged once per loss
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -101,7 +101,7 @@ class EtcdFeed(WatchFeed):
             await asyncio.sleep(next(waits))
 
     async def _follow(self) -> None:
-        """Never returns; raises what ends the stream."""
+        """Follow the stream; never returns, raises the error that ends it."""
         await self._check_that_history_goes_on()
         stream = ServerWatch(self._client, own=self.own, after=self.reached)
         try:
@@ -114,7 +114,7 @@ class EtcdFeed(WatchFeed):
             stream.close()
 
     async def _check_that_history_goes_on(self) -> None:
-        """An etcd restored from a backup counts its revisions anew, and a watch would wait for ones to come."""
+        """Detect a restored etcd, whose revisions restart: a watch would wait for future revisions."""
         current = await self._revisions.current()
         if current < self.reached:
             self._client.seen = current
@@ -126,12 +126,12 @@ class EtcdFeed(WatchFeed):
 
 
 async def _replay(watch: ServerWatch, window: EventWindow) -> Batch:
-    """The oldest events that the watch has, up to those in the window if they are not too many. The window is made
-    to reach back to where the watch began, if it can. Raises Compacted, Unavailable."""
+    """Return the oldest events of the watch, up to the window if not too many. Extends the window back to the start of
+    the watch if possible. Raises Compacted or Unavailable."""
     start, events, size = watch.reached, list[Event](), 0
     try:
         await watch.open()
-        # A watch of a few keys may have no more events to tell, and only says so when it is asked.
+        # A watch without further events reports so only on a progress request.
         with ProgressRequests(wanted=lambda: True).put_to(watch):
             while watch.reached < window.start and len(events) < _REPLAY_EVENTS and size < _REPLAY_BYTES:
                 batch = await watch.read()

@@ -1,23 +1,23 @@
-"""Ranges of keys as etcd wants them: bytes, with an end that is not part of the range."""
+"""Key ranges in etcd's form: bytes with an exclusive end."""
 
 from __future__ import annotations
 
 from pilothouse.machinery.dataclass import dataclass
 
-# For etcd a zero byte is the lowest key when a range starts with it, and stands for no end when a range ends with it.
+# In etcd a zero byte as start is the lowest key, and as end means unbounded.
 _FIRST = _NO_END = b"\0"
 
 
 @dataclass(frozen=True, slots=True)
 class EtcdKeyRange:
-    """The keys with `start <= key < end`."""
+    """Keys with `start <= key < end`."""
 
     start: bytes
     end: bytes
 
     @staticmethod
     def under(prefix: str, *, after: str = "") -> EtcdKeyRange:
-        """The keys that have the prefix and are greater than `after`."""
+        """Return the range of keys with the prefix that are greater than `after`."""
         start = prefix.encode() or _FIRST
         return EtcdKeyRange(max(start, after.encode() + b"\0") if after else start, prefix_end(prefix.encode()))
 
@@ -27,6 +27,6 @@ class EtcdKeyRange:
 
 
 def prefix_end(prefix: bytes) -> bytes:
-    """The smallest key that is greater than every key with the prefix."""
+    """Return the smallest key greater than every key with the prefix."""
     stem = prefix.rstrip(b"\xff")
     return stem[:-1] + bytes([stem[-1] + 1]) if stem else _NO_END

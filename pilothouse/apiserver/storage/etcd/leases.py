@@ -1,4 +1,4 @@
-"""Leases for keys with a time to live. Keys that are to go at about the same time share one: leases are expensive."""
+"""Leases for keys with a TTL. Keys that expire at about the same time share a lease, because leases are expensive."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from prometheus_client import Histogram
 from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.storage.etcd.client import EtcdClient
 
-# A lease is used again for a twentieth of the time to live, but not for longer than a minute or for more keys.
+# A lease is reused for a twentieth of the TTL, at most for a minute and for a limited number of keys.
 _REUSE_SHARE = 0.05
 REUSE_SECONDS = 60
 _MAX_KEYS = 1000
@@ -26,16 +26,16 @@ _KEYS_PER_LEASE = Histogram(
 
 
 class LeaseManager:
-    """Keeps the last lease only: the keys that have a time to live (Events) nearly all have the same."""
+    """Keeps the last lease only: nearly all keys with a TTL (Events) have the same TTL."""
 
     _lease: int
-    _expires: float  # when _lease runs out
-    _keys: int  # how many writes were given _lease
+    _expires: float  # expiry of _lease
+    _keys: int  # number of writes with _lease
 
     def __init__(
         self, client: EtcdClient, *, reuse: int = REUSE_SECONDS, now: Callable[[], float] = time.monotonic
     ) -> None:
-        """`reuse`: for how many seconds a lease is given to more keys."""
+        """`reuse`: seconds for which a lease accepts further keys."""
         self._client = client
         self._reuse = reuse
         self._now = now
@@ -43,7 +43,7 @@ class LeaseManager:
         self.forget()
 
     async def lease_for(self, ttl: int) -> int:
-        """A lease that lasts for `ttl` seconds, or a little longer."""
+        """Return a lease that lasts for `ttl` seconds or slightly longer."""
         reuse = min(int(_REUSE_SHARE * ttl), self._reuse)
         async with self._lock:
             now = self._now()
@@ -58,5 +58,5 @@ class LeaseManager:
             return self._lease
 
     def forget(self) -> None:
-        """The last lease is gone before its time."""
+        """Drop the last lease after its premature end."""
         self._lease, self._expires, self._keys = 0, 0.0, 0

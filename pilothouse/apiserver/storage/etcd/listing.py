@@ -1,4 +1,4 @@
-"""Lists, read in parts: a whole list in one answer would hold up everything else while it is decoded."""
+"""Paged reads of lists: decoding a whole list in one response would hold the event loop."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _PART = 1000
 
 
 async def read_page(client: EtcdClient, keys: EtcdKeyRange, *, at: Revision, limit: int) -> Page:
-    """The first `limit` entries of the range, all unless it is greater than 0; at the current revision if `at` is 0.
-    Raises CompactedRevision, RevisionToCome, Unavailable."""
+    """Return the first `limit` entries of the range, or all if `limit` is not positive; `at` 0 = current revision.
+    Raises CompactedRevision, RevisionToCome or Unavailable."""
     entries: list[Entry] = []
     while True:
         part = min(limit - len(entries), _PART) if limit > 0 else _PART

@@ -1,4 +1,4 @@
-"""The requests that the store makes, and the entries and events in what comes back."""
+"""Requests to etcd, and decoding of entries and events."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pilothouse.apiserver.storage.etcd.client import Message
 from pilothouse.apiserver.storage.etcd.keys import EtcdKeyRange
 from pilothouse.apiserver.storage.interface import Entry, Event, Revision
 
-# Nobody writes this key: reading it costs etcd nothing but the agreement on the current revision.
+# Never written: reading it yields the current revision at minimal cost.
 _NO_KEY = b"\0"
 
 
@@ -36,7 +36,8 @@ def create(key: str, value: bytes, *, lease: int) -> Message:
 
 
 def update(key: str, value: bytes, *, expected: Revision, lease: int) -> Message:
-    """Reads the key behind the write, because a put alone does not tell when the key was created."""
+    """Build an update. The transaction reads the key after the write, because a put does not return the create
+    revision."""
     name = key.encode()
     return rpc.TxnRequest(
         compare=_at_revision(name, expected),
@@ -69,12 +70,12 @@ def progress() -> Message:
 
 
 def entry_of(pair: Message) -> Entry:
-    # A key that is no UTF-8 is not ours, but must not end the listing or the watch that comes across it.
+    # Foreign keys that are not UTF-8 must not break a listing or watch.
     return Entry(pair.key.decode(errors="surrogateescape"), pair.value, pair.create_revision, pair.mod_revision)
 
 
 def event_of(event: Message) -> Event:
-    """Raises Compacted when etcd has forgotten what the change replaced."""
+    """Decode an event. Raises Compacted if etcd has dropped the previous value."""
     pair = event.kv
     entry = None if event.type == rpc.Event.DELETE else entry_of(pair)
     if event.HasField("prev_kv"):
@@ -93,7 +94,7 @@ def _exists_op(name: bytes) -> Message:
 
 
 def _at_revision(name: bytes, expected: Revision) -> list[Message]:
-    """To etcd a key that is not there has revision 0, so that it is there has to be asked for as well."""
+    """Compare the revision and existence: for etcd an absent key has revision 0."""
     return [
         rpc.Compare(key=name, target=rpc.Compare.MOD, result=rpc.Compare.EQUAL, mod_revision=expected),
         rpc.Compare(key=name, target=rpc.Compare.CREATE, result=rpc.Compare.GREATER, create_revision=0),

@@ -1,4 +1,4 @@
-"""Asks etcd how large its database is, and whether it raises an alarm."""
+"""Monitor of etcd's database size and alarms."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pilothouse.apiserver.storage.errors import StorageError, Unavailable
 from pilothouse.apiserver.storage.etcd.client import EtcdClient
 from pilothouse.apiserver.storage.metrics import forget_size, report_size
 
-# kube-apiserver's --etcd-db-metric-poll-interval, in seconds, and its name for the first cluster.
+# kube-apiserver's --etcd-db-metric-poll-interval in seconds, and its name of the first cluster.
 _EVERY = 30.0
 _CLUSTER = "etcd-0"
 
@@ -33,7 +33,7 @@ class EtcdMonitor:
             forget_size(_CLUSTER)
 
     async def check(self) -> None:
-        """Raises Unavailable when etcd takes no writes."""
+        """Check the status. Raises Unavailable if etcd refuses writes."""
         status = await self._client.status()
         self._size = status.dbSize
         alarms = [error for error in status.errors if "alarm" in error]

@@ -1,7 +1,7 @@
-"""Asks a watch how far it has come, for as long as somebody waits for more than it has told.
+"""Progress requests to a watch, repeated while callers wait.
 
-etcd leaves the question unanswered while the watch catches up with old events, so it is put again. Only one task
-asks, because gRPC ends a call to which two messages are written at once.
+etcd ignores the request while a watch catches up, so it is repeated. A single task sends: gRPC ends a call with two
+concurrent writes.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pilothouse.apiserver.storage.etcd.stream import ServerWatch
 
-# As often as kube-apiserver asks; etcd looks for watches that have caught up as often.
+# kube-apiserver's interval, and etcd's own interval for watches that have caught up.
 _AGAIN_AFTER = 0.1
 
-# Before these patch releases of 3.4 and 3.5, a requested progress notification could overtake events (fixed in 3.4.25
-# and 3.5.8) or never come (fixed in 3.4.31 and 3.5.13).
+# Before these patch releases, a requested progress notification could overtake events (fixed in 3.4.25 and 3.5.8) or
+# get lost (fixed in 3.4.31 and 3.5.13).
 _FIXED_IN = {(3, 4): 31, (3, 5): 13}
 
 
 class ProgressRequests:
-    """Questions to the watches of which only one is open at a time."""
+    """Progress requests to watches, of which one is open at a time."""
 
     def __init__(self, wanted: Callable[[], bool]) -> None:
         self._wanted = wanted
         self._asked = asyncio.Event()
 
     def ask(self) -> None:
-        """At once, if a watch is open that answers and nothing is being written to it, or as soon as that is so."""
+        """Request progress as soon as a capable watch is open and idle."""
         self._asked.set()
 
     @contextmanager
     def put_to(self, watch: ServerWatch) -> Iterator[None]:
-        """Inside, the watch is asked whenever progress is wanted, if it `answers_progress`."""
+        """Within the block, request progress from the watch as wanted, if it `answers_progress`."""
         if not watch.answers_progress:
             yield
             return
@@ -60,7 +60,7 @@ class ProgressRequests:
 
 
 def answers_progress_requests(version: str) -> bool:
-    """Whether a watch of an etcd of this version can be asked how far it has come, and answers rightly."""
+    """Return whether this etcd version answers progress requests correctly."""
     match = re.match(r"(\d+)\.(\d+)\.(\d+)", version)
     if match is None:
         return False

@@ -1,6 +1,6 @@
-"""The store's current revision, read once for all who ask at about the same time.
+"""The store's current revision, read once for concurrent callers.
 
-An answer is shared only by those who asked before its read began: it may be older than a write that returned later.
+An answer is shared only by callers that asked before its read began: it may miss a write that returned later.
 
     a asks → read 1 begins      b asks → read 2 begins      c and d ask → they share read 3, when 1 or 2 has ended
 """
@@ -16,7 +16,7 @@ _AT_A_TIME = 2
 
 
 class RevisionReader:
-    _next: asyncio.Task[Revision] | None  # has not begun to read
+    _next: asyncio.Task[Revision] | None  # not started yet
 
     def __init__(self, read: Callable[[], Awaitable[Revision]]) -> None:
         self._read = read
@@ -26,7 +26,7 @@ class RevisionReader:
     async def current(self) -> Revision:
         if self._next is None:
             self._next = asyncio.create_task(self._read_in_turn())
-        # One caller that gives up must not take the answer from the others.
+        # A cancelled caller must not cancel the shared read.
         return await asyncio.shield(self._next)
 
     async def _read_in_turn(self) -> Revision:

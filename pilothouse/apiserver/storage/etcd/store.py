@@ -1,4 +1,4 @@
-"""The distributed store: the storage contract on an etcd cluster. Every operation is one request to etcd."""
+"""The distributed store: the storage contract on etcd. Every operation is one request."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from pilothouse.apiserver.storage.interface import Entry, Page, Revision
 from pilothouse.apiserver.storage.sizes import check_message_size
 from pilothouse.apiserver.storage.watching.feed import FeedWatch
 
-# kube-apiserver's --etcd-compaction-interval and its patience with an etcd that is not there yet, in seconds.
+# kube-apiserver's --etcd-compaction-interval and etcd readiness timeout, in seconds.
 COMPACTION_INTERVAL = 300.0
 DIAL_TIMEOUT = 20.0
 

@@ -1,1 +1,1 @@
-"""KMS v2: data is encrypted here with a key that a plugin, reached over a Unix socket, encrypts."""
+"""KMS v2: envelope encryption with a plugin on a Unix socket."""

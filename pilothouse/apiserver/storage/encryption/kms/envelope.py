@@ -1,7 +1,7 @@
-"""The envelope: data under a key of ours, and with it that key, encrypted by the plugin.
+"""Envelope encryption: data under a local key, stored with the plugin-encrypted key.
 
-From one seed every value gets a key of its own: HKDF of the seed and 32 random bytes, which stand before the data.
-Keys that the plugin has decrypted once are kept, so that a read asks it only about keys it has not seen.
+Every value has its own key: HKDF of one seed and 32 random bytes, stored before the data. Decrypted keys are cached, so
+reads call the plugin for unknown keys only.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class ExtendedNonceGcm:
 
 @dataclass(frozen=True, slots=True)
 class WriteKey:
-    """The key that encrypts writes until the plugin says that its own key changed."""
+    """The key for writes until the plugin reports a key change."""
 
     transformer: Transformer
     envelope: Any
@@ -63,7 +63,7 @@ class WriteKey:
 
 
 async def generate_write_key(service: KmsService) -> WriteKey:
-    """Raises TransformFailed."""
+    """Generate a key and encrypt it with the plugin. Raises TransformFailed."""
     start = time.perf_counter()
     seed = os.urandom(SEED_SIZE)
     KEY_GENERATION.observe((), time.perf_counter() - start)
@@ -82,7 +82,7 @@ async def generate_write_key(service: KmsService) -> WriteKey:
 
 
 def validate_envelope(envelope: Any) -> None:
-    """Whatever a plugin answers is stored with every object, so that it may not be just anything."""
+    """Validate the plugin's answer, which is stored with every object."""
     if envelope.encryptedDEKSourceType not in (AES_GCM_KEY, SEED):
         raise TransformFailed(f"unknown encryptedDEKSourceType: {envelope.encryptedDEKSourceType}")
     _validate_size("encrypted DEK source", envelope.encryptedDEKSource)
@@ -105,11 +105,11 @@ def _validate_size(name: str, value: bytes) -> None:
 
 class EnvelopeTransformer:
     def __init__(self, service: KmsService, *, newest: Callable[[], WriteKey], usable: Callable[[], WriteKey]) -> None:
-        """Both raise TransformFailed where there is no key; `usable` also when the newest may not be used any more."""
+        """Both callables raise TransformFailed without a key; `usable` also if the newest key has expired."""
         self._service = service
         self._newest = newest
         self._usable = usable
-        self._keys: OrderedDict[bytes, Transformer] = OrderedDict()  # used last, last
+        self._keys: OrderedDict[bytes, Transformer] = OrderedDict()  # LRU: most recently used last
 
     async def to_storage(self, value: bytes, key: bytes) -> bytes:
         current = self._usable()
@@ -161,7 +161,7 @@ def _decoded(stored: bytes) -> Any:
 
 
 def _fingerprint(envelope: Any) -> bytes:
-    """The same for all values of one key, and for no others."""
+    """Return a fingerprint of the key, equal for all its values."""
     bare = message("EncryptedObject")()
     bare.CopyFrom(envelope)
     bare.encryptedData = b""

@@ -1,4 +1,4 @@
-"""The messages of the KMS v2 plugin API and of what is stored, made from their field numbers."""
+"""Protobuf messages of the KMS v2 plugin API and of stored values, built from field numbers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FIELDS: dict[str, list[tuple[str, int, int]]] = {
 
 @cache
 def message(name: str) -> Any:
-    """The class of the messages of this name."""
+    """Return the message class of this name."""
     from google.protobuf import message_factory
 
     return message_factory.GetMessageClass(_pool().FindMessageTypeByName(f"v2.{name}"))

@@ -1,6 +1,6 @@
-"""A plugin that is asked now and then whether it is well, and gets a new key of ours encrypted when its own changed.
+"""A KMS provider: polls the plugin's status, and rotates the write key when the plugin's key changes.
 
-Writes stop when it has not been well for three minutes: nobody may write with a key that was meanwhile revoked.
+Writes stop three minutes after the last healthy status: the key may have been revoked.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class KmsProvider:
         self.name = name
         self.transformer: Transformer = EnvelopeTransformer(service, newest=self._newest_key, usable=self._usable_key)
         self.problem = "it has not been asked yet"
-        """Why it is not well; empty when it is."""
+        """The current problem; empty if healthy."""
         self._service = service
         self._version = ""
         self._key: WriteKey | None = None
@@ -37,7 +37,7 @@ class KmsProvider:
 
     @classmethod
     def of(cls, config: Json) -> KmsProvider:
-        """Raises ValueError where gRPC is not installed."""
+        """Create a provider from its configuration. Raises ValueError without gRPC."""
         try:
             import grpc.aio  # noqa: F401
         except ImportError:
@@ -49,13 +49,13 @@ class KmsProvider:
         return cls(config["name"], KmsService(config["endpoint"], timeout=timeout))
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         while True:
             await self.check()
             await asyncio.sleep(_ILL_EVERY if self.problem else _WELL_EVERY)
 
     async def check(self) -> None:
-        """Never raises: what is wrong is in `problem`."""
+        """Poll the plugin. Never raises; problems are in `problem`."""
         try:
             status = await self._service.status()
             problems = list(self._status_problems(status))
@@ -103,5 +103,5 @@ class KmsProvider:
 
 
 def _hash(key_id: str) -> str:
-    """Key ids may say something about the plugin's keys, and stay out of logs."""
+    """Return a hash of the key id for logs; ids may reveal details of the keys."""
     return f"sha256:{hashlib.sha256(key_id.encode()).hexdigest()}"

@@ -1,4 +1,4 @@
-"""The plugin at the other end of a Unix socket."""
+"""The gRPC client of a KMS plugin."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LARGEST_ANSWER = 1 << 20
 
 
 class KmsService:
-    """Connects when first asked, and again whenever the connection broke."""
+    """Connects on first use, and reconnects after failures."""
 
     def __init__(self, endpoint: str, *, timeout: float) -> None:
         self._socket = urlsplit(endpoint).path or urlsplit(endpoint).netloc
@@ -21,7 +21,7 @@ class KmsService:
         self._channel: Any = None
 
     async def status(self) -> Any:
-        """Raises TransformFailed, as do the others."""
+        """Return the plugin's status. All calls raise TransformFailed."""
         return await self._call("Status", message("StatusRequest")())
 
     async def encrypt(self, plaintext: bytes, uid: str) -> Any:
