@@ -1,1 +1,1 @@
-"""CronJobs: jobs that are made when the clock says so."""
+"""cronjob-controller: creates jobs on a schedule."""

@@ -1,4 +1,4 @@
-"""cronjob-controller: makes a job whenever one is due, and keeps the last few that have finished."""
+"""cronjob-controller: creates jobs on schedule, and deletes finished jobs beyond the history limits."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class _CronJobController:
         self._queue.add(deletion_handling_key(cron))
 
     def _cron_updated(self, old: Json, new: Json) -> None:
-        """One with a new schedule is looked at when that is due, if not before."""
+        """Requeue a CronJob with a changed schedule for its next time."""
         if all(old["spec"].get(field) == new["spec"].get(field) for field in ("schedule", "timeZone")):
             self._enqueue(new)
             return
@@ -97,7 +97,7 @@ class _CronJobController:
         try:
             wait = await self._runs.run(cron, jobs, utc_now(self._context.clock))
         finally:
-            # Also what went well before something failed.
+            # Write partial progress even if a later step failed.
             if without_empty(cron["status"]) != without_empty(before):
                 await self._write(cron)
         return None if wait is None else Requeue(wait)

@@ -1,6 +1,6 @@
-"""The jobs of a CronJob: how they are made, and what its status says of them.
+"""Jobs of a CronJob: construction, and their part in the CronJob's status.
 
-A job is named by the minute at which it was due, so that none is made twice, whoever tries.
+The name of a job contains its scheduled minute, so that a retry cannot create it twice.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def job_name(cron: Json, due: datetime) -> str:
 
 
 def new_job(cron: Json, due: datetime) -> Json:
-    """Raises TimeZoneError."""
+    """Return the job for the scheduled time. Raises TimeZoneError."""
     template = cron["spec"]["jobTemplate"]
     of = template.get("metadata") or {}
     meta = {
@@ -58,19 +58,19 @@ def remove_active(cron: Json, uid: str) -> None:
 
 
 def finished(job: Json) -> str:
-    """Return "Complete" or "Failed"; empty if the job still runs."""
+    """Return "Complete" or "Failed"; empty if the job is running."""
     conditions = (job.get("status") or {}).get("conditions") or ()
     ends = (each["type"] for each in conditions if each["type"] in ("Complete", "Failed") and each["status"] == "True")
     return next(ends, "")
 
 
 def oldest_first(jobs: Iterable[Json]) -> list[Json]:
-    """By when they were started; those that were not come last."""
+    """Sort by start time; unstarted jobs come last."""
     return sorted(jobs, key=lambda job: (_started(job) or datetime.max.replace(tzinfo=UTC), name_of(job)))
 
 
 def note_success(cron: Json, job: Json) -> bool:
-    """Remember when the job succeeded, if none did later. Return whether that is new."""
+    """Update lastSuccessfulTime; return whether it changed."""
     ended, last = job["status"].get("completionTime"), cron["status"].get("lastSuccessfulTime")
     if ended is None or (last is not None and _moment(ended) <= _moment(last)):
         return False
@@ -79,7 +79,7 @@ def note_success(cron: Json, job: Json) -> bool:
 
 
 def has_run(cron: Json, due: datetime) -> bool:
-    """Return whether the job that was due is there already, or was."""
+    """Return whether the job of this scheduled time exists or existed."""
     name, last = job_name(cron, due), cron["status"].get("lastScheduleTime")
     return any(each["name"] == name for each in active_jobs(cron)) or (last is not None and _moment(last) == due)
 

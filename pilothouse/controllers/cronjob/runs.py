@@ -1,4 +1,4 @@
-"""One look at a CronJob: what became of its jobs, and whether the next one is to be made."""
+"""One sync of a CronJob: update its jobs' status, and create the next job if due."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _DOCS = "https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/"
 
 
 class CannotReplace(PilothouseError):
-    """A job that is to make room for the next could not be deleted."""
+    """Concurrency policy Replace failed to delete the running job."""
 
 
 class CronJobRuns:
@@ -48,9 +48,9 @@ class CronJobRuns:
         self._recorder = recorder
 
     async def run(self, cron: Json, jobs: Sequence[Json], now: datetime) -> float | None:
-        """Change the CronJob's status as it goes on, and return when to look again, in seconds.
+        """Sync the CronJob, updating its status in place; return the seconds until the next sync.
 
-        None if only a change of its spec can make a difference. Raises StatusError, CannotReplace.
+        Returns None if only a spec change can require another sync. Raises StatusError or CannotReplace.
         """
         await self._clean_up(cron, jobs)
         await self._note_jobs(cron, jobs)
@@ -64,7 +64,7 @@ class CronJobRuns:
         return self._client.for_resource(JOBS, namespace=namespace_of(cron))
 
     async def _clean_up(self, cron: Json, jobs: Sequence[Json]) -> None:
-        """Delete the oldest of those that have finished, beyond as many as are to be kept."""
+        """Delete the oldest finished jobs beyond the history limits."""
         for outcome, field in _LIMITS.items():
             ended = [job for job in jobs if finished(job) == outcome]
             if (limit := cron["spec"].get(field)) is not None and len(ended) > limit:
@@ -94,7 +94,7 @@ class CronJobRuns:
                 await self._note_unexpected(cron, job)
 
     async def _note_unexpected(self, cron: Json, job: Json) -> None:
-        """The cache may not know yet what was written when the job was made."""
+        """Warn about an unknown job, unless the server's status lists it: the cache may be stale."""
         fresh = await self._client.for_resource(CRON_JOBS, namespace=namespace_of(cron)).get(name_of(cron))
         if is_active(fresh, uid_of(job)):
             cron.update(fresh)
@@ -163,7 +163,7 @@ class CronJobRuns:
         return True
 
     async def _start(self, cron: Json, due: datetime) -> bool:
-        """Return False if the job was made before, by this CronJob or by another."""
+        """Create the job; return False if it already existed."""
         if cron["spec"].get("concurrencyPolicy") == "Replace":
             await self._make_room(cron)
         job = await self._create(cron, new_job(cron, due))
@@ -184,7 +184,7 @@ class CronJobRuns:
                 raise CannotReplace(f"could not replace job {namespace_of(job)}/{name_of(job)}")
 
     async def _create(self, cron: Json, wanted: Json) -> Json | None:
-        """Return the job that the status is to tell of."""
+        """Return the job to record in the status; None if there is none."""
         jobs = self._jobs_in(cron)
         try:
             job = await jobs.create(wanted)

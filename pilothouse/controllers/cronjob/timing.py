@@ -1,4 +1,4 @@
-"""When the next job of a CronJob is due, and whether some were missed."""
+"""Schedule times of a CronJob: next, due and missed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pilothouse.machinery.times import parse_time, shifted
 
 _MANY = 100
 _PADDING = 0.1
-"""A little late, so that a clock that is a little early does not miss the time."""
+"""Seconds added to each wait, so that clock skew does not miss the schedule time."""
 
 
 class Missed(Enum):
@@ -21,7 +21,7 @@ class Missed(Enum):
 
 
 class NeverDue(ValueError):
-    """The schedule can be read, but there is no such day."""
+    """The schedule is valid but never matches a date."""
 
     def __init__(self) -> None:
         super().__init__("time difference between two schedules is less than 1 second")
@@ -30,23 +30,20 @@ class NeverDue(ValueError):
 @dataclass(frozen=True, slots=True)
 class Due:
     since: datetime
-    """After which it was looked for."""
+    """Start of the search."""
     time: datetime | None = None
-    """The last time that has come."""
+    """The latest due time."""
     missed: Missed = Missed.NONE
 
 
 def schedule_of(cron: Json) -> Schedule:
-    """Raises ScheduleError. A time zone in the schedule itself goes before that in the spec."""
+    """Return the parsed schedule; its own time zone overrides spec.timeZone. Raises ScheduleError."""
     schedule, zone = cron["spec"]["schedule"], cron["spec"].get("timeZone")
     return parse_schedule(schedule if "TZ" in schedule or zone is None else f"TZ={zone} {schedule}")
 
 
 def due_time(cron: Json, schedule: Schedule, now: datetime) -> Due:
-    """Return the last time that has come since the last job; what is too late to be started is not looked for.
-
-    Raises NeverDue.
-    """
+    """Return the latest due time since the last job, within startingDeadlineSeconds. Raises NeverDue."""
     since, deadline = _last_run(cron), cron["spec"].get("startingDeadlineSeconds")
     if deadline is not None:
         since = max(since, shifted(now, -deadline))
@@ -54,7 +51,7 @@ def due_time(cron: Json, schedule: Schedule, now: datetime) -> Due:
 
 
 def seconds_to_next(cron: Json, schedule: Schedule, now: datetime) -> float:
-    """Return how long to wait before the CronJob is looked at again."""
+    """Return the seconds until the next sync of the CronJob."""
     try:
         due = _due_since(_last_run(cron), schedule, now)
         after = due.time or (due.since if due.missed is Missed.NONE else now)
@@ -82,8 +79,8 @@ def _due_since(since: datetime, schedule: Schedule, now: datetime) -> Due:
         return Due(since, first)
     if second is None or second - first < timedelta(seconds=1):
         raise NeverDue
-    # How many were missed is estimated from the first two. From one before the last of so many the search begins:
-    # exact for a schedule that is regular, and early enough for one that is not.
+    # Estimate the number of missed times from the first interval, and start the search just before the last: exact for
+    # regular schedules, and early enough for others.
     interval = timedelta(seconds=round((second - first).total_seconds()))
     missed = (now - first) // interval + 1
     last = schedule.last_until(now, after=first + (missed - 2) * interval)

@@ -1,1 +1,1 @@
-"""daemonset-controller: one pod on every node that it fits."""
+"""daemonset-controller: one pod on every matching node."""

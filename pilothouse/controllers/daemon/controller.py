@@ -1,5 +1,4 @@
-"""daemonset-controller: keeps one pod of each DaemonSet on every node that it fits, and replaces them when their
-template changes."""
+"""daemonset-controller: keeps one pod per DaemonSet on every matching node, and replaces pods of old templates."""
 
 from __future__ import annotations
 
@@ -84,14 +83,14 @@ class _DaemonSetController:
             self._recorder.event(daemon_set, WARNING, "SelectingAll", told)
             return None
         if is_deleting(daemon_set):
-            return None  # its revisions may be gone before its pods are, and it could not be said which are updated
+            return None  # revisions may be deleted before pods, so updated pods could no longer be identified
         try:
             return await self._update(daemon_set, key)
         except (CannotAdopt, StaleCollisionCount) as error:
             raise TryAgain(str(error)) from error
 
     async def _update(self, daemon_set: Json, key: str) -> Requeue | None:
-        is_ready = self._expectations.are_met(key)  # before the pods are read: they then show all that was expected
+        is_ready = self._expectations.are_met(key)  # before pods are read, so that the pods include everything expected
         revisions, pods = DaemonRevisions(self._context.client, daemon_set), await self._claimed(PODS, daemon_set)
         known = await self._claimed(CONTROLLER_REVISIONS, daemon_set)
         self._pacing.looked(key, max(len(pods), len(self._nodes.indexer)))
@@ -110,7 +109,7 @@ class _DaemonSetController:
         return _next_check(view, counts)
 
     async def _act(self, view: DaemonView, current: Json) -> DaemonView:
-        """Make and delete pods; return what is known then. Raises StatusError."""
+        """Create and delete pods; return the updated view. Raises StatusError."""
         daemon_set, key = view.daemon_set, meta_namespace_key(view.daemon_set)
         plan = plan_placement(view, lambda node: self._may_replace(daemon_set, node))
         for event in plan.told:
@@ -122,7 +121,7 @@ class _DaemonSetController:
         return await self._refreshed(view, current) if has_acted else view
 
     async def _carry_out(self, plan: Plan, view: DaemonView) -> bool:
-        """Return whether there was anything to do. Raises StatusError."""
+        """Execute the plan; return whether it was non-empty. Raises StatusError."""
         await self._control.carry_out(plan, view.daemon_set, view.digest)
         return bool(plan.nodes or plan.pods)
 
@@ -140,7 +139,7 @@ class _DaemonSetController:
         )
 
     def _may_replace(self, daemon_set: Json, node: str) -> bool:
-        """Whether a failed pod may be deleted; if it must wait, the set is looked at again after that."""
+        """Return whether a failed pod may be deleted now; otherwise requeue the DaemonSet after the back-off."""
         observed = (daemon_set.get("status") or {}).get("observedGeneration") or 0
         key = f"{uid_of(daemon_set)}/{observed}/{node}"
         if (seconds := self._backoff.seconds_to_wait(key)) is not None:
@@ -150,7 +149,7 @@ class _DaemonSetController:
         return True
 
     async def _claimed(self, resource: GroupVersionResource, daemon_set: Json) -> list[Json]:
-        """Return the set's pods or revisions. Raises CannotAdopt, StatusError."""
+        """Return the DaemonSet's pods or revisions after adoption and release. Raises CannotAdopt or StatusError."""
         client, informer = self._context.client, self._pods if resource == PODS else self._revisions
         sets = client.for_resource(DAEMON_SETS, namespace=namespace_of(daemon_set))
         selector = from_label_selector(daemon_set["spec"].get("selector"))
@@ -161,6 +160,6 @@ class _DaemonSetController:
 
 
 def _next_check(view: DaemonView, counts: dict[str, int]) -> Requeue | None:
-    """Pods that are ready and not yet available become so without anybody telling."""
+    """Requeue while ready pods wait for minReadySeconds: no event reports availability."""
     waits = view.min_ready_seconds and counts["numberReady"] != counts["numberAvailable"]
     return Requeue(view.min_ready_seconds) if waits else None

@@ -1,4 +1,4 @@
-"""On which nodes the pods of a DaemonSet shall run, and on which they may stay."""
+"""Node eligibility of DaemonSet pods: to be created, or allowed to stay."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from pilothouse.machinery.objects import Json, name_of
 
 class Fit(NamedTuple):
     should_run: bool
-    """Whether a pod is to be made for the node."""
+    """Whether the node should get a pod."""
     may_stay: bool
-    """Whether a pod that runs there is left alone."""
+    """Whether a running pod may stay."""
 
 
 _FITS, _STAYS, _NEVER = Fit(True, True), Fit(False, True), Fit(False, False)
 
 
 class NodeFit:
-    """What a DaemonSet's template asks of nodes, read once for many of them."""
+    """Node requirements of a DaemonSet's template, parsed once for many nodes."""
 
     def __init__(self, daemon_set: Json) -> None:
         spec = daemon_set["spec"]["template"]["spec"]
@@ -32,7 +32,7 @@ class NodeFit:
         self._comparisons = enabled("TaintTolerationComparisonOperators")
 
     def of(self, node: Json) -> Fit:
-        """A taint that only forbids scheduling lets pods stay."""
+        """Return the node's eligibility. NoSchedule taints let running pods stay."""
         if self._node_name and self._node_name != name_of(node):
             return _NEVER
         if not self._affinity.matches(node):
@@ -45,7 +45,7 @@ class NodeFit:
 
 
 class NodeFits:
-    """The fits of all DaemonSets, each read again only when its spec has changed."""
+    """Cache of NodeFit per DaemonSet, invalidated by spec changes."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[int, NodeFit]] = {}

@@ -1,4 +1,4 @@
-"""Event handlers that enqueue the DaemonSets which a change of a set, pod, revision or node concerns."""
+"""Event handlers that enqueue the DaemonSets affected by a DaemonSet, pod, revision or node."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from pilothouse.machinery.objects import Json, labels_of, name_of, uid_of
 
 _KIND = "DaemonSet"
 _ON_NODE = "daemonPodsOnNode"
-"""Pods by the uid of their DaemonSet and the node that they are on."""
+"""Index of pods by DaemonSet uid and node."""
 _SKEW = 1.0
-"""Added to the time after which a pod is available, so that it surely is."""
+"""Seconds added to minReadySeconds, to tolerate clock skew."""
 
 
 class Notifications:
@@ -73,7 +73,7 @@ class Notifications:
             self._node_changed(new)
 
     def _node_changed(self, node: Json) -> None:
-        """Enqueue the sets that lack a pod on the node, have one that may not stay, or believe one to be misplaced."""
+        """Enqueue DaemonSets with a missing pod, a pod that must go, or a misscheduled pod on the node."""
         for daemon_set in self._sets.indexer.list():
             fit = self._fits.of(daemon_set).of(node)
             if self._pods.indexer.by_index(_ON_NODE, f"{uid_of(daemon_set)}/{name_of(node)}"):
@@ -86,7 +86,7 @@ class Notifications:
 
 class _RevisionNotifications(OwnedNotifications):
     def added(self, obj: Json) -> None:
-        """A revision that a set has just created does not enqueue that set."""
+        """Enqueue potential adopters of an orphaned revision; an owned revision enqueues nothing."""
         if is_deleting(obj):
             self.deleted(obj)
         elif controller_of(obj) is None:

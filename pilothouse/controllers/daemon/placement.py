@@ -1,4 +1,4 @@
-"""Which nodes need a pod, and which pods must go, whatever revision they are of."""
+"""Placement plan: nodes that need a pod and pods to delete, regardless of revision."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, labels_of, name_of, namespace_of
 
 MayReplace: TypeAlias = Callable[[str], bool]
-"""Whether a failed pod on the node of this name may be deleted now, or must wait."""
+"""Returns whether a failed pod on this node may be deleted now."""
 
 
 @dataclass(slots=True)
 class Plan:
     nodes: list[str] = field(default_factory=list)
-    """Those for which a pod is to be made."""
+    """Nodes that need a pod."""
     pods: list[Json] = field(default_factory=list)
-    """Those that are to be deleted."""
+    """Pods to delete."""
     told: list[tuple[str, str, str]] = field(default_factory=list)
-    """The events about it: type, reason, message."""
+    """Events to record: (type, reason, message)."""
 
 
 def plan_placement(view: DaemonView, may_replace: MayReplace) -> Plan:
-    """Return what must be done for one pod, and no other, to be on each node that fits."""
+    """Return the plan that leaves exactly one pod on each eligible node."""
     plan = Plan()
     for node, fit in view.fits.items():
         pods = view.pods.get(node)
@@ -42,13 +42,13 @@ def plan_placement(view: DaemonView, may_replace: MayReplace) -> Plan:
         elif pods is not None:
             plan.pods += [pod for pod in pods if not is_deleting(pod)]
     for node, stranded in view.pods.items():
-        if node not in view.fits:  # nobody else deletes what waits for a node that is gone
+        if node not in view.fits:  # no other controller deletes pending pods of a deleted node
             plan.pods += [pod for pod in stranded if not node_name(pod)]
     return plan
 
 
 def _still_running(node: str, pods: Iterable[Json], plan: Plan, may_replace: MayReplace) -> Iterator[Json]:
-    """Yield the pods that are neither going nor ended; those that ended must go."""
+    """Yield pods that are neither terminating nor ended; plan the deletion of ended pods."""
     for pod in pods:
         if is_deleting(pod):
             continue
@@ -69,7 +69,8 @@ def _where(pod: Json, node: str) -> str:
 
 
 def _prune(view: DaemonView, node: str, fit: Fit, running: Sequence[Json], plan: Plan) -> None:
-    """One pod may stay; with a surge, an old and a new one, until the new one is available or the old one is not."""
+    """Plan the deletion of surplus pods. During a surge, an old and a new pod coexist until the new pod is available or
+    the old pod is unavailable."""
     if len(running) > 1:
         ordered = oldest_first(running)
         plan.pods += _excess_in_surge(view, ordered) if view.allows_surge else ordered[1:]

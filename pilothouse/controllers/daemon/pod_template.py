@@ -1,4 +1,4 @@
-"""The pods of a DaemonSet: each is made for one node, which its affinity names, and stays there in times of trouble."""
+"""Pod template of a DaemonSet: bound to one node by affinity, with the daemon tolerations."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TOLERATED_ON_HOST_NETWORK = (("network-unavailable", NO_SCHEDULE),)
 
 
 def daemon_tolerations(spec: Json) -> list[Json]:
-    """Return the tolerations of the pod's spec with those that every daemon has."""
+    """Return the spec's tolerations plus the default daemon tolerations."""
     tolerations: list[Json] = list(spec.get("tolerations") or ())
     for name, effect in _TOLERATED + (_TOLERATED_ON_HOST_NETWORK if spec.get("hostNetwork") else ()):
         added = {"key": f"node.kubernetes.io/{name}", "operator": "Exists", "effect": effect}
@@ -34,7 +34,7 @@ def daemon_tolerations(spec: Json) -> list[Json]:
 
 
 def template_generation(daemon_set: Json) -> int | None:
-    """Return the number that extensions/v1beta1 counted templates by; None if there is none, or nonsense."""
+    """Return the template generation of extensions/v1beta1; None if missing or invalid."""
     text = annotations_of(daemon_set).get(GENERATION_ANNOTATION)
     try:
         return None if text is None else parse_int64(text)
@@ -43,7 +43,7 @@ def template_generation(daemon_set: Json) -> int | None:
 
 
 def daemon_template(daemon_set: Json, digest: str) -> Json:
-    """Return the template of the set's pods with the labels of this revision and the tolerations of a daemon."""
+    """Return the pod template with the labels of this revision and the daemon tolerations."""
     template = daemon_set["spec"]["template"]
     labels = dict(labels_of(template))
     if (generation := template_generation(daemon_set)) is not None:
@@ -55,7 +55,7 @@ def daemon_template(daemon_set: Json, digest: str) -> Json:
 
 
 def template_on_node(template: Json, node: str) -> Json:
-    """Return the template of a pod that can run on this node only, in place of all that it required of nodes."""
+    """Return the template with required node affinity replaced by this node."""
     only = {"matchFields": [{"key": _NODE_NAME, "operator": "In", "values": [node]}]}
     required = {**(node_affinity_of(template).get(_REQUIRED) or {}), "nodeSelectorTerms": [only]}
     affinity = {
@@ -66,7 +66,7 @@ def template_on_node(template: Json, node: str) -> Json:
 
 
 def target_node(pod: Json) -> str | None:
-    """Return the node that the pod runs on, or was made for; None if it was made for none."""
+    """Return the node that the pod runs on or targets; None without a target."""
     if node := (pod.get("spec") or {}).get("nodeName"):
         return str(node)
     for term in (node_affinity_of(pod).get(_REQUIRED) or {}).get("nodeSelectorTerms") or ():
@@ -78,7 +78,7 @@ def target_node(pod: Json) -> str | None:
 
 
 def is_updated(pod: Json, digest: str, generation: int | None) -> bool:
-    """Whether the pod is of the revision with this hash, or of the template with this number."""
+    """Return whether the pod has this revision hash or template generation."""
     labels = labels_of(pod)
     if digest and labels.get(CONTROLLER_REVISION_HASH) == digest:
         return True

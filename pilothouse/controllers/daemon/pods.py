@@ -1,4 +1,4 @@
-"""Making and deleting the pods that a plan names, so many at a time, and expecting to see it."""
+"""Execution of a placement plan: pod creation and deletion, with expectations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pilothouse.machinery.objects import Json, name_of, uid_of
 from pilothouse.machinery.status_error import StatusError
 
 BURST = 250
-"""How many pods are made, and how many deleted, before the cache has shown them."""
+"""Maximum pods created, and maximum pods deleted, per sync."""
 
 
 class DaemonPods:
@@ -24,7 +24,7 @@ class DaemonPods:
         self._expectations = expectations
 
     async def carry_out(self, plan: Plan, daemon_set: Json, digest: str) -> None:
-        """Raises the first StatusError, after everything has been tried that makes sense."""
+        """Execute the plan. Raises the first StatusError, after all feasible steps."""
         nodes, pods = plan.nodes[:BURST], plan.pods[:BURST]
         if not nodes and not pods:
             return

@@ -1,4 +1,4 @@
-"""The revisions of a DaemonSet's template: which is the present one, and which are to be forgotten."""
+"""ControllerRevisions of a DaemonSet: current revision and history."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pilothouse.machinery.status_error import PilothouseError
 
 
 class StaleCollisionCount(PilothouseError):
-    """The hash of a revision was made with a count of collisions that is no longer true."""
+    """The cached collisionCount is stale, so the revision hash is too."""
 
 
 class DaemonRevisions:
@@ -28,10 +28,10 @@ class DaemonRevisions:
         self._daemon_set = daemon_set
 
     async def current_and_old(self, known: Iterable[Json], pods: Sequence[Json]) -> tuple[Json, list[Json]]:
-        """Return the revision of the present template, which is made if there is none, and all others.
+        """Return the current revision, created if missing, and all other revisions.
 
-        The present one gets the highest number. If there are several of it, one is kept, and its hash is put on the
-        pods. Raises StaleCollisionCount.
+        The current revision gets the highest number. Duplicates are merged, and pods are relabelled with the remaining
+        hash. Raises StaleCollisionCount.
         """
         labelled = [await self._labelled(revision) for revision in known]
         current = [each for each in labelled if holds_template_of(each, self._daemon_set)]
@@ -45,7 +45,7 @@ class DaemonRevisions:
         return kept, old
 
     async def forget(self, old: Sequence[Json], pods: Iterable[Json]) -> None:
-        """Delete the oldest, but for those of which there are pods, until the set's limit of history is kept."""
+        """Delete the oldest revisions without pods beyond revisionHistoryLimit."""
         limit = self._daemon_set["spec"].get("revisionHistoryLimit")
         surplus = len(old) - (10 if limit is None else limit)
         if surplus <= 0:
@@ -56,7 +56,7 @@ class DaemonRevisions:
             await self._revisions.delete(name_of(revision))
 
     async def _labelled(self, revision: Json) -> Json:
-        """Return the revision with a hash, for which its name will do."""
+        """Return the revision with a hash label; the default hash is its name."""
         if CONTROLLER_REVISION_HASH in labels_of(revision):
             return revision
         labels = {**labels_of(revision), CONTROLLER_REVISION_HASH: name_of(revision)}
@@ -90,7 +90,7 @@ class DaemonRevisions:
             raise
 
     async def _count_collision(self) -> None:
-        """Make the next hash another one. Raises StaleCollisionCount."""
+        """Increment collisionCount, which changes the next hash. Raises StaleCollisionCount."""
         fresh = await self._sets.get(name_of(self._daemon_set))
         status, believed = fresh.get("status") or {}, (self._daemon_set.get("status") or {}).get("collisionCount")
         if (known := status.get("collisionCount")) != believed:

@@ -1,8 +1,7 @@
-"""Which old pods of a DaemonSet make room for new ones next, within what the update strategy allows.
+"""Rolling update plan: old pods to replace next, within maxSurge and maxUnavailable.
 
-It counts on the placement, which runs before it, to leave at most one pod on each node (in a surge an old and a new
-one), and to make the pods that are missing. Pods that are being deleted do not count, so that an update goes on when
-nodes are down.
+Placement runs first: it leaves at most one pod per node (during a surge, one old and one new) and creates missing pods.
+Terminating pods do not count, so that an update proceeds while nodes are down.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _NOWHERE = Fit(should_run=False, may_stay=False)
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """The new and the old pod of a node. It is confused if there are several of a kind."""
+    """New and old pod of a node; `confused` if there are several of either."""
 
     new: Json | None = None
     old: Json | None = None
@@ -30,7 +29,7 @@ class _Pair:
 
 
 def plan_update(view: DaemonView) -> Plan:
-    """Return the nodes that get a new pod, and the old pods that go."""
+    """Return the nodes that get a new pod and the old pods to delete."""
     if all(view.is_updated(pod) for pods in view.pods.values() for pod in pods):
         return Plan()
     surge = max_surge(view.daemon_set, view.desired)
@@ -38,7 +37,7 @@ def plan_update(view: DaemonView) -> Plan:
 
 
 def _pairs(view: DaemonView) -> dict[str, _Pair]:
-    """Return the pods of the nodes that have some, and of those that shall."""
+    """Return the pairs of all nodes with pods and all eligible nodes."""
     wanted = {node: () for node, fit in view.fits.items() if fit.should_run}
     return {node: _pair(view, pods) for node, pods in {**wanted, **view.pods}.items()}
 
@@ -55,7 +54,7 @@ def _pair(view: DaemonView, pods: Sequence[Json]) -> _Pair:
 
 
 def _replacing(view: DaemonView, most: int) -> Plan:
-    """Delete old pods: those that are not available at once, of the others as many as may be missed."""
+    """Delete old pods: unavailable pods at once, available pods up to maxUnavailable."""
     unavailable, broken, candidates = 0, [], []
     for pair in _pairs(view).values():
         if pair.is_confused or (pair.new is None) is (pair.old is None):
@@ -71,7 +70,7 @@ def _replacing(view: DaemonView, most: int) -> Plan:
 
 
 def _surging(view: DaemonView, most: int) -> Plan:
-    """Make new pods beside the old ones, which are deleted once the new ones are available."""
+    """Create new pods beside old pods; old pods are deleted once the new ones are available."""
     surging, available = 0, 0
     done: list[Json] = []
     unwanted: list[Json] = []
@@ -94,6 +93,6 @@ def _surging(view: DaemonView, most: int) -> Plan:
             (candidates if is_served else needed).append(node)
         else:
             (unwanted if is_served else done).append(pair.old)
-    # A node that no longer fits keeps its pod until another node has one, so that nobody is left without.
+    # A node that no longer matches keeps its pod until another node has an available one.
     spare = max(0, available - view.desired)
     return Plan(nodes=needed + candidates[: max(0, most - surging)], pods=done + unwanted[:spare])

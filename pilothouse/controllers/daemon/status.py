@@ -1,4 +1,4 @@
-"""What the status of a DaemonSet says of its nodes and pods."""
+"""Status of a DaemonSet."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _COUNTS = (
 
 
 def count(view: DaemonView) -> dict[str, int]:
-    """Of several pods on one node, the oldest counts."""
+    """Return the status counts. For several pods on a node, the oldest counts."""
     counts = dict.fromkeys(_COUNTS, 0)
     for node, fit in view.fits.items():
         pods = view.pods.get(node) or ()
@@ -40,9 +40,9 @@ def count(view: DaemonView) -> dict[str, int]:
 
 
 async def write_status(client: Client, daemon_set: Json, counts: dict[str, int], *, is_observed: bool) -> None:
-    """Write the counts, if they are news. Only who has acted on the set says that it has been observed.
+    """Write the counts if changed; `is_observed` also updates observedGeneration.
 
-    Raises StatusError, after it was tried twice.
+    Raises StatusError after a failed retry.
     """
     status, generation = daemon_set.get("status") or {}, metadata(daemon_set).get("generation") or 0
     is_known = all((status.get(field) or 0) == number for field, number in counts.items())

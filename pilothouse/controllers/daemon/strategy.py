@@ -1,4 +1,4 @@
-"""How many pods of a DaemonSet an update may take away, or add, at once."""
+"""maxSurge and maxUnavailable of a DaemonSet's rolling update."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ def is_rolling(daemon_set: Json) -> bool:
 
 
 def max_surge(daemon_set: Json, desired: int) -> int:
-    """Return how many nodes may have an old and a new pod at once; a percentage is rounded up."""
+    """Return maxSurge; percentages are rounded up."""
     return _scaled(daemon_set, "maxSurge", desired)
 
 
 def max_unavailable(daemon_set: Json, desired: int) -> int:
-    """Return how many nodes may be without an available pod: one, if neither this nor a surge would be allowed."""
+    """Return maxUnavailable; at least 1 if maxSurge is 0."""
     allowed = _scaled(daemon_set, "maxUnavailable", desired)
     return 1 if desired > 0 and allowed == 0 and max_surge(daemon_set, desired) == 0 else allowed
 

@@ -1,4 +1,4 @@
-"""What is known of a DaemonSet at one moment: its nodes, whether they fit, and the pods that were made for them."""
+"""Snapshot of a DaemonSet: nodes, their eligibility, and pods per node."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from pilothouse.machinery.objects import Json, metadata, name_of
 class DaemonView:
     daemon_set: Json
     digest: str
-    """The hash of the present revision."""
+    """Hash of the current revision."""
     fits: Mapping[str, Fit]
-    """Of every node, by its name."""
+    """Eligibility by node name."""
     pods: Mapping[str, Sequence[Json]]
-    """By the name of the node that they were made for, which may be gone."""
+    """Pods by target node; the node may no longer exist."""
     now: datetime
     min_ready_seconds: int = field(init=False)
     allows_surge: bool = field(init=False)
@@ -37,7 +37,7 @@ class DaemonView:
 
     @property
     def desired(self) -> int:
-        """The number of nodes on which a pod shall run."""
+        """Return the number of eligible nodes."""
         return sum(fit.should_run for fit in self.fits.values())
 
     def is_available(self, pod: Json) -> bool:
@@ -48,7 +48,7 @@ class DaemonView:
 
 
 def by_node(pods: Iterable[Json]) -> dict[str, list[Json]]:
-    """Return the pods by the nodes that they were made for, without those that have ended and are being deleted."""
+    """Group pods by target node, excluding ended pods that are terminating."""
     found: dict[str, list[Json]] = {}
     for pod in pods:
         if has_ended(pod) and is_deleting(pod):
@@ -59,7 +59,7 @@ def by_node(pods: Iterable[Json]) -> dict[str, list[Json]]:
 
 
 def oldest_first(pods: Iterable[Json]) -> list[Json]:
-    """Return the pods by their age; those that are on no node yet come last."""
+    """Sort pods by age; unscheduled pods come last."""
     return sorted(
         pods, key=lambda pod: (not node_name(pod), metadata(pod).get("creationTimestamp") or "", name_of(pod))
     )

@@ -1,1 +1,1 @@
-"""deployment-controller: replica sets that take turns, so that a new pod template replaces the old one."""
+"""deployment-controller: rolls out pod templates of deployments by scaling replica sets."""

@@ -1,4 +1,4 @@
-"""Everything that is written for a deployment, with the events that tell of it."""
+"""API writes of deployment-controller, with their events."""
 
 from __future__ import annotations
 
@@ -26,14 +26,17 @@ class Scaled:
 
 
 def working_copy(deployment: Json) -> Json:
-    """A copy of which the annotations and the top of the status may be changed; all else is shared."""
+    """Return a copy with mutable annotations and status; nested values stay shared with the original."""
     meta = {**metadata(deployment), "annotations": {**annotations_of(deployment)}}
     return {**deployment, "metadata": meta, "status": {**(deployment.get("status") or {})}}
 
 
 class Actions:
-    """The deployments it is given are working copies: what is written gives them its resourceVersion, so that one
-    look at a deployment may write more than once."""
+    """API writes for deployments.
+
+    Every deployment passed in is a working copy. A write updates its resourceVersion, so one sync can write several
+    times.
+    """
 
     def __init__(self, client: Client, recorder: EventRecorder, clock: Clock) -> None:
         self._deployments = client.for_resource(DEPLOYMENTS)
@@ -49,23 +52,23 @@ class Actions:
         return self._replica_sets.namespace(namespace_of(deployment))
 
     async def read(self, deployment: Json) -> Json:
-        """From the server, not from a cache. Raises StatusError."""
+        """Read the deployment from the API server, bypassing the cache. Raises StatusError."""
         return await self._deployments.namespace(namespace_of(deployment)).get(name_of(deployment))
 
     async def write_status(self, deployment: Json) -> None:
-        """With its annotations. Raises StatusError."""
+        """Write the status and the annotations. Raises StatusError."""
         written = await self._deployments.namespace(namespace_of(deployment)).update_status(deployment)
         metadata(deployment)["resourceVersion"] = resource_version_of(written)
 
     async def write(self, deployment: Json) -> None:
-        """Raises StatusError."""
+        """Write the deployment. Raises StatusError."""
         written = await self._deployments.namespace(namespace_of(deployment)).update(deployment)
         metadata(deployment)["resourceVersion"] = resource_version_of(written)
 
     async def scale(self, deployment: Json, replica_set: Json, to: int, *, always: bool = False) -> Scaled:
-        """Resize the set, and let it know how large its deployment is. Raises StatusError.
+        """Scale the replica set and record the deployment's size in its annotations. Raises StatusError.
 
-        A set that has its size already is left alone, or with `always` told of the deployment's.
+        If the replica set already has size `to`, nothing is written; with `always`, the annotations are still updated.
         """
         before = size(replica_set)
         annotations = annotations_of(replica_set) | size_annotations(deployment)
@@ -79,7 +82,7 @@ class Actions:
         return Scaled(written, is_resized=before != to)
 
     async def delete(self, deployment: Json, replica_set: Json) -> None:
-        """Raises StatusError, unless it is gone already."""
+        """Delete the replica set; a missing replica set is ignored. Raises StatusError."""
         try:
             await self.replica_sets(deployment).delete(name_of(replica_set))
         except NotFound:

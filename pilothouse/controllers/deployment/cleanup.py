@@ -1,4 +1,4 @@
-"""Forgetting old replica sets, of which a deployment keeps some to roll back to."""
+"""Garbage collection of old replica sets beyond revisionHistoryLimit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NO_LIMIT = 2**31 - 1
 
 
 async def clean_up(actions: Actions, deployment: Json, old: Iterable[Json]) -> None:
-    """Delete those beyond the limit, the oldest revisions first, if they have no pods. Raises StatusError."""
+    """Delete old replica sets without pods beyond the limit, lowest revision first. Raises StatusError."""
     for replica_set in dispensable(deployment, old):
         await actions.delete(deployment, replica_set)
 

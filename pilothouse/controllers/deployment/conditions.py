@@ -1,4 +1,4 @@
-"""The conditions of a deployment, with the reasons that clients such as `kubectl rollout status` look for."""
+"""Deployment conditions, with the reasons expected by clients such as `kubectl rollout status`."""
 
 from __future__ import annotations
 
@@ -26,10 +26,9 @@ def new_condition(type_: str, status: str, reason: str, message: str, now: datet
 
 
 def set_condition(status: Json, condition: Json) -> None:
-    """Move the condition to the end of the status, unless its status and reason are already there.
+    """Append the condition, replacing the condition of the same type; no-op if status and reason are unchanged.
 
-    lastTransitionTime moves only with the condition's status. The list is replaced, never changed: it may belong to a
-    cache.
+    lastTransitionTime changes only with the status. The list is replaced, not mutated: it may belong to a cache.
     """
     old = find_in(status, condition["type"])
     if old is not None and (old["status"], old.get("reason")) == (condition["status"], condition.get("reason")):
@@ -45,7 +44,7 @@ def remove_condition(status: Json, type_: str) -> None:
 
 
 def failure_of_replica_set(condition: Json) -> Json:
-    """A replica set's condition as one of its deployment."""
+    """Convert a replica set's ReplicaFailure condition to a deployment condition."""
     since = condition.get("lastTransitionTime")
     times = {"lastUpdateTime": since, "lastTransitionTime": since} if since else {}
     return {name: condition[name] for name in ("type", "status", "reason", "message") if name in condition} | times

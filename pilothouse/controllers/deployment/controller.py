@@ -1,4 +1,4 @@
-"""deployment-controller: rolls out, scales and remembers the pod templates of deployments."""
+"""deployment-controller: rollouts, scaling and revision history of deployments."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class DeploymentController:
         except (AlreadyExists, CannotAdopt, Conflict) as error:
             raise TryAgain(str(error)) from error
         except NotFound:
-            # The deployment or one of its sets was deleted meanwhile, which brings it here again.
+            # The deployment or a replica set was deleted meanwhile; the delete event requeues the deployment.
             return None
         except StatusError as error:
             if is_refusal_of_terminating_namespace(error):
@@ -135,7 +135,8 @@ class DeploymentController:
         return None
 
     async def _claimed(self, deployment: Json) -> list[Json]:
-        """Raises InvalidSelector, CannotAdopt, StatusError."""
+        """Return the deployment's replica sets after adoption and release. Raises InvalidSelector, CannotAdopt or
+        StatusError."""
         claims = ControllerRefManager(
             self._context.client,
             REPLICA_SETS,
@@ -146,7 +147,10 @@ class DeploymentController:
         return await claims.claim(controlled_or_orphaned(self._replica_sets, deployment))
 
     async def _tell_pause(self, deployment: Json) -> None:
-        """A deployment that goes on is given all of its deadline; one that has exceeded it keeps saying so."""
+        """Record a pause or resume in the Progressing condition.
+
+        Resuming restarts the progress deadline; an exceeded deadline stays recorded.
+        """
         reason = (find_in(deployment["status"], PROGRESSING) or {}).get("reason")
         is_paused, was_paused = bool(deployment["spec"].get("paused")), reason == PAUSED
         if progress_deadline(deployment) is None or reason == DEADLINE_EXCEEDED or is_paused == was_paused:
@@ -156,7 +160,7 @@ class DeploymentController:
         await self._actions.write_status(deployment)
 
     def _check_later(self, key: str, deployment: Json, status: Json) -> Requeue | None:
-        """A rollout of which nothing more is heard is looked at when its deadline has passed."""
+        """Requeue an idle rollout for just after its progress deadline."""
         seconds = seconds_until_check(deployment, status, self._now)
         if seconds is None:
             return None
@@ -166,7 +170,7 @@ class DeploymentController:
         return Requeue(seconds + 1.0)
 
     async def _write_status(self, deployment: Json, status: Json) -> bool:
-        """Return whether there was anything to write."""
+        """Write the status if changed; return whether it was written."""
         if status == deployment["status"]:
             return False
         deployment["status"] = status

@@ -1,4 +1,4 @@
-"""How far a rolling update may go: maxSurge and maxUnavailable, and the sizes that follow from them."""
+"""Bounds of a rolling update: maxSurge, maxUnavailable and the sizes derived from them."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def strategy_of(deployment: Json) -> str:
 
 
 def resolve(max_surge: int | str, max_unavailable: int | str, desired: int) -> Fenceposts:
-    """Shares of a surge are rounded up, those of what may be missing down.
+    """Resolve percentages: surge is rounded up, unavailable down.
 
-    If neither leaves any room one may be missing, so that the update can go on: a surge might be refused by a quota.
+    If both resolve to 0, unavailable becomes 1, so that the update can proceed; a surge might exceed a quota.
     """
     surge, unavailable = (
         scaled_int_or_percent(max_surge, desired, round_up=True),
@@ -35,7 +35,8 @@ def resolve(max_surge: int | str, max_unavailable: int | str, desired: int) -> F
 
 
 def fenceposts(deployment: Json) -> Fenceposts:
-    """None but those of a rolling update leave any room; nothing can be missing of nothing."""
+    """Return the bounds of a rolling update; other strategies have (0, 0). `unavailable` is at most the desired
+    size."""
     if strategy_of(deployment) != ROLLING_UPDATE:
         return Fenceposts(0, 0)
     desired = size(deployment)
@@ -45,7 +46,7 @@ def fenceposts(deployment: Json) -> Fenceposts:
 
 
 def max_size(deployment: Json) -> int:
-    """How many pods all replica sets may want together."""
+    """Return the maximum total size of all replica sets."""
     return size(deployment) + fenceposts(deployment).surge
 
 
@@ -54,7 +55,7 @@ def min_available(deployment: Json) -> int:
 
 
 def new_set_size(deployment: Json, replica_sets: Iterable[Json], current: int) -> int:
-    """The size of the set with the new template, which has `current` now and is counted among `replica_sets`."""
+    """Return the next size of the new replica set, given its `current` size; `replica_sets` includes the new set."""
     if strategy_of(deployment) == RECREATE:
         return size(deployment)
     room = max_size(deployment) - total_size(replica_sets)
@@ -62,7 +63,7 @@ def new_set_size(deployment: Json, replica_sets: Iterable[Json], current: int) -
 
 
 def max_scaled_down(deployment: Json, new: Json, old: Iterable[Json]) -> int:
-    """How many pods of the old sets can go now. What the new set still misses counts as missing already, so that
-    pods that never come up do not take working ones away."""
+    """Return the number of pods that can be removed from old replica sets now. Unavailable pods of the new set count
+    against maxUnavailable, so that pods that never become ready do not displace working pods."""
     missing = size(new) - available(new)
     return total_size((*old, new)) - min_available(deployment) - missing

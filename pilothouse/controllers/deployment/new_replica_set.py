@@ -1,4 +1,4 @@
-"""The replica set with a deployment's present template: found and brought up to date, or made."""
+"""The replica set with the deployment's current template: lookup, update and creation."""
 
 from __future__ import annotations
 
@@ -34,10 +34,9 @@ _MAX_NAME = 253
 
 
 async def bring_up_to_date(actions: Actions, deployment: Json, sets: ReplicaSets) -> None:
-    """Give the new set, if it is there, its revision and annotations, and the deployment the set's revision.
+    """Update revision and annotations of the new replica set, if any, and copy its revision to the deployment.
 
-    A set that was old until now gets the greatest revision of all: so a template that comes back is rolled back to.
-    Raises StatusError.
+    A previously old replica set gets the highest revision: reusing a template is a rollback. Raises StatusError.
     """
     if sets.new is None:
         return
@@ -62,10 +61,10 @@ async def _annotated(actions: Actions, deployment: Json, replica_set: Json, revi
 
 
 async def create(actions: Actions, deployment: Json, sets: ReplicaSets) -> None:
-    """Make the new set, which is not there. Raises StatusError.
+    """Create the new replica set. Raises StatusError.
 
-    Its name comes from its template, so that whoever tries it again finds the one that was made. If one of that name
-    has another template or owner, the count of collisions grows, and with it the next name is another.
+    The name is derived from the template, so a retry finds the created replica set. If the existing replica set has
+    another template or owner, collisionCount is incremented, which changes the next name.
     """
     revision = max_revision(sets.old) + 1
     wanted = new_replica_set(deployment, sets, revision)
@@ -114,7 +113,7 @@ def new_replica_set(deployment: Json, sets: ReplicaSets, revision: int) -> Json:
 
 
 def replica_set_name(deployment: str, template: str) -> str:
-    """The deployment's name is cut where both together are too long."""
+    """Join both names; the deployment's name is truncated to fit."""
     return f"{deployment[: _MAX_NAME - 1 - len(template)]}-{template}"
 
 
@@ -133,13 +132,13 @@ async def _tell_failure(actions: Actions, deployment: Json, name: str, error: St
     if progress_deadline(deployment) is not None:
         condition = new_condition(PROGRESSING, "False", REPLICA_SET_CREATE_ERROR, told, actions.now)
         set_condition(deployment["status"], condition)
-        with suppress(StatusError):  # the failure to create is what matters
+        with suppress(StatusError):  # report the creation failure, not the status write failure
             await actions.write_status(deployment)
     actions.warn(deployment, REPLICA_SET_CREATE_ERROR, told)
 
 
 def _set_revision(deployment: Json, revision: str) -> bool:
-    """Return whether it was another."""
+    """Set the revision annotation; return whether it changed."""
     annotations = metadata(deployment)["annotations"]
     is_new: bool = annotations.get(REVISION, "") != revision
     annotations[REVISION] = revision
@@ -147,7 +146,7 @@ def _set_revision(deployment: Json, revision: str) -> bool:
 
 
 def _set_progress(actions: Actions, deployment: Json, reason: str, message: str) -> bool:
-    """Return whether anybody wants to know of progress."""
+    """Set the Progressing condition; return False if the deployment has no progress deadline."""
     if progress_deadline(deployment) is None:
         return False
     set_condition(deployment["status"], new_condition(PROGRESSING, "True", reason, message, actions.now))

@@ -1,4 +1,4 @@
-"""Event handlers that enqueue the deployments which a change of a deployment, replica set or pod concerns."""
+"""Event handlers that enqueue the deployments affected by a deployment, replica set or pod."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pilothouse.machinery.objects import Json, uid_of
 
 
 class Notifications:
-    """The informers of replica sets and pods must be indexed by controller."""
+    """Event handlers of the controller. The informers of replica sets and pods must be indexed by controller."""
 
     def __init__(
         self,
@@ -40,11 +40,11 @@ class Notifications:
         return OwnedNotifications(self._deployments, self._queue.add).handlers()
 
     def of_pods(self) -> ResourceEventHandlerFuncs:
-        """Their replica sets tell everything else."""
+        """Handle only deletions: replica sets report all other pod changes."""
         return ResourceEventHandlerFuncs(delete=self._pod_deleted)
 
     def _pod_deleted(self, deleted: Deleted) -> None:
-        """A deployment that recreates its pods waits for the last of the old ones."""
+        """Enqueue a Recreate deployment after the deletion of its last old pod."""
         pod = last_known_state(deleted)
         replica_set = None if pod is None else self._owners_of_pods.owner_of(pod)
         deployment = None if replica_set is None else self._deployments.owner_of(replica_set)

@@ -1,4 +1,4 @@
-"""What the status of a deployment says while a rollout is on: progress, the end of it, the lack of it, failures."""
+"""Progress conditions of a rollout: progressing, complete, deadline exceeded, replica failure."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from pilothouse.machinery.objects import Json, name_of
 
 
 def rollout_status(deployment: Json, sets: ReplicaSets, now: datetime) -> Json:
-    """The deployment's status, with its progress and with the failure of one of its sets, if there is any."""
+    """Return the deployment's status, with the Progressing and ReplicaFailure conditions."""
     status = calculated_status(deployment, sets, now)
     if progress_deadline(deployment) is None:
         remove_condition(status, PROGRESSING)
@@ -44,7 +44,7 @@ def rollout_status(deployment: Json, sets: ReplicaSets, now: datetime) -> Json:
 
 
 def replica_failure(sets: ReplicaSets) -> Json | None:
-    """The new set's failure goes before those of the others."""
+    """Return the ReplicaFailure condition of the new replica set, else of an old one."""
     for replica_set in (*((sets.new,) if sets.new else ()), *sets.old):
         condition = find_in(replica_set.get("status") or {}, REPLICA_FAILURE)
         if condition is not None:
@@ -53,7 +53,7 @@ def replica_failure(sets: ReplicaSets) -> Json | None:
 
 
 def _was_complete(deployment: Json, status: Json) -> bool:
-    """Whether the last rollout was complete and no other is on: then there is no progress to be told."""
+    """Return whether the last rollout completed and no other is running; then Progressing stays unchanged."""
     condition = find_in(deployment.get("status") or {}, PROGRESSING) or {}
     is_alone = count(status, "replicas") == count(status, "updatedReplicas")
     return is_alone and condition.get("reason") == NEW_REPLICA_SET_AVAILABLE
@@ -74,7 +74,7 @@ def _set_progress(deployment: Json, new: Json | None, status: Json, now: datetim
 
 
 def _renew(status: Json, condition: Json) -> None:
-    """Also if it says what it said before: its last update is what the deadline is counted from."""
+    """Replace the Progressing condition even if unchanged: the deadline counts from lastUpdateTime."""
     old = find_in(status, PROGRESSING)
     if old is not None and old["status"] == condition["status"]:
         condition = condition | {"lastTransitionTime": old["lastTransitionTime"]}

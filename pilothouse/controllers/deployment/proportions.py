@@ -1,4 +1,4 @@
-"""Scaling a deployment in the middle of a rollout: each replica set gets its share of what is added or taken."""
+"""Proportional scaling of replica sets during a rollout."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Resize:
 
 
 def is_saturated(deployment: Json, replica_set: Json | None) -> bool:
-    """Whether the set has all of the deployment's pods, all available, and was sized when that was its size."""
+    """Return whether the replica set has the deployment's full size, all available, and was sized for that size."""
     if replica_set is None:
         return False
     wanted = size(deployment)
@@ -26,9 +26,9 @@ def is_saturated(deployment: Json, replica_set: Json | None) -> bool:
 
 
 def proportional_sizes(deployment: Json, replica_sets: Sequence[Json]) -> list[Resize]:
-    """The new sizes of sets that all have pods; what rounding leaves over goes to the largest.
+    """Return new sizes of replica sets that all have pods; the largest gets the rounding remainder.
 
-    Among sets of one size the newest is the first to grow, and the oldest the first to shrink.
+    For equal sizes, the newest grows first and the oldest shrinks first.
     """
     allowed = max_size(deployment) if size(deployment) > 0 else 0
     to_add = allowed - total_size(replica_sets)
@@ -44,7 +44,7 @@ def proportional_sizes(deployment: Json, replica_sets: Sequence[Json]) -> list[R
 
 
 def _share(deployment: Json, replica_set: Json, to_add: int, left: int) -> int:
-    """Never more than what is left, in either direction."""
+    """Return the size change, bounded by `left` in either direction."""
     if not to_add or not left:
         return 0
     fraction = _fraction(deployment, replica_set)
@@ -52,7 +52,7 @@ def _share(deployment: Json, replica_set: Json, to_add: int, left: int) -> int:
 
 
 def _fraction(deployment: Json, replica_set: Json) -> int:
-    """How much the set would grow if it kept its part of the whole."""
+    """Return the size change that preserves the replica set's fraction of the total."""
     if size(deployment) == 0:
         return -size(replica_set)
     before = max_replicas(replica_set) or (deployment.get("status") or {}).get("replicas") or 0
@@ -62,5 +62,5 @@ def _fraction(deployment: Json, replica_set: Json) -> int:
 
 
 def _rounded(number: float) -> int:
-    """Halves away from zero, as Go has it."""
+    """Round halves away from zero, as Go does."""
     return int(number + 0.5) if number >= 0 else int(number - 0.5)

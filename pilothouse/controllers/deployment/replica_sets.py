@@ -1,4 +1,4 @@
-"""The replica sets of a deployment: which is new and which are old, how large they are, and in which order."""
+"""Replica sets of a deployment: new and old, sizes and sort order."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Age: TypeAlias = tuple[str, str]
 
 @dataclass(slots=True)
 class ReplicaSets:
-    """Those of one deployment."""
+    """The replica sets of a deployment, split into new and old."""
 
     new: Json | None
-    """The one with the deployment's own template."""
+    """The replica set with the deployment's current template."""
     old: list[Json] = field(default_factory=list)
 
     @property
@@ -33,7 +33,8 @@ class ReplicaSets:
 
 
 def sorted_out(deployment: Json, replica_sets: Iterable[Json]) -> ReplicaSets:
-    """The oldest of those with the deployment's template is the new one; there may be more after an upgrade."""
+    """Split replica sets into new and old. If several match the template, as after an upgrade, the oldest is the new
+    one."""
     by_age = sorted(replica_sets, key=age)
     template = deployment["spec"]["template"]
     new = next((each for each in by_age if same_template(each["spec"]["template"], template)), None)
@@ -41,7 +42,7 @@ def sorted_out(deployment: Json, replica_sets: Iterable[Json]) -> ReplicaSets:
 
 
 def same_template(one: Json, other: Json) -> bool:
-    """Whether the templates differ in their hash at most, which only a replica set's has."""
+    """Return whether the templates are equal, ignoring the pod-template-hash label."""
     return one.get("spec") == other.get("spec") and _meta_without_hash(one) == _meta_without_hash(other)
 
 
@@ -51,7 +52,7 @@ def _meta_without_hash(template: Json) -> Json:
 
 
 def size(obj: Json) -> int:
-    """How many pods a deployment or a replica set wants."""
+    """Return the desired replicas of a deployment or replica set."""
     return int(obj["spec"]["replicas"])
 
 
@@ -64,12 +65,12 @@ def total_size(replica_sets: Iterable[Json]) -> int:
 
 
 def total(replica_sets: Iterable[Json], count: str) -> int:
-    """The sum of a count that their statuses have."""
+    """Return the sum of a status field."""
     return sum(_status(each).get(count) or 0 for each in replica_sets)
 
 
 def total_terminating(replica_sets: Iterable[Json]) -> int | None:
-    """None if one does not say it, though its controller has looked at it."""
+    """Return the total of terminating pods; None if a replica set with observedGeneration does not report it."""
     known = [each for each in map(_status, replica_sets) if each.get("observedGeneration") or _TERMINATING in each]
     counts = [each.get(_TERMINATING) for each in known]
     return None if None in counts else sum(count for count in counts if count is not None)
@@ -80,7 +81,8 @@ def active(replica_sets: Iterable[Json]) -> list[Json]:
 
 
 def active_or_latest(sets: ReplicaSets) -> Json | None:
-    """The set that alone wants pods, or the newest if none does; None if several do, or if there is none."""
+    """Return the only active replica set, or the newest if all are scaled to 0; None if several are active or none
+    exists."""
     wanting = active(sets.all)
     if len(wanting) > 1 or not sets.all:
         return None
@@ -88,12 +90,12 @@ def active_or_latest(sets: ReplicaSets) -> Json | None:
 
 
 def age(replica_set: Json) -> Age:
-    """Orders from old to new."""
+    """Sort key from oldest to newest."""
     return (replica_set["metadata"].get("creationTimestamp") or "", name_of(replica_set))
 
 
 def largest_first(replica_sets: Sequence[Json], *, newest_first: bool) -> list[Json]:
-    """By size; among those of one size, by age."""
+    """Sort by size, then by age."""
     by_age = sorted(replica_sets, key=age, reverse=newest_first)
     return sorted(by_age, key=lambda obj: -size(obj))
 

@@ -1,4 +1,4 @@
-"""The annotations by which a deployment numbers its replica sets, and knows how large it was when it sized them."""
+"""Annotations of replica sets: revision, revision history, and deployment size at the last scaling."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ ROLLBACK_TO = "deprecated.deployment.rollback.to"
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 NOT_COPIED = frozenset((_LAST_APPLIED, REVISION, HISTORY, DESIRED_REPLICAS, MAX_REPLICAS, ROLLBACK_TO))
-"""Annotations that are a deployment's or a replica set's own."""
+"""Annotations that are not copied between deployment and replica set."""
 
 MAX_HISTORY_CHARACTERS = 2000
 _MAX_INT32 = 2**31 - 1
 
 
 def revision_of(obj: Json) -> int | None:
-    """Return 0 if the object has no revision, None if it has one that is not a number."""
+    """Return the revision; 0 if absent, None if not a number."""
     text = annotations_of(obj).get(REVISION)
     return 0 if text is None else _number(text)
 
@@ -34,13 +34,13 @@ def max_revision(replica_sets: Iterable[Json]) -> int:
 
 
 def last_revision(replica_sets: Iterable[Json]) -> int:
-    """The second greatest revision; 0 if there is none."""
+    """Return the second highest revision; 0 if there is none."""
     known = sorted((revision for each in replica_sets if (revision := revision_of(each)) is not None), reverse=True)
     return max(0, known[1]) if len(known) > 1 else 0
 
 
 def by_revision(replica_set: Json) -> tuple[int, Age]:
-    """Orders from old to new. Revisions that can not be read come first."""
+    """Sort key from oldest to newest revision; invalid revisions sort first."""
     return (revision_of(replica_set) or 0, age(replica_set))
 
 
@@ -49,14 +49,14 @@ def copied_annotations(deployment: Json) -> dict[str, str]:
 
 
 def size_annotations(deployment: Json) -> dict[str, str]:
-    """What a replica set is told of its deployment's size whenever it is given one of its own."""
+    """Return the annotations that record the deployment's size on a replica set."""
     return {DESIRED_REPLICAS: str(size(deployment)), MAX_REPLICAS: str(max_size(deployment))}
 
 
 def annotations_of_new_set(deployment: Json, replica_set: Json, revision: int) -> dict[str, str]:
-    """The annotations that the set with the new template shall have.
+    """Return the desired annotations of the new replica set.
 
-    Its revision only ever grows. One that had a revision before is rolled back to: its history remembers that.
+    The revision only increases. On a rollback, the previous revision is appended to the revision history.
     """
     annotations = annotations_of(replica_set) | copied_annotations(deployment)
     known = annotations.get(REVISION)
@@ -70,17 +70,17 @@ def annotations_of_new_set(deployment: Json, replica_set: Json, revision: int) -
 
 
 def desired_replicas(replica_set: Json) -> int | None:
-    """The deployment's size when it last sized the set; None if that is not known."""
+    """Return the deployment's size when this replica set was last scaled; None if unknown."""
     return _count(replica_set, DESIRED_REPLICAS)
 
 
 def max_replicas(replica_set: Json) -> int | None:
-    """How many pods all sets were allowed when this one was last sized; None if that is not known."""
+    """Return the maximum total size when this replica set was last scaled; None if unknown."""
     return _count(replica_set, MAX_REPLICAS)
 
 
 def _history(history: str, revision: str) -> str:
-    """The oldest are dropped when it gets too long."""
+    """Append a revision; the oldest revisions are dropped beyond the maximum length."""
     if not history:
         return revision
     revisions = [*history.split(","), revision]

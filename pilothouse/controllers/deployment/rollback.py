@@ -1,4 +1,4 @@
-"""Rollbacks that were asked for by the annotation of extensions/v1beta1; kubectl writes the old template itself."""
+"""Rollbacks requested by the extensions/v1beta1 annotation; kubectl writes the old template itself."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _UNCHANGED = "DeploymentRollbackTemplateUnchanged"
 
 
 def rollback_revision(deployment: Json) -> int | None:
-    """The revision to roll back to, 0 for the last one; None if nobody asked for any."""
+    """Return the requested rollback revision, 0 for the previous one; None without a request."""
     try:
         return parse_int64(annotations_of(deployment).get(ROLLBACK_TO) or "")
     except ValueError:
@@ -30,7 +30,7 @@ def rollback_revision(deployment: Json) -> int | None:
 
 
 async def roll_back(actions: Actions, deployment: Json, sets: ReplicaSets, revision: int) -> None:
-    """Take over the template of that revision, and with it what the annotations said then. Raises StatusError."""
+    """Restore the template and annotations of that revision. Raises StatusError."""
     if sets.new is None:
         await new_replica_set.create(actions, deployment, sets)
     wanted = revision or last_revision(sets.all)

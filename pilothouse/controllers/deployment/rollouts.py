@@ -1,4 +1,4 @@
-"""The two ways to replace old pods with new ones: little by little, or all at once after the old are gone."""
+"""The two rollout strategies: RollingUpdate and Recreate."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pilothouse.machinery.status_error import StatusError
 
 
 async def roll(actions: Actions, deployment: Json, sets: ReplicaSets) -> None:
-    """One step of a rolling update: the new set grows, or else the old ones shrink. Raises StatusError."""
+    """Take one step of a rolling update: scale up the new replica set, else scale down old ones. Raises StatusError."""
     if sets.new is None:
         await new_replica_set.create(actions, deployment, sets)
     assert sets.new is not None
@@ -35,7 +35,7 @@ async def roll(actions: Actions, deployment: Json, sets: ReplicaSets) -> None:
 async def recreate(
     actions: Actions, deployment: Json, sets: ReplicaSets, pods_of: Callable[[Json], Sequence[Json]]
 ) -> None:
-    """One step of a rollout in which no old pod meets a new one. Raises StatusError."""
+    """Take one step of a Recreate rollout, in which old and new pods never coexist. Raises StatusError."""
     shrunk = [await actions.scale(deployment, each, 0) for each in sets.active_old]
     if any(each.is_resized for each in shrunk) or has_old_pods(sets, pods_of):
         return
@@ -48,20 +48,21 @@ async def recreate(
 
 
 def has_old_pods(sets: ReplicaSets, pods_of: Callable[[Json], Sequence[Json]]) -> bool:
-    """Whether a pod of an old set has not ended, or might not have. Those that are about to go still run."""
+    """Return whether an old replica set has pods that have not ended. Terminating pods still run."""
     if total(sets.old, "replicas") > 0:
         return True
     return any(not has_ended(pod) for each in sets.old for pod in pods_of(each))
 
 
 async def _shrink_old(actions: Actions, deployment: Json, sets: ReplicaSets, new: Json) -> bool:
-    """A refusal is not told here: the sets have changed, which brings the deployment here again."""
+    """Scale down old replica sets; return whether any size changed. Errors of single replica sets are left to the next
+    sync."""
     room = max_scaled_down(deployment, new, sets.old)
     if total_size(sets.old) == 0 or room <= 0:
         return False
     by_uid = {uid_of(each): each for each in sorted(sets.active_old, key=age)}
     if any(_missing(each) < 0 for each in by_uid.values()):
-        return False  # the last step is not done yet, and counts as available what is about to go
+        return False  # the previous scale-down is in progress: terminating pods still count as available
     try:
         taken = await _shrink(actions, deployment, by_uid, _missing, room)
         spare = sum(map(available, (*by_uid.values(), new))) - min_available(deployment)
@@ -72,14 +73,14 @@ async def _shrink_old(actions: Actions, deployment: Json, sets: ReplicaSets, new
 
 
 def _missing(replica_set: Json) -> int:
-    """The pods that are not available: they go first, for nobody has anything of them."""
+    """Return the number of unavailable pods, which are removed first."""
     return size(replica_set) - available(replica_set)
 
 
 async def _shrink(
     actions: Actions, deployment: Json, by_uid: dict[str, Json], dispensable: Callable[[Json], int], at_most: int
 ) -> int:
-    """Take pods from the oldest sets first, as many of each as are dispensable; return how many were taken."""
+    """Scale down oldest sets first, each by at most its dispensable pods; return the number of pods removed."""
     left = max(0, at_most)
     for uid, replica_set in by_uid.items():
         taken = max(0, min(left, dispensable(replica_set), size(replica_set)))

@@ -1,4 +1,4 @@
-"""A deployment whose size has changed, or which is paused: its sets are resized, and nothing is rolled out."""
+"""Scaling of a resized or paused deployment, without a rollout."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pilothouse.machinery.objects import Json
 
 
 def is_resized(deployment: Json, sets: ReplicaSets) -> bool:
-    """Whether a set with pods was sized when the deployment had another size."""
+    """Return whether an active replica set was last scaled for another deployment size."""
     known = (desired_replicas(each) for each in active(sets.all))
     return any(desired is not None and desired != size(deployment) for desired in known)
 
 
 async def scale(actions: Actions, deployment: Json, sets: ReplicaSets) -> None:
-    """Raises StatusError."""
+    """Scale the replica sets to the deployment's size. Raises StatusError."""
     only = active_or_latest(sets)
     if only is not None:
         await actions.scale(deployment, only, size(deployment))

@@ -1,4 +1,4 @@
-"""The status of a deployment, and what it tells of a rollout: that it is complete, goes on, or is stuck."""
+"""Status of a deployment, and rollout state derived from it: complete, progressing, timed out."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NO_DEADLINE = 2**31 - 1
 
 
 def calculated_status(deployment: Json, sets: ReplicaSets, now: datetime) -> Json:
-    """The counts as they are, and whether they are enough; all other conditions as they were."""
+    """Return current counts and the Available condition; other conditions are kept."""
     old = deployment.get("status") or {}
     status = _counts(deployment, sets)
     for kept in ("collisionCount", "conditions"):
@@ -42,7 +42,7 @@ def _counts(deployment: Json, sets: ReplicaSets) -> Json:
         "updatedReplicas": total((sets.new,), "replicas") if sets.new else 0,
         "readyReplicas": total(sets.all, "readyReplicas"),
         "availableReplicas": available,
-        # In a scale-down more may be available than are wanted.
+        # A scale-down can leave more available pods than desired.
         "unavailableReplicas": max(0, total_size(sets.all) - available),
     }
     status = {name: count for name, count in counts.items() if count}
@@ -62,14 +62,14 @@ def count(status: Json, name: str) -> int:
 
 
 def is_complete(deployment: Json, status: Json) -> bool:
-    """Whether all pods that are wanted have the new template and are available, and no others are there."""
+    """Return whether all desired pods are updated and available, and no old pods are left."""
     counts = [count(status, name) for name in ("updatedReplicas", "replicas", "availableReplicas")]
     seen = count(status, "observedGeneration") >= (metadata(deployment).get("generation") or 0)
     return seen and all(each == size(deployment) for each in counts)
 
 
 def is_progressing(before: Json, after: Json) -> bool:
-    """Whether there are more new, ready or available pods than before, or fewer old ones."""
+    """Return whether updated, ready or available pods increased, or old pods decreased."""
     grown = ("updatedReplicas", "readyReplicas", "availableReplicas")
     return _old_pods(after) < _old_pods(before) or any(count(after, each) > count(before, each) for each in grown)
 
@@ -79,13 +79,13 @@ def _old_pods(status: Json) -> int:
 
 
 def progress_deadline(deployment: Json) -> timedelta | None:
-    """How long a rollout may stand still; None for ever."""
+    """Return progressDeadlineSeconds; None = no deadline."""
     seconds = deployment["spec"].get("progressDeadlineSeconds")
     return None if seconds in (None, _NO_DEADLINE) else timedelta(seconds=seconds)
 
 
 def is_timed_out(deployment: Json, status: Json, now: datetime) -> bool:
-    """Whether nothing has progressed for as long as the deadline allows. What was complete can not time out."""
+    """Return whether the progress deadline has passed. A complete rollout does not time out."""
     deadline, condition = progress_deadline(deployment), find_in(status, PROGRESSING)
     if deadline is None or condition is None or condition.get("reason") == NEW_REPLICA_SET_AVAILABLE:
         return False
@@ -101,7 +101,7 @@ def last_update(condition: Json) -> datetime | None:
 
 
 def seconds_until_check(deployment: Json, status: Json, now: datetime) -> float | None:
-    """Return how long to wait before it can be said that the rollout is stuck; None if it can not get stuck."""
+    """Return the seconds until the progress deadline; None if the rollout cannot time out."""
     deadline, condition = progress_deadline(deployment), find_in(deployment.get("status") or {}, PROGRESSING)
     if deadline is None or condition is None:
         return None

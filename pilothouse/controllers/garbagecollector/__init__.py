@@ -1,1 +1,1 @@
-"""Deletes what has lost its owners."""
+"""garbage-collector-controller: deletes objects whose owners are gone."""

@@ -1,9 +1,8 @@
-"""The workers: each takes a node from a queue, asks the API server for what the graph can not know, and acts.
+"""Workers of the garbage collector: dequeue a node, query the API server for facts missing in the graph, and act.
 
-An object is deleted when all its owners are gone, or wait for their dependents to be gone. One that has an owner left
-only loses its references to the others. Where the graph has seen an object with its own eyes, its word is taken
-instead of a request: a deletion that was decided on too old a state fails on its preconditions and is decided anew,
-and an owner that has gone in the meantime will be seen to go, which brings its dependents back to the queue.
+An object is deleted when every owner is absent or waits for its dependents. An object with a remaining owner only loses
+its other owner references. Observed nodes are trusted without a request: a deletion based on stale state fails its
+preconditions and is retried, and the deletion of an owner will be observed and requeues its dependents.
 """
 
 from __future__ import annotations
@@ -37,12 +36,12 @@ _ORPHANS_AT_ONCE = 20
 
 @dataclass(slots=True)
 class Owners:
-    """An object's references, by what has become of the owner."""
+    """Owner references of an object, by state of the owner."""
 
     solid: list[OwnerReference] = field(default_factory=list)
     dangling: list[OwnerReference] = field(default_factory=list)
     waiting: list[OwnerReference] = field(default_factory=list)
-    """The owner is being deleted, and waits for its dependents to be gone."""
+    """References to owners that are terminating and wait for their dependents."""
 
 
 class Collector:
@@ -51,11 +50,11 @@ class Collector:
         self._operations = operations
 
     async def delete_worker(self) -> None:
-        """Until cancelled."""
+        """Process the delete queue until cancelled."""
         await self._work(self._builder.attempt_to_delete, self._attempt_to_delete)
 
     async def orphan_worker(self) -> None:
-        """Until cancelled."""
+        """Process the orphan queue until cancelled."""
         await self._work(self._builder.attempt_to_orphan, self._attempt_to_orphan)
 
     async def _work(self, queue: RateLimitingQueue[GraphNode], attempt: Callable[[GraphNode], Awaitable[bool]]) -> None:
@@ -71,10 +70,10 @@ class Collector:
                 queue.add_rate_limited(node)
 
     async def _guarded(self, attempt: Callable[[GraphNode], Awaitable[bool]], node: GraphNode) -> bool:
-        """Make the attempt; return False if it must be made again."""
+        """Make the attempt; return False if it must be retried."""
         try:
             return await attempt(node)
-        except NoMapping as error:  # the kind may be known after the next discovery
+        except NoMapping as error:  # the next discovery may find the kind
             logger.debug("can not look after %s yet: %s", node.identity, error)
         except (StatusError, ConnectionFailed, InvalidResponse) as error:
             logger.info("can not look after %s, will try again: %s", node.identity, error)
@@ -83,7 +82,7 @@ class Collector:
         return False
 
     async def _attempt_to_delete(self, node: GraphNode) -> bool:
-        """A node that stays virtual is asked after again: its object may come and go without being seen."""
+        """Process a node; a node that stays virtual is retried, because its object may come and go unobserved."""
         if node.virtual:
             known = self._builder.nodes.get(node.identity.uid)
             if known is None or known.is_observed:
@@ -98,10 +97,10 @@ class Collector:
         return node.is_observed
 
     async def _delete_if_due(self, node: GraphNode) -> None:
-        """Raises NotFound if there is no such object."""
+        """Delete the object, or remove absent owners. Raises NotFound if the object is absent."""
         state = node.state
         if state.being_deleted and not state.is_deleting_dependents:
-            return  # there is no way back from this, and no need to do anything
+            return  # already terminating in the background: nothing left to do
         if node.virtual:
             state = ObjectState.of(await self._operations.get(node.identity))
         elif state.is_deleting_dependents:
@@ -119,17 +118,17 @@ class Collector:
         owners = await self._classify(node, state)
         if owners.solid:
             if gone := [*owners.dangling, *owners.waiting]:
-                # References to those that wait go too, or they would wait for ever.
+                # References to waiting owners are removed too; otherwise these owners would wait forever.
                 await self._operations.remove_owners(node.identity, [each.uid for each in gone])
         elif owners.waiting and node.dependents:
             if any(dependent.state.is_deleting_dependents for dependent in node.dependents):
-                await self._operations.unblock_owners(node)  # a circle, perhaps
+                await self._operations.unblock_owners(node)  # possibly a cycle
             await self._operations.delete(node.identity, state, "Foreground")
         else:
             await self._operations.delete(node.identity, state, _policy(state))
 
     async def _classify(self, node: GraphNode, state: ObjectState) -> Owners:
-        """Raises NoMapping, NamespacedOwnerOfClusterScopedObject."""
+        """Classify the owner references. Raises NoMapping or NamespacedOwnerOfClusterScopedObject."""
         owners = Owners()
         for reference in state.owners:
             owner = await self._owner(node, reference)
@@ -142,7 +141,7 @@ class Collector:
         return owners
 
     async def _owner(self, node: GraphNode, reference: OwnerReference) -> ObjectState | None:
-        """Return the owner; None if there is no such object."""
+        """Return the state of the owner; None if absent."""
         namespace = node.identity.namespace
         places = [ObjectReference.of(reference.owner, at) for at in dict.fromkeys(("", namespace))]
         if any(self._builder.absent_owners.get(place) for place in places):
@@ -177,7 +176,7 @@ class Collector:
 
 
 def _policy(state: ObjectState) -> str:
-    """Return the propagation policy that was asked for when the object was deleted; Background if none was."""
+    """Return the propagation policy requested at deletion; default Background."""
     if ORPHAN_DEPENDENTS in state.finalizers:
         return "Orphan"
     return "Foreground" if DELETE_DEPENDENTS in state.finalizers else "Background"

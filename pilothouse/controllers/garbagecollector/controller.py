@@ -1,7 +1,7 @@
-"""garbage-collector-controller: deletes objects whose owners are gone, and does what a deletion asks for dependents.
+"""garbage-collector-controller: deletes objects whose owners are gone, and applies propagation policies.
 
-Which resources there are, discovery says: at the start, every 30 seconds, and at once when a CustomResourceDefinition
-or an APIService changes, which its own monitors tell.
+Resources are discovered at the start, every 30 seconds, and after each change of a CustomResourceDefinition or
+APIService, as reported by the monitors.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 _INITIAL_SYNC_TIMEOUT = 30.0
 _PERIOD = 30.0
 _SETTLING = (0.05, 0.1, 0.2, 0.4, 0.8)
-"""When to look again after a change: what is served follows what was written with a small delay."""
+"""Delays of repeated discovery after a change: served resources lag behind the write."""
 _CHANGE_WHAT_IS_SERVED = frozenset({"CustomResourceDefinition", "APIService"})
 
 
@@ -60,7 +60,7 @@ class GarbageCollector:
         self._changed = asyncio.Event()
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         workers = range(self._context.config.concurrent_gc_syncs)
         try:
             async with asyncio.TaskGroup() as tasks:
@@ -80,7 +80,7 @@ class GarbageCollector:
             self._changed.set()
 
     async def _initial_sync(self) -> None:
-        """The workers need not wait for resources that do not answer."""
+        """Sync the monitors with a timeout, so that unresponsive resources do not block the workers."""
         await self._sync()
         try:
             async with asyncio.timeout(_INITIAL_SYNC_TIMEOUT):
@@ -113,7 +113,7 @@ class GarbageCollector:
             self._monitors.sync(resources)
 
     def _unreadable(self, found: ServerResources) -> dict[GroupVersionResource, GroupVersionKind]:
-        """Return the resources that have been followed, and whose groups can not be read now: they still are."""
+        """Return monitored resources whose groups failed discovery; they stay monitored."""
         return {
             resource: kind
             for resource, kind in self._resources.items()

@@ -1,7 +1,6 @@
-"""The dependency graph: objects by uid, and who depends on whom.
+"""Dependency graph: objects by uid, with owners and dependents.
 
-A node is virtual while all that is known of its object is that others name it as their owner: whether it exists, and
-under which name, the API server has to confirm.
+A node is virtual while it is known only from owner references; the API server must confirm its existence and name.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ from pilothouse.machinery.objects import Json
 DELETE_DEPENDENTS = "foregroundDeletion"
 ORPHAN_DEPENDENTS = "orphan"
 _FEW = 8
-"""So many owners are looked through faster than an index is made, and nearly all objects have no more."""
+"""Maximum number of owners for a linear search, which is faster than an index; rarely exceeded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Coordinates:
-    """The owner that an owner reference names."""
+    """The object named by an owner reference."""
 
     api_version: str
     kind: str
@@ -54,7 +53,7 @@ class OwnerReference:
 
 @dataclass(frozen=True, slots=True, order=True)
 class ObjectReference:
-    """The identity of an object. In their order kinds stay together, whether or not they are namespaced."""
+    """Identity of an object. The sort order groups by kind, namespaced or not."""
 
     kind: str
     api_version: str
@@ -77,14 +76,14 @@ class ObjectReference:
 
 @dataclass(frozen=True, slots=True)
 class ObjectState:
-    """The facts about an object at one resourceVersion that the collector decides by."""
+    """State of an object at one resourceVersion, as far as the collector needs it."""
 
     resource_version: str = ""
     owners: tuple[OwnerReference, ...] = ()
     finalizers: tuple[str, ...] = ()
     being_deleted: bool = False
     _by_uid: dict[str, list[OwnerReference]] = field(default_factory=dict, compare=False, repr=False)
-    """The owners, once somebody has asked for one of very many."""
+    """Index of owners by uid, built lazily for objects with very many owners."""
 
     @classmethod
     def of(cls, obj: Json) -> ObjectState:
@@ -98,7 +97,8 @@ class ObjectState:
         )
 
     def references_to(self, uid: str) -> Sequence[OwnerReference]:
-        """Quick, because each owner that turns out to be absent is looked up, and there may be tens of thousands."""
+        """Return the references to a uid, indexed: every absent owner is looked up, among possibly tens of
+        thousands."""
         if len(self.owners) <= _FEW:
             return [reference for reference in self.owners if reference.uid == uid]
         if not self._by_uid:
@@ -136,7 +136,7 @@ class GraphNode:
         return self.state.owners
 
     def references_to(self, uid: str) -> Sequence[OwnerReference]:
-        """Return the owner references that name this uid."""
+        """Return the owner references to this uid."""
         return self.state.references_to(uid)
 
     @property
@@ -144,11 +144,11 @@ class GraphNode:
         return not self.virtual
 
     def identified_as(self, identity: ObjectReference) -> GraphNode:
-        """Return another node for the same uid, with the same dependents."""
+        """Return a new node for the same uid and dependents, with another identity."""
         return GraphNode(identity, self.state, self.virtual, dict(self.dependents))
 
     def blocking_dependents(self) -> list[GraphNode]:
-        """Return the dependents that must be gone before this one goes, which is never the node itself."""
+        """Return dependents, other than the node itself, with blockOwnerDeletion on this node."""
         uid = self.identity.uid
         return [
             dependent

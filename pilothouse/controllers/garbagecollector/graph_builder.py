@@ -1,7 +1,6 @@
-"""Keeps the graph as the monitors see it, and queues whatever may have to be deleted or orphaned because of a change.
+"""Builder of the dependency graph from monitor events; enqueues nodes that may have to be deleted or orphaned.
 
-Changes are taken one at a time and in order, so that whoever takes a node from one of the queues finds a graph that
-is at least as new as what had it queued.
+Events are processed sequentially, so the graph is at least as new as any enqueued node.
 """
 
 from __future__ import annotations
@@ -23,20 +22,20 @@ from pilothouse.machinery.event_loop import yield_to_loop
 from pilothouse.machinery.objects import Json
 
 _ABSENT_OWNERS = 500
-_CHANGES_PER_TURN = 200  # then the event loop gets its turn
+_CHANGES_PER_TURN = 200  # then yield to the event loop
 MANY_OWNERS = 1000
-"""So many take a millisecond or more each time that something is done for all of them."""
+"""Threshold from which an operation on all owners takes a millisecond or more."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class GraphEvent:
-    """An object as a monitor has seen it, or without a state its deletion. A virtual one comes from no monitor."""
+    """An observed object, or its deletion (no state). Virtual events come from the collector, not from a monitor."""
 
     identity: ObjectReference
     state: ObjectState | None = None
     virtual: bool = False
     unread: Json | None = None
-    """The object, where it has so many owners that the builder reads its state beside the event loop."""
+    """The raw object, if it has so many owners that its parsing is offloaded."""
 
     async def read(self) -> GraphEvent:
         if self.unread is None:
@@ -62,7 +61,7 @@ class GraphBuilder:
         self._invalid_owners = invalid_owners
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Process events until cancelled."""
         while True:
             for _ in range(_CHANGES_PER_TURN):
                 event = await self.changes.get()
@@ -71,13 +70,13 @@ class GraphBuilder:
             await yield_to_loop()
 
     def enqueue_virtual_delete(self, identity: ObjectReference) -> None:
-        """The API server says that there is no such object."""
+        """Record that the object is absent according to the API server."""
         self.changes.add(GraphEvent(identity, virtual=True))
 
     async def process(self, event: GraphEvent) -> None:
         node = self.nodes.get(event.identity.uid)
         if event.state is not None:
-            self.absent_owners.drop(event.identity)  # one of a snapshot is back under the uid that it had
+            self.absent_owners.drop(event.identity)  # an object restored from a snapshot keeps its uid
         if node is not None and not event.virtual and node.virtual:
             node = self._observe(node, event.identity)
         if event.state is None:
@@ -98,7 +97,7 @@ class GraphBuilder:
             self._transition(node, old)
 
     def _observe(self, node: GraphNode, identity: ObjectReference) -> GraphNode:
-        """The node is virtual no more. Dependents that know it by another name may be wrong, and are looked at."""
+        """Mark the node as observed, and enqueue dependents that reference it by another identity."""
         if identity != node.identity:
             for dependent in partition(node.dependents, identity).nonmatching:
                 if identity.namespace and dependent.identity.namespace != identity.namespace:
@@ -114,7 +113,7 @@ class GraphBuilder:
         return await offload(diff, old, new)
 
     def _transition(self, node: GraphNode, old: ObjectState | None) -> None:
-        """Queue an object whose deletion has just begun, if it waits for what becomes of its dependents."""
+        """Enqueue an object that has just started to orphan or delete its dependents."""
         state = node.state
         if state.is_orphaning_dependents and not (old and old.is_orphaning_dependents):
             self.attempt_to_orphan.add(node)
@@ -133,10 +132,10 @@ class GraphBuilder:
         for reference in node.owners:
             owner = self.nodes.get(reference.uid)
             if owner is not None and owner.state.is_deleting_dependents:
-                self.attempt_to_delete.add(owner)  # this may have been the last it waited for
+                self.attempt_to_delete.add(owner)  # it may have been the last blocking dependent
 
     def _is_really_absent(self, node: GraphNode, absent: ObjectReference) -> bool:
-        """Whether nobody, be it a monitor or a dependent, knows the uid under another identity than the absent one."""
+        """Return whether neither a monitor nor a dependent knows the uid under another identity."""
         found = partition(node.dependents, absent)
         if node.virtual and not found.nonmatching:
             return True
@@ -153,7 +152,7 @@ class GraphBuilder:
         return False
 
     async def _add_to_owners(self, node: GraphNode, owners: Iterable[OwnerReference]) -> None:
-        """An object that has very many does not hold up everybody else."""
+        """Add the node to its owners, yielding to the event loop if there are very many."""
         doubtful = False
         for number, reference in enumerate(owners, start=1):
             if number % MANY_OWNERS == 0:
@@ -170,7 +169,7 @@ class GraphBuilder:
             self.attempt_to_delete.add(node)
 
     def _is_doubtful(self, node: GraphNode, reference: OwnerReference, owner: GraphNode) -> bool:
-        """Whether the reference may mean something else than the owner that has its uid."""
+        """Return whether the reference may not match the owner with its uid."""
         namespace, known = node.identity.namespace, owner.identity
         if known.namespace and known.namespace != namespace:
             if owner.is_observed:
@@ -178,7 +177,7 @@ class GraphBuilder:
             return True
         if reference.owner != known.coordinates:
             return True
-        # A cluster-scoped object may have named a namespaced kind, of which nothing can be found without a namespace.
+        # A cluster-scoped object may reference a namespaced kind, which cannot be looked up without a namespace.
         return owner.virtual and known.namespace != namespace
 
     def _remove_from_owners(self, node: GraphNode, owners: Iterable[OwnerReference]) -> None:
@@ -188,7 +187,7 @@ class GraphBuilder:
                 owner.dependents.pop(node, None)
 
     def _enqueue_unblocked(self, changes: Diff) -> None:
-        """Queue the owners that a reference has ceased to block."""
+        """Enqueue owners that are no longer blocked by a reference."""
         released = [each.uid for each in changes.removed if each.block_owner_deletion]
         released += [
             each.new.uid

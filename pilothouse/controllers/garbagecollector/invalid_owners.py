@@ -1,4 +1,4 @@
-"""Tells of dependents whose owner is in another namespace, where no owner can be: a Warning event about each."""
+"""Warning events for dependents with an owner in another namespace."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class InvalidOwnerReporter:
         self._recorder = EventRecorder(client, EventSource("garbage-collector-controller"), clock=clock)
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         await self._recorder.run()
 
     def report(self, node: GraphNode, uid: str) -> None:
-        """`uid` is the owner's. The reference as the dependent has it is what the event shows."""
+        """Record a Warning event with the dependent's reference to the owner `uid`."""
         reference = next((each for each in node.owners if each.uid == uid), None)
         if reference is None:
             return

@@ -1,7 +1,7 @@
-"""Monitors: each follows one resource, metadata only, and tells the graph builder of every change.
+"""Monitors: each watches one resource, metadata only, and sends every change to the graph builder.
 
-A monitor keeps no objects, only the uid that each name had last: enough to tell, after a list, what has gone, and
-to notice that a name now belongs to another object.
+A monitor stores only the last uid per name. This suffices to detect deletions after a relist, and objects that were
+replaced under the same name.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from pilothouse.machinery.names import GroupVersionKind, GroupVersionResource
 from pilothouse.machinery.objects import Json
 
 _RETIREMENT = 2.0
-"""Seconds for which a resource that is no longer served is still followed: its last deletions may be on the way."""
+"""Seconds for which a no longer served resource stays monitored, to receive pending deletions."""
 
 
 class GraphMonitor:
-    """The store that a reflector writes to."""
+    """The reflector's store of a monitor."""
 
     _known: dict[str, ObjectReference]  # by key
 
@@ -60,7 +60,7 @@ class GraphMonitor:
         self.synced.set()
 
     def resync(self) -> None:
-        """The graph is never in need of being told again."""
+        """Ignore resyncs: the graph keeps all state."""
 
 
 class GraphMonitors:
@@ -73,7 +73,7 @@ class GraphMonitors:
         self._retired: set[asyncio.Task[None]] = set()
 
     def sync(self, resources: Mapping[GroupVersionResource, GroupVersionKind]) -> None:
-        """Follow these resources from now on, and no others."""
+        """Monitor exactly these resources."""
         for resource in self._monitors.keys() - resources.keys():
             del self._monitors[resource]
             retired = asyncio.create_task(self._retire(self._tasks.pop(resource)))

@@ -1,8 +1,7 @@
-"""The requests that the collector makes, and the conditions under which it does.
+"""API requests of the collector, with preconditions.
 
-Nothing is deleted unless it still has the uid and the resourceVersion at which the decision was made. An object that
-changed since is deleted all the same if its owners did not change: updates that come in rapid succession must not
-keep it alive.
+Deletions require the uid and resourceVersion of the decision. If the object has changed but its owners have not, the
+deletion is retried: frequent updates must not keep it alive.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _ATTEMPTS = 5
 
 
 class NamespacedOwnerOfClusterScopedObject(Exception):
-    """A cluster-scoped object names a namespaced owner, which nothing can put right but its author."""
+    """A cluster-scoped object references a namespaced owner; only its author can fix this."""
 
     def __init__(self) -> None:
         super().__init__("cluster-scoped objects cannot refer to namespaced owners")
@@ -33,11 +32,11 @@ class Operations:
         self._mappings = mappings
 
     def mapping(self, api_version: str, kind: str) -> KindMapping:
-        """Raises NoMapping."""
+        """Return the mapping of a kind. Raises NoMapping."""
         return self._mappings.find(api_version, kind)
 
     async def get(self, item: ObjectReference) -> Json:
-        """Raises NotFound, also for another object of the name; NoMapping, NamespacedOwnerOfClusterScopedObject."""
+        """Read the object. Raises NotFound, also on a uid mismatch; NoMapping; NamespacedOwnerOfClusterScopedObject."""
         mapping = self.mapping(item.api_version, item.kind)
         if mapping.namespaced and not item.namespace:
             raise NamespacedOwnerOfClusterScopedObject
@@ -47,7 +46,7 @@ class Operations:
         return found
 
     async def delete(self, item: ObjectReference, at: ObjectState, policy: str) -> None:
-        """Raises NotFound; Conflict when the owners are not those of the state."""
+        """Delete the object. Raises NotFound, or Conflict if the owners differ from the state."""
         objects = self._objects(self.mapping(item.api_version, item.kind), item)
         options = DeleteOptions(uid=item.uid, resource_version=at.resource_version, propagation_policy=policy)
         try:
@@ -59,7 +58,7 @@ class Operations:
             await objects.delete(item.name, DeleteOptions(uid=item.uid, propagation_policy=policy))
 
     async def remove_owners(self, item: ObjectReference, uids: Iterable[str]) -> None:
-        """Take the owners off the object; those that it does not have are no matter."""
+        """Remove owner references by uid; missing ones are ignored."""
         gone = set(uids)
         directives = [{"$patch": "delete", "uid": uid} for uid in sorted(gone)]
         try:
@@ -70,7 +69,7 @@ class Operations:
             await self._merge(item, live, {"ownerReferences": kept})
 
     async def unblock_owners(self, item: GraphNode) -> None:
-        """Let none of the object's references keep its owner from going."""
+        """Clear blockOwnerDeletion on all owner references of the object."""
         blocking = [each.to_json() for each in item.owners if each.block_owner_deletion]
         released = [{**each, "blockOwnerDeletion": False} for each in blocking]
         metadata = {"ownerReferences": released, "uid": item.identity.uid}
@@ -82,7 +81,8 @@ class Operations:
             await self._merge(item.identity, live, {"ownerReferences": owners})
 
     async def remove_finalizer(self, item: GraphNode, finalizer: str) -> None:
-        """An object that is gone, or has no such finalizer, is no matter. Raises Conflict when others keep writing."""
+        """Remove a finalizer; a missing object or finalizer is ignored. Raises Conflict on repeated concurrent
+        writes."""
         state = item.state
         for attempt in range(_ATTEMPTS):
             if attempt or not item.is_observed:

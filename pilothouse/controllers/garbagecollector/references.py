@@ -1,4 +1,4 @@
-"""Comparing owner references: which changed, and which mean the same object by another name."""
+"""Comparison of owner references: changes, and different identities for the same uid."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def diff(old: Iterable[OwnerReference], new: Iterable[OwnerReference]) -> Diff:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """A dependent with several references to the owner can be in both."""
+    """Dependents by matching and differing identity; a dependent with several references can be in both."""
 
     matching: list[GraphNode]
     nonmatching: list[GraphNode]
 
 
 def partition(dependents: Iterable[GraphNode], owner: ObjectReference) -> Partition:
-    """Return the dependents that name the owner by this very identity, and those that name its uid by another."""
+    """Partition dependents into references with the owner's exact identity and references with its uid only."""
     found = Partition([], [])
     for dependent in dependents:
         if owner.namespace and owner.namespace != dependent.identity.namespace:
@@ -58,9 +58,9 @@ def partition(dependents: Iterable[GraphNode], owner: ObjectReference) -> Partit
 
 
 def alternate_identity(dependents: Iterable[GraphNode], absent: ObjectReference) -> ObjectReference | None:
-    """Return another identity that dependents give to the uid of an object which was not found by its own.
+    """Return another identity that dependents use for the uid of an absent object.
 
-    It is the next one after the absent one in order, and after the last one the first, so that all get their turn.
+    Identities are tried round-robin: the successor of the absent identity in sort order.
     """
     alternates = {
         identity
@@ -78,6 +78,6 @@ def _alternate(dependent: GraphNode, reference: OwnerReference, absent: ObjectRe
         return None
     same_kind = (reference.owner.api_version, reference.owner.kind) == (absent.api_version, absent.kind)
     if not absent.namespace and same_kind:
-        namespace = ""  # the absent one has shown that this kind is cluster-scoped
+        namespace = ""  # the absent identity has shown that this kind is cluster-scoped
     identity = ObjectReference.of(reference.owner, namespace)
     return None if identity == absent else identity

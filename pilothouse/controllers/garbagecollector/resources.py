@@ -1,4 +1,4 @@
-"""The resources that the collector works with: what can be deleted, listed and watched, and how to reach each kind."""
+"""Resources known to the collector: deletable resources, and the mapping from kinds."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource
 
 IGNORED = frozenset({GroupResource("", "events"), GroupResource("events.k8s.io", "events")})
-"""Nothing owns them or is owned by them, and there are many."""
+"""Ignored resources: frequent, and without ownership."""
 
 _VERBS = ("delete", "list", "watch")
 
 
 class NoMapping(Exception):
-    """Nothing of that kind is served: it may be not yet, no longer, or never."""
+    """The kind is not served: not yet, no longer, or never."""
 
     def __init__(self, api_version: str, kind: str) -> None:
         super().__init__(f"unable to get REST mapping for {api_version}/{kind}.")
@@ -32,12 +32,12 @@ class KindMapping:
 
 @dataclass(slots=True)
 class KindMappings:
-    """The resources by which objects of a kind are reached, as of the last discovery."""
+    """Mapping from kind to resource, as of the last discovery."""
 
     _found: dict[tuple[str, str], KindMapping] = field(default_factory=dict)
 
     def replace(self, found: ServerResources) -> None:
-        """Kinds of groups that can not be read at the moment stay known."""
+        """Replace the mappings; kinds of groups that failed discovery are kept."""
         kept = {key: value for key, value in self._found.items() if value.resource.group_version in found.failed}
         self._found = kept
         for each in found.resources:
@@ -46,7 +46,7 @@ class KindMappings:
                 self._found.setdefault(key, KindMapping(each.resource, each.namespaced))
 
     def find(self, api_version: str, kind: str) -> KindMapping:
-        """Raises NoMapping."""
+        """Return the mapping. Raises NoMapping."""
         found = self._found.get((api_version, kind))
         if found is None:
             raise NoMapping(api_version, kind)
@@ -54,7 +54,7 @@ class KindMappings:
 
 
 def deletable(found: ServerResources) -> dict[GroupVersionResource, GroupVersionKind]:
-    """Return the resources that can be collected, in their preferred versions, with the kinds of their objects."""
+    """Return the collectable resources in preferred versions, with their kinds."""
     return {each.resource: _kind(each) for each in found.preferred() if _is_deletable(each)}
 
 
@@ -64,6 +64,6 @@ def _is_deletable(each: APIResource) -> bool:
 
 
 def _kind(each: APIResource) -> GroupVersionKind:
-    """Owner references name the version under which the resource is served."""
+    """Return the kind in the served version, as owner references name it."""
     gv = GroupVersion(each.resource.group, each.resource.version)
     return GroupVersionKind(gv.group, gv.version, each.kind.kind)

@@ -1,8 +1,8 @@
-"""Each pod that ended is counted exactly once, whatever happens in between.
+"""Exactly-once counting of terminated pods.
 
-A pod is kept by its finalizer until its job has written down that it ended. So: its uid goes into
-status.uncountedTerminatedPods; then the finalizer goes; then the uid goes, and the number grows by one. Of an indexed
-job the indexes that succeeded are written at once: an index is counted once however often it is seen.
+A finalizer keeps each pod until it is counted. First the pod's uid is added to status.uncountedTerminatedPods; then the
+finalizer is removed; then the uid is removed and the counter incremented. Succeeded indexes of an indexed job are
+written at once, because recording an index is idempotent.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ from pilothouse.machinery.objects import Json, uid_of
 
 _OUTCOMES = ("succeeded", "failed")
 MAX_UNCOUNTED = 500
-"""So that the status stays small, and no job keeps the others waiting."""
+"""Maximum uncounted pods per sync; bounds the status size and the time per job."""
 
 
 @dataclass(slots=True)
 class Accounts:
     uncounted: dict[str, dict[str, None]]
-    """By outcome, the pods that are to be counted when their finalizer is gone, in the order of the status."""
+    """Pods to count once their finalizer is removed, by outcome, in status order."""
     to_release: list[Json] = field(default_factory=list)
-    """Pods that are written down and may go."""
+    """Recorded pods, ready for finalizer removal."""
     succeeded_indexes: set[int] = field(default_factory=set)
     changed: bool = False
 
     @property
     def full(self) -> bool:
-        """Whether there may be more pods than one sync counts."""
+        """Return whether the limit per sync is reached, so that more pods may remain."""
         return len(self.succeeded_indexes) + sum(map(len, self.uncounted.values())) >= MAX_UNCOUNTED
 
     def add(self, outcome: str, uid: str) -> None:
@@ -54,7 +54,7 @@ class Accounts:
 
 
 def write_down(state: SyncState) -> Accounts:
-    """Put the pods that ended into the status, and return them with whether the status has changed."""
+    """Record terminated pods in the status; return the accounts, including whether the status changed."""
     accounts = Accounts({outcome: dict.fromkeys(state.uncounted(outcome)) for outcome in _OUTCOMES})
     pods = sorted(state.pods, key=index_order) if is_indexed(state.job) else state.pods
     for pod in filter(state.is_pending, pods):
@@ -71,7 +71,7 @@ def write_down(state: SyncState) -> Accounts:
 
 
 def count_released(status: Json, pending: Iterable[str]) -> bool:
-    """Count the pods that were written down and are let go. Return whether there were any."""
+    """Count recorded pods whose finalizer is removed, i.e. not in `pending`; return whether there were any."""
     pending, changed, uncounted = set(pending), False, status["uncountedTerminatedPods"]
     for outcome in _OUTCOMES:
         before = uncounted.get(outcome) or []
@@ -84,9 +84,9 @@ def count_released(status: Json, pending: Iterable[str]) -> bool:
 
 
 def announce_end(state: SyncState) -> bool:
-    """Say in the status that the job is to end, before the pods that are the reason may go. Return whether that is new.
+    """Add the interim end condition to the status, before finalizers are removed; return whether it is new.
 
-    Afterwards `state.finished` is the condition with which it has ended.
+    Afterwards `state.finished` is the final condition.
     """
     if (condition := state.finished) is None:
         return False
@@ -102,7 +102,7 @@ def announce_end(state: SyncState) -> bool:
 
 
 def enact_end(state: SyncState) -> bool:
-    """Say in the status that the job has ended, unless pods still terminate or are to be counted. Return whether."""
+    """Add the final condition, unless pods are terminating or uncounted; return whether it was added."""
     waiting = any(map(state.uncounted, _OUTCOMES)) or state.terminating > 0
     if state.finished is None or waiting:
         return False
@@ -137,7 +137,7 @@ def _write_down_pod(state: SyncState, accounts: Accounts, pod: Json) -> None:
 
 
 def _counts_as_failed(state: SyncState, pod: Json) -> bool:
-    """When a job has failed, all its pods that have not ended have failed, too."""
+    """Return whether the pod counts as failed. When the job has failed, so have its running pods."""
     job_failed = state.finished is not None and state.finished["type"] != SUCCESS_CRITERIA_MET
     if not (job_failed or has_failed(pod, state.job)) or not state.has_valid_index(pod):
         return False

@@ -1,7 +1,6 @@
-"""How long no pod is made after pods have failed: ten seconds, twice as long after each further failure.
+"""Exponential back-off of pod creation after pod failures: 10 s, doubled per further failure.
 
-A success ends it. What is known of each job is kept in memory only: after a restart, failures that were counted
-before no longer delay anything.
+A success resets the back-off. State is in memory only: after a restart, previously counted failures cause no delay.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ from pilothouse.machinery.objects import Json
 @dataclass(frozen=True, slots=True)
 class Backoff:
     failures: int = 0
-    """Since the last success."""
+    """Number of failures since the last success."""
     last_failure: datetime | None = None
 
     def after(self, succeeded: Sequence[Json], failed: Sequence[Json]) -> Backoff:
-        """Return what is known when these pods have ended, too."""
+        """Return the back-off updated with these terminated pods."""
         if succeeded:
             last_success = max(map(finish_time, succeeded))
             since = [ended for ended in map(finish_time, failed) if ended > last_success]
@@ -32,7 +31,7 @@ class Backoff:
         return self
 
     def seconds_left(self, now: datetime, config: JobConfig) -> float:
-        """Return how long to wait before the next pod is made."""
+        """Return the seconds until the next pod may be created."""
         if not self.failures or self.last_failure is None:
             return 0.0
         doubled: float = config.pod_failure_backoff * 2 ** min(self.failures - 1, 62)
@@ -41,5 +40,5 @@ class Backoff:
 
 
 def backoff_of_index(last_failed: Json | None) -> Backoff:
-    """Return the back-off of one index, whose last failed pod knows how many failed before it."""
+    """Return the back-off of an index; its last failed pod records the earlier failures."""
     return Backoff() if last_failed is None else Backoff(all_failures(last_failed) + 1, finish_time(last_failed))

@@ -21,9 +21,9 @@ def find_true(status: Json, type_: str) -> Json | None:
 
 
 def ensure_condition(status: Json, new: Json) -> bool:
-    """Put the condition into the status, and return whether the status changed.
+    """Set the condition; return whether the status changed.
 
-    A condition that the job never had is not added with status False.
+    An absent condition is not added with status False.
     """
     old = find_in(status, new["type"])
     if old is None and new["status"] == "False":

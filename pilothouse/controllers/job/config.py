@@ -1,4 +1,4 @@
-"""The settings of the job controller."""
+"""Settings of the job controller."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pilothouse.machinery.dataclass import dataclass
 class JobConfig:
     concurrent_syncs: int = 5
     sync_batch_period: float = 1.0
-    """Events of pods within so many seconds are worked through together."""
+    """Seconds over which pod events are batched."""
     pod_failure_backoff: float = 10.0
     max_pod_failure_backoff: float = 600.0
-    """How long a pod that failed is not replaced: at first, and at most."""
+    """Initial (`pod_failure_backoff`) and maximum delay in seconds before a failed pod is replaced."""
     mutable_scheduling_directives: bool = True
-    """The feature gate MutableSchedulingDirectivesForSuspendedJobs: a job that is suspended has not started."""
+    """Feature gate MutableSchedulingDirectivesForSuspendedJobs: suspension resets startTime."""

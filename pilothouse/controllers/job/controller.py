@@ -1,4 +1,4 @@
-"""job-controller: runs the pods of jobs until enough have succeeded, and counts each that ended exactly once."""
+"""job-controller: runs pods of jobs to completion, and counts each terminated pod exactly once."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class _JobController:
         self._own_pods = OwnPods(context.client, self._pods)
         self._backoffs: dict[str, Backoff] = {}
         self._written: dict[str, int] = {}
-        """The resource version of the last status that was written, by the job's uid."""
+        """resourceVersion of the last status write, by job uid."""
         handlers = JobHandlers(self._jobs, self._queue, self._expectations, self._released, self._forget, context)
         self._orphans = OrphanPods(context, control, handlers.job_of, self._config.concurrent_syncs)
         handlers.attach(self._pods, self._orphans)
@@ -82,7 +82,7 @@ class _JobController:
         if is_managed_elsewhere(cached):
             return
         if int(resource_version_of(cached)) < self._written.get(uid_of(cached), 0):
-            return  # what was written is not in the cache, from where it will bring the job back here
+            return  # stale cache; the pending event requeues the job
         if is_finished(cached):
             self._forget(cached)
             return
@@ -93,8 +93,8 @@ class _JobController:
         await self._sync_job(key, {**cached, "status": deepcopy(cached.get("status") or {})})
 
     async def _sync_job(self, key: str, job: Json) -> None:
-        """Raises StatusError, SlowStartError."""
-        are_met = self._expectations.are_met(key)  # asked before the pods are looked at, which may meet them
+        """Sync pods and status of the job. Raises StatusError or SlowStartError."""
+        are_met = self._expectations.are_met(key)  # evaluated before pods are listed, because listing may satisfy them
         pods = await self._own_pods.of(job)
         released, backoff = self._released.of(key), self._backoffs.get(key, Backoff())
         state = look_at(job, pods, released=released, backoff=backoff, now=utc_now(self._context.clock))
@@ -116,14 +116,14 @@ class _JobController:
         self._backoffs[key] = state.backoff
 
     async def _end(self, state: SyncState, are_met: bool) -> Exception | None:
-        """As long as pods may run that nobody deleted, the job has not ended."""
+        """Delete all pods of an ending job; it is finished only when no active pod remains."""
         error = await self._manager.end(state)
         if state.active or not are_met:
             state.finished = None
         return error
 
     async def _go_on(self, state: SyncState, key: str, are_met: bool) -> tuple[bool, Exception | None]:
-        """Return whether the job was suspended or resumed, and what went wrong."""
+        """Manage pods of a running job; return (whether it was suspended or resumed, error)."""
         may_manage = are_met and not is_deleting(state.job)
         error = await self._manager.manage(state, key) if may_manage else None
         state.finished = completed(state)
@@ -137,7 +137,7 @@ class _JobController:
         if not ensure_condition(status, condition):
             return False
         self._recorder.event(state.job, NORMAL, "Suspended" if suspended else "Resumed", said[2])
-        if not suspended:  # the time for which a job may run begins anew
+        if not suspended:  # resuming restarts activeDeadlineSeconds
             status["startTime"] = format_time(state.now)
         elif self._config.mutable_scheduling_directives:
             status.pop("startTime", None)
@@ -145,7 +145,7 @@ class _JobController:
 
 
 def _put_numbers(state: SyncState) -> bool:
-    """Return whether the status has changed."""
+    """Update the pod counts; return whether the status changed."""
     status = state.status
     before = (status.get("active") or 0, status.get("ready"), status.get("terminating"))
     status |= {"active": state.active, "ready": state.ready, "terminating": state.terminating}

@@ -1,6 +1,6 @@
-"""What brings a job back on the queue.
+"""Event handlers that enqueue jobs.
 
-A new job, or one with a new spec, is looked at once; what its pods say is gathered for a second.
+New jobs and changed specs are enqueued at once; pod events are batched for a second.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class JobHandlers:
         pods.add_event_handler(of_pods)
 
     def job_of(self, pod: Json) -> Json | None:
-        """Return the job that controls the pod, if it is still there."""
+        """Return the job that controls the pod; None if it no longer exists."""
         reference = controller_of(pod)
         return None if reference is None else self._resolve(namespace_of(pod), reference)
 
@@ -93,7 +93,7 @@ class JobHandlers:
             self._orphans.add_pods_of(job)
 
     def _pod_added(self, pod: Json) -> None:
-        if is_deleting(pod):  # as after a restart; nobody waits for its creation
+        if is_deleting(pod):  # first seen while terminating, as after a restart: no creation is expected
             self._pod_deleting(pod, gone=False)
             return
         if controller_of(pod) is not None:
@@ -132,7 +132,7 @@ class JobHandlers:
         job = self.job_of(pod)
         if job is None or is_finished(job):
             if is_tracked(pod):
-                self._orphans.add_pod(pod)  # the sync of a job will not let it go
+                self._orphans.add_pod(pod)  # no job sync will remove its finalizer
             return
         key = meta_namespace_key(job)
         self._expectations.deletion_observed(key, uid_of(pod))

@@ -1,6 +1,6 @@
-"""Sets of completion indexes, written as intervals: `1,3-5,7`.
+"""Sets of completion indexes as intervals: `1,3-5,7`.
 
-Two neighbours are written `3,4`, three or more `3-5`.
+Two adjacent indexes are written `3,4`, three or more `3-5`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Indexes:
-    """The intervals are in order, and between two of them at least one index is missing."""
+    """A set of indexes. Intervals are sorted, disjoint and not adjacent."""
 
     intervals: tuple[Interval, ...] = ()
 
@@ -51,7 +51,7 @@ class Indexes:
         return Indexes(tuple(_overlaps(self.intervals, other.intervals)))
 
     def missing(self, below: int) -> Iterator[int]:
-        """Yield the indexes below a limit that are not in the set, lowest first."""
+        """Yield the indexes below the limit that are not in the set, ascending."""
         candidate = 0
         for each in self.intervals:
             yield from range(candidate, min(each.first, below))
@@ -64,7 +64,7 @@ def indexes_of(numbers: Iterable[int]) -> Indexes:
 
 
 def parse_indexes(text: str, completions: int) -> Indexes:
-    """Read the indexes below the number of completions. An interval that cannot be read is passed over."""
+    """Parse the indexes below the number of completions; invalid intervals are skipped."""
     found: list[Interval] = []
     for part in text.split(",") if text else ():
         interval = _interval(part)

@@ -1,4 +1,4 @@
-"""Keeps as many pods of a job running as it wants at the moment."""
+"""Management of a job's active pods: creation up to the desired number, deletion above it."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ MAX_PER_SYNC = 500
 
 class PodManager:
     def __init__(self, changes: PodChanges, config: JobConfig, look_again: Callable[[str, float], None]) -> None:
-        """`look_again`: sync the job of a key in so many seconds."""
+        """`look_again` requeues a job key after a number of seconds."""
         self._changes = changes
         self._config = config
         self._look_again = look_again
 
     async def manage(self, state: SyncState, key: str) -> Exception | None:
-        """Create or delete pods, never both, and return what went wrong."""
+        """Create or delete pods, never both; return the error, if any."""
         if is_suspended(state.job):
             return await self._delete(state, key, pods_to_remove(state.job, state.active_pods, state.active))
         wanted = wanted_active(state)
@@ -39,7 +39,7 @@ class PodManager:
         return await self._create(state, key, min(missing, MAX_PER_SYNC)) if missing > 0 else None
 
     async def end(self, state: SyncState) -> Exception | None:
-        """Delete all pods of a job that ends."""
+        """Delete all active pods of an ending job; return the error, if any."""
         deleted = await self._changes.delete_active(state.job, state.active_pods)
         _subtract(state, deleted)
         return deleted.error
@@ -71,9 +71,9 @@ class PodManager:
 
 
 def wanted_active(state: SyncState) -> int:
-    """Return how many pods should run: never more than there are completions to come.
+    """Return the desired number of active pods, at most the remaining completions.
 
-    A job that names no number of completions starts no more pods when one has succeeded.
+    Without `completions`, no pods are started after the first success.
     """
     parallelism: int = state.job["spec"]["parallelism"]
     if state.completions is None:
@@ -82,7 +82,7 @@ def wanted_active(state: SyncState) -> int:
 
 
 def pending_indexes(state: SyncState) -> Iterable[int]:
-    """Return the indexes that have neither succeeded nor failed and have no pod, lowest first."""
+    """Return the indexes without result or pod, ascending."""
     busy = indexes_in(state.active_pods)
     if replaces_only_failed(state.job):
         busy |= indexes_in(filter(is_terminating, state.pods))

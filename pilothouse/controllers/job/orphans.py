@@ -1,4 +1,4 @@
-"""Pods that no running job counts any more: they are let go, or they would stay for ever."""
+"""Removal of the tracking finalizer from pods that no running job counts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NAME = "job_orphan_pod"
 
 @dataclass(frozen=True, slots=True)
 class _Orphans:
-    """One pod by its key; or those that a job has left, and those without an owner that its selector matches."""
+    """Orphans to release: one pod by its key, or the pods of a deleted job and unowned pods matching its selector."""
 
     pod: str = ""
     namespace: str = ""
@@ -82,7 +82,8 @@ class OrphanPods:
                 yield pod
 
     def _is_left(self, pod: Json) -> bool:
-        """Those of other owners, of jobs that still run, and of jobs that others manage are not ours to let go."""
+        """Return whether the finalizer may be removed: not for other owners, running jobs, or jobs managed
+        elsewhere."""
         reference = controller_of(pod)
         if reference is None:
             return True

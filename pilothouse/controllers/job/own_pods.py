@@ -1,4 +1,4 @@
-"""The pods of a job: those it controls, and those it adopts."""
+"""Pods of a job, with adoption and release."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class OwnPods:
         index_by_controller(pods)
 
     async def of(self, job: Json) -> list[Json]:
-        """Return the job's pods, after adopting and releasing some. Raises StatusError, CannotAdopt."""
+        """Return the job's pods after adoption and release. Raises StatusError or CannotAdopt."""
         jobs = self._client.for_resource(JOBS, namespace=namespace_of(job))
         manager = ControllerRefManager(
             self._client,
@@ -35,7 +35,7 @@ class OwnPods:
 
 
 def _tracked(pod: Json) -> Json:
-    """A pod that was adopted just now, as the cache will show it."""
+    """Return a newly adopted pod with the tracking finalizer, as the cache will show it."""
     if is_tracked(pod):
         return pod
     meta = metadata(pod)

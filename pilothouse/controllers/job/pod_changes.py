@@ -1,6 +1,6 @@
-"""Creating, deleting and letting go of the pods of a job, many at a time, and expecting the cache to show it.
+"""Bulk creation, deletion and release of a job's pods, with expectations.
 
-What fails is told at the end, when all has been tried: the numbers that are returned say how far it went.
+All pods are tried before an error is reported; returned counts reflect partial progress.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pilothouse.machinery.status_error import PilothouseError, StatusError
 logger = logging.getLogger(__name__)
 
 _AT_ONCE = 32
-"""So many requests are under way for one job, so that others get their turn."""
+"""Maximum concurrent requests per job, for fairness between jobs."""
 
 RELEASE: Json = {"metadata": {"$deleteFromPrimitiveList/finalizers": [TRACKING_FINALIZER]}}
 
@@ -58,7 +58,7 @@ class PodChanges:
         self._is_current = is_current
 
     async def create(self, state: SyncState, key: str, count: int, indexes: Iterable[int]) -> Exception | None:
-        """Create pods, of these indexes if there are any, and count them as active."""
+        """Create pods, one per index if given, and count them as active; return the error, if any."""
         self._expectations.expect_creations(key, count)
         attempts, failures = 0, 0
         templates = _templates(state, count, indexes)
@@ -71,7 +71,7 @@ class PodChanges:
                 await self._control.create(template, state.job, generate_name=prefix)
             except Exception as error:
                 if isinstance(error, StatusError) and is_refusal_of_terminating_namespace(error):
-                    return  # as would all others be
+                    return  # the namespace would reject all others too
                 failures += 1
                 raise
 
@@ -87,7 +87,7 @@ class PodChanges:
             state.active += attempts - failures
 
     async def delete(self, job: Json, key: str, pods: Sequence[Json]) -> Deleted:
-        """Delete pods that are not needed. They are not counted, so they are let go before."""
+        """Delete surplus pods. They are not counted, so their finalizer is removed first."""
         self._expectations.expect_deletions(key, map(uid_of, pods))
 
         async def delete_one(pod: Json) -> None:
@@ -102,11 +102,11 @@ class PodChanges:
         return _deleted(pods, await _each(pods, delete_one))
 
     async def delete_active(self, job: Json, pods: Sequence[Json]) -> Deleted:
-        """Delete the pods of a job that ends. They stay until they are counted."""
+        """Delete the pods of an ending job; finalizers keep them until counted."""
         return _deleted(pods, await _each(pods, lambda pod: self._control.delete(name_of(pod), job)))
 
     async def release(self, key: str, pods: Sequence[Json]) -> Released:
-        """Let go of pods that are written down; one that is gone is let go."""
+        """Remove the finalizer from recorded pods; missing pods count as released."""
         self._released.expect(key, map(uid_of, pods))
 
         async def release_one(pod: Json) -> None:
@@ -122,7 +122,7 @@ class PodChanges:
 
 
 def _templates(state: SyncState, count: int, indexes: Iterable[int]) -> Iterator[tuple[Json, str]]:
-    """Yield each pod's template and the prefix of its name, empty for the usual one."""
+    """Yield (template, name prefix) per pod; an empty prefix selects the default."""
     job, template = state.job, template_of(state.job)
     chosen = [*indexes]
     if not chosen:
@@ -133,7 +133,7 @@ def _templates(state: SyncState, count: int, indexes: Iterable[int]) -> Iterator
 
 
 async def _each(pods: Sequence[Json], do: Callable[[Json], Awaitable[object]]) -> list[Exception | None]:
-    """Do it for all pods, and return how it failed for each. What is gone is no failure."""
+    """Call `do` for all pods; return an error or None for each. NotFound is not an error."""
     turn = asyncio.Semaphore(_AT_ONCE)
 
     async def in_turn(pod: Json) -> Exception | None:

@@ -1,4 +1,4 @@
-"""The rules by which the failure of a pod fails its job or its index, is counted, or is ignored."""
+"""podFailurePolicy: rules that fail the job or index, count the failure, or ignore it."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from pilothouse.machinery.objects import Json, name_of, namespace_of
 
 @dataclass(frozen=True, slots=True)
 class FailureMatch:
-    """The action of the first rule that matches; empty if none does."""
+    """Action of the first matching rule; empty without a match."""
 
     action: str = ""
     message: str = ""
-    """Why the job fails, if the action is FailJob."""
+    """Failure message of the job, for action FailJob."""
 
     @property
     def counts(self) -> bool:
-        """Whether the failure counts towards the back-off limits."""
+        """Return whether the failure counts towards the back-off limits."""
         return self.action != "Ignore"
 
 
@@ -26,7 +26,7 @@ NO_MATCH = FailureMatch()
 
 
 def match_failure(job: Json, pod: Json) -> FailureMatch:
-    """Return what the job's policy says of a pod that failed."""
+    """Return the policy's match for a failed pod."""
     policy = job["spec"].get("podFailurePolicy") or {}
     for number, rule in enumerate(policy.get("rules") or ()):
         if (why := _why(rule, pod)) is not None:
@@ -57,7 +57,7 @@ def _why(rule: Json, pod: Json) -> str | None:
 
 
 def _matches(container: Json, codes: Json) -> bool:
-    """A container that ended well, or has not ended, matches no rule."""
+    """Return whether a failed container matches the exit code rule; running or successful containers never match."""
     code = _exit_code(container)
     if not code or codes.get("containerName") not in (None, container["name"]):
         return False

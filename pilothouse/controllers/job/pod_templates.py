@@ -1,4 +1,4 @@
-"""The templates of a job's pods. Those of an indexed job know their index: by label, annotation, variable and host."""
+"""Pod templates of a job. Indexed jobs add the index as label, annotation, environment variable and hostname."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _VARIABLE: Json = {
     "valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{COMPLETION_INDEX}']"}},
 }
 _MAX_PREFIX = 63 - 5
-"""How long a generateName may be to be kept whole."""
+"""Maximum generateName length that is not truncated."""
 
 
 def template_of(job: Json) -> Json:
-    """Return the template of the job's pods, which are all kept until the job has counted them."""
+    """Return the pod template of the job, with the tracking finalizer."""
     template: Json = job["spec"]["template"]
     meta = template.get("metadata") or {}
     finalizers = meta.get("finalizers") or []
@@ -34,7 +34,7 @@ def template_of(job: Json) -> Json:
 
 
 def template_of_index(job: Json, template: Json, index: int, replaced: Json | None) -> Json:
-    """Return the template for one index. `replaced`: the pod whose place the new one takes, if it failed."""
+    """Return the template for one index. `replaced` is the failed pod that the new pod replaces, if any."""
     meta = template["metadata"]
     own = {COMPLETION_INDEX: str(index)}
     annotations = (meta.get("annotations") or {}) | own
@@ -46,7 +46,7 @@ def template_of_index(job: Json, template: Json, index: int, replaced: Json | No
 
 
 def generate_name(job: Json, index: int) -> str:
-    """Return the prefix of the pods' names. Of a long name the end is cut, never the index."""
+    """Return the generateName of an index; the job's name is truncated, never the index."""
     suffix = f"-{index}-"
     return name_of(job)[: _MAX_PREFIX - len(suffix)] + suffix
 

@@ -1,4 +1,4 @@
-"""What a pod says about the job that it is of: its index, how often the index has failed, and when it ended."""
+"""Job-related fields of a pod: completion index, failure counts and finish time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BEGINNING = datetime.min.replace(tzinfo=UTC)
 
 
 def is_tracked(pod: Json) -> bool:
-    """Return whether the pod has the finalizer that keeps it until its job has counted it."""
+    """Return whether the pod has the tracking finalizer."""
     return has_finalizer(pod, TRACKING_FINALIZER)
 
 
@@ -31,7 +31,7 @@ def has_succeeded(pod: Json) -> bool:
 
 
 def has_failed(pod: Json, job: Json) -> bool:
-    """Return whether the pod counts as failed, which one that is being deleted may never come to say itself."""
+    """Return whether the pod counts as failed; a terminating pod may never report phase Failed."""
     if phase_of(pod) == "Failed":
         return True
     if replaces_only_failed(job):
@@ -50,7 +50,7 @@ def index_order(pod: Json) -> int:
 
 
 def valid_index(pod: Json, completions: int) -> int | None:
-    """Return the pod's index if the job still has it."""
+    """Return the pod's index if below `completions`, else None."""
     index = completion_index(pod)
     return None if index is None or index >= completions else index
 
@@ -60,7 +60,7 @@ def indexes_in(pods: Iterable[Json]) -> set[int]:
 
 
 def failure_count(pod: Json) -> int:
-    """Return how many pods of its index have failed before it."""
+    """Return the number of earlier failures of the pod's index."""
     return _count(pod, FAILURE_COUNT)
 
 
@@ -73,13 +73,13 @@ def all_failures(pod: Json) -> int:
 
 
 def finish_time(pod: Json) -> datetime:
-    """Return when the pod ended: as its containers say, or its Ready condition, or its deletion, or its creation."""
+    """Return the finish time: from containers, else the Ready condition, the deletion, or the creation."""
     found = _containers_ended(pod) or _became_unready(pod) or deletion_requested(pod)
     return found or optional_time(metadata(pod).get("creationTimestamp")) or _BEGINNING
 
 
 def _containers_ended(pod: Json) -> datetime | None:
-    """Sidecars end after the others, so they count; other init containers do not."""
+    """Return the finish time of the last container, including sidecars but not other init containers."""
     status = pod.get("status") or {}
     sidecars = sidecar_names(pod["spec"])
     statuses = [*(status.get("containerStatuses") or ())]
@@ -99,5 +99,5 @@ def _count(pod: Json, annotation: str) -> int:
 
 
 def _natural(text: str | None) -> int | None:
-    """Users can write annotations; what is no number counts as none."""
+    """Parse a natural number; None if invalid, because users can write annotations."""
     return int(text) if text and text.isascii() and text.isdigit() and len(text) < 19 else None

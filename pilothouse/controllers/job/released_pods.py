@@ -1,4 +1,4 @@
-"""The pods whose finalizer was removed, until the cache shows that: they must not be counted twice."""
+"""Pods whose finalizer removal is not in the cache yet, and which must not be counted twice."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 class ReleasedPods:
-    _by_job: dict[str, set[str]]  # key of the job → uids; no set here is ever empty
+    _by_job: dict[str, set[str]]  # job key → uids; sets are never empty
 
     def __init__(self) -> None:
         self._by_job = {}
@@ -15,12 +15,12 @@ class ReleasedPods:
         return frozenset(self._by_job.get(key, ()))
 
     def expect(self, key: str, uids: Iterable[str]) -> None:
-        """The finalizers of these pods are about to be removed."""
+        """Record pods whose finalizers are about to be removed."""
         if added := set(uids):
             self._by_job.setdefault(key, set()).update(added)
 
     def observed(self, key: str, uid: str) -> None:
-        """The cache shows it, or it did not come to that."""
+        """Record that the cache shows the removal, or that the removal failed."""
         if (expected := self._by_job.get(key)) is not None:
             expected.discard(uid)
             if not expected:

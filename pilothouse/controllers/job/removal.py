@@ -1,4 +1,4 @@
-"""Which pods of a job go when there are too many: those that have got least far."""
+"""Choice of surplus pods of a job: the least progressed are removed first."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _Progress:
 
 
 def pods_to_remove(job: Json, active: Sequence[Json], at_least: int) -> list[Json]:
-    """Return so many pods. Of an indexed job all that have no valid index, or one that another has, go in any case."""
+    """Return at least `at_least` pods to remove. Pods with an invalid or duplicate index are always removed."""
     found = _one_of_each_index(active, job["spec"]["completions"]) if is_indexed(job) else _Progress([], [*active])
     missing = at_least - len(found.remove)
     return [*found.remove, *sorted(found.keep, key=_progress)[:missing]] if missing > 0 else found.remove
@@ -41,7 +41,7 @@ def _one_of_each_index(pods: Iterable[Json], completions: int) -> _Progress:
 
 
 def _progress(pod: Json) -> tuple[bool, int, bool, float, int, float]:
-    """Unassigned, pending, not ready, newly ready, often restarted and young pods come first."""
+    """Sort key: unassigned, pending, not ready, recently ready, often restarted and young pods come first."""
     created = metadata(pod).get("creationTimestamp")
     since = _age_first(ready_since(pod)) if is_ready(pod) else 0.0
     born = _age_first(parse_time(created) if created else None)

@@ -1,4 +1,4 @@
-"""What a Job asks for, where it takes more than a look at one field to know."""
+"""Accessors for derived properties of a Job's spec."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def limits_each_index(job: Json) -> bool:
 
 
 def replaces_only_failed(job: Json) -> bool:
-    """Return whether a pod that terminates is replaced only when it has ended."""
+    """Return whether a terminating pod is replaced only after it has ended."""
     spec = job["spec"]
     return spec.get("podReplacementPolicy") == "Failed" or spec.get("podFailurePolicy") is not None
 

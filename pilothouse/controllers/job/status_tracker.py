@@ -1,4 +1,4 @@
-"""Writes the status of a job, in the order in which no pod is lost or counted twice (see accounting)."""
+"""Status writes of a job, ordered so that no pod is lost or counted twice (see accounting)."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ class StatusTracker:
     def __init__(
         self, client: Client, changes: PodChanges, recorder: EventRecorder, written: Callable[[Json], None]
     ) -> None:
-        """`written`: called with each job as the server has stored it."""
+        """`written` is called with each job as stored by the server."""
         self._jobs = client.for_resource(JOBS)
         self._changes = changes
         self._recorder = recorder
         self._written = written
 
     async def track(self, state: SyncState, key: str, *, changed: bool, counted: Callable[[], None]) -> None:
-        """Count the pods that ended, let them go, and end the job if it is to end.
+        """Count terminated pods, remove their finalizers, and finish the job if due.
 
-        `counted` is called when the status with the pods that ended is written. Raises StatusError.
+        `counted` is called after the status with the terminated pods is written. Raises StatusError.
         """
         pending = {uid_of(pod) for pod in state.pods if state.is_pending(pod)}
         changed |= count_released(state.status, pending)
@@ -54,7 +54,7 @@ class StatusTracker:
             self._tell_end(state.job, state.finished)
 
     async def _release(self, state: SyncState, key: str, accounts: Accounts, pending: set[str]) -> bool:
-        """Return whether the status has changed. Raises what went wrong, after what went well is written."""
+        """Remove finalizers; return whether the status changed. On error, writes partial progress, then raises."""
         released = await self._changes.release(key, accounts.to_release)
         changed = count_released(state.status, pending - released.uids)
         if released.error is not None:

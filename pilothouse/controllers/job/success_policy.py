@@ -1,4 +1,4 @@
-"""The rules by which an indexed job has succeeded before all of its indexes have."""
+"""successPolicy: rules under which an indexed job succeeds before all indexes have succeeded."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pilothouse.machinery.objects import Json
 
 
 def match_success(job: Json, succeeded: Indexes) -> str | None:
-    """Return which rule the indexes that succeeded satisfy, in words, or None."""
+    """Return the message of the first satisfied rule; None without a match."""
     rules = (job["spec"].get("successPolicy") or {}).get("rules") or ()
     for number, rule in enumerate(rules) if succeeded else ():
         if _is_met(rule, succeeded, job["spec"]["completions"]):

@@ -1,4 +1,4 @@
-"""One look at a job and its pods: what is counted already, what is new, and what is still to do."""
+"""State of one job sync: counted pods, uncounted pods and remaining work."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from pilothouse.machinery.objects import Json, uid_of
 @dataclass(slots=True, kw_only=True)
 class SyncState:
     job: Json
-    """A copy; its status changes as the sync goes on."""
+    """A copy; the sync modifies its status."""
     pods: list[Json]
     now: datetime
     released: frozenset[str]
-    """The pods whose finalizer was removed, though the cache does not show it yet. They are counted."""
+    """Uids of counted pods whose finalizer removal is not in the cache yet."""
     active_pods: list[Json]
     active: int
     ready: int
@@ -42,16 +42,16 @@ class SyncState:
     new_failed: list[Json]
     succeeded: int
     failed: int
-    """With all pods that ended, counted or not; of an indexed job, the indexes that succeeded."""
+    """Numbers of succeeded and failed pods, counted or not; for an indexed job, `succeeded` counts indexes."""
     backoff: Backoff
     counted_indexes: Indexes = field(default_factory=Indexes)
-    """Those that status.completedIndexes says."""
+    """Indexes in status.completedIndexes."""
     succeeded_indexes: Indexes = field(default_factory=Indexes)
     failed_indexes: Indexes | None = None
     awaiting_replacement: dict[int, Json] = field(default_factory=dict)
-    """The last failed pod of each index that has no other: it knows how often the index failed, so it stays."""
+    """Last failed pod of each index without another pod; it records the failure count, so it is kept."""
     finished: Json | None = None
-    """The condition with which the job ends."""
+    """The condition that ends the job."""
 
     @property
     def status(self) -> Json:
@@ -64,12 +64,12 @@ class SyncState:
         return completions
 
     def uncounted(self, outcome: str) -> list[str]:
-        """Return the pods that are to be counted as "succeeded" or "failed" when their finalizer is gone."""
+        """Return uids in uncountedTerminatedPods with the outcome "succeeded" or "failed"."""
         uids: list[str] = self.status["uncountedTerminatedPods"].get(outcome) or []
         return uids
 
     def is_pending(self, pod: Json) -> bool:
-        """Return whether nobody has counted the pod and let it go."""
+        """Return whether the pod still has to be counted and released."""
         return is_tracked(pod) and uid_of(pod) not in self.released
 
     def has_valid_index(self, pod: Json) -> bool:
@@ -77,10 +77,10 @@ class SyncState:
 
 
 def look_at(job: Json, pods: list[Json], *, released: frozenset[str], backoff: Backoff, now: datetime) -> SyncState:
-    """Return the state of a job whose status is to be changed, which the caller has copied."""
+    """Return the sync state. The caller must pass a copy of the job: its status is modified."""
     status = job["status"]
     status["uncountedTerminatedPods"] = dict(status.get("uncountedTerminatedPods") or {})
-    pods = [pod for pod in pods if not has_ended(pod) or is_tracked(pod)]  # the others are counted and let go
+    pods = [pod for pod in pods if not has_ended(pod) or is_tracked(pod)]  # other ended pods are already counted
     active = list(filter(is_active, pods))
     state = SyncState(
         job=job,

@@ -1,6 +1,6 @@
-"""Whether a job is to end, and how.
+"""Decision whether a job ends, and with which condition.
 
-What an earlier sync has decided stands. Otherwise reasons to fail go before reasons to succeed.
+A decision of an earlier sync is final. Otherwise failure takes precedence over success.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _COMPLETIONS = _Reason("CompletionsReached", "Reached expected number of succeed
 
 
 def verdict(state: SyncState) -> Json | None:
-    """Return the condition with which the job ends, or None if it goes on."""
+    """Return the condition that ends the job; None if it continues."""
     if (met := find_true(state.status, SUCCESS_CRITERIA_MET)) is not None:
         return met
     if (target := find_true(state.status, FAILURE_TARGET)) is not None:
@@ -54,9 +54,9 @@ def verdict(state: SyncState) -> Json | None:
 
 
 def completed(state: SyncState) -> Json | None:
-    """Return the condition of a job whose pods have done all there is to do.
+    """Return SuccessCriteriaMet if all completions are reached.
 
-    Without a number of completions, one success is enough, and the other pods are waited for.
+    Without `completions`, one success suffices once no pod is active.
     """
     wanted = 1 if state.completions is None else state.completions
     if state.succeeded < wanted or state.active:
@@ -65,7 +65,7 @@ def completed(state: SyncState) -> Json | None:
 
 
 def seconds_to_deadline(job: Json, now: datetime) -> float | None:
-    """Return how long the job may still run; None if nothing limits it, or as long as it is suspended."""
+    """Return the seconds until activeDeadlineSeconds; None if unlimited, unstarted or suspended."""
     limit, start = job["spec"].get("activeDeadlineSeconds"), (job.get("status") or {}).get("startTime")
     began = parse_time(start) if start else None
     if limit is None or began is None or is_suspended(job):
@@ -99,7 +99,7 @@ def _failed_by_policy(state: SyncState) -> str:
 
 
 def _restarted_too_often(job: Json, pods: list[Json]) -> bool:
-    """Where containers start again in the same pod, each new start counts as a failure."""
+    """Return whether container restarts reach backoffLimit; with restartPolicy OnFailure each restart is a failure."""
     if job["spec"]["template"]["spec"].get("restartPolicy") != "OnFailure":
         return False
     restarts = sum(_restarts(pod) for pod in pods if phase_of(pod) in ("Running", "Pending"))

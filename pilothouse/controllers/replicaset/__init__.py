@@ -1,1 +1,1 @@
-"""replicaset-controller: as many pods of one template as are wanted."""
+"""replicaset-controller: keeps the desired number of pods per replica set."""

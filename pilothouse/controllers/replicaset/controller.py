@@ -1,4 +1,4 @@
-"""replicaset-controller: as many pods of one template as each replica set wants, and a status that counts them."""
+"""replicaset-controller: keeps the desired number of pods per replica set and updates its status."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def run(context: ControllerContext) -> None:
 
 
 class ReplicaSetController:
-    """Of replica sets, or of whatever else is one by another name."""
+    """Controller of replica sets, and of equivalent kinds such as replication controllers."""
 
     def __init__(self, context: ControllerContext, kind: ReplicatedKind, *, workers: int) -> None:
         self._context = context
@@ -62,7 +62,7 @@ class ReplicaSetController:
             is_current=self._owners.is_current,
         )
         self._written: dict[str, int] = {}
-        """The resourceVersion of each set's last status. It is there until the cache has it, too."""
+        """resourceVersion of the last status write per replica set, kept until the cache has caught up."""
 
     async def run(self) -> None:
         notifications = Notifications(self._owners, self._queue, self._pacing, self._expectations)
@@ -96,7 +96,7 @@ class ReplicaSetController:
             raise TryAgain(str(error)) from error
 
     def _is_stale(self, key: str, replica_set: Json) -> bool:
-        """Whether the cache has not seen the last status that was written. When it has, it is looked at again."""
+        """Return whether the cache lacks the last status write. The pending event requeues the replica set."""
         if int(resource_version_of(replica_set)) < self._written.get(key, 0):
             return True
         self._written.pop(key, None)
@@ -111,7 +111,7 @@ class ReplicaSetController:
         if is_time and not is_deleting(replica_set):
             try:
                 await self._replicas.manage(replica_set, pods, utc_now(self._context.clock))
-            except Exception as error:  # of which the status tells before it is raised again
+            except Exception as error:  # reported in the status, then raised again
                 failure = error
         now, told = utc_now(self._context.clock), None if failure is None else str(failure)
         status = calculated_status(replica_set, pods, terminating=terminating, failure=told, now=now)
@@ -140,7 +140,7 @@ class ReplicaSetController:
         return sum(is_controlled_by(pod, replica_set) and selector.matches(labels_of(pod)) for pod in terminating)
 
     async def _write(self, key: str, replica_set: Json, status: Json) -> bool:
-        """Return whether the set is still there. Tries twice, the second time on what the server has."""
+        """Write the status, with one retry on the server's version; return whether the replica set still exists."""
         if is_up_to_date(replica_set, status):
             return True
         objects = self._objects.namespace(namespace_of(replica_set))
@@ -159,7 +159,7 @@ class ReplicaSetController:
 
 
 def _until_available(replica_set: Json, status: Json, pods: list[Json], now: datetime) -> Requeue | None:
-    """Look again when the next pod has been ready for long enough."""
+    """Requeue when the next pod reaches minReadySeconds."""
     seconds = replica_set["spec"].get("minReadySeconds") or 0
     if seconds <= 0 or status.get("readyReplicas") == status.get("availableReplicas"):
         return None

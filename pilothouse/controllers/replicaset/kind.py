@@ -1,4 +1,4 @@
-"""The two kinds that want a number of pods of one template: replica sets, and their elder, replication controllers."""
+"""The two replicated kinds: ReplicaSet and its predecessor, ReplicationController."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ class ReplicatedKind:
     resource: GroupVersionResource
     kind: str
     component: str
-    """The source of its events."""
+    """Source component of events."""
     queue: str
     counts_terminating: bool
-    """Whether its status has a place for the pods that are about to go."""
+    """Whether the status has terminatingReplicas."""
     has_plain_selector: bool = False
-    """Whether its selector is nothing but labels."""
+    """Whether the selector is a plain label map."""
 
     def selector_of(self, obj: Json) -> Selector:
-        """Raises InvalidSelector."""
+        """Return the selector of the object. Raises InvalidSelector."""
         selector = obj["spec"].get("selector")
         return from_label_selector({"matchLabels": selector} if self.has_plain_selector else selector)
 

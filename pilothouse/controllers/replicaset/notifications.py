@@ -1,4 +1,4 @@
-"""Event handlers that enqueue the replica sets which a change of a set or a pod concerns."""
+"""Event handlers that enqueue the replica sets affected by a replica set or pod."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Notifications:
         self._queue.add(meta_namespace_key(replica_set))
 
     def _set_updated(self, old: Json, new: Json) -> None:
-        """A new spec is looked at without delay."""
+        """Enqueue a changed spec without pacing."""
         if uid_of(old) != uid_of(new):
             self._set_deleted(old)
         if metadata(old).get("generation") != metadata(new).get("generation"):
@@ -44,7 +44,7 @@ class Notifications:
             self._pacing.add(meta_namespace_key(new))
 
     def _set_deleted(self, deleted: Deleted) -> None:
-        """Another of the same name starts afresh."""
+        """Forget expectations and pacing: a new object of the same name starts afresh."""
         key = deletion_handling_key(deleted)
         self._expectations.forget(key)
         self._pacing.forget(key)

@@ -1,4 +1,4 @@
-"""Making and deleting pods until there are as many as a replica set wants."""
+"""Creation and deletion of pods until a replica set has its desired size."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from pilothouse.machinery.objects import Json, name_of, uid_of
 from pilothouse.machinery.status_error import StatusError
 
 BURST = 500
-"""How many pods are made or deleted before their notifications are waited for."""
+"""Maximum pods created or deleted per sync, before their events are awaited."""
 
 
 class Replicas:
-    """Works on the pods of any replica set. Both informers must be indexed by controller."""
+    """Manages the pods of replica sets. Both informers must be indexed by controller."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Replicas:
         self._is_current = is_current
 
     async def manage(self, replica_set: Json, pods: Sequence[Json], now: datetime) -> None:
-        """Raises the first error that kept pods from being made or deleted."""
+        """Create or delete pods up to the desired size. Raises the first error."""
         missing = replica_set["spec"]["replicas"] - len(pods)
         if missing > 0:
             await self._create(replica_set, min(missing, BURST))
@@ -64,7 +64,7 @@ class Replicas:
             raise failed.error from None
 
     async def _create_one(self, replica_set: Json) -> None:
-        """A namespace that is about to go refuses everything: nothing is wrong, and nothing will be seen."""
+        """Create a pod; a rejection by a terminating namespace is ignored."""
         try:
             await self._control.create(replica_set["spec"]["template"], replica_set)
         except StatusError as error:
@@ -91,7 +91,7 @@ class Replicas:
         return sorted_for_deletion(pods, now, self._company(replica_set, pods))[:count]
 
     def _company(self, replica_set: Json, pods: Sequence[Json]) -> dict[str, int]:
-        """For each pod, by uid, how many active pods of its set and of the sets of the same owner its node has."""
+        """Return, by pod uid, the number of active pods on its node from replica sets with the same owner."""
         owner = controller_of(replica_set)
         if owner is None:
             return {}

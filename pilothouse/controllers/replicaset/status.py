@@ -1,4 +1,4 @@
-"""The status of a replica set: how many pods it has, and in which state."""
+"""Status of a replica set: pod counts and conditions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COUNTS = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
 def calculated_status(
     replica_set: Json, pods: Sequence[Json], *, terminating: int | None, failure: str | None, now: datetime
 ) -> Json:
-    """`pods` are the active ones; `failure` says why there could not be as many as are wanted."""
+    """Return the status. `pods` are the active pods; `failure` is the error that prevented the desired size."""
     old = replica_set.get("status") or {}
     status: Json = {"replicas": len(pods)}
     status |= {name: count for name, count in _counts(replica_set, pods, now).items() if count}
@@ -31,7 +31,7 @@ def calculated_status(
 
 
 def is_up_to_date(replica_set: Json, status: Json) -> bool:
-    """Whether nothing needs to be written. Counts that are 0 may be there or not."""
+    """Return whether the status is unchanged. Missing counts equal 0."""
     old = {name: count for name, count in (replica_set.get("status") or {}).items() if count or name not in _COUNTS}
     return {"replicas": 0} | old == status
 
@@ -50,7 +50,7 @@ def _counts(replica_set: Json, pods: Sequence[Json], now: datetime) -> dict[str,
 def _conditions(
     replica_set: Json, conditions: list[Json], count: int, failure: str | None, now: datetime
 ) -> list[Json]:
-    """The first failure is told until there is none; those that follow it are most likely the same."""
+    """Return the conditions; an existing ReplicaFailure stays unchanged until the failure ends."""
     is_known = any(each["type"] == REPLICA_FAILURE for each in conditions)
     if failure is None:
         return without_condition(conditions, REPLICA_FAILURE)

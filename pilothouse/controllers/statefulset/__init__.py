@@ -1,1 +1,1 @@
-"""statefulset-controller: pods that keep their name, their place in the network and their storage."""
+"""statefulset-controller: pods with stable names, network identity and storage."""

@@ -1,4 +1,4 @@
-"""Creating the claims of a StatefulSet's pods and giving them their owner, with the events that tell."""
+"""Creation of claims for a StatefulSet's pods, and updates of their owners, with events."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from pilothouse.machinery.objects import Json, name_of, namespace_of
 from pilothouse.machinery.status_error import PilothouseError, StatusError, aggregate
 
 Wrote: TypeAlias = Callable[[Json, GroupVersionResource, Json], None]
-"""Is told of the set, the resource and the object as it was written."""
+"""Called with the StatefulSet, the resource and the written object."""
 
 
 class ClaimsFailed(PilothouseError):
-    """Not all claims of a pod could be made, or be given their owner."""
+    """Some claims of a pod could not be created or updated."""
 
 
 class StatefulClaims:
-    """The claims of pods, as the informer shows them."""
+    """Claims of pods, read from the informer cache."""
 
     def __init__(self, client: Client, informer: SharedIndexInformer, recorder: EventRecorder, wrote: Wrote) -> None:
         self._claims = client.for_resource(PERSISTENT_VOLUME_CLAIMS)
@@ -43,17 +43,17 @@ class StatefulClaims:
         self._wrote = wrote
 
     def are_owned(self, stateful_set: Json, pod: Json) -> bool:
-        """Whether the claims of the pod that exist have the owner that the set's policy gives them."""
+        """Return whether the pod's existing claims have the owner required by the retention policy."""
         return all(is_owner_up_to_date(claim, stateful_set, pod) for claim in self._known(stateful_set, pod))
 
     def is_stale(self, stateful_set: Json, pod: Json) -> bool:
-        """Whether a claim still belongs to a former pod of this name, with which it is about to go."""
+        """Return whether a claim is owned by a former pod of this name, and thus about to be deleted."""
         if retention_policy(stateful_set)[1] == "Retain":
             return False
         return any(is_stale(claim, pod) for claim in self._known(stateful_set, pod))
 
     async def create(self, stateful_set: Json, pod: Json) -> None:
-        """Create those that do not exist. Raises ClaimsFailed, after all have been tried."""
+        """Create missing claims. Raises ClaimsFailed after trying all."""
         errors = []
         for claim in claims_for(stateful_set, pod).values():
             known = self._indexer.get_by_key(meta_namespace_key(claim))
@@ -67,7 +67,7 @@ class StatefulClaims:
             raise ClaimsFailed(aggregate(errors))
 
     async def own(self, stateful_set: Json, pod: Json) -> None:
-        """Give the claims of the pod the owner that the set's policy says. Raises ClaimsFailed."""
+        """Set the owners required by the retention policy on the pod's claims. Raises ClaimsFailed."""
         for claim in self._known(stateful_set, pod):
             if has_unexpected_controller(claim, stateful_set, pod):
                 self._recorder.event(stateful_set, WARNING, "ConflictingController", _conflicting(name_of(claim)))

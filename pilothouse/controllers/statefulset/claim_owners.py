@@ -1,14 +1,14 @@
-"""Who owns the claims of a StatefulSet, so that they are deleted with it, with their pod, or never.
+"""Owner references of a StatefulSet's claims, which determine when claims are garbage collected.
 
-| whenDeleted | whenScaled | a pod that shall run | a pod beyond the replicas |
-|---|---|---|---|
-| Retain | Retain | nobody | nobody |
-| Delete | Retain | the set | the set |
-| Retain | Delete | nobody | the pod |
-| Delete | Delete | the set | the pod |
+    | whenDeleted | whenScaled | pod within replicas | pod beyond replicas |
+    |---|---|---|---|
+    | Retain | Retain | none | none |
+    | Delete | Retain | StatefulSet | StatefulSet |
+    | Retain | Delete | none | pod |
+    | Delete | Delete | StatefulSet | pod |
 
-Owners are its controllers. A claim that another controller has, or that was owned by a set or pod of the same name
-that is gone, is left alone.
+The owner reference is a controller reference. Claims with another controller, or with a stale owner of the same name,
+are left alone.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _RETAIN, _DELETE = "Retain", "Delete"
 
 
 def retention_policy(stateful_set: Json) -> tuple[str, str]:
-    """Return what becomes of the claims when the set is deleted, and when it is scaled down."""
+    """Return (whenDeleted, whenScaled)."""
     policy = stateful_set["spec"].get("persistentVolumeClaimRetentionPolicy")
     if policy is None:
         return _RETAIN, _RETAIN
@@ -29,7 +29,7 @@ def retention_policy(stateful_set: Json) -> tuple[str, str]:
 
 
 def wanted_owner(stateful_set: Json, pod: Json) -> Json | None:
-    """Return the set, the pod, or None, as the table says."""
+    """Return the StatefulSet, the pod, or None, according to the table."""
     when_deleted, when_scaled = retention_policy(stateful_set)
     if when_scaled == _DELETE and ordinal_of(pod) not in ordinals(stateful_set):
         return pod
@@ -37,7 +37,7 @@ def wanted_owner(stateful_set: Json, pod: Json) -> Json | None:
 
 
 def has_unexpected_controller(claim: Json, stateful_set: Json, pod: Json) -> bool:
-    """Whether the set would have claims deleted, and somebody else controls this one."""
+    """Return whether the policy deletes claims but another controller owns this one."""
     if _DELETE not in retention_policy(stateful_set):
         return False
     for reference in owner_references(claim):
@@ -50,13 +50,13 @@ def has_unexpected_controller(claim: Json, stateful_set: Json, pod: Json) -> boo
 
 
 def is_stale(claim: Json, owner: Json) -> bool:
-    """Whether the claim was owned by another object of the owner's kind and name, which is gone."""
+    """Return whether the claim is owned by a former object with the owner's kind and name."""
     reference = next((each for each in owner_references(claim) if _names(each, owner)), None)
     return reference is not None and reference.get("uid") != uid_of(owner)
 
 
 def is_owner_up_to_date(claim: Json, stateful_set: Json, pod: Json) -> bool:
-    """Whether the claim is owned as the table says, or must not be touched."""
+    """Return whether the claim has the owner in the table, or must not be changed."""
     if is_stale(claim, stateful_set) or is_stale(claim, pod):
         return True
     if has_unexpected_controller(claim, stateful_set, pod):
@@ -69,7 +69,7 @@ def is_owner_up_to_date(claim: Json, stateful_set: Json, pod: Json) -> bool:
 
 
 def with_right_owner(claim: Json, stateful_set: Json, pod: Json) -> Json:
-    """Return the claim owned as the table says, or by neither if somebody else controls it."""
+    """Return the claim with the owner in the table; without owner if another controller owns it."""
     kept = [each for each in owner_references(claim) if not _names(each, stateful_set) and not _names(each, pod)]
     wanted = wanted_owner(stateful_set, pod)
     if wanted is not None and not has_unexpected_controller(claim, stateful_set, pod):
@@ -78,7 +78,7 @@ def with_right_owner(claim: Json, stateful_set: Json, pod: Json) -> Json:
 
 
 def _names(reference: Json, owner: Json) -> bool:
-    """Whether the reference is to an object of the owner's kind and name, if not to the owner itself."""
+    """Return whether the reference has the owner's kind and name; the uid may differ."""
     return (reference.get("apiVersion"), reference.get("kind"), reference.get("name")) == (
         owner["apiVersion"],
         owner["kind"],

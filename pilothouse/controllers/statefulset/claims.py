@@ -1,4 +1,4 @@
-"""The PersistentVolumeClaims that a StatefulSet's templates make for each pod, and the volumes that use them."""
+"""PersistentVolumeClaims from a StatefulSet's claim templates, and the pod volumes that use them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def claim_templates(stateful_set: Json) -> list[Json]:
 
 
 def claims_for(stateful_set: Json, pod: Json) -> dict[str, Json]:
-    """Return the claims of the pod by the names of their templates, which its volumes have, too."""
+    """Return the pod's claims by template name, which is also the volume name."""
     return {name_of(each): _claim(stateful_set, each, ordinal_of(pod)) for each in claim_templates(stateful_set)}
 
 
@@ -31,7 +31,7 @@ def _claim(stateful_set: Json, template: Json, ordinal: int) -> Json:
 
 
 def storage_matches(stateful_set: Json, pod: Json) -> bool:
-    """Whether the pod has a volume for each claim of the set's templates."""
+    """Return whether the pod has a volume for each claim template."""
     templates, ordinal = claim_templates(stateful_set), ordinal_of(pod)
     if not templates or ordinal < 0:
         return ordinal >= 0
@@ -44,7 +44,7 @@ def storage_matches(stateful_set: Json, pod: Json) -> bool:
 
 
 def volumes_with_claims(stateful_set: Json, pod: Json) -> list[Json]:
-    """Return the pod's volumes with those of the set's claims, which replace volumes of their names."""
+    """Return the pod's volumes plus claim volumes; claim volumes replace volumes of the same name."""
     ordinal = ordinal_of(pod)
     claimed = [
         {

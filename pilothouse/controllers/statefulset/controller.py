@@ -1,5 +1,5 @@
-"""statefulset-controller: makes the pods of StatefulSets, each with a name, a place in the network and storage of its
-own, in order or all at once, and replaces them when their template changes."""
+"""statefulset-controller: pods with stable name, network identity and storage, created in order or in parallel, and
+replaced on template changes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from pilothouse.machinery.selectors.errors import InvalidSelector
 from pilothouse.machinery.selectors.labels import Selector, from_label_selector
 
 _UNTIL_SEEN = 0.01
-"""How long a set whose last writes are not in the caches is left alone, if no event about it comes before."""
+"""Seconds until the next sync of a StatefulSet with unobserved writes, unless an event comes first."""
 
 
 async def run(context: ControllerContext) -> None:
@@ -137,7 +137,7 @@ class _StatefulSetController:
         return await self._update.run(stateful_set, self._history.of(stateful_set, selector), pods, now)
 
     async def _adopt_revisions(self, stateful_set: Json, selector: Selector) -> None:
-        """Raises CannotAdopt, StatusError."""
+        """Adopt orphaned revisions. Raises CannotAdopt or StatusError."""
         revisions = self._history.of(stateful_set, selector)
         orphans = [each for each in revisions if controller_of(each) is None]
         if not orphans or is_deleting(stateful_set):
@@ -164,7 +164,7 @@ class _StatefulSetController:
 
 
 def _told_of_every(changed: Callable[[Json], None]) -> ResourceEventHandlerFuncs:
-    """Return a handler that makes no difference between what comes, changes and goes."""
+    """Return a handler that calls `changed` for adds, updates and deletes alike."""
 
     def deleted(obj: Deleted) -> None:
         if (last := last_known_state(obj)) is not None:

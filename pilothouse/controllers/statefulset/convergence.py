@@ -1,8 +1,8 @@
-"""What a StatefulSet's pods need next, and doing it.
+"""Convergence of a StatefulSet's pods.
 
-In order (the default), one pod at a time is created, from the lowest ordinal up, when all before it are available;
-and one at a time is deleted, from the highest down. In parallel, all at once. An update then replaces the pods with
-ordinals from the partition up, from the highest down, when nothing else is left to be done.
+OrderedReady (default): one pod at a time is created, lowest ordinal first, once all earlier pods are available; one at
+a time is deleted, highest first. Parallel: all at once. Afterwards an update replaces pods from the highest ordinal
+down to the partition.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from pilothouse.machinery.integers import scaled_int_or_percent
 from pilothouse.machinery.objects import Json, name_of
 
 BURST = 500
-"""Maximum pods that one pass creates, mends or deletes."""
+"""Maximum pods that one pass creates, updates or deletes."""
 
 
 class Convergence:
-    """One pass over the pods of one set. Errors are those of StatefulPods.
+    """One pass over the pods of one StatefulSet. Errors are those of StatefulPods.
 
-    A pass of a parallel set works on at most BURST pods: the informer's notifications of them start the next pass.
-    `is_current` returns False as soon as the set in the cache is another generation than the set of this pass.
+    A pass of a parallel StatefulSet handles at most BURST pods; their informer events start the next pass. `is_current`
+    returns False once the cache has another generation of the StatefulSet.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Convergence:
         self._in_order = self._set["spec"].get("podManagementPolicy") != "Parallel"
 
     async def run(self) -> int:
-        """Do what can be done now; return how many pods were deleted for an update."""
+        """Take all steps possible now; return the number of pods deleted for an update."""
         condemned = self._members.condemned
         for pods, do in (
             (self._in_ordinal_order() if self._in_order else self._in_need(), self._keep),
@@ -72,13 +72,14 @@ class Convergence:
         return (known.get(ordinal) or self._versions.absent_pod(ordinal) for ordinal in self._members.wanted)
 
     def _in_need(self) -> Iterator[Json]:
-        """Yield existing replicas that need care, then absent replicas that can be created."""
+        """Yield existing replicas that need work, then absent replicas that can be created."""
         absent = map(self._versions.absent_pod, self._members.absent())
         yield from filter(self._needs_care, self._members.replicas.values())
         yield from (pod for pod in absent if not self._pods.claims.is_stale(self._set, pod))
 
     async def _blocked_by(self, pods: Iterable[Json], do: Callable[[Json], Coroutine[Any, Any, bool]]) -> bool:
-        """Do something for each pod. In order, the first pod after which others must wait ends it."""
+        """Call `do` for each pod; return whether a pod blocks the rest. OrderedReady stops at the first blocking
+        pod."""
         if self._in_order:
             async with aclosing(yield_periodically(pods)) as each_pod:
                 async for pod in each_pod:
@@ -99,11 +100,11 @@ class Convergence:
         return not phase or has_ended(pod) or may_lack_claims or not self._is_right(pod)
 
     async def _keep(self, pod: Json) -> bool:
-        """Create the pod, replace it if it has ended, mend it; return whether those after it must wait."""
+        """Create, replace or update the pod; return whether later pods must wait."""
         if has_ended(pod):
             if not is_deleting(pod):
                 await self._pods.delete(self._set, pod)
-            return True  # it is made anew when it is gone
+            return True  # recreated after its deletion
         if not phase_of(pod):
             if not self._pods.claims.is_stale(self._set, pod):
                 await self._pods.create(self._set, self._versions.new_pod(pod))
@@ -131,7 +132,7 @@ class Convergence:
         return not self._pods.claims.are_owned(self._versions.update_set, pod)
 
     async def _remove(self, pod: Json) -> bool:
-        """Delete a pod that is beyond the replicas; in order, only if none but this one is unavailable."""
+        """Delete a surplus pod; with OrderedReady, only if no other pod is unavailable."""
         if is_deleting(pod):
             return True
         is_healthy = is_running_and_ready(pod) and self._members.is_available(pod)
@@ -141,7 +142,7 @@ class Convergence:
         return True
 
     async def _replace_one(self, targets: Sequence[Json]) -> int:
-        """Delete the highest outdated pod, if all pods above it exist and are available again."""
+        """Delete the highest outdated pod, if all higher pods exist and are available."""
         for ordinal, pod in zip(reversed(self._members.wanted), targets, strict=False):
             if ordinal_of(pod) != ordinal:
                 return 0
@@ -153,7 +154,7 @@ class Convergence:
         return 0
 
     async def _replace_several(self, targets: Sequence[Json], room: int) -> int:
-        """Delete the highest outdated pods, at most as many as there is room for unavailable pods, and BURST."""
+        """Delete the highest outdated pods, limited by `room` for unavailable pods and by BURST."""
         outdated = filter(self._is_outdated, targets)
         chosen = [*islice(outdated, max(0, min(room, BURST)))]
         for pod in chosen:
@@ -165,5 +166,5 @@ class Convergence:
 
 
 def max_unavailable(value: int | str | None, replicas: int) -> int:
-    """Return how many pods an update may take away: a number, or a percentage rounded down, but one at least."""
+    """Resolve maxUnavailable; percentages are rounded down, minimum 1."""
     return max(1, 1 if value is None else scaled_int_or_percent(value, replicas, round_up=False))

@@ -1,6 +1,6 @@
-"""Who a pod of a StatefulSet is: its ordinal, and all that follows from it.
+"""Identity of a StatefulSet's pod, derived from its ordinal.
 
-web-3   → ordinal 3 of the set "web", the host web-3 in the domain of its service
+web-3 → ordinal 3 of the StatefulSet "web", hostname web-3 in the domain of its service
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ POD_INDEX_LABEL = "apps.kubernetes.io/pod-index"
 
 _MAX_ORDINAL = 2**31 - 1
 _MAX_DIGITS = 253
-"""Of a name. Python refuses to read thousands."""
+"""Maximum length of a name, and safely below Python's limit for int conversion."""
 
 
 def parent_and_ordinal(pod: Json) -> tuple[str, int]:
-    """Return the name of the set that the pod's name speaks of, and its ordinal; "" and -1 if it speaks of none."""
+    """Return (StatefulSet name, ordinal) parsed from the pod's name; ("", -1) if it does not match."""
     parent, dash, digits = name_of(pod).rpartition("-")
     if not dash or not digits.isascii() or not digits.isdecimal():
         return "", -1
@@ -29,7 +29,7 @@ def ordinal_of(pod: Json) -> int:
 
 
 def is_member(stateful_set: Json, pod: Json) -> bool:
-    """Whether the pod's name is that of a member of the set."""
+    """Return whether the pod's name belongs to the StatefulSet."""
     return parent_and_ordinal(pod)[0] == name_of(stateful_set)
 
 
@@ -39,7 +39,7 @@ def replicas_of(stateful_set: Json) -> int:
 
 
 def ordinals(stateful_set: Json) -> range:
-    """Return the ordinals that the set's pods shall have."""
+    """Return the desired ordinals."""
     start = int((stateful_set["spec"].get("ordinals") or {}).get("start") or 0)
     return range(start, start + replicas_of(stateful_set))
 
@@ -49,7 +49,7 @@ def pod_name(stateful_set: Json, ordinal: int) -> str:
 
 
 def identity_matches(stateful_set: Json, pod: Json) -> bool:
-    """Whether the pod has the name, namespace and label of a member of the set."""
+    """Return whether the pod has the name, namespace and label of a member."""
     parent, ordinal = parent_and_ordinal(pod)
     if ordinal < 0 or parent != name_of(stateful_set) or namespace_of(pod) != namespace_of(stateful_set):
         return False
@@ -58,14 +58,14 @@ def identity_matches(stateful_set: Json, pod: Json) -> bool:
 
 
 def set_identity(stateful_set: Json, pod: Json, ordinal: int) -> None:
-    """Give the pod the name, namespace and labels of that member; its metadata is changed."""
+    """Set name, namespace and labels of the member; modifies the pod's metadata."""
     meta, name = metadata(pod), pod_name(stateful_set, ordinal)
     meta |= {"name": name, "namespace": namespace_of(stateful_set)}
     meta["labels"] = {**labels_of(pod), POD_NAME_LABEL: name, POD_INDEX_LABEL: str(ordinal)}
 
 
 def network_identity(stateful_set: Json, ordinal: int) -> Json:
-    """Return the fields of a new pod's spec that give it its place in the domain of the set's service."""
+    """Return hostname and subdomain of a new pod."""
     place = {"hostname": pod_name(stateful_set, ordinal)}
     if service := stateful_set["spec"].get("serviceName"):
         place["subdomain"] = service

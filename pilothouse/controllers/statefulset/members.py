@@ -1,4 +1,4 @@
-"""The pods that a StatefulSet has, shall get and shall lose."""
+"""Pods of a StatefulSet: existing, absent and condemned."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, nam
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """The set as it is by its current revision, which it comes from, and by its update revision, to which it goes."""
+    """The StatefulSet at its current revision and at its update revision."""
 
     stateful_set: Json
     current: Json
@@ -32,14 +32,14 @@ class Versions:
         object.__setattr__(self, "update_set", restored(self.stateful_set, self.update))
 
     def absent_pod(self, ordinal: int) -> Json:
-        """Return what is known of a pod that does not exist: its name, and the revision that it shall have."""
+        """Return a placeholder for an absent pod, with its name and revision label."""
         revision = self.current if self._stays_current(ordinal) else self.update
         name, namespace = pod_name(self.stateful_set, ordinal), namespace_of(self.stateful_set)
         labels = {CONTROLLER_REVISION_HASH: name_of(revision)}
         return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": namespace, "labels": labels}}
 
     def new_pod(self, absent: Json) -> Json:
-        """Return the whole pod that can be created for one that does not exist."""
+        """Return the complete pod to create for a placeholder."""
         is_current = revision_of(absent) == name_of(self.current)
         return new_pod(self.current_set if is_current else self.update_set, ordinal_of(absent), revision_of(absent))
 
@@ -79,7 +79,7 @@ class Members:
         return (ordinal for ordinal in self.wanted if ordinal not in self.replicas)
 
     def from_partition(self, partition: int) -> list[Json]:
-        """Return the existing replicas that an update may replace, the highest ordinal first."""
+        """Return the existing replicas that an update may replace, highest ordinal first."""
         targets = self.wanted[partition:]
         return [pod for ordinal, pod in reversed(self.replicas.items()) if ordinal in targets]
 
@@ -101,7 +101,7 @@ class Members:
 
 
 def new_pod(stateful_set: Json, ordinal: int, revision: str) -> Json:
-    """Return a pod of the set with the identity and storage of its ordinal, which does not exist yet."""
+    """Return a new pod with the identity and storage of its ordinal."""
     pod = pod_from_template(stateful_set["spec"]["template"], stateful_set)
     set_identity(stateful_set, pod, ordinal)
     metadata(pod)["labels"][CONTROLLER_REVISION_HASH] = revision

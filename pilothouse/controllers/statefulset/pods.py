@@ -1,4 +1,4 @@
-"""Creating, mending and deleting the pods of a StatefulSet, with the events that tell."""
+"""Creation, update and deletion of a StatefulSet's pods, with events."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TRIES = 4
 
 
 class StatefulPods:
-    """Every method that writes raises StatusError or ClaimsFailed."""
+    """Writes pods of StatefulSets. Every writing method raises StatusError or ClaimsFailed."""
 
     def __init__(self, client: Client, claims: StatefulClaims, recorder: EventRecorder, wrote: Wrote) -> None:
         self._pods = client.for_resource(PODS)
@@ -26,7 +26,7 @@ class StatefulPods:
         self.claims = claims
 
     async def create(self, stateful_set: Json, pod: Json) -> None:
-        """Create the claims of the pod, and the pod."""
+        """Create the pod's claims, then the pod."""
         try:
             await self.claims.create(stateful_set, pod)
         except ClaimsFailed as error:
@@ -45,7 +45,7 @@ class StatefulPods:
         await self._own_claims(stateful_set, pod)
 
     async def delete(self, stateful_set: Json, pod: Json) -> None:
-        """A pod that is gone already counts as deleted."""
+        """Delete the pod; a missing pod is ignored."""
         try:
             deleted = await self._pods.namespace(namespace_of(pod)).delete(name_of(pod))
             self._wrote(stateful_set, PODS, deleted)
@@ -57,7 +57,7 @@ class StatefulPods:
         self._tell("Delete", stateful_set, pod)
 
     async def update(self, stateful_set: Json, pod: Json) -> None:
-        """Give the pod the identity and storage that it should have, and its claims their owner."""
+        """Restore the pod's identity and storage, and the owners of its claims."""
         pods = self._pods.namespace(namespace_of(pod))
         for tries_left in reversed(range(_TRIES)):
             changed = await self._mended(stateful_set, pod)
@@ -89,7 +89,7 @@ class StatefulPods:
             raise
 
     async def _mended(self, stateful_set: Json, pod: Json) -> Json | None:
-        """Return the pod as it should be, after its claims are; None if nothing was wrong."""
+        """Return the corrected pod, after correcting its claims; None if nothing was wrong."""
         changed: Json = {**pod, "metadata": dict(metadata(pod)), "spec": dict(pod["spec"])}
         is_right = identity_matches(stateful_set, pod)
         if not is_right:

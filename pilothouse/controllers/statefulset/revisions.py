@@ -1,4 +1,4 @@
-"""The revision that a StatefulSet comes from, and the one that it goes to."""
+"""Current and update revision of a StatefulSet."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pilothouse.machinery.objects import Json, name_of
 
 
 async def find_versions(history: History, stateful_set: Json, ordered: Sequence[Json]) -> tuple[Versions, int]:
-    """Return the set's revisions, of which `ordered` are known, and the count of collisions between their names.
+    """Return the StatefulSet's versions and its collision count. `ordered` are the known revisions.
 
-    A new template becomes a new revision; one that the set has had before gets the newest number. Raises StatusError.
+    A new template creates a revision; a reused template gets the highest number. Raises StatusError.
     """
     status = stateful_set.get("status") or {}
     collisions = int(status.get("collisionCount") or 0)

@@ -1,4 +1,4 @@
-"""What the status of a StatefulSet says of its pods."""
+"""Status of a StatefulSet."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _COMPARED = (
 
 
 def new_status(versions: Versions, members: Members, collisions: int) -> Json:
-    """Return the status by what is there now; nobody may yet have finished an update."""
+    """Return the status from current pods, without completing an update."""
     created = [pod for pod in (*members.replicas.values(), *members.condemned) if phase_of(pod)]
     ready = [pod for pod in created if is_running_and_ready(pod)]
     revisions = [revision_of(pod) for pod in created if not is_deleting(pod)]
@@ -39,7 +39,7 @@ def new_status(versions: Versions, members: Members, collisions: int) -> Json:
 
 
 def complete_rolling_update(stateful_set: Json, status: Json) -> None:
-    """Make the update revision the current one in the status, once every pod has it and is ready."""
+    """Make the update revision current once every pod is updated and ready."""
     wanted = replicas_of(stateful_set)
     strategy = stateful_set["spec"].get("updateStrategy") or {}
     counts = (status["updatedReplicas"], status["readyReplicas"], status["replicas"])
@@ -49,7 +49,7 @@ def complete_rolling_update(stateful_set: Json, status: Json) -> None:
 
 
 def is_news(stateful_set: Json, status: Json) -> bool:
-    """Whether the status says anything that the set's own does not."""
+    """Return whether the status differs from the stored one."""
     said = stateful_set.get("status") or {}
     if status["observedGeneration"] > (said.get("observedGeneration") or 0):
         return True

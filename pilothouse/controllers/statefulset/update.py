@@ -1,4 +1,4 @@
-"""One pass over a StatefulSet: its revisions, its pods, its status, and the end of revisions that nobody needs."""
+"""One sync of a StatefulSet: revisions, pods, status and revision history."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class StatefulSetUpdate:
     async def run(
         self, stateful_set: Json, revisions: Sequence[Json], pods: Sequence[Json], now: datetime
     ) -> Requeue | None:
-        """Do what can be done now; return when to look again. Raises StatusError, ClaimsFailed."""
+        """Take all steps possible now; return the requeue, if any. Raises StatusError or ClaimsFailed."""
         ordered = oldest_first(revisions)
         versions, collisions = await find_versions(self._history, stateful_set, ordered)
         members = Members.of(stateful_set, pods, now)
@@ -52,7 +52,7 @@ class StatefulSetUpdate:
         return _next_check(members, pods, status)
 
     async def _converge(self, versions: Versions, members: Members, collisions: int) -> Json:
-        """Return the status, which is written even if something failed."""
+        """Converge the pods; return the status, which is written even on failure."""
         status, failure = new_status(versions, members, collisions), None
         is_current = partial(self._owners.is_current, versions.stateful_set)
         if not is_deleting(versions.stateful_set):
@@ -62,7 +62,7 @@ class StatefulSetUpdate:
                 failure = error
         complete_rolling_update(versions.stateful_set, status)
         if is_news(versions.stateful_set, status):
-            with suppress(NotFound):  # a set that is gone needs no status
+            with suppress(NotFound):  # a deleted StatefulSet needs no status
                 await self._write(versions.stateful_set, status)
         if failure is not None:
             raise failure
@@ -87,7 +87,7 @@ class StatefulSetUpdate:
 
 
 def _next_check(members: Members, pods: Sequence[Json], status: Json) -> Requeue | None:
-    """Pods that are ready and not yet available become so without anybody telling."""
+    """Requeue while ready pods wait for minReadySeconds: no event reports availability."""
     if not members.min_ready_seconds or status["readyReplicas"] == status["availableReplicas"]:
         return None
     soon = next_availability(pods, members.min_ready_seconds, members.now)

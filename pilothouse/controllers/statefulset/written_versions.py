@@ -1,7 +1,7 @@
-"""Not acting on a cache that is older than one's own writes.
+"""Protection against syncs on a cache older than the controller's own writes.
 
-A controller whose caches have not yet shown what it wrote would do it again. So it notes the resource version of
-each write, its informers' handlers note how far they have come, and a set is left alone in between.
+A controller with a stale cache would repeat its writes. The controller records the resourceVersion of each write,
+informer handlers record the versions seen, and in between the StatefulSet is not synced.
 
     versions.wrote("default/web", PODS, created)
     versions.are_seen("default/web")          # False
@@ -20,7 +20,7 @@ from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json, resource_version_of
 
 _PATIENCE = 5.0
-"""After a list that replaced a broken watch, no event may tell of a version: then the informer's own word is taken."""
+"""Seconds until the informer's own resourceVersion is trusted: after a relist, no event may carry a version."""
 
 
 @dataclass(slots=True)
@@ -30,7 +30,7 @@ class _Written:
 
 
 class WrittenVersions:
-    """The newest versions written for each owner, by its key, and the newest that the informers have shown."""
+    """Highest versions written per owner key, and highest versions seen by the informers."""
 
     def __init__(self, informers: Mapping[GroupVersionResource, SharedIndexInformer], clock: Clock) -> None:
         self._informers = informers
@@ -46,13 +46,13 @@ class WrittenVersions:
         written.versions[resource] = max(version, written.versions.get(resource, 0))
 
     def saw(self, resource: GroupVersionResource, obj: Json) -> None:
-        """Must be called before anything is done about the change that the handler was told of."""
+        """Record a seen version. Must be called before the handler processes the event."""
         version = _version(obj)
         if version > self._seen[resource]:
             self._seen[resource] = version
 
     def are_seen(self, key: str) -> bool:
-        """Whether the caches show everything that was written for the owner."""
+        """Return whether the caches include every write for the owner."""
         written = self._written.get(key)
         if written is None:
             return True

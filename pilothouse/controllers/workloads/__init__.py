@@ -1,1 +1,1 @@
-"""What the controllers of workloads share: owning pods, creating and deleting them, and not doing it twice."""
+"""Shared parts of workload controllers: ownership, pod creation and deletion, expectations."""

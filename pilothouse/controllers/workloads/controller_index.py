@@ -1,4 +1,4 @@
-"""The one owner that controls an object, and finding what an owner controls without looking at everything."""
+"""Informer index of objects by controlling owner."""
 
 from __future__ import annotations
 
@@ -7,24 +7,25 @@ from pilothouse.kinds.owners import controller_of
 from pilothouse.machinery.objects import Json, namespace_of, uid_of
 
 CONTROLLER_UID_INDEX = "controllerUID"
-"""By the uid of the owner that controls the object; orphans are found under their namespace and a slash."""
+"""Index by uid of the controlling owner; orphans are indexed by namespace and a slash."""
 
 
 def index_by_controller(informer: SharedIndexInformer) -> None:
-    """May be called for the same informer by any number of controllers."""
+    """Add the index to the informer. Idempotent, so that several controllers can share an informer."""
     if CONTROLLER_UID_INDEX not in informer.indexer.indexers:
         informer.add_indexers({CONTROLLER_UID_INDEX: _controller_uid})
 
 
 def controlled_or_orphaned(informer: SharedIndexInformer, owner: Json) -> list[Json]:
-    """What the owner controls, and what nobody does in its namespace. The informer must be indexed by controller."""
+    """Return objects controlled by the owner, and orphans in its namespace. The informer must be indexed by
+    controller."""
     indexer = informer.indexer
     owned = indexer.by_index(CONTROLLER_UID_INDEX, uid_of(owner))
     return [*owned, *indexer.by_index(CONTROLLER_UID_INDEX, _orphans_in(namespace_of(owner)))]
 
 
 def orphans_in(informer: SharedIndexInformer, namespace: str) -> list[Json]:
-    """What nobody controls in the namespace. The informer must be indexed by controller."""
+    """Return the orphans in the namespace. The informer must be indexed by controller."""
     return list(informer.indexer.by_index(CONTROLLER_UID_INDEX, _orphans_in(namespace)))
 
 

@@ -1,7 +1,8 @@
-"""Expectations: what a controller has done and its informer has not shown it yet.
+"""Expectations: creations and deletions that the informer cache has not observed yet.
 
-A controller that creates two pods and looks again before its cache knows of them would create two more. So it says
-what it expects, the informer's handlers say what has been seen, and nothing is created or deleted in between.
+Without expectations, a controller that syncs before its cache has caught up would create the same pods twice. The
+controller records expected events, informer handlers record observed events, and in between nothing is created or
+deleted.
 
     expectations.expect_creations("default/web", 2)
     expectations.are_met("default/web")            # False
@@ -9,7 +10,7 @@ what it expects, the informer's handlers say what has been seen, and nothing is 
     expectations.creation_observed("default/web")
     expectations.are_met("default/web")            # True
 
-What never comes to be seen is forgotten after five minutes: a lost event delays a controller, and does not stop it.
+Expectations expire after five minutes: a lost event delays a controller, but does not block it.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class _Expected:
     since: float
     creations: int = 0
     deletions: set[str] = field(default_factory=set)
-    """By uid: the end of an object shows twice, when it is marked and when it is gone."""
+    """Pending deletions by uid: a deletion is observed twice, at deletionTimestamp and at removal."""
 
     @property
     def is_met(self) -> bool:
@@ -36,36 +37,36 @@ class _Expected:
 
 
 class ControllerExpectations:
-    """The expectations of one kind of controller, by the key of its object."""
+    """Expectations of a controller, by object key."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._expected: dict[str, _Expected] = {}
 
     def are_met(self, key: str) -> bool:
-        """Whether everything has been seen, or too long been waited for; also if nothing is expected."""
+        """Return whether all expectations are observed or expired, or none exist."""
         expected = self._expected.get(key)
         return expected is None or expected.is_met or self._clock.now() - expected.since > TIMEOUT
 
     def expect_creations(self, key: str, count: int) -> None:
-        """In place of what was expected before."""
+        """Replace the expectations of the key."""
         self._expected[key] = _Expected(self._clock.now(), creations=count)
 
     def expect_deletions(self, key: str, uids: Iterable[str]) -> None:
-        """In place of what was expected before."""
+        """Replace the expectations of the key."""
         self._expected[key] = _Expected(self._clock.now(), deletions=set(uids))
 
     def expect(self, key: str, creations: int, deletions: Iterable[str]) -> None:
-        """In place of what was expected before."""
+        """Replace the expectations of the key."""
         self._expected[key] = _Expected(self._clock.now(), creations, set(deletions))
 
     def creation_observed(self, key: str, count: int = 1) -> None:
-        """One was seen; or `count` were never made, and none of them will be."""
+        """Record `count` creations as observed, or as failed."""
         if (expected := self._expected.get(key)) is not None:
             expected.creations -= count
 
     def deletion_observed(self, key: str, uid: str) -> None:
-        """It was seen going or gone; or it could not be deleted. Saying so again does nothing."""
+        """Record a deletion as observed, or as failed. Idempotent."""
         if (expected := self._expected.get(key)) is not None:
             expected.deletions.discard(uid)
 

@@ -1,7 +1,7 @@
-"""Many requests for one workload, of which a few are on their way at any moment.
+"""Bounded concurrency for many requests of one workload.
 
-A server and its controllers share an event loop: if hundreds of requests were on their way at once, every other client
-would wait for all of them to take their turns, and none of them would be done earlier.
+The server and its controllers share an event loop. Hundreds of concurrent requests would delay every other client
+without finishing earlier.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ AT_ONCE = 16
 
 
 async def few_at_once(work: Sequence[Callable[[], Coroutine[Any, Any, T]]]) -> list[T | Exception]:
-    """Do all of it, and return for each what it returned or raised, in order."""
+    """Run all calls; return each result or exception, in order."""
     turns = iter(enumerate(work))
     results: dict[int, T | Exception] = {}
 

@@ -22,7 +22,7 @@ from pilothouse.machinery.objects import Json, labels_of, resource_version_of, u
 
 
 class OwnedNotifications:
-    """Calls `enqueue` with the key of every owner that a change of an owned object concerns."""
+    """Event handlers that call `enqueue` with the affected owners of an object."""
 
     def __init__(self, owners: OwnerLookup, enqueue: Callable[[str], object]) -> None:
         self._owners = owners
@@ -35,7 +35,7 @@ class OwnedNotifications:
         self.enqueue(self._owners.concerned_by_addition(obj))
 
     def updated(self, old: Json, new: Json) -> None:
-        """A resync, which leaves the resourceVersion as it is, enqueues nothing."""
+        """Enqueue the affected owners; resyncs (same resourceVersion) are ignored."""
         if resource_version_of(old) != resource_version_of(new):
             self.enqueue(self._owners.concerned_by_change(old, new))
 
@@ -50,10 +50,10 @@ class OwnedNotifications:
 
 
 class PodNotifications(OwnedNotifications):
-    """Handlers for pods: owners are paced, expectations are met, and minReadySeconds are waited for.
+    """Event handlers for pods: pace owners, observe expectations, and requeue after minReadySeconds.
 
-    A pod whose deletion has begun counts as deleted: its replacement is created before the kubelet is done with it.
-    `skew` is added to minReadySeconds.
+    A terminating pod counts as deleted: its replacement is created before the kubelet has finished. `skew` is added to
+    minReadySeconds.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class PodNotifications(OwnedNotifications):
 
     def added(self, obj: Json) -> None:
         if is_deleting(obj):
-            # After a restart the first event shows the pod as it is: no expected creation is met.
+            # After a restart, the first event may show a terminating pod: no creation is expected.
             self.deleted(obj)
             return
         if (owner := self._owners.owner_of(obj)) is not None:
@@ -100,7 +100,7 @@ class PodNotifications(OwnedNotifications):
 
 
 def enqueue_when_available(owners: Iterable[Json], queue: RateLimitingQueue[str], skew: float = 0.0) -> None:
-    """Enqueue the owners again after their minReadySeconds, when a pod that is ready now becomes available."""
+    """Enqueue the owners again after minReadySeconds, when a ready pod becomes available."""
     for owner in owners:
         if seconds := owner["spec"].get("minReadySeconds"):
             queue.add_after(meta_namespace_key(owner), seconds + skew)

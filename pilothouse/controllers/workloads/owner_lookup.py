@@ -1,4 +1,4 @@
-"""Whom a change of a pod, or of anything else that is owned, concerns: its owner, or those who could adopt it."""
+"""Lookup of the owners affected by a pod or other owned object: its owner, or potential adopters."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from pilothouse.machinery.selectors.labels import Selector, from_label_selector
 
 
 class OwnerLookup:
-    """Finds owners of one kind in the cache of an informer."""
+    """Finds owners of one kind in an informer cache."""
 
     def __init__(
         self, owners: SharedIndexInformer, kind: str, selector_of: Callable[[Json], Selector] | None = None
     ) -> None:
-        """`selector_of` reads the selector of an owner that does not have it as others do."""
+        """`selector_of` overrides the default reading of an owner's selector."""
         self._owners = owners
         self._kind = kind
         self._selector_of = selector_of or _selector_of
 
     def owner_of(self, obj: Json) -> Json | None:
-        """Return the owner that controls the object; None if it is of another kind, or is no longer there."""
+        """Return the controlling owner; None if its kind differs or it no longer exists."""
         reference = controller_of(obj)
         if reference is None or reference.get("kind") != self._kind:
             return None
@@ -34,14 +34,14 @@ class OwnerLookup:
         return owner if owner is not None and uid_of(owner) == reference.get("uid") else None
 
     def is_current(self, owner: Json) -> bool:
-        """Whether the cache has the owner with the same spec, and its deletion has not begun."""
+        """Return whether the cache has the owner with the same generation, and the owner is not terminating."""
         known = self._owners.indexer.get_by_key(meta_namespace_key(owner))
         if known is None or uid_of(known) != uid_of(owner) or is_deleting(known):
             return False
         return bool(metadata(known).get("generation") == metadata(owner).get("generation"))
 
     def adopters_of(self, orphan: Json) -> Iterator[Json]:
-        """Yield the owners whose selectors match an object that nobody controls."""
+        """Yield the owners whose selectors match an orphan."""
         labels = labels_of(orphan)
         if not labels:
             return
@@ -54,13 +54,14 @@ class OwnerLookup:
                 yield owner
 
     def concerned_by_addition(self, obj: Json) -> list[Json]:
-        """Return the owner; or, of an orphan that is not about to go, those who could adopt it."""
+        """Return the owner, or the potential adopters of an orphan that is not terminating."""
         if controller_of(obj) is None:
             return [] if is_deleting(obj) else [*self.adopters_of(obj)]
         return self._just(self.owner_of(obj))
 
     def concerned_by_change(self, old: Json, new: Json) -> list[Json]:
-        """Return the owner and a former owner; and of an orphan that is a new one, or looks new, who could adopt it."""
+        """Return the owner and any former owner, plus potential adopters of an orphan with a changed owner or
+        labels."""
         has_other_owner = controller_of(old) != controller_of(new)
         former = self._just(self.owner_of(old)) if has_other_owner else []
         if controller_of(new) is not None:

@@ -1,8 +1,7 @@
-"""Giving an owner with many pods some time between two looks at it.
+"""Pacing of syncs for owners with many pods.
 
-A look at an owner goes over all of its pods. When a thousand pods become ready one after the other, a thousand looks
-would go over a million. So each change of a pod makes its owner be looked at, but after a look it rests for some
-times as long as that took, about: owners of few pods are not held up, and no owner takes all the time there is.
+A sync iterates over all pods of an owner, so syncing on each of a thousand pod events costs a million steps. After a
+sync, the owner therefore rests for a time proportional to its number of pods. Owners with few pods are not delayed.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ _LONGEST = 0.25
 
 
 class Pacing:
-    """Puts keys on a queue, later if their last look is not long ago."""
+    """Adds keys to a queue, delayed after a recent sync."""
 
     def __init__(self, queue: RateLimitingQueue[str], clock: Clock) -> None:
         self._queue = queue
@@ -31,7 +30,7 @@ class Pacing:
             self._queue.add(key)
 
     def looked(self, key: str, pods: int) -> None:
-        """Say that the owner has been looked at, and how many pods it has."""
+        """Record a sync of the owner with this number of pods."""
         wait = min(pods * _PER_POD, _LONGEST)
         if wait > _NOT_WORTH_IT:
             self._not_before[key] = self._clock.now() + wait

@@ -1,4 +1,4 @@
-"""Creating and deleting the pods of an owner, with the events that tell of it."""
+"""Creation and deletion of an owner's pods, with events."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _FIRST_BATCH, _LARGEST_BATCH = 1, 64
 
 
 class NoLabels(PilothouseError):
-    """A template has no labels, so that its pods would never be found again."""
+    """The template has no labels, so no selector could match its pods."""
 
 
 class PodControl:
-    """Pods that are made from templates, for owners that then control them."""
+    """Writes pods on behalf of their controlling owners."""
 
     def __init__(self, client: Client, recorder: EventRecorder) -> None:
         self._pods = client.for_resource(PODS)
         self._recorder = recorder
 
     async def create(self, template: Json, owner: Json, *, name: str = "", generate_name: str = "") -> Json:
-        """Raises StatusError, of which the owner's events tell; NoLabels."""
+        """Create a pod from the template. Raises StatusError, after recording an event, or NoLabels."""
         pod = pod_from_template(template, owner)
         if not pod["metadata"]["labels"]:
             raise NoLabels("unable to create pods, no labels")
@@ -51,7 +51,7 @@ class PodControl:
         return created
 
     async def delete(self, name: str, owner: Json) -> None:
-        """Raises StatusError, of which the owner's events tell; NotFound, of which they do not."""
+        """Delete a pod. Raises StatusError, after recording an event, or NotFound, without an event."""
         try:
             await self._pods.namespace(namespace_of(owner)).delete(name)
         except NotFound:
@@ -62,12 +62,13 @@ class PodControl:
         self._recorder.event(owner, NORMAL, "SuccessfulDelete", f"Deleted pod: {name}")
 
     async def patch(self, pod: Json, changed: Json) -> Json:
-        """A strategic merge patch. Raises StatusError."""
+        """Apply a strategic merge patch. Raises StatusError."""
         return await self._pods.namespace(namespace_of(pod)).patch(name_of(pod), changed, PatchType.STRATEGIC)
 
 
 def pod_from_template(template: Json, owner: Json) -> Json:
-    """A pod with a generated name that the owner controls. Its spec is the template's own: not to be changed."""
+    """Return a pod controlled by the owner, without a name. Its spec is shared with the template: treat as
+    immutable."""
     of = template.get("metadata") or {}
     meta: Json = {
         "generateName": pod_prefix(name_of(owner)),
@@ -81,7 +82,7 @@ def pod_from_template(template: Json, owner: Json) -> Json:
 
 
 def pod_prefix(owner: str) -> str:
-    """With a dash, if the name is not too long for it."""
+    """Return the owner's name, with a dash if that fits."""
     return f"{owner}-" if len(owner) + 1 <= _MAX_PREFIX else owner
 
 
@@ -90,9 +91,9 @@ async def slow_start(
 ) -> int:
     """Call `do` up to `count` times, in batches that double while every call succeeds; return the number of successes.
 
-    A thousand pods that quota refuses cost one refusal, and not a thousand. `goes_on` is asked between batches: False
-    ends the work, so that an owner that is scaled down gets no further pods. Raises the first error, as
-    `SlowStartError` with the number of successes.
+    If quota rejects the first of a thousand pods, the others are not attempted. `goes_on` is called between batches;
+    False stops, so that an owner that was scaled down gets no more pods. Raises the first error as `SlowStartError`,
+    with the number of successes.
     """
     done, batch = 0, min(count, _FIRST_BATCH)
     while batch > 0 and goes_on():
@@ -106,7 +107,7 @@ async def slow_start(
 
 
 class SlowStartError(PilothouseError):
-    """The first failure of a batch; `succeeded` says how often it went well before and beside."""
+    """The first error of a batch; `succeeded` is the total number of successful calls."""
 
     def __init__(self, succeeded: int, error: BaseException) -> None:
         super().__init__(str(error))

@@ -1,4 +1,4 @@
-"""Which pods go first when there are too many: those that would be missed least."""
+"""Ranking of pods for scale-down: the least valuable pods are deleted first."""
 
 from __future__ import annotations
 
@@ -19,11 +19,10 @@ _PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
 
 
 def sorted_for_deletion(pods: Sequence[Json], now: datetime, ranks: Mapping[str, int] | None = None) -> list[Json]:
-    """Those to be deleted first are first.
+    """Sort pods by deletion priority, first to delete first.
 
-    `ranks`, by uid, count the ready pods of the same owner beside each on its node: whoever has more company goes
-    earlier. Ages are compared by powers of two, and pods of one power by their uids, so that it is not always the
-    newest node that is emptied.
+    `ranks` maps pod uid to the number of related pods on its node; pods on crowded nodes are deleted earlier. Ages are
+    compared by powers of two, then by uid, so that the newest node is not always drained first.
     """
     known = ranks or {}
 
@@ -41,13 +40,13 @@ def sorted_for_deletion(pods: Sequence[Json], now: datetime, ranks: Mapping[str,
 
 
 def _state(pod: Json, ranks: Mapping[str, int]) -> tuple[bool, int, bool, int, int]:
-    """Unassigned, pending, not ready, cheap and crowded pods come first."""
+    """Sort key: unassigned, pending, not ready, low-cost and crowded pods come first."""
     phase = _PHASES.get(phase_of(pod), 0)
     return bool(node_name(pod)), phase, is_ready(pod), deletion_cost(pod), -ranks.get(uid_of(pod), 0)
 
 
 def deletion_cost(pod: Json) -> int:
-    """What the pod's annotation says; 0 if it says nothing, or nonsense."""
+    """Return the pod-deletion-cost annotation; 0 if missing or invalid."""
     text = annotations_of(pod).get(DELETION_COST) or ""
     if not _COST.fullmatch(text):
         return 0
@@ -56,7 +55,7 @@ def deletion_cost(pod: Json) -> int:
 
 
 def _newest_first(one: datetime | None, other: datetime | None, now: datetime, pods: tuple[Json, Json]) -> int:
-    """A time that is missing counts as newest."""
+    """Compare two times, newest first; a missing time counts as newest."""
     if one == other:
         return 0
     if one is None or other is None:
@@ -76,7 +75,7 @@ def _created(pod: Json) -> datetime | None:
 
 
 def _restarts(pod: Json) -> tuple[int, int]:
-    """The most restarts of a container; and of a sidecar."""
+    """Return the maximum restart counts of containers and of sidecars."""
     spec, status = pod.get("spec") or {}, pod.get("status") or {}
     sidecars = sidecar_names(spec)
     of_sidecars = (each for each in status.get("initContainerStatuses") or () if each.get("name") in sidecars)

@@ -1,4 +1,4 @@
-"""Claiming objects: an owner takes orphans that its selector matches, and lets go of what it matches no more."""
+"""Adoption of matching orphans and release of objects that no longer match the owner's selector."""
 
 from __future__ import annotations
 
@@ -20,15 +20,14 @@ Written: TypeAlias = Callable[[Json], None]
 
 
 class CannotAdopt(PilothouseError):
-    """The owner that wants to adopt is about to go, or is another than it was."""
+    """The owner is terminating, or was replaced by another object of the same name."""
 
 
 class ControllerRefManager:
-    """Claims objects of one resource for one owner, in one pass.
+    """Claims objects of one resource for one owner, in one sync.
 
-    Before the first adoption the owner is read again from the server (`read_owner`): it may have been deleted, or
-    replaced by another of its name, and the cache may not know it yet. Nothing is adopted or released for an owner
-    that is being deleted.
+    Before the first adoption, `read_owner` reads the owner from the server: the cache may lack a deletion or
+    replacement. A terminating owner neither adopts nor releases.
     """
 
     def __init__(
@@ -42,7 +41,7 @@ class ControllerRefManager:
         finalizers: Sequence[str] = (),
         on_write: Written | None = None,
     ) -> None:
-        """`finalizers` are put on what is adopted, and taken off what is released."""
+        """`finalizers` are added on adoption and removed on release."""
         self._objects = client.for_resource(resource, namespace=namespace_of(owner))
         self._owner = owner
         self._owner_uid = uid_of(owner)
@@ -53,9 +52,10 @@ class ControllerRefManager:
         self._may_adopt = False
 
     async def claim(self, objects: Iterable[Json], matches: Matches | None = None) -> list[Json]:
-        """Return those that the owner controls now; `matches` must hold for them, beside the selector.
+        """Return the objects controlled by the owner after adoption and release; `matches` further restricts the
+        selector.
 
-        Raises the first error, after all have been tried.
+        Every object is tried; then the first error is raised.
         """
         claimed, errors = [], []
         for obj in objects:
@@ -69,7 +69,7 @@ class ControllerRefManager:
         return claimed
 
     def _is_settled(self, obj: Json, matches: Matches | None) -> bool:
-        """Whether the owner has it already, and shall: as it is with nearly all, nearly always."""
+        """Return whether the object is already controlled and still matches (the common case)."""
         reference = controller_of(obj)
         if reference is None or reference.get("uid") != self._owner_uid:
             return False
@@ -97,7 +97,7 @@ class ControllerRefManager:
         return True
 
     async def adopt(self, obj: Json) -> None:
-        """Raises CannotAdopt, StatusError."""
+        """Make the owner the controller of the object. Raises CannotAdopt or StatusError."""
         await self._check_owner(obj)
         changed: Json = {"uid": uid_of(obj), "ownerReferences": [controller_ref(self._owner)]}
         if self._finalizers:
@@ -105,7 +105,7 @@ class ControllerRefManager:
         await self._patch(obj, changed)
 
     async def release(self, obj: Json) -> None:
-        """What is gone, or is another of its name by now, needs no release. Raises StatusError."""
+        """Remove the owner reference; a missing or replaced object is ignored. Raises StatusError."""
         gone = {"$patch": "delete", "uid": uid_of(self._owner)}
         changed: Json = {"uid": uid_of(obj), "ownerReferences": [gone]}
         if self._finalizers:

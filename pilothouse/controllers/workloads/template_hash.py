@@ -1,4 +1,4 @@
-"""The labels that tell pods of one template from those of another."""
+"""Hash labels that distinguish pods of different templates."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ CONTROLLER_REVISION_HASH = "controller-revision-hash"
 
 
 def template_hash(template: Json, collisions: int | None = None) -> str:
-    """A short text that is the same for the same template and count of collisions.
+    """Return a short deterministic hash of template and collision count.
 
-    Upstream hashes Go's own print of the struct, which nobody else can make; who takes over from another compares
-    templates, never hashes of different makers.
+    Upstream hashes Go's printed struct, which is not reproducible here. Controllers that take over compare templates,
+    never hashes.
     """
     data = orjson.dumps(template, option=orjson.OPT_SORT_KEYS)
     if collisions is not None:
