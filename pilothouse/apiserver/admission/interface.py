@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 from dataclasses import field
 from enum import Enum
 from math import inf
-from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from pilothouse.apiserver.admission.equivalents import EquivalentResources
 from pilothouse.apiserver.audit.annotations import METADATA
@@ -120,6 +120,15 @@ class Plugin(Protocol):
 
     def handles(self, operation: Operation) -> bool:
         """Always the same answer for an operation."""
+
+
+class Handler:
+    """Base of plugins that handle a fixed set of operations."""
+
+    operations: ClassVar[Collection[Operation]]
+
+    def handles(self, operation: Operation) -> bool:
+        return operation in self.operations
 
 
 @runtime_checkable

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation
 from pilothouse.apiserver.admission.refusals import refused
 from pilothouse.kube.admission.pods import spec_of_written_pod
 from pilothouse.machinery.field import Path, not_supported, root
@@ -21,11 +21,9 @@ class _Pull(NamedTuple):
     path: Path
 
 
-class AlwaysPullImages:
+class AlwaysPullImages(Handler):
     name = "AlwaysPullImages"
-
-    def handles(self, operation: Operation) -> bool:
-        return operation in (Operation.CREATE, Operation.UPDATE)
+    operations = (Operation.CREATE, Operation.UPDATE)
 
     async def admit(self, attributes: Attributes) -> None:
         for pull in _pulls(attributes):

@@ -5,7 +5,7 @@ The plugins CertificateApproval, CertificateSigning, CertificateSubjectRestricti
 
 from __future__ import annotations
 
-from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation
 from pilothouse.apiserver.admission.refusals import refused
 from pilothouse.apiserver.authn.user import SYSTEM_PRIVILEGED_GROUP, User
 from pilothouse.apiserver.authz.interface import Authorizer
@@ -23,14 +23,13 @@ _REQUESTS = GroupResource("certificates.k8s.io", "certificatesigningrequests")
 _TRUST_BUNDLES = GroupResource("certificates.k8s.io", "clustertrustbundles")
 
 
-class _ForSigners:
+class _ForSigners(Handler):
     """Plugins that ask whether a user may do something with the requests of a signer."""
+
+    operations = (Operation.UPDATE,)
 
     def __init__(self, authorizer: Authorizer) -> None:
         self._authorizer = authorizer
-
-    def handles(self, operation: Operation) -> bool:
-        return operation is Operation.UPDATE
 
     async def _may(self, user: User, verb: str, signer: str) -> bool:
         return await may_act_for_signer(self._authorizer, user, verb, signer)
@@ -68,9 +67,7 @@ class ClusterTrustBundleAttest(_ForSigners):
 
     name = "ClusterTrustBundleAttest"
     resources = (_TRUST_BUNDLES,)
-
-    def handles(self, operation: Operation) -> bool:
-        return operation in (Operation.CREATE, Operation.UPDATE)
+    operations = (Operation.CREATE, Operation.UPDATE)
 
     async def validate(self, attributes: Attributes) -> None:
         if attributes.resource.group_resource != _TRUST_BUNDLES:
@@ -82,14 +79,12 @@ class ClusterTrustBundleAttest(_ForSigners):
             raise refused(attributes, f"user not permitted to attest for signerName {quote(signer)}")
 
 
-class CertificateSubjectRestriction:
+class CertificateSubjectRestriction(Handler):
     """Nobody gets a certificate of the group that may do everything from the signer of API clients."""
 
     name = "CertificateSubjectRestriction"
     resources = (_REQUESTS,)
-
-    def handles(self, operation: Operation) -> bool:
-        return operation is Operation.CREATE
+    operations = (Operation.CREATE,)
 
     async def validate(self, attributes: Attributes) -> None:
         if attributes.resource.group_resource != _REQUESTS or attributes.subresource or attributes.obj is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
-from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation
 from pilothouse.apiserver.admission.refusals import refused
 from pilothouse.kube.core.persistentvolumes.resource import storage_class
 from pilothouse.machinery.names import GroupResource
@@ -17,15 +17,13 @@ GetStorageClass: TypeAlias = Callable[[str], Awaitable[Json | None]]
 _CLAIMS = GroupResource("", "persistentvolumeclaims")
 
 
-class PersistentVolumeClaimResize:
+class PersistentVolumeClaimResize(Handler):
     name = "PersistentVolumeClaimResize"
     resources = (_CLAIMS,)
+    operations = (Operation.UPDATE,)
 
     def __init__(self, get_class: GetStorageClass) -> None:
         self._get_class = get_class
-
-    def handles(self, operation: Operation) -> bool:
-        return operation is Operation.UPDATE
 
     async def validate(self, attributes: Attributes) -> None:
         claim, old = attributes.obj, attributes.old

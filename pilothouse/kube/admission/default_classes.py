@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeAlias
 
-from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation
 from pilothouse.kube.storage.storageclasses import is_default_class
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json, annotations_of, metadata, name_of, part
@@ -19,9 +19,8 @@ _INGRESS_CLASS_ANNOTATION = "kubernetes.io/ingress.class"
 _DEFAULT_INGRESS_CLASS = "ingressclass.kubernetes.io/is-default-class"
 
 
-class _OnCreate:
-    def handles(self, operation: Operation) -> bool:
-        return operation is Operation.CREATE
+class _OnCreate(Handler):
+    operations = (Operation.CREATE,)
 
 
 class DefaultStorageClass(_OnCreate):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation
 from pilothouse.kube.admission.config import DEFAULT_TOLERATION_SECONDS
 from pilothouse.kube.admission.pods import PODS, spec_of_written_pod
 
@@ -10,17 +10,15 @@ NOT_READY = "node.kubernetes.io/not-ready"
 UNREACHABLE = "node.kubernetes.io/unreachable"
 
 
-class DefaultTolerationSeconds:
+class DefaultTolerationSeconds(Handler):
     name = "DefaultTolerationSeconds"
     resources = (PODS,)
+    operations = (Operation.CREATE, Operation.UPDATE)
 
     def __init__(
         self, *, not_ready: int = DEFAULT_TOLERATION_SECONDS, unreachable: int = DEFAULT_TOLERATION_SECONDS
     ) -> None:
         self._seconds = {NOT_READY: not_ready, UNREACHABLE: unreachable}
-
-    def handles(self, operation: Operation) -> bool:
-        return operation in (Operation.CREATE, Operation.UPDATE)
 
     async def admit(self, attributes: Attributes) -> None:
         spec = spec_of_written_pod(attributes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation
 from pilothouse.apiserver.admission.refusals import refused
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json
@@ -10,11 +10,9 @@ from pilothouse.machinery.objects import Json
 _SERVICES = GroupResource("", "services")
 
 
-class DenyServiceExternalIPs:
+class DenyServiceExternalIPs(Handler):
     name = "DenyServiceExternalIPs"
-
-    def handles(self, operation: Operation) -> bool:
-        return operation in (Operation.CREATE, Operation.UPDATE)
+    operations = (Operation.CREATE, Operation.UPDATE)
 
     async def validate(self, attributes: Attributes) -> None:
         if attributes.resource.group_resource != _SERVICES or attributes.subresource:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 
-from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation
 from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.flowcontrol import TokenBucket
 from pilothouse.machinery.bounded_cache import BoundedCache
@@ -61,17 +61,15 @@ class _Limit:
         return "" if bucket.try_accept() else f"limit reached on type {self._type} for key {key}"
 
 
-class EventRateLimit:
+class EventRateLimit(Handler):
     name = "EventRateLimit"
+    operations = (Operation.CREATE, Operation.UPDATE)
 
     def __init__(self, configuration: Json, clock: Clock = REAL_CLOCK) -> None:
         """Raises ValueError for a configuration that makes no sense."""
         if problems := [str(error) for error in _problems(configuration)]:
             raise ValueError(f"EventRateLimit: {'; '.join(problems)}")
         self._limits = [_Limit(limit, clock) for limit in configuration["limits"]]
-
-    def handles(self, operation: Operation) -> bool:
-        return operation in (Operation.CREATE, Operation.UPDATE)
 
     async def validate(self, attributes: Attributes) -> None:
         # As upstream, those of events.k8s.io are not counted.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation
 from pilothouse.apiserver.offload import offload_by_size
 from pilothouse.kube.admission.pods import spec_of_written_pod
 from pilothouse.kube.validation.resource_names import is_extended
@@ -14,11 +14,9 @@ _BYTES = 64
 """About the size of a toleration."""
 
 
-class ExtendedResourceToleration:
+class ExtendedResourceToleration(Handler):
     name = "ExtendedResourceToleration"
-
-    def handles(self, operation: Operation) -> bool:
-        return operation in (Operation.CREATE, Operation.UPDATE)
+    operations = (Operation.CREATE, Operation.UPDATE)
 
     async def admit(self, attributes: Attributes) -> None:
         spec = spec_of_written_pod(attributes)

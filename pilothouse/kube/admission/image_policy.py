@@ -10,7 +10,7 @@ from typing import Protocol
 
 import orjson
 
-from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation
 from pilothouse.apiserver.admission.refusals import refused
 from pilothouse.apiserver.webhook.reviews import ReviewFailed, checked_status
 from pilothouse.client.clock import REAL_CLOCK, Clock
@@ -68,17 +68,15 @@ def _seconds(value: int, unit: float, *, default: float, limits: tuple[float, fl
     return value * unit
 
 
-class ImagePolicyWebhook:
+class ImagePolicyWebhook(Handler):
     name = "ImagePolicyWebhook"
+    operations = (Operation.CREATE, Operation.UPDATE)
 
     def __init__(self, config: ImagePolicyConfig, webhook: ImageReviewWebhook, clock: Clock = REAL_CLOCK) -> None:
         self._config = config
         self._webhook = webhook
         self._answers: BoundedCache[bytes, Json] = BoundedCache(entries=_KEPT, total_bytes=_KEPT_BYTES, now=clock.now)
         """By what was asked."""
-
-    def handles(self, operation: Operation) -> bool:
-        return operation in (Operation.CREATE, Operation.UPDATE)
 
     async def validate(self, attributes: Attributes) -> None:
         if attributes.resource.group_resource != _PODS or attributes.obj is None:

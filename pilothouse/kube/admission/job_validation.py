@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
-from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation
 from pilothouse.apiserver.admission.refusals import refused
 from pilothouse.kinds.owners import is_controlled_by
 from pilothouse.machinery.gofmt import quote
@@ -18,15 +18,13 @@ List: TypeAlias = Callable[[str], Awaitable[list[Json]]]
 _JOBS = GroupResource("batch", "jobs")
 
 
-class JobValidation:
+class JobValidation(Handler):
     name = "JobValidation"
     resources = (_JOBS,)
+    operations = (Operation.UPDATE,)
 
     def __init__(self, group: Get, groups: List) -> None:
         self._group, self._groups = group, groups
-
-    def handles(self, operation: Operation) -> bool:
-        return operation is Operation.UPDATE
 
     async def validate(self, attributes: Attributes) -> None:
         job, old = attributes.obj, attributes.old

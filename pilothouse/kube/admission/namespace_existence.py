@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
-from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation
 from pilothouse.apiserver.admission.namespace_lifecycle import NamespacePhase
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.names import GroupResource
@@ -17,29 +17,25 @@ Ensure: TypeAlias = Callable[[Json], Awaitable[None]]
 _NAMESPACES = GroupResource("", "namespaces")
 
 
-class NamespaceExists:
+class NamespaceExists(Handler):
     name = "NamespaceExists"
+    operations = (Operation.CREATE, Operation.UPDATE, Operation.DELETE)
 
     def __init__(self, phase_of: NamespacePhase) -> None:
         self._phase_of = phase_of
-
-    def handles(self, operation: Operation) -> bool:
-        return operation is not Operation.CONNECT
 
     async def validate(self, attributes: Attributes) -> None:
         if _concerns_a_namespace(attributes) and await self._phase_of(attributes.namespace) is None:
             raise NotFound.of(_NAMESPACES, attributes.namespace)
 
 
-class NamespaceAutoProvision:
+class NamespaceAutoProvision(Handler):
     name = "NamespaceAutoProvision"
+    operations = (Operation.CREATE,)
 
     def __init__(self, phase_of: NamespacePhase, ensure: Ensure) -> None:
         self._phase_of = phase_of
         self._ensure = ensure
-
-    def handles(self, operation: Operation) -> bool:
-        return operation is Operation.CREATE
 
     async def admit(self, attributes: Attributes) -> None:
         if attributes.dry_run or not _concerns_a_namespace(attributes):

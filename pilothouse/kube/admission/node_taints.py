@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation
 from pilothouse.kube.admission.default_toleration_seconds import NOT_READY
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import items
@@ -10,12 +10,10 @@ from pilothouse.machinery.objects import items
 _NODES = GroupResource("", "nodes")
 
 
-class TaintNodesByCondition:
+class TaintNodesByCondition(Handler):
     name = "TaintNodesByCondition"
     resources = (_NODES,)
-
-    def handles(self, operation: Operation) -> bool:
-        return operation is Operation.CREATE
+    operations = (Operation.CREATE,)
 
     async def admit(self, attributes: Attributes) -> None:
         node = attributes.obj

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias
 
-from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation
 from pilothouse.apiserver.admission.refusals import refused
 from pilothouse.apiserver.authz.interface import Attributes as AuthorizationAttributes
 from pilothouse.apiserver.authz.interface import Authorizer, Decision
@@ -26,15 +26,13 @@ class MappedResource:
 ResourcesOfKind: TypeAlias = Callable[[GroupVersionKind], list[MappedResource]]
 
 
-class OwnerReferencesPermissionEnforcement:
+class OwnerReferencesPermissionEnforcement(Handler):
     name = "OwnerReferencesPermissionEnforcement"
+    operations = (Operation.CREATE, Operation.UPDATE)
 
     def __init__(self, authorizer: Authorizer, resources_of: ResourcesOfKind) -> None:
         self._authorizer = authorizer
         self._resources_of = resources_of
-
-    def handles(self, operation: Operation) -> bool:
-        return operation in (Operation.CREATE, Operation.UPDATE)
 
     async def validate(self, attributes: Attributes) -> None:
         # Old kubelets garble the owners in pods/status, where they have no effect.

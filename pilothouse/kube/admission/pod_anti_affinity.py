@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation
 from pilothouse.kube.admission.pods import spec_of_written_pod
 from pilothouse.machinery.errors import Forbidden
 from pilothouse.machinery.objects import metadata
@@ -10,11 +10,9 @@ from pilothouse.machinery.objects import metadata
 _HOSTNAME = "kubernetes.io/hostname"
 
 
-class LimitPodHardAntiAffinityTopology:
+class LimitPodHardAntiAffinityTopology(Handler):
     name = "LimitPodHardAntiAffinityTopology"
-
-    def handles(self, operation: Operation) -> bool:
-        return operation in (Operation.CREATE, Operation.UPDATE)
+    operations = (Operation.CREATE, Operation.UPDATE)
 
     async def validate(self, attributes: Attributes) -> None:
         spec = spec_of_written_pod(attributes) or {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
-from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation
 from pilothouse.apiserver.admission.refusals import refused
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kinds.finalizers import add_finalizer
@@ -19,14 +19,12 @@ POD_GROUPS = GroupResource("scheduling.k8s.io", "podgroups")
 PROTECTION_FINALIZER = "scheduling.k8s.io/podgroup-protection"
 
 
-class PodGroupProtection:
+class PodGroupProtection(Handler):
     """Adds a finalizer to new pod groups. A controller removes the finalizer once no pod refers to the group."""
 
     name = "PodGroupProtection"
     resources = (POD_GROUPS,)
-
-    def handles(self, operation: Operation) -> bool:
-        return operation is Operation.CREATE
+    operations = (Operation.CREATE,)
 
     async def admit(self, attributes: Attributes) -> None:
         if attributes.resource.group_resource != POD_GROUPS or attributes.subresource or attributes.obj is None:
@@ -34,17 +32,15 @@ class PodGroupProtection:
         add_finalizer(attributes.obj, PROTECTION_FINALIZER)
 
 
-class PodGroupWorkloadExists:
+class PodGroupWorkloadExists(Handler):
     """Rejects a new pod group unless its workload exists and has the pod group template."""
 
     name = "PodGroupWorkloadExists"
     resources = (POD_GROUPS,)
+    operations = (Operation.CREATE,)
 
     def __init__(self, workload: Get) -> None:
         self._workload = workload
-
-    def handles(self, operation: Operation) -> bool:
-        return operation is Operation.CREATE
 
     async def validate(self, attributes: Attributes) -> None:
         if attributes.resource.group_resource != POD_GROUPS or attributes.subresource or attributes.obj is None:

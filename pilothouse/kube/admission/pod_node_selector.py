@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation
 from pilothouse.kube.admission.namespace_annotations import GetNamespace, annotations_of
 from pilothouse.kube.admission.pods import spec_of_written_pod
 from pilothouse.machinery.errors import Forbidden
@@ -15,16 +15,14 @@ _ANNOTATION = "scheduler.alpha.kubernetes.io/node-selector"
 _DEFAULT = "clusterDefaultNodeSelector"
 
 
-class PodNodeSelector:
+class PodNodeSelector(Handler):
     name = "PodNodeSelector"
+    operations = (Operation.CREATE,)
 
     def __init__(self, namespace: GetNamespace, configuration: Json | None = None) -> None:
         """The configuration has selectors by namespace, beyond which its pods may not go, and the default."""
         self._namespace = namespace
         self._selectors: Mapping[str, str] = (configuration or {}).get("podNodeSelectorPluginConfig") or {}
-
-    def handles(self, operation: Operation) -> bool:
-        return operation is Operation.CREATE
 
     async def admit(self, attributes: Attributes) -> None:
         spec = spec_of_written_pod(attributes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
-from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation
 from pilothouse.apiserver.admission.refusals import refused
 from pilothouse.kube.admission.quota.pods import pod_requests
 from pilothouse.machinery.errors import Forbidden
@@ -20,15 +20,13 @@ _PODS = GroupResource("", "pods")
 _OS_LABEL = "kubernetes.io/os"
 
 
-class PodResizeValidator:
+class PodResizeValidator(Handler):
     name = "PodResizeValidator"
     resources = (_PODS,)
+    operations = (Operation.UPDATE,)
 
     def __init__(self, get_node: GetNode) -> None:
         self._get_node = get_node
-
-    def handles(self, operation: Operation) -> bool:
-        return operation is Operation.UPDATE
 
     async def validate(self, attributes: Attributes) -> None:
         pod = attributes.obj

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import orjson
 
-from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation
 from pilothouse.apiserver.offload import offload_by_size
 from pilothouse.kube.admission.namespace_annotations import GetNamespace, annotations_of
 from pilothouse.kube.admission.pods import spec_of_written_pod
@@ -20,15 +20,13 @@ _BYTES = 64
 _MEMORY_PRESSURE = {"key": "node.kubernetes.io/memory-pressure", "operator": "Exists", "effect": "NoSchedule"}
 
 
-class PodTolerationRestriction:
+class PodTolerationRestriction(Handler):
     name = "PodTolerationRestriction"
+    operations = (Operation.CREATE, Operation.UPDATE)
 
     def __init__(self, namespace: GetNamespace, configuration: Json | None = None) -> None:
         self._namespace = namespace
         self._configuration = configuration or {}
-
-    def handles(self, operation: Operation) -> bool:
-        return operation in (Operation.CREATE, Operation.UPDATE)
 
     async def admit(self, attributes: Attributes) -> None:
         spec = spec_of_written_pod(attributes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
-from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json, labels_of, metadata, text
 
@@ -15,17 +15,15 @@ _PODS = GroupResource("", "pods")
 _LABELS = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 
 
-class PodTopologyLabels:
+class PodTopologyLabels(Handler):
     """Through a binding as well: what is bound takes over the labels of the binding."""
 
     name = "PodTopologyLabels"
     resources = (_PODS,)
+    operations = (Operation.CREATE,)
 
     def __init__(self, get_node: GetNode) -> None:
         self._get_node = get_node
-
-    def handles(self, operation: Operation) -> bool:
-        return operation is Operation.CREATE
 
     async def admit(self, attributes: Attributes) -> None:
         if attributes.resource.group_resource != _PODS or attributes.obj is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
-from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation
 from pilothouse.apiserver.admission.refusals import refused
 from pilothouse.kube.admission.object_lookup import invalid_resource_name
 from pilothouse.kube.admission.pods import PODS, spec_of_written_pod
@@ -20,15 +20,13 @@ GetRuntimeClass: TypeAlias = Callable[[str], Awaitable[Json | None]]
 _OTHER_OVERHEAD = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
 
 
-class RuntimeClass:
+class RuntimeClass(Handler):
     name = "RuntimeClass"
     resources = (PODS,)
+    operations = (Operation.CREATE,)
 
     def __init__(self, get: GetRuntimeClass) -> None:
         self._get = get
-
-    def handles(self, operation: Operation) -> bool:
-        return operation is Operation.CREATE
 
     async def admit(self, attributes: Attributes) -> None:
         spec = spec_of_written_pod(attributes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation
 from pilothouse.kinds.finalizers import add_finalizer
 from pilothouse.machinery.names import GroupResource
 
@@ -13,12 +13,10 @@ _FINALIZERS = {
 }
 
 
-class StorageObjectInUseProtection:
+class StorageObjectInUseProtection(Handler):
     name = "StorageObjectInUseProtection"
     resources = frozenset(_FINALIZERS)
-
-    def handles(self, operation: Operation) -> bool:
-        return operation is Operation.CREATE
+    operations = (Operation.CREATE,)
 
     async def admit(self, attributes: Attributes) -> None:
         finalizer = _FINALIZERS.get(attributes.resource.group_resource)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator
 from typing import TypeAlias
 
-from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation
 from pilothouse.apiserver.admission.refusals import refused
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kinds.pod_resources import aggregate_limits, aggregate_requests, read_resources
@@ -24,15 +24,13 @@ _CLAIMS = GroupResource("", "persistentvolumeclaims")
 ANNOTATION = "kubernetes.io/limit-ranger"
 
 
-class LimitRanger:
+class LimitRanger(Handler):
     name = "LimitRanger"
     resources = (PODS, _CLAIMS)
+    operations = (Operation.CREATE, Operation.UPDATE)
 
     def __init__(self, limit_ranges: ListInNamespace) -> None:
         self._limit_ranges = limit_ranges
-
-    def handles(self, operation: Operation) -> bool:
-        return operation in (Operation.CREATE, Operation.UPDATE)
 
     async def admit(self, attributes: Attributes) -> None:
         if attributes.obj is None or attributes.kind.kind != "Pod" or not _concerns(attributes):

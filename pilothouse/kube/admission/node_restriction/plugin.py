@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
-from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation
 from pilothouse.apiserver.admission.refusals import refused
 from pilothouse.kube.admission.node_restriction.own_node import admit_node
 from pilothouse.kube.admission.node_restriction.own_objects import (
@@ -35,8 +35,9 @@ _AT_ONCE: dict[GroupResource, _Admit] = {
 }
 
 
-class NodeRestriction:
+class NodeRestriction(Handler):
     name = "NodeRestriction"
+    operations = (Operation.CREATE, Operation.UPDATE, Operation.DELETE)
 
     def __init__(self, pods: NodePods, tokens: NodeTokens, certificates: NodePodCertificates) -> None:
         self._after_looking: dict[GroupResource, _AdmitAfterLooking] = {
@@ -44,9 +45,6 @@ class NodeRestriction:
             GroupResource("", "serviceaccounts"): tokens.admit,
             GroupResource("certificates.k8s.io", "podcertificaterequests"): certificates.admit,
         }
-
-    def handles(self, operation: Operation) -> bool:
-        return operation is not Operation.CONNECT
 
     async def admit(self, attributes: Attributes) -> None:
         node = node_name_of(attributes.user)

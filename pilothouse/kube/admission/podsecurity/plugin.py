@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeAlias
 
-from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation
 from pilothouse.kube.admission.podsecurity.checks import CheckedPod, Violation
 from pilothouse.kube.admission.podsecurity.configuration import Configuration
 from pilothouse.kube.admission.podsecurity.evaluator import evaluate, in_detail
@@ -49,17 +49,15 @@ _HARMLESS = frozenset(["exec", "attach", "binding", "eviction", "log", "portforw
 """The subresources of pods that do not change their spec."""
 
 
-class PodSecurity:
+class PodSecurity(Handler):
     name = "PodSecurity"
     resources = frozenset((_NAMESPACES, _PODS, *_TEMPLATES))
+    operations = (Operation.CREATE, Operation.UPDATE)
 
     def __init__(self, labels_of: NamespaceLabels, pods: ListPods, configuration: Configuration | None = None) -> None:
         self._labels_of = labels_of
         self._pods = pods
         self._configuration = configuration or Configuration()
-
-    def handles(self, operation: Operation) -> bool:
-        return operation in (Operation.CREATE, Operation.UPDATE)
 
     async def validate(self, attributes: Attributes) -> None:
         resource = attributes.resource.group_resource

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation
 from pilothouse.apiserver.admission.refusals import refused
 from pilothouse.apiserver.server.features import enabled
 from pilothouse.kube.admission.pod_groups import POD_GROUPS
@@ -24,15 +24,13 @@ class PriorityClasses(Protocol):
         """The default class with the lowest value, should there be several."""
 
 
-class Priority:
+class Priority(Handler):
     name = "Priority"
     resources = (PODS, POD_GROUPS, _CLASSES)
+    operations = (Operation.CREATE, Operation.UPDATE)
 
     def __init__(self, classes: PriorityClasses) -> None:
         self._classes = classes
-
-    def handles(self, operation: Operation) -> bool:
-        return operation in (Operation.CREATE, Operation.UPDATE)
 
     async def admit(self, attributes: Attributes) -> None:
         if attributes.resource.group_resource == POD_GROUPS:

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from typing import Protocol
 from weakref import WeakValueDictionary
 
-from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation
 from pilothouse.apiserver.registry.errors import MODIFIED
 from pilothouse.controllers.resourcequota.evaluator import extended_resources
 from pilothouse.kube.admission.object_lookup import ObjectLookup
@@ -31,18 +31,16 @@ class Quotas(Protocol):
         """Write the quota's new usage; return False when somebody else has written the quota in between."""
 
 
-class ResourceQuota:
+class ResourceQuota(Handler):
     """One write at a time is charged in each namespace; other servers' writes show as conflicts and are tried again."""
 
     name = "ResourceQuota"
+    operations = (Operation.CREATE, Operation.UPDATE)
 
     def __init__(self, quotas: Quotas, device_classes: ObjectLookup) -> None:
         self._quotas = quotas
         self._device_classes = device_classes
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-
-    def handles(self, operation: Operation) -> bool:
-        return operation in (Operation.CREATE, Operation.UPDATE)
 
     async def validate(self, attributes: Attributes) -> None:
         resource = attributes.resource.group_resource

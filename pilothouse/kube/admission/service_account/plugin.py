@@ -7,7 +7,7 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
 
-from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation
 from pilothouse.apiserver.admission.refusals import refused
 from pilothouse.kinds.references import secret_names
 from pilothouse.kube.admission.object_lookup import invalid_resource_name
@@ -36,15 +36,13 @@ _EXPIRATION_SECONDS = 3607
 """An hour and seven seconds: tokens of this age are known to be the injected ones, and are renewed with patience."""
 
 
-class ServiceAccount:
+class ServiceAccount(Handler):
     name = "ServiceAccount"
     resources = (_PODS,)
+    operations = (Operation.CREATE, Operation.UPDATE)
 
     def __init__(self, get: GetServiceAccount) -> None:
         self._get = get
-
-    def handles(self, operation: Operation) -> bool:
-        return operation in (Operation.CREATE, Operation.UPDATE)
 
     async def admit(self, attributes: Attributes) -> None:
         pod = _written_pod(attributes)
