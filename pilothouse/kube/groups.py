@@ -31,8 +31,7 @@ from pilothouse.kube.certificates.storage_provider import CertificatesStoragePro
 from pilothouse.kube.coordination.lease_candidates import LEASE_CANDIDATES
 from pilothouse.kube.coordination.leases import LEASES, served_leases
 from pilothouse.kube.discovery.endpoint_slices import ENDPOINT_SLICES
-from pilothouse.kube.events.resource import EVENTS
-from pilothouse.kube.events.served import served_events
+from pilothouse.kube.events.events import EVENTS, served_events
 from pilothouse.kube.flowcontrol.storage_provider import FlowControlStorageProvider
 from pilothouse.kube.networking.ingress_classes import INGRESS_CLASSES
 from pilothouse.kube.networking.ingresses import INGRESSES

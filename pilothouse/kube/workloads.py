@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from pilothouse.apiserver.registry.carry_over import generation_of
+from pilothouse.apiserver.registry.table import Cell, Column
+from pilothouse.kube.core.pods.defaults.pod import default_pod_template
 from pilothouse.kube.core.pods.disabled_fields import drop_disabled_template_fields
 from pilothouse.kube.core.pods.equality import same_spec
-from pilothouse.kube.pod_templates import template_warnings
+from pilothouse.kube.core.pods.validation.annotations import validate_pod_annotations
+from pilothouse.kube.core.pods.validation.options_from_stored import options_for_template
+from pilothouse.kube.core.pods.validation.pod import validate_pod_template
+from pilothouse.kube.core.pods.warnings.pod import pod_template_warnings
 from pilothouse.kube.strategy import SpecAndStatusStrategy
-from pilothouse.machinery.field import root
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.field import Errors, Path, root
+from pilothouse.machinery.objects import Json, annotations_of, items, name_of, number, part
+from pilothouse.machinery.selectors.labels import format_label_selector
+from pilothouse.machinery.validation.names import is_dns1123_label
+
+_ADVICE = (
+    "metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; "
+    "a DNS label is recommended: "
+)
 
 
 class WorkloadStrategy(SpecAndStatusStrategy):
@@ -43,3 +56,68 @@ class WorkloadStrategy(SpecAndStatusStrategy):
         if generation_of(obj) == generation_of(old):
             return ()
         return template_warnings(self.template_of(obj), self.template_path)
+
+
+__all__ = ["default_pod_template", "template_warnings", "validate_template", "validate_template_annotations"]
+
+
+def validate_template(template: Json, path: Path, old: Json | None = None) -> Errors:
+    """`old` is the stored template, whose faults an update may keep."""
+    return validate_pod_template(template, path, options_for_template(old))
+
+
+def validate_template_annotations(template: Json, path: Path, old: Json | None = None) -> Errors:
+    """Validate the annotations that mean something to the server, and nothing else."""
+    spec = template.get("spec") or {}
+    return validate_pod_annotations(annotations_of(template), spec, path, options_for_template(old))
+
+
+def template_warnings(template: Json | None, path: Path) -> Iterable[str]:
+    return pod_template_warnings(template, path) if template else ()
+
+
+def pod_name_warnings(obj: Json) -> Iterable[str]:
+    messages = is_dns1123_label(name_of(obj))
+    return [f"{_ADVICE}[{' '.join(messages)}]"] if messages else []
+
+
+def _template(obj: Json) -> Json:
+    return part(obj, "spec", "template")
+
+
+def container_columns(template: Callable[[Json], Json] = _template, *, priority: int = 1) -> list[Column]:
+    """The names and the images of the containers; with priority 1 only wide tables show them."""
+    return [
+        Column(
+            "Containers",
+            lambda obj: _joined(template(obj), "name"),
+            priority=priority,
+            description="Names of each container in the template.",
+        ),
+        Column(
+            "Images",
+            lambda obj: _joined(template(obj), "image"),
+            priority=priority,
+            description="Images referenced by each container in the template.",
+        ),
+    ]
+
+
+def selector_column(definition: str, cell: Cell | None = None) -> Column:
+    """`definition` is the spec whose documentation describes its selector."""
+    return Column("Selector", cell or _selector, priority=1, documented=(definition, "selector"))
+
+
+def _selector(obj: Json) -> Any:
+    return format_label_selector(part(obj, "spec").get("selector"))
+
+
+def _joined(template: Json, field: str) -> str:
+    return ",".join(container.get(field) or "" for container in items(template, "spec", "containers"))
+
+
+READY = Column(
+    "Ready",
+    lambda obj: f"{number(obj, 'status', 'readyReplicas')}/{number(obj, 'spec', 'replicas')}",
+    description="Number of the pod with ready state",
+)

@@ -11,7 +11,7 @@ from pilothouse.apiserver.authn.user import SYSTEM_PRIVILEGED_GROUP, User
 from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.kube.certificates.signers import may_act_for_signer
 from pilothouse.kube.certificates.x509 import BadRequestData, organizations, parse_request
-from pilothouse.kube.rbac.policy_based import only_for_garbage_collection
+from pilothouse.kube.rbac.escalation import only_for_garbage_collection
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import part, text

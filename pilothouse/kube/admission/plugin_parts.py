@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import field
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
 
 from pilothouse.apiserver.admission.matching.matcher import Matcher
+from pilothouse.apiserver.admission.policy.params import ParamResource
 from pilothouse.apiserver.admission.policy.plugin import PolicyPlugin
 from pilothouse.apiserver.admission.policy.static import no_policy_manifests
 from pilothouse.apiserver.admission.webhook.calling import WebhookClient
@@ -15,21 +19,44 @@ from pilothouse.apiserver.admission.webhook.source import WebhookSource
 from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.discovery.groups import group_discovery
 from pilothouse.apiserver.discovery.manager import GroupManager
+from pilothouse.apiserver.outbound.failures import DEADLINE_EXCEEDED
+from pilothouse.apiserver.registry.errors import translated
+from pilothouse.apiserver.registry.parsing import parse_all
 from pilothouse.apiserver.registry.resource import Resource
+from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.apiserver.webhook.failures import WebhookCallFailed
+from pilothouse.client.clock import REAL_CLOCK, done_within
+from pilothouse.client.discovery import DiscoveryClient
 from pilothouse.client.rest.client import Client
+from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
+from pilothouse.client.rest.options import ListOptions
+from pilothouse.client.rest_mapper import NoMatch, RESTMapper
 from pilothouse.kube.admission.config import AdmissionConfig
-from pilothouse.kube.admission.object_lookup import ObjectLookup
-from pilothouse.kube.admission.own_webhooks import OwnWebhooks
-from pilothouse.kube.admission.policy_params import PolicyParams
-from pilothouse.kube.admission.service_account.plugin import GetServiceAccount
 from pilothouse.kube.core.storage_provider import LegacyRESTStorage
 from pilothouse.kube.registries import Registries
 from pilothouse.kube.serviceaccount.getter import StoredTokenObjects
+from pilothouse.machinery.bounded_cache import BoundedCache
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.errors import NotFound
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.names import GroupVersionKind, GroupVersionResource
+from pilothouse.machinery.objects import Json, labels_of
+from pilothouse.machinery.selectors.labels import Selector
+from pilothouse.machinery.status_error import StatusError
+from pilothouse.machinery.validation.object_names import is_valid_path_segment_name
+
+if TYPE_CHECKING:
+    from pilothouse.kube.admission.service_account import GetServiceAccount
 
 P = TypeVar("P", bound=PolicyPlugin[Any])
 W = TypeVar("W", bound=WebhookPlugin)
+
+_SERVICE = ("default", "kubernetes", 443)
+
+_HOST = ("kubernetes.default.svc", 443)
+
+_RETRY = 1.0
+"""For how many seconds a kind that nobody knows stays unknown."""
 
 
 @dataclass(frozen=True)
@@ -94,3 +121,117 @@ class PluginParts:
             authorizer=self.authorizer,
             static=self.config.static.policies.get(plugin.__name__, no_policy_manifests),
         )
+
+
+class ObjectLookup:
+    def __init__(self, registry: RegistryStore) -> None:
+        self._registry = registry
+
+    async def get(self, name: str, namespace: str = "") -> Json | None:
+        """None also for names that no object can have."""
+        if invalid_resource_name(name):
+            return None
+        with translated(self._registry.resource.group_resource, name):
+            found = await self._registry.newest(namespace, name)
+        return None if found is None else found.parse()
+
+    async def list(self, namespace: str = "") -> list[Json]:
+        """Return the objects of a namespace, or all, as far as the cache knows: enough for most writes."""
+        if self._registry.ready and not self._registry.known_count:
+            return []  # as most clusters have no LimitRange, for one
+        with translated(self._registry.resource.group_resource):
+            page = await self._registry.list_known(namespace)
+        return await parse_all(page.objects)
+
+
+def invalid_resource_name(name: str) -> str:
+    """Return why a client cannot even ask for an object of this name; empty where it can."""
+    if not name:
+        return "resource name may not be empty"
+    problems = is_valid_path_segment_name(name)
+    return f"invalid resource name {quote(name)}: [{' '.join(problems)}]" if problems else ""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnWebhooks:
+    client: Client
+    others: WebhookClient
+
+    async def post(self, config: Json, body: Json, *, timeout: float) -> Json:
+        path = _own_path(config)
+        if path is None:
+            return await self.others.post(config, body, timeout=timeout)
+        over = asyncio.get_running_loop().time() + timeout
+        asked = self.client.request("POST", path, params={"timeout": f"{timeout:g}s"}, body=body)
+        # A task of its own, as a request over a socket has: both have limits, which cancel the task that they are in.
+        asking = asyncio.ensure_future(asked)
+        try:
+            if not await done_within(timeout, asking, REAL_CLOCK):
+                raise WebhookCallFailed(DEADLINE_EXCEEDED)
+            return asking.result()
+        except (StatusError, ConnectionFailed, InvalidResponse) as error:
+            if asyncio.get_running_loop().time() >= over:  # then the answer only says so, in whatever words
+                raise WebhookCallFailed(DEADLINE_EXCEEDED) from None
+            status = error if isinstance(error, StatusError) else None
+            raise WebhookCallFailed(str(error) if status is None else status.message, status=status) from None
+
+
+def _own_path(config: Json) -> str | None:
+    """Return the path on this server; None for a webhook that is somebody else's."""
+    if service := config.get("service"):
+        named = (service["namespace"], service["name"], service.get("port") or 443)
+        return f"/{(service.get('path') or '').lstrip('/')}" if named == _SERVICE else None
+    url = urlsplit(config.get("url") or "")
+    return url.path or "/" if (url.hostname, url.port or 443) == _HOST else None
+
+
+class PolicyParams:
+    def __init__(
+        self, registries: Registries, client: Client | None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._registries = registries
+        self._client = client
+        self._mapper = None if client is None else RESTMapper(DiscoveryClient(client))
+        self._unknown: BoundedCache[GroupVersionKind, bool] = BoundedCache(
+            entries=256, total_bytes=256 << 10, now=clock
+        )
+
+    async def resource(self, kind: GroupVersionKind) -> ParamResource | None:
+        for registry in self._registries.opened:
+            if registry.resource.kind == kind:
+                return ParamResource(_resource_of(registry), registry.resource.namespaced)
+        if self._mapper is None or self._unknown.get(kind):
+            return None
+        try:
+            mapping = await self._mapper.mapping(kind.group_kind, kind.version)
+        except NoMatch:
+            self._unknown.put(kind, True, size=256 + len(str(kind)), ttl=_RETRY)
+            return None
+        return ParamResource(mapping.resource, mapping.namespaced)
+
+    async def get(self, resource: ParamResource, namespace: str, name: str) -> Json | None:
+        registry = self._registry(resource)
+        if registry is not None:
+            return await ObjectLookup(registry).get(name, namespace)
+        assert self._client is not None
+        try:
+            return await self._client.for_resource(resource.resource, namespace=namespace).get(name)
+        except NotFound:
+            return None
+
+    async def list(self, resource: ParamResource, namespace: str, selector: Selector) -> list[Json]:
+        registry = self._registry(resource)
+        if registry is not None:
+            found = await ObjectLookup(registry).list(namespace)
+            return [obj for obj in found if selector.matches(labels_of(obj))]
+        assert self._client is not None
+        collection = self._client.for_resource(resource.resource, namespace=namespace)
+        pages = collection.pages(ListOptions(label_selector=str(selector)))
+        return [obj async for page in pages for obj in page["items"]]
+
+    def _registry(self, resource: ParamResource) -> RegistryStore | None:
+        return next((each for each in self._registries.opened if _resource_of(each) == resource.resource), None)
+
+
+def _resource_of(registry: RegistryStore) -> GroupVersionResource:
+    return registry.resource.kind.group_version.resource(registry.resource.names.plural)

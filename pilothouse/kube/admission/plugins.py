@@ -29,7 +29,7 @@ from pilothouse.kube.admission.event_rate_limit import EventRateLimit
 from pilothouse.kube.admission.extended_resource_toleration import ExtendedResourceToleration
 from pilothouse.kube.admission.image_policy import ImagePolicyConfig, ImagePolicyWebhook
 from pilothouse.kube.admission.job_validation import JobValidation
-from pilothouse.kube.admission.limit_ranger.plugin import LimitRanger
+from pilothouse.kube.admission.limit_ranger import LimitRanger
 from pilothouse.kube.admission.namespace_existence import NamespaceAutoProvision, NamespaceExists
 from pilothouse.kube.admission.node_taints import TaintNodesByCondition
 from pilothouse.kube.admission.owner_references import OwnerReferencesPermissionEnforcement, mapped_resources
@@ -42,19 +42,16 @@ from pilothouse.kube.admission.pod_toleration_restriction import PodTolerationRe
 from pilothouse.kube.admission.pod_topology_labels import PodTopologyLabels
 from pilothouse.kube.admission.podsecurity.configuration import Configuration as PodSecurityConfiguration
 from pilothouse.kube.admission.podsecurity.plugin import PodSecurity
-from pilothouse.kube.admission.priority.classes import StoredPriorityClasses
-from pilothouse.kube.admission.priority.plugin import Priority
-from pilothouse.kube.admission.quota.plugin import ResourceQuota
-from pilothouse.kube.admission.quota.stored import StoredQuotas
+from pilothouse.kube.admission.priority import Priority, StoredPriorityClasses
+from pilothouse.kube.admission.quota.plugin import ResourceQuota, StoredQuotas
 from pilothouse.kube.admission.runtime_class import RuntimeClass
-from pilothouse.kube.admission.service_account.plugin import ServiceAccount
+from pilothouse.kube.admission.service_account import ServiceAccount
 from pilothouse.kube.admission.storage_object_in_use_protection import StorageObjectInUseProtection
-from pilothouse.kube.admissionregistration.mutating_policies import MUTATING_ADMISSION_POLICIES
+from pilothouse.kube.admissionregistration.policies import MUTATING_ADMISSION_POLICIES, VALIDATING_ADMISSION_POLICIES
 from pilothouse.kube.admissionregistration.policy_bindings import (
     MUTATING_ADMISSION_POLICY_BINDINGS,
     VALIDATING_ADMISSION_POLICY_BINDINGS,
 )
-from pilothouse.kube.admissionregistration.validating_policies import VALIDATING_ADMISSION_POLICIES
 from pilothouse.kube.admissionregistration.webhook_configurations import (
     MUTATING_WEBHOOK_CONFIGURATIONS,
     VALIDATING_WEBHOOK_CONFIGURATIONS,

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation
 from pilothouse.apiserver.admission.refusals import refused
-from pilothouse.kube.admission.object_lookup import invalid_resource_name
+from pilothouse.kube.admission.plugin_parts import invalid_resource_name
 from pilothouse.kube.admission.pods import PODS, spec_of_written_pod
 from pilothouse.kube.admission.tolerations import merge_tolerations
 from pilothouse.kube.core.pods.equality import same_spec

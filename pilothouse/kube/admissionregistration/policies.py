@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import ClassVar
 
+from pilothouse.apiserver.registry.carry_over import carry_over
+from pilothouse.apiserver.registry.table import Column
 from pilothouse.kube.admissionregistration.match_resources import (
+    PARAM_KIND,
     default_match_resources,
     validate_failure_policy,
     validate_match_constraints,
     validate_param_kind,
 )
-from pilothouse.kube.admissionregistration.strategy import AdmissionRegistrationStrategy
-from pilothouse.machinery.field import Errors, Path, root
-from pilothouse.machinery.objects import Json, items, part
+from pilothouse.kube.admissionregistration.rules import validate_mutating_operations
+from pilothouse.kube.admissionregistration.strategy import (
+    GROUP,
+    STORED_MUTATING_VERSION,
+    AdmissionRegistrationStrategy,
+    resource_of,
+)
+from pilothouse.kube.strategy import StatusSubresource, zero_value
+from pilothouse.machinery.field import Errors, Path, required, root
+from pilothouse.machinery.names import GroupVersionKind
+from pilothouse.machinery.objects import Json, items, part, text
+from pilothouse.machinery.validation.conditions import validate_conditions
 from pilothouse.machinery.validation.immutable import semantically_equal
+
+_KIND = GroupVersionKind(GROUP, "v1", "ValidatingAdmissionPolicy")
 
 
 class PolicyStrategy(AdmissionRegistrationStrategy):
@@ -62,3 +77,86 @@ def _same_conditions(obj: Json, old: Json) -> bool:
     new_spec, old_spec = part(obj, "spec"), part(old, "spec")
     fields = ("paramKind", "matchConditions")
     return all(semantically_equal(new_spec.get(field), old_spec.get(field)) for field in fields)
+
+
+class ValidatingPolicyStrategy(PolicyStrategy):
+    reset_fields: ClassVar[tuple[str, ...]] = ("status",)
+
+    def prepare_for_create(self, obj: Json) -> None:
+        super().prepare_for_create(obj)
+        obj["status"] = zero_value(_KIND, "status")
+
+    def prepare_for_update(self, obj: Json, old: Json) -> None:
+        carry_over(obj, old, "status")
+        super().prepare_for_update(obj, old)
+
+    def validate_content(self, obj: Json, path: Path) -> Errors:
+        # Imported with the first policy: a start needs no expressions.
+        from pilothouse.kube.admissionregistration.policy_contents import validate_content
+
+        return validate_content(obj, path)
+
+
+class ValidatingPolicyStatusStrategy(StatusSubresource, ValidatingPolicyStrategy):
+    reset_fields = ("spec", "metadata")
+    resets_metadata = True
+
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        return _validate_status(part(obj, "status"), root("status"))
+
+    def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
+        return ValidatingPolicyStrategy.warnings_on_update(self, obj, old)
+
+
+def _validate_status(status: Json, path: Path) -> Errors:
+    warnings = path.child("typeChecking", "expressionWarnings")
+    for position, warning in enumerate(items(status, "typeChecking", "expressionWarnings")):
+        if not text(warning, "warning"):
+            yield required(warnings.index(position).child("warning"))
+        if not text(warning, "fieldRef").strip():
+            yield required(warnings.index(position).child("fieldRef"))
+    yield from validate_conditions(status.get("conditions"), path.child("conditions"))
+
+
+_VALIDATIONS = Column(
+    "Validations",
+    lambda obj: len(items(obj, "spec", "validations")),
+    type="integer",
+    description="Validations indicates the number of validation rules defined in this configuration",
+)
+
+VALIDATING_ADMISSION_POLICIES = resource_of(
+    "validatingadmissionpolicies",
+    "ValidatingAdmissionPolicy",
+    ValidatingPolicyStrategy(),
+    [_VALIDATIONS, PARAM_KIND],
+)
+
+
+class MutatingPolicyStrategy(PolicyStrategy):
+    def validate_constraints(self, spec: Json, path: Path) -> Errors:
+        yield from super().validate_constraints(spec, path)
+        rules, where = items(spec, "matchConstraints", "resourceRules"), path.child("matchConstraints", "resourceRules")
+        yield from validate_mutating_operations(rules, where.child("operations"))
+
+    def validate_content(self, obj: Json, path: Path) -> Errors:
+        # Imported with the first policy: a start needs no expressions.
+        from pilothouse.kube.admissionregistration.policy_contents import validate_mutations
+
+        return validate_mutations(part(obj, "spec"), path)
+
+
+_MUTATIONS = Column(
+    "Mutations",
+    lambda obj: len(items(obj, "spec", "mutations")),
+    type="integer",
+    description="Mutation indicates the number of mutations rules defined in this configuration",
+)
+
+MUTATING_ADMISSION_POLICIES = resource_of(
+    "mutatingadmissionpolicies",
+    "MutatingAdmissionPolicy",
+    MutatingPolicyStrategy(),
+    [_MUTATIONS, PARAM_KIND],
+    STORED_MUTATING_VERSION,
+)

@@ -8,22 +8,22 @@ from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion, ServedRe
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.registry.resource import Resource
 from pilothouse.apiserver.registry.subresource import StatusStore
-from pilothouse.kube.admissionregistration.mutating_policies import MUTATING_ADMISSION_POLICIES
 from pilothouse.kube.admissionregistration.param_access import (
     ParamCheckedStorage,
     ParamKindAccess,
     ParamRefAccess,
     ResolveKind,
 )
+from pilothouse.kube.admissionregistration.policies import (
+    MUTATING_ADMISSION_POLICIES,
+    VALIDATING_ADMISSION_POLICIES,
+    ValidatingPolicyStatusStrategy,
+)
 from pilothouse.kube.admissionregistration.policy_bindings import (
     MUTATING_ADMISSION_POLICY_BINDINGS,
     VALIDATING_ADMISSION_POLICY_BINDINGS,
 )
 from pilothouse.kube.admissionregistration.strategy import GROUP
-from pilothouse.kube.admissionregistration.validating_policies import (
-    VALIDATING_ADMISSION_POLICIES,
-    ValidatingPolicyStatusStrategy,
-)
 from pilothouse.kube.admissionregistration.webhook_configurations import (
     MUTATING_WEBHOOK_CONFIGURATIONS,
     VALIDATING_WEBHOOK_CONFIGURATIONS,

@@ -6,16 +6,19 @@ from collections.abc import Iterable
 
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
-from pilothouse.kube.apps.deployment_validation import validate_selector_and_template
+from pilothouse.kube.apps.deployments import validate_selector_and_template
 from pilothouse.kube.gated_fields import gated
-from pilothouse.kube.pod_names import pod_name_warnings
-from pilothouse.kube.pod_templates import default_pod_template
 from pilothouse.kube.strategy import StatusSubresource
-from pilothouse.kube.template_columns import container_columns, selector_column
 from pilothouse.kube.validation.fields import nonnegative
 from pilothouse.kube.validation.label_selectors import validate_selector_unchanged
 from pilothouse.kube.validation.replica_counts import validate_counts, validate_parts_of_replicas
-from pilothouse.kube.workloads import WorkloadStrategy
+from pilothouse.kube.workloads import (
+    WorkloadStrategy,
+    container_columns,
+    default_pod_template,
+    pod_name_warnings,
+    selector_column,
+)
 from pilothouse.machinery.field import Errors, root
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json, number, part

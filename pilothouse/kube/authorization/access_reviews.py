@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pilothouse.apiserver.authz.interface import Authorizer, Decision
+from pilothouse.apiserver.authz.rules import ResourceRule, rules_of
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.operations import Result, Validate
 from pilothouse.apiserver.registry.options import WriteOptions
@@ -15,7 +16,7 @@ from pilothouse.kube.authorization.validation import (
 from pilothouse.machinery.errors import BadRequest, Invalid
 from pilothouse.machinery.field import Errors
 from pilothouse.machinery.names import GroupKind
-from pilothouse.machinery.objects import Json, part
+from pilothouse.machinery.objects import Json, part, text
 
 GROUP = "authorization.k8s.io"
 
@@ -76,3 +77,40 @@ class SelfSubjectAccessReviews(SubjectAccessReviews):
 
     def question(self, ctx: RequestContext, spec: Json) -> Question:
         return question_of(spec, ctx.user)
+
+
+class SelfSubjectRulesReviews:
+    def __init__(self, authorizer: Authorizer) -> None:
+        self._authorizer = authorizer
+
+    async def create(self, ctx: RequestContext, obj: Json, *, options: WriteOptions, validate: Validate) -> Result:
+        namespace = text(obj, "spec", "namespace")
+        if not namespace:
+            raise BadRequest("no namespace on request")
+        await validate(obj)
+        rules = await rules_of(self._authorizer, ctx.user, namespace)
+        status: Json = {
+            "resourceRules": [_resource_rule(rule) for rule in rules.resources],
+            "nonResourceRules": [
+                {"verbs": list(rule.verbs), **({"nonResourceURLs": list(rule.paths)} if rule.paths else {})}
+                for rule in rules.paths
+            ],
+            "incomplete": rules.incomplete,
+        }
+        return {
+            "kind": obj["kind"],
+            "apiVersion": obj["apiVersion"],
+            "metadata": {},
+            "spec": {},
+            "status": status | ({"evaluationError": rules.error} if rules.error else {}),
+        }
+
+
+def _resource_rule(rule: ResourceRule) -> Json:
+    parts: Json = {
+        "verbs": list(rule.verbs),
+        "apiGroups": list(rule.groups),
+        "resources": list(rule.resources),
+        "resourceNames": list(rule.names),
+    }
+    return {name: value for name, value in parts.items() if value or name == "verbs"}

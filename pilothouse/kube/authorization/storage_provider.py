@@ -8,9 +8,9 @@ from pilothouse.kube.authorization.access_reviews import (
     GROUP,
     LocalSubjectAccessReviews,
     SelfSubjectAccessReviews,
+    SelfSubjectRulesReviews,
     SubjectAccessReviews,
 )
-from pilothouse.kube.authorization.rules_reviews import SelfSubjectRulesReviews
 from pilothouse.kube.registries import Registries
 from pilothouse.kube.served import served_review
 from pilothouse.machinery.names import GroupVersion

@@ -9,13 +9,11 @@ from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.batch.job_defaults import default_job_template
 from pilothouse.kube.batch.job_validation import validate_job_template_spec
-from pilothouse.kube.batch.job_warnings import job_warnings
-from pilothouse.kube.pod_names import pod_name_warnings
+from pilothouse.kube.batch.jobs import job_warnings
 from pilothouse.kube.strategy import StatusSubresource
-from pilothouse.kube.template_columns import container_columns, selector_column
 from pilothouse.kube.validation.fields import nonnegative, required_one_of
 from pilothouse.kube.validation.label_selectors import shown_selector
-from pilothouse.kube.workloads import WorkloadStrategy
+from pilothouse.kube.workloads import WorkloadStrategy, container_columns, pod_name_warnings, selector_column
 from pilothouse.machinery.cron.parser import ScheduleError, parse_schedule
 from pilothouse.machinery.cron.schedule import validate_time_zone
 from pilothouse.machinery.durations import age

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pilothouse.kube.pod_templates import default_pod_template
+from pilothouse.kube.workloads import default_pod_template
 from pilothouse.machinery.objects import Json, items, labels_of, metadata, name_of, uid_of
 
 JOB_NAME_LABELS = ("job-name", "batch.kubernetes.io/job-name")

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from pilothouse.kube.batch.job_defaults import CONTROLLER_UID_LABELS, JOB_NAME_LABELS
 from pilothouse.kube.batch.job_policies import (
     shown_success_policy,
     validate_failure_policy,
     validate_replacement_policy,
     validate_success_policy,
 )
-from pilothouse.kube.pod_templates import validate_template
 from pilothouse.kube.validation.domains import domain_prefixed_path
 from pilothouse.kube.validation.fields import nonnegative, one_of
-from pilothouse.kube.validation.label_selectors import selector_of
+from pilothouse.kube.validation.label_selectors import selector_of, shown_labels, shown_selector
 from pilothouse.kube.validation.replicated_templates import validate_labels_match
-from pilothouse.machinery.field import Errors, Path, invalid, not_supported, required, too_long
-from pilothouse.machinery.objects import Json, text
+from pilothouse.kube.workloads import validate_template
+from pilothouse.machinery.field import Errors, Path, invalid, not_supported, required, root, too_long
+from pilothouse.machinery.objects import Json, labels_of, name_of, text, uid_of
 from pilothouse.machinery.validation.labels import LabelSelectorRules, has_invalid_value, validate_label_selector
 
 INDEXED = "Indexed"
@@ -33,6 +36,10 @@ _COUNTS = (
 _MAX_PARALLELISM = 100_000
 _MAX_FAILED_INDEXES = 100_000
 _MAX_MANAGED_BY = 63
+
+_LABELS = root("spec", "template", "metadata", "labels")
+
+_NOT_GENERATED = "`selector` not auto-generated"
 
 
 def validate_job_spec(spec: Json, path: Path, old: Json | None = None) -> Errors:
@@ -127,3 +134,32 @@ def _validate_restart_policy(spec: Json, path: Path) -> Errors:
         yield not_supported(path, policy, ("OnFailure", "Never"))
     elif spec.get("podFailurePolicy") is not None and policy != "Never":
         yield invalid(path, policy, 'only "Never" is supported when podFailurePolicy is specified')
+
+
+def validate_generated_selector(job: Json, *, prefixed: bool = True) -> Errors:
+    """`prefixed` asks for the labels with a domain too, which jobs of old servers do not have."""
+    spec = job["spec"]
+    if spec.get("manualSelector") or spec.get("selector") is None:
+        return
+    expected = dict(_expected(job, 0))
+    if prefixed:
+        expected |= _expected(job, 1)
+    for key, value in expected.items():
+        labels = labels_of(spec["template"])
+        if key not in labels:
+            yield required(_LABELS.key(key), f"must be '{value}'")
+        elif labels[key] != value:
+            yield invalid(_LABELS.key(key), shown_labels(labels), f"must be '{value}'")
+    selector = selector_of(spec["selector"])
+    if selector is not None and not selector.matches(expected):
+        yield invalid(root("spec", "selector"), shown_selector(spec["selector"]), _NOT_GENERATED)
+
+
+def has_prefixed_labels(job: Json) -> bool:
+    labels = labels_of(job["spec"]["template"])
+    return JOB_NAME_LABELS[1] in labels and CONTROLLER_UID_LABELS[1] in labels
+
+
+def _expected(job: Json, form: int) -> Mapping[str, str]:
+    """The labels without (0) or with (1) a domain."""
+    return {CONTROLLER_UID_LABELS[form]: uid_of(job), JOB_NAME_LABELS[form]: name_of(job)}

@@ -17,20 +17,29 @@ from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.apiserver.registry.view import RegistryView
 from pilothouse.apiserver.storage.object import Fields
 from pilothouse.kinds.deletion import is_deleting
-from pilothouse.kube.batch.generated_selectors import has_prefixed_labels, validate_generated_selector
 from pilothouse.kube.batch.job_defaults import default_job, default_labels, generate_selector
 from pilothouse.kube.batch.job_status import JobStatusUpdate
 from pilothouse.kube.batch.job_updates import validate_job_update
-from pilothouse.kube.batch.job_validation import INDEXED, validate_job_spec
-from pilothouse.kube.batch.job_warnings import job_warnings
-from pilothouse.kube.pod_names import pod_name_warnings
+from pilothouse.kube.batch.job_validation import (
+    COMPLETIONS_SOFT_LIMIT,
+    INDEXED,
+    PARALLELISM_SOFT_LIMIT,
+    has_prefixed_labels,
+    validate_generated_selector,
+    validate_job_spec,
+)
 from pilothouse.kube.registries import Registries
 from pilothouse.kube.served import served
 from pilothouse.kube.strategy import StatusSubresource
-from pilothouse.kube.template_columns import container_columns, selector_column
-from pilothouse.kube.workloads import WorkloadStrategy
+from pilothouse.kube.workloads import (
+    WorkloadStrategy,
+    container_columns,
+    pod_name_warnings,
+    selector_column,
+    template_warnings,
+)
 from pilothouse.machinery.durations import age, human_duration
-from pilothouse.machinery.field import Errors, invalid, root
+from pilothouse.machinery.field import Errors, Path, invalid, root
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json, items, name_of, number, part
@@ -41,6 +50,13 @@ _SPEC = root("spec")
 _PODS_ARE_PRESERVED = (
     "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them "
     "or set propagationPolicy=Orphan to suppress this warning"
+)
+
+_STATUS_ORDER = ("Complete", "Failed", "Terminating", "Suspended", "FailureTarget", "SuccessCriteriaMet")
+
+_TOO_MANY = (
+    "In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, "
+    "Kubernetes might not be able to track completedIndexes when a big number of indexes fail"
 )
 
 
@@ -99,9 +115,6 @@ def _validate_hostnames(job: Json) -> Errors:
     if is_dns1123_label(longest):
         why = f"will not able to create pod with invalid DNS label: {longest}"
         yield invalid(root("metadata", "name"), name_of(job), why)
-
-
-_STATUS_ORDER = ("Complete", "Failed", "Terminating", "Suspended", "FailureTarget", "SuccessCriteriaMet")
 
 
 def _status(job: Json) -> str:
@@ -179,3 +192,11 @@ class _JobStorage(RegistryView):
 def _warn_of_preserved_pods(ctx: RequestContext, options: DeleteOptions) -> None:
     if options.propagation_policy is None and options.orphan_dependents is None:
         ctx.warn(_PODS_ARE_PRESERVED)
+
+
+def job_warnings(spec: Json, path: Path) -> Iterable[str]:
+    too_many = number(spec, "completions") > COMPLETIONS_SOFT_LIMIT
+    too_wide = number(spec, "parallelism") > PARALLELISM_SOFT_LIMIT
+    if spec.get("completionMode") == INDEXED and too_many and too_wide:
+        yield f"{path}: {_TOO_MANY}"
+    yield from template_warnings(spec["template"], path.child("template"))

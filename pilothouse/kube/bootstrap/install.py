@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+from functools import partial
+from typing import TypeAlias
 
-from pilothouse.apiserver.server.hooks import PostStartHook, PreShutdownHook, nothing_to_start
+from pilothouse.apiserver.registry.own_access import OwnAccess
+from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.apiserver.server.hooks import HookContext, PostStartHook, PreShutdownHook, nothing_to_start
 from pilothouse.apiserver.server.server import GenericAPIServer
 from pilothouse.kube.bootstrap.address import PublicAddress
 from pilothouse.kube.bootstrap.cluster_authentication_trust import ClusterAuthenticationInfo, ClusterAuthenticationTrust
@@ -18,8 +24,7 @@ from pilothouse.kube.bootstrap.endpoint_reconciler import (
 )
 from pilothouse.kube.bootstrap.identity_lease import IdentityLease, IdentityLeaseGarbageCollector, hostname
 from pilothouse.kube.bootstrap.kubernetes_service import KubernetesService
-from pilothouse.kube.bootstrap.legacy_token_tracking import LegacyTokenTracking
-from pilothouse.kube.bootstrap.system_namespaces import SystemNamespaces
+from pilothouse.kube.bootstrap.periodic import repeat, try_once
 from pilothouse.kube.bootstrap.written_endpoints import WrittenEndpoints
 from pilothouse.kube.coordination.leases import leases_with
 from pilothouse.kube.core.configmaps import CONFIG_MAPS
@@ -30,8 +35,21 @@ from pilothouse.kube.discovery.endpoint_slices import ENDPOINT_SLICES
 from pilothouse.kube.registries import Registries
 from pilothouse.kube.tracked_access import tracked_access
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.times import Clock, is_date, system_clock
 
 _log = logging.getLogger(__name__)
+
+SYSTEM_NAMESPACES = ("kube-system", "kube-public", "kube-node-lease", "default")
+
+_PERIOD = 60.0
+
+NAMESPACE, NAME = "kube-system", "kube-apiserver-legacy-service-account-token-tracking"
+
+SINCE = "since"
+
+_CREATE_AT_MOST_EVERY = timedelta(minutes=30)
+"""A server that tracks nothing deletes the map; two that disagree shall not fight over it all the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,3 +111,53 @@ class Bootstrap:
             return MasterCountEndpointReconciler(self.address, self.endpoints.apiserver_count, written)
         leases = EndpointLeases(self.registries.store, root=self.registries.root)
         return LeaseEndpointReconciler(self.address, leases, written)
+
+
+class SystemNamespaces:
+    def __init__(self, namespaces: RegistryStore) -> None:
+        self._namespaces = tracked_access(namespaces)
+
+    async def start(self, context: HookContext) -> None:
+        await self.sync()
+        context.spawn(repeat(self.sync, every=_PERIOD), name="system-namespaces-controller")
+
+    async def sync(self) -> None:
+        """One that can not be created now is tried again in the next round."""
+        for name in SYSTEM_NAMESPACES:
+            namespace: Json = {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": name}}
+            complaint = f"unable to create required kubernetes system Namespace {name}"
+            await try_once(partial(self._namespaces.ensure, namespace), complaint)
+
+
+class LegacyTokenTracking:
+    def __init__(self, config_maps: OwnAccess, *, clock: Clock = system_clock) -> None:
+        self._config_maps = config_maps
+        self._clock = clock
+        self._created: datetime | None = None
+
+    async def start(self, context: HookContext) -> None:
+        sync = partial(try_once, self.sync, "error while syncing ConfigMap kube-system/" + NAME)
+        await sync()
+        context.spawn(repeat(sync, every=_PERIOD), name="legacy-token-tracking-controller")
+
+    async def sync(self) -> None:
+        """Raises StatusError."""
+        found = await self._config_maps.get(NAME, namespace=NAMESPACE)
+        if found is None:
+            await self._create()
+        elif not is_date((found.get("data") or {}).get(SINCE, "")):
+            await self._config_maps.update(found, self._set_since)
+
+    async def _create(self) -> None:
+        if self._created is not None and abs(self._clock() - self._created) < _CREATE_AT_MOST_EVERY:
+            return
+        obj: Json = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": NAME, "namespace": NAMESPACE}}
+        self._set_since(obj)
+        await self._config_maps.ensure(obj)
+        self._created = self._clock()
+
+    def _set_since(self, config_map: Json) -> None:
+        config_map["data"] = (config_map.get("data") or {}) | {SINCE: self._clock().date().isoformat()}
+
+
+Sync: TypeAlias = Callable[[], Awaitable[None]]

@@ -7,10 +7,9 @@ from functools import partial
 from pilothouse.apiserver.registry.resource import Names, Resource, cluster_metadata_fields
 from pilothouse.apiserver.registry.table import NAME, Column
 from pilothouse.apiserver.storage.object import Fields
-from pilothouse.kube.certificates.resource import GROUP
+from pilothouse.kube.certificates.certificate_signing_requests import GROUP
 from pilothouse.kube.strategy import KubeStrategy
-from pilothouse.kube.validation.cluster_trust_bundle_names import cluster_trust_bundle_name_problems
-from pilothouse.kube.validation.signer_names import validate_signer_name
+from pilothouse.kube.validation.signer_names import cluster_trust_bundle_name_problems, validate_signer_name
 from pilothouse.machinery.field import Errors, Path, invalid, root, too_long
 from pilothouse.machinery.objects import Json, text
 from pilothouse.machinery.pem import PemBlock, pem_blocks

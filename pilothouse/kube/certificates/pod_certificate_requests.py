@@ -7,10 +7,10 @@ from typing import ClassVar
 from pilothouse.apiserver.registry.resource import Names, Resource, metadata_fields
 from pilothouse.apiserver.registry.table import NAME, Column
 from pilothouse.apiserver.storage.object import Fields
-from pilothouse.kube.certificates.expirations import LONGEST, LONGEST_OF_KUBERNETES, SHORTEST
+from pilothouse.kube.certificates.certificate_signing_requests import GROUP
 from pilothouse.kube.certificates.pod_certificate_keys import validate_keys
 from pilothouse.kube.certificates.pod_certificate_status import STATES, validate_status
-from pilothouse.kube.certificates.resource import GROUP
+from pilothouse.kube.certificates.validation import LONGEST, LONGEST_OF_KUBERNETES, SHORTEST
 from pilothouse.kube.strategy import SeparateStatusStrategy, StatusSubresource
 from pilothouse.kube.validation.domains import user_annotations
 from pilothouse.kube.validation.fields import follow

@@ -12,18 +12,19 @@ from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.operations import Updated, UpdateRequest
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.subresource import StatusStore
+from pilothouse.kube.certificates.certificate_signing_requests import (
+    CERTIFICATE_SIGNING_REQUESTS,
+    GROUP,
+    CertificateSigningRequestApprovalStrategy,
+    CertificateSigningRequestStatusStrategy,
+)
 from pilothouse.kube.certificates.cluster_trust_bundles import CLUSTER_TRUST_BUNDLES
 from pilothouse.kube.certificates.metrics import IssuedDurations
 from pilothouse.kube.certificates.pod_certificate_requests import (
     POD_CERTIFICATE_REQUESTS,
     PodCertificateRequestStatusStrategy,
 )
-from pilothouse.kube.certificates.resource import CERTIFICATE_SIGNING_REQUESTS, GROUP
 from pilothouse.kube.certificates.signers import may_act_for_signer
-from pilothouse.kube.certificates.strategy import (
-    CertificateSigningRequestApprovalStrategy,
-    CertificateSigningRequestStatusStrategy,
-)
 from pilothouse.kube.other_versions import in_version
 from pilothouse.kube.registries import Registries
 from pilothouse.kube.served import served

@@ -44,6 +44,13 @@ _USAGES = (
     "timestamping",
 )
 
+SHORTEST = 60 * 60
+
+LONGEST_OF_KUBERNETES = 24 * 60 * 60
+"""For signers of the Kubernetes project."""
+
+LONGEST = 91 * 24 * 60 * 60
+
 
 @dataclass(frozen=True, slots=True)
 class Tolerated:

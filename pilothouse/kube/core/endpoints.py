@@ -9,8 +9,14 @@ from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.addresses import endpoint_ip, legacy_ip, warnings_for_ip
-from pilothouse.kube.validation.fields import dns_label, dns_subdomain, qualified_name, required_one_of
-from pilothouse.kube.validation.ports import PROTOCOLS, port_num
+from pilothouse.kube.validation.fields import (
+    PROTOCOLS,
+    dns_label,
+    dns_subdomain,
+    port_num,
+    qualified_name,
+    required_one_of,
+)
 from pilothouse.machinery.field import Errors, Path, required, root
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json, labels_of

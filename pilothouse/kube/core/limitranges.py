@@ -11,8 +11,7 @@ from pilothouse.kube.core.pods.defaults.resources import round_up
 from pilothouse.kube.core.pods.validation.container_resources import validate_container_resource_name
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.fields import qualified_name
-from pilothouse.kube.validation.quantities import validate_resource_name
-from pilothouse.kube.validation.resource_names import is_overcommit_allowed
+from pilothouse.kube.validation.resource_names import is_overcommit_allowed, validate_resource_name
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, Path, duplicate, forbidden, invalid, required, root
 from pilothouse.machinery.objects import Json, items, metadata, name_of, part

@@ -14,7 +14,7 @@ from pilothouse.kube.core.pods.validation.options_from_stored import options_for
 from pilothouse.kube.core.pods.validation.pod import validate_pod_template
 from pilothouse.kube.core.pods.warnings.pod import pod_template_warnings
 from pilothouse.kube.strategy import KubeStrategy
-from pilothouse.kube.template_columns import container_columns
+from pilothouse.kube.workloads import container_columns
 from pilothouse.machinery.field import Errors, root
 from pilothouse.machinery.objects import Json, labels_of, metadata, part
 from pilothouse.machinery.selectors.labels import format_labels

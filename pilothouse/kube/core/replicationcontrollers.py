@@ -10,14 +10,18 @@ from pilothouse.apiserver.registry.scale import Scaling
 from pilothouse.apiserver.registry.strategy import GarbageCollection
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.apiserver.storage.object import Fields
-from pilothouse.kube.pod_names import pod_name_warnings
-from pilothouse.kube.pod_templates import default_pod_template, template_warnings
 from pilothouse.kube.strategy import StatusSubresource
-from pilothouse.kube.template_columns import container_columns, selector_column
 from pilothouse.kube.validation.fields import nonnegative
 from pilothouse.kube.validation.replica_counts import validate_counts, validate_parts_of_replicas
 from pilothouse.kube.validation.replicated_templates import validate_replicated_template
-from pilothouse.kube.workloads import WorkloadStrategy
+from pilothouse.kube.workloads import (
+    WorkloadStrategy,
+    container_columns,
+    default_pod_template,
+    pod_name_warnings,
+    selector_column,
+    template_warnings,
+)
 from pilothouse.machinery.field import Errors, ErrorType, FieldError, invalid, required, root
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json, annotations_of, labels_of, metadata, number, part

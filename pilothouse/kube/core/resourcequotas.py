@@ -9,12 +9,12 @@ from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Cell, Column
 from pilothouse.kube.core.pods.defaults.resources import round_up
 from pilothouse.kube.strategy import KubeStrategy
-from pilothouse.kube.validation.quantities import validate_resource_amount, validate_resource_name
 from pilothouse.kube.validation.quota_scopes import (
     is_standard_for_quotas,
     validate_scope_selector,
     validate_scopes,
 )
+from pilothouse.kube.validation.resource_names import validate_resource_amount, validate_resource_name
 from pilothouse.machinery.field import Errors, Path, invalid, required, root
 from pilothouse.machinery.objects import Json, items, part, resource_version_of
 from pilothouse.machinery.quantity import parse_quantity

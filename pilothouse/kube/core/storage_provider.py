@@ -35,7 +35,7 @@ from pilothouse.kube.core.serviceaccount_tokens import service_account_storages
 from pilothouse.kube.core.services.network import ServiceNetwork
 from pilothouse.kube.core.services.proxy import PROXY_OPTIONS
 from pilothouse.kube.core.services.storage import ServiceStorage
-from pilothouse.kube.events.served import core_event_storages
+from pilothouse.kube.events.events import core_event_storages
 from pilothouse.kube.registries import Registries
 from pilothouse.kube.served import served, served_scale, with_status
 from pilothouse.kube.serviceaccount.config import ServiceAccountConfig

@@ -7,15 +7,34 @@ from collections.abc import Iterable
 from pilothouse.apiserver.registry.carry_over import begin_generation
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
-from pilothouse.kube.discovery.endpoints import validate_endpoints
 from pilothouse.kube.strategy import KubeStrategy
-from pilothouse.kube.validation.addresses import warnings_for_ip
-from pilothouse.kube.validation.fields import dns_label, qualified_name, required_one_of
-from pilothouse.kube.validation.ports import PROTOCOLS
-from pilothouse.machinery.field import Errors, Path, duplicate, not_supported, required, root, too_many
+from pilothouse.kube.validation.addresses import IPV4, IPV6, endpoint_ip, ip_family, legacy_ip, warnings_for_ip
+from pilothouse.kube.validation.domains import fully_qualified_domain_name
+from pilothouse.kube.validation.fields import (
+    PROTOCOLS,
+    Rule,
+    dns_label,
+    dns_subdomain,
+    follow,
+    qualified_name,
+    required_one_of,
+)
+from pilothouse.machinery.field import (
+    Errors,
+    Path,
+    duplicate,
+    internal,
+    invalid,
+    not_supported,
+    required,
+    root,
+    too_many,
+)
 from pilothouse.machinery.objects import Json, labels_of, metadata
+from pilothouse.machinery.validation.addresses import is_valid_ip
 from pilothouse.machinery.validation.immutable import semantically_equal, validate_immutable_field
-from pilothouse.machinery.validation.names import is_dns1123_subdomain
+from pilothouse.machinery.validation.labels import validate_labels
+from pilothouse.machinery.validation.names import is_dns1123_subdomain, is_valid_label_value
 
 ADDRESS_TYPES = ("FQDN", "IPv4", "IPv6")
 SERVICE_NAME_LABEL = "kubernetes.io/service-name"
@@ -28,6 +47,16 @@ _CAREFUL_MANAGERS = ("endpointslice-controller.k8s.io", "endpointslicemirroring-
 
 _SHOWN = 3
 MAX_PORTS = 20000
+
+MAX_ENDPOINTS = 1000
+
+MAX_ADDRESSES = 100
+
+MAX_TOPOLOGY_LABELS = 16
+
+MAX_HINTS = 8
+
+_ZONE_LABEL = "topology.kubernetes.io/zone"
 
 
 class EndpointSliceStrategy(KubeStrategy):
@@ -154,3 +183,67 @@ ENDPOINT_SLICES = Resource(
         AGE,
     ],
 )
+
+
+def validate_endpoints(endpoints: list[Json], address_type: str, path: Path) -> Errors:
+    if len(endpoints) > MAX_ENDPOINTS:
+        yield too_many(path, len(endpoints), MAX_ENDPOINTS)
+        return
+    for position, endpoint in enumerate(endpoints):
+        at = path.index(position)
+        yield from _validate_addresses(endpoint.get("addresses") or [], address_type, at.child("addresses"))
+        if endpoint.get("nodeName") is not None:
+            yield from dns_subdomain(endpoint["nodeName"], at.child("nodeName"))
+        yield from _validate_topology(endpoint.get("deprecatedTopology") or {}, at.child("deprecatedTopology"))
+        if endpoint.get("hostname") is not None:
+            yield from dns_label(endpoint["hostname"], at.child("hostname"))
+        if endpoint.get("hints") is not None:
+            yield from _validate_hints(endpoint["hints"], at.child("hints"))
+
+
+def _validate_addresses(addresses: list[str], address_type: str, path: Path) -> Errors:
+    if not addresses:
+        yield required(path, "must contain at least 1 address")
+    elif len(addresses) > MAX_ADDRESSES:
+        yield too_many(path, len(addresses), MAX_ADDRESSES)
+    for position, address in enumerate(addresses):
+        if address_type in (IPV4, IPV6):
+            at = path.index(position)
+            wrong = list(legacy_ip(at, address) if address_type == IPV4 else is_valid_ip(at, address))
+            yield from wrong
+            if not wrong:
+                if ip_family(address) != address_type:
+                    yield invalid(path, address, f"must be an {address_type} address")
+                yield from endpoint_ip(address, at)
+        elif address_type == "FQDN":
+            yield from fully_qualified_domain_name(address, path.index(position))
+
+
+def _validate_topology(topology: dict[str, str], path: Path) -> Errors:
+    if len(topology) > MAX_TOPOLOGY_LABELS:
+        yield too_many(path, len(topology), MAX_TOPOLOGY_LABELS)
+    yield from validate_labels(topology, path)
+    if _ZONE_LABEL in topology:
+        yield internal(path.key(_ZONE_LABEL), "reserved key was not removed in conversion")
+
+
+def _validate_hints(hints: Json, path: Path) -> Errors:
+    zones, nodes = hints.get("forZones") or [], hints.get("forNodes") or []
+    if len(zones) > MAX_HINTS:
+        yield too_many(path.child("forZones"), len(zones), MAX_HINTS)
+        return
+    yield from _validate_names(zones, path.child("forZones"), is_valid_label_value)
+    if len(nodes) > MAX_HINTS:
+        yield too_many(path.child("forNodes"), len(nodes), MAX_HINTS)
+        return
+    yield from _validate_names(nodes, path.child("forNodes"), is_dns1123_subdomain)
+
+
+def _validate_names(hints: Iterable[Json], path: Path, rule: Rule) -> Errors:
+    seen: set[str] = set()
+    for position, hint in enumerate(hints):
+        at, name = path.index(position).child("name"), hint.get("name") or ""
+        if name in seen:
+            yield duplicate(at, name)
+        seen.add(name)
+        yield from follow(rule, name, at)

@@ -11,15 +11,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 
-from pilothouse.apiserver.flowcontrol.mandatory import EXEMPT, MANDATORY_LEVELS, MANDATORY_SCHEMAS
+from pilothouse.apiserver.flowcontrol.mandatory import (
+    EVERYONE,
+    EXEMPT,
+    MANDATORY_LEVELS,
+    MANDATORY_SCHEMAS,
+    all_requests_of,
+    flow_schema_spec,
+    group_subject,
+)
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.server.hooks import HookContext
-from pilothouse.kube.flowcontrol.suggested import SUGGESTED_LEVELS, SUGGESTED_SCHEMAS
 from pilothouse.kube.tracked_access import tracked_access
 from pilothouse.machinery.errors import AlreadyExists, NotFound
 from pilothouse.machinery.objects import Json, annotations_of, metadata, name_of
@@ -32,6 +39,16 @@ _TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 _FALSE = frozenset({"0", "f", "F", "false", "FALSE", "False"})
 _FIELD_MANAGER = "api-priority-and-fairness-config-producer-v1"
 _log = logging.getLogger(__name__)
+
+_QUEUE_LENGTH = 50
+
+_ANY = ("*",)
+
+_NODES = group_subject("system:nodes")
+
+_SYSTEM_ACCOUNTS: Json = {"kind": "ServiceAccount", "serviceAccount": {"namespace": "kube-system", "name": "*"}}
+
+_LEASES = ("coordination.k8s.io",)
 
 
 class BootstrapConfigurationEnsurer:
@@ -128,3 +145,81 @@ def _has_spec(current: Json, spec: Json) -> bool:
 
 def _flag(text: str | None) -> bool | None:
     return True if text in _TRUE else False if text in _FALSE else None
+
+
+def _level(shares: int, lendable: int, *, queues: int, hand: int) -> Json:
+    """Return the spec of a limited priority level."""
+    queuing = {"queues": queues, "handSize": hand, "queueLengthLimit": _QUEUE_LENGTH}
+    response = {"type": "Queue", "queuing": queuing}
+    limited = {"nominalConcurrencyShares": shares, "limitResponse": response, "lendablePercent": lendable}
+    return {"type": "Limited", "limited": limited}
+
+
+def _user(name: str) -> Json:
+    return {"kind": "User", "user": {"name": name}}
+
+
+def _resources(
+    *resources: str, groups: Sequence[str] = _ANY, verbs: Sequence[str] = _ANY, cluster: bool = True
+) -> Json:
+    rule: Json = {"verbs": list(verbs), "apiGroups": list(groups), "resources": list(resources)}
+    return rule | ({"clusterScope": True} if cluster else {}) | {"namespaces": ["*"]}
+
+
+def _urls(*urls: str, verbs: Sequence[str] = _ANY) -> Json:
+    return {"verbs": list(verbs), "nonResourceURLs": list(urls)}
+
+
+def _only_resources(subjects: list[Json], *rules: Json) -> Json:
+    return {"subjects": subjects, "resourceRules": list(rules)}
+
+
+_CONTROLLER_MANAGER = _user("system:kube-controller-manager")
+
+_SCHEDULER = _user("system:kube-scheduler")
+
+_PROBES = _urls("/healthz", "/readyz", "/livez", verbs=("get",))
+
+SUGGESTED_LEVELS: dict[str, Json] = {
+    "system": _level(30, 33, queues=64, hand=6),
+    "node-high": _level(40, 25, queues=64, hand=6),
+    "leader-election": _level(10, 0, queues=16, hand=4),
+    "workload-high": _level(40, 50, queues=128, hand=6),
+    "workload-low": _level(100, 90, queues=128, hand=6),
+    "global-default": _level(20, 50, queues=128, hand=6),
+}
+
+SUGGESTED_SCHEMAS: dict[str, Json] = {
+    "system-nodes": flow_schema_spec("system", 500, "ByUser", all_requests_of(_NODES)),
+    "system-node-high": flow_schema_spec(
+        "node-high",
+        400,
+        "ByUser",
+        _only_resources(
+            [_NODES],
+            _resources("nodes", "nodes/status", groups=("",)),
+            _resources("leases", groups=_LEASES, cluster=False),
+        ),
+    ),
+    "probes": flow_schema_spec(EXEMPT, 2, "", {"subjects": list(EVERYONE), "nonResourceRules": [_PROBES]}),
+    "system-leader-election": flow_schema_spec(
+        "leader-election",
+        100,
+        "ByUser",
+        _only_resources(
+            [_CONTROLLER_MANAGER, _SCHEDULER, _SYSTEM_ACCOUNTS],
+            _resources("leases", groups=_LEASES, verbs=("get", "create", "update"), cluster=False),
+        ),
+    ),
+    "kube-controller-manager": flow_schema_spec(
+        "workload-high", 800, "ByNamespace", all_requests_of(_CONTROLLER_MANAGER)
+    ),
+    "kube-scheduler": flow_schema_spec("workload-high", 800, "ByNamespace", all_requests_of(_SCHEDULER)),
+    "kube-system-service-accounts": flow_schema_spec(
+        "workload-high", 900, "ByNamespace", all_requests_of(_SYSTEM_ACCOUNTS)
+    ),
+    "service-accounts": flow_schema_spec(
+        "workload-low", 9000, "ByUser", all_requests_of(group_subject("system:serviceaccounts"))
+    ),
+    "global-default": flow_schema_spec("global-default", 9900, "ByUser", all_requests_of(*EVERYONE)),
+}

@@ -2,23 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
-from pilothouse.kube.networking.ingress_rules import STRICT, rules_for_update, validate_spec
+from pilothouse.apiserver.server.features import enabled
+from pilothouse.kube.networking.ingress_classes import validate_reference
 from pilothouse.kube.strategy import SpecAndStatusStrategy, StatusSubresource
 from pilothouse.kube.validation.addresses import legacy_ip, not_an_ip, warnings_for_ip
-from pilothouse.kube.validation.fields import dns_subdomain
-from pilothouse.machinery.field import Errors, invalid, root
+from pilothouse.kube.validation.fields import dns_subdomain, follow, port_num
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.field import Errors, Path, invalid, not_supported, required, root
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json, annotations_of
+from pilothouse.machinery.validation.names import (
+    is_dns1035_label,
+    is_dns1123_label,
+    is_dns1123_subdomain,
+    is_valid_port_name,
+    is_wildcard_dns1123_subdomain,
+)
 
 CLASS_ANNOTATION = "kubernetes.io/ingress.class"
 
 _SHOWN_HOSTS = 3
 _STATUS = root("status", "loadBalancer", "ingress")
+
+_PATH_TYPES = ("Exact", "ImplementationSpecific", "Prefix")
+
+_FORBIDDEN_PARTS = ("//", "/./", "/../", "%2f", "%2F")
+
+_FORBIDDEN_ENDS = ("/..", "/.")
 
 
 class IngressStrategy(SpecAndStatusStrategy):
@@ -111,3 +126,141 @@ INGRESSES = Resource(
         AGE,
     ],
 )
+
+
+@dataclass(frozen=True, slots=True)
+class IngressRules:
+    """The faults that the stored ingress already has, and may keep."""
+
+    invalid_secret_names: bool = False
+    invalid_wildcard_rules: bool = False
+    relaxed_service_names: bool = False
+
+
+STRICT = IngressRules()
+
+
+def rules_for_update(old: Json) -> IngressRules:
+    wildcards = [rule for rule in old.get("rules") or () if "*" in (rule.get("host") or "")]
+    return IngressRules(
+        invalid_secret_names=any(_secret_name_errors(tls) for tls in old.get("tls") or ()),
+        invalid_wildcard_rules=any(error for rule in wildcards for error in _validate_http(rule, Path(), STRICT)),
+        relaxed_service_names=any(map(_is_relaxed, _service_names(old))),
+    )
+
+
+def _service_names(spec: Json) -> Iterator[str]:
+    backends = [spec.get("defaultBackend") or {}]
+    for rule in spec.get("rules") or ():
+        backends += [each.get("backend") or {} for each in (rule.get("http") or {}).get("paths") or ()]
+    return ((backend.get("service") or {}).get("name") or "" for backend in backends)
+
+
+def _is_relaxed(name: str) -> bool:
+    """Whether the name begins with a digit, which names of services once could not."""
+    return bool(is_dns1035_label(name)) and not is_dns1123_label(name)
+
+
+def validate_spec(spec: Json, path: Path, rules: IngressRules) -> Errors:
+    if not spec.get("rules") and spec.get("defaultBackend") is None:
+        yield invalid(path, spec.get("rules"), "either `defaultBackend` or `rules` must be specified")
+    if spec.get("defaultBackend") is not None:
+        yield from _validate_backend(spec["defaultBackend"], path.child("defaultBackend"), rules)
+    for position, rule in enumerate(spec.get("rules") or ()):
+        yield from _validate_rule(rule, path.child("rules").index(position), rules)
+    for position, tls in enumerate(spec.get("tls") or ()):
+        yield from _validate_tls(tls, path.child("tls").index(position), rules)
+    if spec.get("ingressClassName") is not None:
+        yield from dns_subdomain(spec["ingressClassName"], path.child("ingressClassName"))
+
+
+def _validate_tls(tls: Json, path: Path, rules: IngressRules) -> Errors:
+    for position, host in enumerate(tls.get("hosts") or ()):
+        yield from _validate_host(host, path.child("hosts").index(position))
+    if not rules.invalid_secret_names:
+        for message in _secret_name_errors(tls):
+            yield invalid(path.child("secretName"), tls["secretName"], message)
+
+
+def _validate_host(host: str, path: Path) -> Errors:
+    return follow(is_wildcard_dns1123_subdomain if "*" in host else is_dns1123_subdomain, host, path)
+
+
+def _secret_name_errors(tls: Json) -> list[str]:
+    return is_dns1123_subdomain(tls["secretName"]) if tls.get("secretName") else []
+
+
+def _validate_rule(rule: Json, path: Path, rules: IngressRules) -> Errors:
+    host = rule.get("host") or ""
+    if host:
+        yield from not_an_ip(host, path.child("host"))
+        yield from _validate_host(host, path.child("host"))
+    if "*" not in host or not rules.invalid_wildcard_rules:
+        yield from _validate_http(rule, path, rules)
+
+
+def _validate_http(rule: Json, path: Path, rules: IngressRules) -> Errors:
+    if rule.get("http") is None:
+        return
+    at = path.child("http", "paths")
+    paths = rule["http"].get("paths") or []
+    if not paths:
+        yield required(at)
+    for position, each in enumerate(paths):
+        yield from _validate_path(each, at.index(position), rules)
+
+
+def _validate_path(entry: Json, path: Path, rules: IngressRules) -> Errors:
+    kind, value = entry.get("pathType"), entry.get("path") or ""
+    if kind is None:
+        yield required(path.child("pathType"), "pathType must be specified")
+        return
+    if kind not in _PATH_TYPES:
+        yield not_supported(path.child("pathType"), kind, _PATH_TYPES)
+    else:
+        yield from _validate_path_value(value, path.child("path"), free=kind == "ImplementationSpecific")
+    yield from _validate_backend(entry.get("backend") or {}, path.child("backend"), rules)
+
+
+def _validate_path_value(value: str, path: Path, *, free: bool) -> Errors:
+    if not value.startswith("/") and not (free and not value):
+        yield invalid(path, value, "must be an absolute path")
+    if free:
+        return
+    for part in _FORBIDDEN_PARTS:
+        if part in value:
+            yield invalid(path, value, f"must not contain '{part}'")
+    for end in _FORBIDDEN_ENDS:
+        if value.endswith(end):
+            yield invalid(path, value, f"cannot end with '{end}'")
+
+
+def _validate_backend(backend: Json, path: Path, rules: IngressRules) -> Errors:
+    resource, service = backend.get("resource"), backend.get("service")
+    if resource is not None and service is not None:
+        yield invalid(path, "", "cannot set both resource and service backends")
+    elif resource is not None:
+        yield from validate_reference(resource, path.child("resource"))
+    elif service is not None:
+        yield from _validate_service(service, path, rules)
+    else:
+        yield invalid(path, "", "resource or service backend is required")
+
+
+def _validate_service(service: Json, path: Path, rules: IngressRules) -> Errors:
+    relaxed = rules.relaxed_service_names or enabled("RelaxedServiceNameValidation")
+    name_rule = is_dns1123_label if relaxed else is_dns1035_label
+    if not service.get("name"):
+        yield required(path.child("service", "name"))
+    else:
+        yield from follow(name_rule, service["name"], path.child("service", "name"))
+    port = service.get("port") or {}
+    name, number = port.get("name") or "", port.get("number") or 0
+    if name and number:
+        yield invalid(path, "", "cannot set both port name & port number")
+    elif name:
+        yield from follow(is_valid_port_name, name, path.child("service", "port", "name"))
+    elif number:
+        yield from port_num(number, path.child("service", "port", "number"))
+    else:
+        yield required(path, "port name or number is required")

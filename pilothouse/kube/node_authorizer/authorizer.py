@@ -10,9 +10,7 @@ from pilothouse.apiserver.authz.interface import Answer, Attributes, Decision
 from pilothouse.apiserver.authz.rules import NO_RULES, Rules
 from pilothouse.apiserver.http import LONGEST_READ
 from pilothouse.apiserver.server.features import enabled
-from pilothouse.kube.node_authorizer.graph import NodeGraph
-from pilothouse.kube.node_authorizer.identity import node_name_of
-from pilothouse.kube.node_authorizer.references import ReferredObject
+from pilothouse.kube.node_authorizer.graph import NodeGraph, ReferredObject
 from pilothouse.kube.rbac.bootstrap.tables import bootstrap_objects
 from pilothouse.kube.rbac.rules import Role
 from pilothouse.machinery.gofmt import quote
@@ -34,6 +32,10 @@ _NODE = "spec.nodeName"
 _FOR_ACCOUNTS = ("KubeletServiceAccountTokenForCredentialProviders", "PodCertificateRequest")
 """Features for which kubelets read service accounts."""
 _SLICE_VERBS = "get, watch, list, create, update, patch, delete, deletecollection"
+
+NODES_GROUP = "system:nodes"
+
+_PREFIX = "system:node:"
 
 
 def _no(reason: str) -> Answer:
@@ -213,3 +215,10 @@ def _node(node: str, asked: Attributes) -> Answer:
         return _ALLOW
     what = f"'{asked.name}'" if asked.name else "all nodes"
     return _no(f"node '{node}' cannot read {what}, only its own Node object")
+
+
+def node_name_of(user: User) -> str | None:
+    """Return the node's name; None for a user that is no node, empty for one that is but does not say which."""
+    if NODES_GROUP not in user.groups or not user.name.startswith(_PREFIX):
+        return None
+    return user.name.removeprefix(_PREFIX)

@@ -15,8 +15,7 @@ from pilothouse.kube.certificates.pod_certificate_requests import POD_CERTIFICAT
 from pilothouse.kube.core.persistentvolumes.resource import PERSISTENT_VOLUMES
 from pilothouse.kube.core.pods.resource import PODS
 from pilothouse.kube.mirror_pods import is_mirror_pod
-from pilothouse.kube.node_authorizer.graph import NodeGraph
-from pilothouse.kube.node_authorizer.references import ReferredObject, references_of_pod, secrets_of_volume
+from pilothouse.kube.node_authorizer.graph import NodeGraph, ReferredObject, references_of_pod, secrets_of_volume
 from pilothouse.kube.registries import Registries
 from pilothouse.kube.resource.resource_slices import RESOURCE_SLICES
 from pilothouse.kube.storage.volumeattachments import VOLUME_ATTACHMENTS

@@ -7,26 +7,36 @@ every right of the role that it refers to, or be allowed to `bind` that role. Me
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import replace
+from typing import Protocol
 
 from pilothouse.apiserver.authn.user import SYSTEM_PRIVILEGED_GROUP
 from pilothouse.apiserver.authz.interface import Attributes, Authorizer, Decision
 from pilothouse.apiserver.offload import offload_by_size
 from pilothouse.apiserver.registry.context import RequestContext
+from pilothouse.apiserver.registry.operations import MakeObject, Result, Updated, UpdateRequest, Validate
+from pilothouse.apiserver.registry.options import WriteOptions
+from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.apiserver.registry.view import RegistryView
 from pilothouse.kube.rbac.authorizer.feed import PolicyFeed
-from pilothouse.kube.rbac.authorizer.grants import RoleRef
+from pilothouse.kube.rbac.authorizer.policy import RoleRef
 from pilothouse.kube.rbac.missing_rights import MissingRights, missing_rights
 from pilothouse.kube.rbac.rules import ALL, PolicyRule
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import Forbidden, NotFound
 from pilothouse.machinery.gofmt import quote, quoted_list
 from pilothouse.machinery.names import GroupResource
-from pilothouse.machinery.objects import Json, name_of
+from pilothouse.machinery.objects import Json, metadata, name_of
 from pilothouse.machinery.status_error import StatusError, aggregate
+from pilothouse.machinery.validation.immutable import semantically_equal
 
 _EVERYTHING = (PolicyRule((ALL,), (ALL,), (ALL,)), PolicyRule((ALL,), paths=(ALL,)))
 _SIZE_OF_A_WORD = 8
 """In bytes of a body, to judge whether the check is worth a thread."""
 _RESOURCES = {"Role": "roles", "ClusterRole": "clusterroles"}
+
+_GARBAGE_COLLECTION = ("ownerReferences", "finalizers", "selfLink", "managedFields")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,3 +118,44 @@ def _is_aggregated(role: Json) -> bool:
 
 def _forbidden(ctx: RequestContext, obj: Json, why: str) -> Forbidden:
     return Forbidden.of(ctx.resource, name_of(obj), why)
+
+
+class EscalationCheck(Protocol):
+    """Raises to refuse. `old` is None where the object is created, `name` is empty where the path has none."""
+
+    async def __call__(self, ctx: RequestContext, obj: Json, *, old: Json | None, name: str) -> None: ...
+
+
+class PolicyBasedStorage(RegistryView):
+    def __init__(self, registry: RegistryStore, check: EscalationCheck) -> None:
+        super().__init__(registry)
+        self._check = check
+
+    async def create(self, ctx: RequestContext, obj: Json, *, options: WriteOptions, validate: Validate) -> Result:
+        await self._check(ctx, obj, old=None, name="")
+        return await super().create(ctx, obj, options=options, validate=validate)
+
+    async def update(self, ctx: RequestContext, name: str, update: UpdateRequest) -> Updated:
+        if not may_everything(ctx):
+            update = replace(update, make=self._checked(ctx, name, update.make))
+        return await super().update(ctx, name, update)
+
+    def _checked(self, ctx: RequestContext, name: str, make: MakeObject) -> MakeObject:
+        async def checked(current: Json | None) -> Json:
+            old = deepcopy(current)
+            obj = await make(current)
+            if old is None or not only_for_garbage_collection(obj, old):
+                await self._check(ctx, obj, old=old, name=name)
+            return obj
+
+        return checked
+
+
+def only_for_garbage_collection(obj: Json, old: Json) -> bool:
+    """Return whether nothing changes but fields that whoever collects garbage must be able to change in any role."""
+    return semantically_equal(_without_links(obj), _without_links(old))
+
+
+def _without_links(obj: Json) -> Json:
+    meta = {key: value for key, value in metadata(obj).items() if key not in _GARBAGE_COLLECTION}
+    return {**obj, "metadata": meta}

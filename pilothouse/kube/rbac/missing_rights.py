@@ -36,7 +36,7 @@ def missing_rights(owned: Sequence[PolicyRule], wanted: Iterable[PolicyRule]) ->
     boxes: Iterable[PolicyRule] = wanted
     for start in range(0, len(owned), _BLOCK):
         boxes = _cut(_Held(owned[start : start + _BLOCK]), boxes)
-    parts = (part for box in boxes for part in _parts(box) if part.verbs)
+    parts = (part for box in boxes for part in _split(box) if part.verbs)
     shown = list(_as_many_as_fit(parts))
     return MissingRights(compacted(shown), is_all=next(parts, None) is None)
 
@@ -46,7 +46,7 @@ def _cut(held: _Held, boxes: Iterable[PolicyRule]) -> Iterator[PolicyRule]:
         yield from held.missing(box)
 
 
-def _parts(box: PolicyRule) -> Iterator[PolicyRule]:
+def _split(box: PolicyRule) -> Iterator[PolicyRule]:
     for group in box.groups:
         for resource in box.resources:
             if not box.names:

@@ -9,8 +9,7 @@ from pilothouse.kube.rbac.authorizer.feed import PolicyFeed
 from pilothouse.kube.rbac.authorizer.policy import RBACPolicy
 from pilothouse.kube.rbac.bindings import CLUSTER_ROLE_BINDINGS, ROLE_BINDINGS
 from pilothouse.kube.rbac.bootstrap.ensure import BootstrapPolicy
-from pilothouse.kube.rbac.escalation import Escalation
-from pilothouse.kube.rbac.policy_based import PolicyBasedStorage
+from pilothouse.kube.rbac.escalation import Escalation, PolicyBasedStorage
 from pilothouse.kube.rbac.roles import CLUSTER_ROLES, GROUP, ROLES
 from pilothouse.kube.registries import Registries
 from pilothouse.kube.served import served

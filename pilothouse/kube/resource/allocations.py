@@ -4,17 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from pilothouse.kube.resource.configurations import MAX_CONFIGURATIONS, validate_configuration, validate_raw_object
-from pilothouse.kube.resource.limited_collections import UNLIMITED, validate_set, validate_slice
-from pilothouse.kube.resource.names import dns_label_name, validate_driver_name, validate_pool_name, validate_uid
-from pilothouse.kube.resource.networks import validate_network_data
+from pilothouse.kube.resource.names import (
+    UNLIMITED,
+    dns_label_name,
+    validate_driver_name,
+    validate_pool_name,
+    validate_set,
+    validate_slice,
+    validate_uid,
+)
 from pilothouse.kube.resource.printed_claims import printed_allocation
-from pilothouse.kube.resource.requests import RequestNames
+from pilothouse.kube.resource.requests import (
+    MAX_CONFIGURATIONS,
+    RequestNames,
+    validate_configuration,
+    validate_raw_object,
+)
 from pilothouse.kube.validation.fields import non_empty, required_one_of
 from pilothouse.kube.validation.node_selectors import validate_node_selector
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.field import Errors, Path, duplicate, forbidden, invalid, too_many
+from pilothouse.machinery.field import Errors, Path, duplicate, forbidden, invalid, too_long, too_many
 from pilothouse.machinery.objects import Json, items, part, text
+from pilothouse.machinery.validation.addresses import format_ip, not_canonical, parse_cidr_sloppy
 from pilothouse.machinery.validation.conditions import validate_conditions
 from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE, semantically_equal
 from pilothouse.machinery.validation.labels import validate_label_name
@@ -25,6 +36,14 @@ MAX_BINDING_CONDITIONS = 4
 MAX_DEVICE_CONDITIONS = 8
 
 _SOURCES = ("FromClaim", "FromClass")
+
+MAX_INTERFACE_NAME = 256
+
+MAX_HARDWARE_ADDRESS = 128
+
+MAX_IPS = 16
+
+_MAPPED_PREFIX = 96
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,3 +192,26 @@ def _duplicates(values: Iterable[str], path: Path) -> Errors:
         if value in seen:
             yield duplicate(path.index(position), value)
         seen.add(value)
+
+
+def validate_network_data(data: Json | None, path: Path) -> Errors:
+    if data is None:
+        return
+    for field, limit in (("interfaceName", MAX_INTERFACE_NAME), ("hardwareAddress", MAX_HARDWARE_ADDRESS)):
+        if len(text(data, field).encode()) > limit:
+            yield too_long(path.child(field), limit)
+    yield from validate_set(items(data, "ips"), MAX_IPS, _validate_interface_address, path=path.child("ips"))
+
+
+def _validate_interface_address(value: str, path: Path) -> Errors:
+    """An address together with the length of its network's prefix."""
+    cidr = parse_cidr_sloppy(value)
+    if cidr is None:
+        why = "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)"
+        yield invalid(path, value, why)
+        return
+    address = format_ip(cidr.address)
+    bits = cidr.bits - _MAPPED_PREFIX if ":" not in address and cidr.bits > 32 else cidr.bits
+    canonical = f"{address}/{bits}"
+    if value != canonical:
+        yield not_canonical(path, value, canonical)

@@ -6,10 +6,9 @@ from pilothouse.apiserver.registry.carry_over import begin_generation
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME
 from pilothouse.kube.gated_fields import drop_disabled
-from pilothouse.kube.resource.configurations import MAX_CONFIGURATIONS, validate_configuration
 from pilothouse.kube.resource.gated_fields import CLASS_SPEC_FIELDS
-from pilothouse.kube.resource.limited_collections import validate_slice
-from pilothouse.kube.resource.selectors import validate_selectors
+from pilothouse.kube.resource.names import validate_slice
+from pilothouse.kube.resource.requests import MAX_CONFIGURATIONS, validate_configuration, validate_selectors
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.resource_names import is_extended
 from pilothouse.machinery.field import Errors, invalid, root

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import uuid
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from pilothouse.kube.core.pods.validation.provider_volumes import validate_csi_driver_name as validate_driver_name
 from pilothouse.kube.validation.fields import dns_subdomain, follow
-from pilothouse.machinery.field import Errors, Path, invalid, required, too_long
+from pilothouse.machinery.field import Errors, Path, duplicate, invalid, required, too_long, too_many
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.validation.names import (
     is_c_identifier,
@@ -24,6 +26,10 @@ MAX_ID = 32
 MAX_QUALIFIED_NAME = MAX_DOMAIN + 1 + MAX_ID
 
 _UID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
+
+UNLIMITED = -1
+
+_SHORTEST_SHOWN_KEY = 16
 
 
 def dns_label_name(name: str, path: Path) -> Errors:
@@ -116,3 +122,51 @@ def _uid_problem(text: str) -> str:
     except ValueError:
         return "invalid UUID format"
     return ""
+
+
+Check: TypeAlias = Callable[[Any, Path], Errors]
+
+Key: TypeAlias = Callable[[Any], Hashable]
+
+
+def validate_slice(values: Sequence[Any], limit: int, check: Check, path: Path) -> Errors:
+    if 0 <= limit < len(values):
+        yield too_many(path, len(values), limit)
+        return
+    for position, value in enumerate(values):
+        yield from check(value, path.index(position))
+
+
+def validate_set(
+    values: Sequence[Any], limit: int, check: Check, *, path: Path, key: Key = lambda value: value, shown: Key = str
+) -> Errors:
+    """Check each entry, then that none occurs twice; `shown` returns a key as the message shows it."""
+    errors = list(validate_slice(values, limit, check, path))
+    yield from errors
+    if 0 <= limit < len(values):
+        return
+    seen: set[Hashable] = set()
+    for position, value in enumerate(values):
+        if (each := key(value)) in seen:
+            yield duplicate(path.index(position), shown(each))
+        seen.add(each)
+
+
+def validate_map(
+    values: Mapping[str, Any], limit: int, *, check_key: Check, check: Check, path: Path, shown_length: int
+) -> Errors:
+    if 0 <= limit < len(values):
+        yield too_many(path, len(values), limit)
+        return
+    for name, value in sorted(values.items()):
+        yield from check_key(name, path)
+        yield from check(value, path.key(_shortened(name, shown_length)))
+
+
+def _shortened(text: str, limit: int) -> str:
+    """A long key without its middle."""
+    limit = max(limit, _SHORTEST_SHOWN_KEY)
+    if len(text) <= limit:
+        return text
+    remaining = limit - 3
+    return text[: (remaining + 1) // 2] + "..." + text[len(text) - remaining // 2 :]

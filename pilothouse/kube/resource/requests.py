@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from pilothouse.kube.resource.configurations import MAX_CONFIGURATIONS, validate_configuration
-from pilothouse.kube.resource.limited_collections import validate_set, validate_slice
-from pilothouse.kube.resource.names import dns_label_name, validate_class_name, validate_fully_qualified_name
-from pilothouse.kube.resource.selectors import validate_selectors
+import orjson
+
+from pilothouse.kube.resource.names import (
+    dns_label_name,
+    validate_class_name,
+    validate_driver_name,
+    validate_fully_qualified_name,
+    validate_set,
+    validate_slice,
+)
 from pilothouse.kube.resource.taints import default_tolerations, validate_tolerations
 from pilothouse.kube.validation.fields import positive
-from pilothouse.machinery.field import Errors, Path, invalid, not_supported, required
+from pilothouse.machinery.field import Errors, Path, internal, invalid, not_supported, required, too_long
 from pilothouse.machinery.objects import Json, items, number, part, text
 
 MAX_REQUESTS = 32
@@ -20,6 +27,14 @@ MAX_ALTERNATIVES = 8
 _MODES = ("All", "ExactCount")
 _ONE_OF = "exactly one of `exactly` or `firstAvailable` is required"
 _NOT_A_REQUEST = "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
+
+MAX_CONFIGURATIONS = 32
+
+MAX_PARAMETERS = 10 * 1024
+
+MAX_SELECTORS = 32
+
+MAX_EXPRESSION = 10 * 1024
 
 
 def default_requests(spec: Json) -> None:
@@ -131,3 +146,58 @@ def _configuration_check(names: RequestNames) -> Callable[[Json, Path], Errors]:
         yield from validate_configuration(config, path)
 
     return check
+
+
+def validate_configuration(config: Json, path: Path, *, stored: bool = False) -> Errors:
+    opaque = config.get("opaque")
+    if opaque is None:
+        yield required(path.child("opaque"))
+        return
+    yield from validate_driver_name(text(opaque, "driver"), path.child("opaque", "driver"))
+    yield from validate_raw_object(opaque.get("parameters"), path.child("opaque", "parameters"), stored=stored)
+
+
+def validate_raw_object(value: Any, path: Path, *, stored: bool = False) -> Errors:
+    """An object that was stored before may be larger than is allowed now."""
+    if value is None:
+        yield required(path)
+    elif not stored and len(orjson.dumps(value)) > MAX_PARAMETERS:
+        yield too_long(path, MAX_PARAMETERS)
+    elif not isinstance(value, dict):
+        yield invalid(path, "<value omitted>", "must be a valid JSON object")
+
+
+def validate_selectors(selectors: Sequence[Json], path: Path) -> Errors:
+    return validate_slice(selectors, MAX_SELECTORS, _validate_selector, path)
+
+
+def _validate_selector(selector: Json, path: Path) -> Errors:
+    cel = selector.get("cel")
+    if cel is None:
+        yield required(path.child("cel"))
+        return
+    expression, where = text(cel, "expression"), path.child("cel", "expression")
+    if len(expression.encode()) > MAX_EXPRESSION:
+        yield too_long(where, MAX_EXPRESSION)
+        return
+    yield from _validate_expression(expression, where)
+
+
+def _validate_expression(expression: str, where: Path) -> Errors:
+    # Imported with the first expression: a start needs none.
+    from pilothouse.machinery.cel.devices import compile_device_selector
+    from pilothouse.machinery.cel.environment import CompilationFailed
+    from pilothouse.machinery.cel.program import Program, ProgramFailed
+
+    try:
+        compiled = compile_device_selector(expression)
+    except CompilationFailed as error:
+        yield invalid(where, expression, f"compilation failed: {error}")
+        return
+    if compiled.type not in ("bool", "any"):
+        yield invalid(where, expression, f"must evaluate to bool or the unknown type, not {compiled.type}")
+        return
+    try:
+        Program(compiled.program)
+    except ProgramFailed as error:
+        yield internal(where, f"program instantiation failed: {error}")

@@ -12,8 +12,7 @@ from pilothouse.kube.gated_fields import drop_disabled
 from pilothouse.kube.resource.device_classes import GROUP
 from pilothouse.kube.resource.devices import UNSET_OR_TRUE, validate_counter_set, validate_device
 from pilothouse.kube.resource.gated_fields import SLICE_SPEC_FIELDS
-from pilothouse.kube.resource.limited_collections import validate_set
-from pilothouse.kube.resource.names import validate_driver_name, validate_pool_name
+from pilothouse.kube.resource.names import validate_driver_name, validate_pool_name, validate_set
 from pilothouse.kube.resource.taints import default_taints
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.fields import dns_subdomain, positive

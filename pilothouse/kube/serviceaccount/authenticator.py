@@ -11,9 +11,11 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import orjson
+from prometheus_client import Counter
 
 from pilothouse.apiserver.authn.interface import InvalidToken, TokenIdentity, TokenRemarks
 from pilothouse.apiserver.authn.user import User
+from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
 from pilothouse.kube.serviceaccount.keys import VerifyingKey, VerifyingKeys
 from pilothouse.machinery.bounded_cache import BoundedCache
@@ -25,6 +27,34 @@ _WRONG_SIGNATURE = "go-jose/go-jose: error in cryptographic primitive"
 _REMEMBERED, _REMEMBERED_BYTES = 4096, 24 << 20
 _TIMES_ITS_TOKEN = 6
 """How much larger the claims of a token and its user are in memory."""
+
+STALE_TOKENS = Counter(
+    "serviceaccount_stale_tokens", "[ALPHA] Cumulative stale projected service account tokens used", registry=REGISTRY
+)
+
+VALID_TOKENS = Counter(
+    "serviceaccount_valid_tokens", "[ALPHA] Cumulative valid projected service account tokens used", registry=REGISTRY
+)
+
+LEGACY_TOKENS = Counter(
+    "serviceaccount_legacy_tokens", "[ALPHA] Cumulative legacy service account tokens used", registry=REGISTRY
+)
+
+MANUAL_TOKENS = Counter(
+    "serviceaccount_legacy_manual_token_uses",
+    "[ALPHA] Cumulative manually created legacy tokens used",
+    registry=REGISTRY,
+)
+
+AUTO_TOKENS = Counter(
+    "serviceaccount_legacy_auto_token_uses", "[ALPHA] Cumulative auto-generated legacy tokens used", registry=REGISTRY
+)
+
+INVALID_AUTO_TOKENS = Counter(
+    "serviceaccount_invalid_legacy_auto_token_uses",
+    "[ALPHA] Cumulative invalid auto-generated legacy tokens used",
+    registry=REGISTRY,
+)
 
 
 @dataclass(frozen=True, slots=True)

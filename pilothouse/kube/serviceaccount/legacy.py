@@ -25,8 +25,8 @@ from pilothouse.controllers.serviceaccount.token_secrets import (
     refers_to,
 )
 from pilothouse.kinds.deletion import is_deleting
+from pilothouse.kube.serviceaccount.authenticator import AUTO_TOKENS, INVALID_AUTO_TOKENS, LEGACY_TOKENS, MANUAL_TOKENS
 from pilothouse.kube.serviceaccount.getter import TokenGetter
-from pilothouse.kube.serviceaccount.metrics import AUTO_TOKENS, INVALID_AUTO_TOKENS, LEGACY_TOKENS, MANUAL_TOKENS
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.names import GroupResource

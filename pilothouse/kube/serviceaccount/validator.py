@@ -11,9 +11,9 @@ from pilothouse.apiserver.authn.identity import identity
 from pilothouse.apiserver.authn.interface import NO_REMARKS, InvalidToken, TokenRemarks
 from pilothouse.apiserver.authn.service_accounts import group_names, user_name
 from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED, User
+from pilothouse.kube.serviceaccount.authenticator import STALE_TOKENS, VALID_TOKENS
 from pilothouse.kube.serviceaccount.claims import PRIVATE
 from pilothouse.kube.serviceaccount.getter import TokenGetter
-from pilothouse.kube.serviceaccount.metrics import STALE_TOKENS, VALID_TOKENS
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.names import GroupResource

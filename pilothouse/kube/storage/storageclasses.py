@@ -7,12 +7,11 @@ from collections.abc import Iterable, Sequence
 
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
-from pilothouse.kube.storage.parameters import validate_driver, validate_parameters
 from pilothouse.kube.strategy import KubeStrategy
-from pilothouse.kube.validation.fields import one_of
+from pilothouse.kube.validation.fields import one_of, qualified_name
 from pilothouse.kube.validation.label_selectors import shown_labels
-from pilothouse.kube.validation.node_labels import DEPRECATED_NODE_LABELS
-from pilothouse.machinery.field import Errors, Path, duplicate, required, root
+from pilothouse.kube.validation.node_selectors import DEPRECATED_NODE_LABELS
+from pilothouse.machinery.field import Errors, Path, duplicate, invalid, required, root, too_long
 from pilothouse.machinery.objects import Json, annotations_of, items, name_of, part, text
 from pilothouse.machinery.validation.immutable import validate_immutable_field
 from pilothouse.machinery.validation.labels import validate_label_name
@@ -22,6 +21,15 @@ DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 BETA_DEFAULT_CLASS = "storageclass.beta.kubernetes.io/is-default-class"
 
 _IMMUTABLE = ("provisioner", "reclaimPolicy", "volumeBindingMode")
+
+_MOST_DUPLICATES = 100
+"""Errors of one term. Upstream has one for each earlier term, so that their number is quadratic."""
+
+_CLASS = "io.k8s.api.storage.v1.StorageClass"
+
+_MAX_PARAMETERS = 512
+
+_MAX_SIZE = 256 * 1024
 
 
 class StorageClassStrategy(KubeStrategy):
@@ -76,10 +84,6 @@ class StorageClassStrategy(KubeStrategy):
         return self.warnings_on_create(obj)
 
 
-_MOST_DUPLICATES = 100
-"""Errors of one term. Upstream has one for each earlier term, so that their number is quadratic."""
-
-
 def _validate_expressions(expressions: Sequence[Json], path: Path) -> Errors:
     keys: set[str] = set()
     for position, expression in enumerate(expressions):
@@ -105,8 +109,6 @@ def _name(obj: Json) -> str:
     return f"{name_of(obj)} (default)" if is_default_class(obj) else name_of(obj)
 
 
-_CLASS = "io.k8s.api.storage.v1.StorageClass"
-
 STORAGE_CLASSES = Resource(
     names=Names("storageclasses", kind="StorageClass", short=["sc"]),
     strategy=StorageClassStrategy(),
@@ -129,3 +131,26 @@ STORAGE_CLASSES = Resource(
         AGE,
     ],
 )
+
+
+def validate_driver(name: str, path: Path) -> Errors:
+    if not name:
+        yield required(path)
+    else:
+        yield from qualified_name(name.lower(), path)
+
+
+def validate_parameters(parameters: dict[str, str], path: Path, *, may_be_empty: bool) -> Errors:
+    if len(parameters) > _MAX_PARAMETERS:
+        yield too_long(path, _MAX_PARAMETERS)
+        return
+    if "" in parameters:
+        yield invalid(path, "", "field can not be empty.")
+    if size_of(parameters) > _MAX_SIZE:
+        yield too_long(path, _MAX_SIZE)
+    if not parameters and not may_be_empty:
+        yield required(path, "must contain at least one key/value pair")
+
+
+def size_of(texts: dict[str, str]) -> int:
+    return sum(len(name.encode()) + len(value.encode()) for name, value in texts.items())

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
-from pilothouse.kube.storage.parameters import validate_driver, validate_parameters
-from pilothouse.kube.storage.storageclasses import GROUP
+from pilothouse.kube.storage.storageclasses import GROUP, validate_driver, validate_parameters
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.machinery.field import Errors, forbidden, root
 from pilothouse.machinery.objects import Json, part, text

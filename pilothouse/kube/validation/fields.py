@@ -7,12 +7,20 @@ from typing import TypeAlias
 
 from pilothouse.machinery.field import Errors, Path, invalid, not_supported, required
 from pilothouse.machinery.quantity import Quantity
-from pilothouse.machinery.validation.names import is_dns1123_label, is_dns1123_subdomain, is_qualified_name
+from pilothouse.machinery.validation.names import (
+    is_dns1123_label,
+    is_dns1123_subdomain,
+    is_qualified_name,
+    is_valid_port_name,
+)
+from pilothouse.machinery.validation.numbers import is_valid_port_num
 from pilothouse.machinery.validation.pattern_format import IS_NEGATIVE_ERROR
 
 Rule: TypeAlias = Callable[[str], list[str]]
 
 _NOT_POSITIVE = "must be greater than zero"
+
+PROTOCOLS = ("SCTP", "TCP", "UDP")
 
 
 def follow(rule: Rule, value: str, path: Path) -> Errors:
@@ -76,3 +84,31 @@ def nonnegative_quantity(value: Quantity, path: Path) -> Errors:
 def positive_quantity(value: Quantity, path: Path) -> Errors:
     if value.sign <= 0:
         yield invalid(path, str(value), _NOT_POSITIVE)
+
+
+def no_backsteps(value: str, path: Path) -> Errors:
+    if ".." in value and ".." in value.split("/"):
+        yield invalid(path, value, "must not contain '..'")
+
+
+def local_descending_path(value: str, path: Path) -> Errors:
+    """Relative, and never leading upwards."""
+    if value.startswith("/"):
+        yield invalid(path, value, "must be a relative path")
+    yield from no_backsteps(value, path)
+
+
+def local_non_reserved_path(value: str, path: Path) -> Errors:
+    """Check as `local_descending_path` does, and refuse names with two leading dots, which the kubelet uses itself."""
+    yield from local_descending_path(value, path)
+    if value.startswith("..") and not value.startswith("../"):
+        yield invalid(path, value, "must not start with '..'")
+
+
+def port_num(port: int, path: Path) -> Errors:
+    for message in is_valid_port_num(port):
+        yield invalid(path, port, message)
+
+
+def port_num_or_name(port: int | str, path: Path) -> Errors:
+    return follow(is_valid_port_name, port, path) if isinstance(port, str) else port_num(port, path)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pilothouse.kube.pod_templates import validate_template
 from pilothouse.kube.validation.label_selectors import LABELS_DO_NOT_MATCH, shown_labels
+from pilothouse.kube.workloads import validate_template
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_supported
 from pilothouse.machinery.objects import Json, labels_of, part
 from pilothouse.machinery.selectors.labels import Selector

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from pilothouse.kube.validation.fields import nonnegative_quantity, qualified_name
 from pilothouse.machinery.bounded_cache import bounded_cache
+from pilothouse.machinery.field import Errors, Path, invalid
 from pilothouse.machinery.quantity import QuantityError, parse_quantity
 from pilothouse.machinery.validation.names import is_qualified_name
 
@@ -79,3 +81,18 @@ def huge_page_size(name: str) -> int | None:
     except QuantityError:
         return None
     return size.value() if size.sign > 0 and size.milli_value() % 1000 == 0 else None
+
+
+def validate_resource_name(name: str, path: Path) -> Errors:
+    errors = list(qualified_name(name, path))
+    yield from errors
+    if not errors and "/" not in name and not is_standard(name):
+        yield invalid(path, name, "must be a standard resource type or fully qualified")
+
+
+def validate_resource_amount(name: str, text: str, path: Path) -> Errors:
+    """An amount is never negative, and whole where the resource comes in units."""
+    amount = parse_quantity(text)
+    yield from nonnegative_quantity(amount, path)
+    if is_integer(name) and amount.overflowing_milli_value() % 1000:
+        yield invalid(path, str(amount), "must be an integer")

@@ -7,6 +7,7 @@ from pilothouse.kube.validation.fields import Rule
 from pilothouse.machinery.field import Errors, Path, invalid, required, too_long
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.validation.names import is_dns1123_label, is_dns1123_subdomain
+from pilothouse.machinery.validation.object_names import name_is_dns_subdomain
 
 _MAX_DOMAIN = 253
 _MAX_NAME = _MAX_DOMAIN + 253 + 63 + 1 + 1
@@ -44,3 +45,14 @@ def _validate_parts(text: str, rule: Rule, path: Path) -> Errors:
             for message in messages:
                 yield invalid(path, text, f"validating label {quote(part)}: {message}")
             return
+
+
+def cluster_trust_bundle_name_problems(signer: str, name: str, prefix: bool) -> list[str]:
+    if not signer:
+        if ":" in name:
+            return ['ClusterTrustBundle without signer name must not have ":" in its name']
+        return name_is_dns_subdomain(name, prefix)
+    required = signer.replace("/", ":") + ":"
+    if not name.startswith(required):
+        return [f"ClusterTrustBundle for signerName {signer} must be named with prefix {required}"]
+    return name_is_dns_subdomain(name.removeprefix(required), prefix)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pilothouse.kube.validation.fields import dns_label, dns_subdomain, non_empty, one_of, positive_quantity
-from pilothouse.kube.validation.quantities import validate_resource_amount
+from pilothouse.kube.validation.resource_names import validate_resource_amount
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_supported, required
 from pilothouse.machinery.objects import Json

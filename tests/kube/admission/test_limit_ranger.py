@@ -8,7 +8,7 @@ import pytest
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.authn.user import User
-from pilothouse.kube.admission.limit_ranger.plugin import ANNOTATION, LimitRanger
+from pilothouse.kube.admission.limit_ranger import ANNOTATION, LimitRanger
 from pilothouse.machinery.errors import Forbidden
 from pilothouse.machinery.names import GroupVersionKind, GroupVersionResource
 from pilothouse.machinery.objects import Json

@@ -6,7 +6,7 @@ import pytest
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.authn.user import User
-from pilothouse.kube.admission.priority.plugin import Priority
+from pilothouse.kube.admission.priority import Priority
 from pilothouse.machinery.errors import Forbidden
 from pilothouse.machinery.names import GroupVersionKind, GroupVersionResource
 from pilothouse.machinery.objects import Json, name_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from admission_requests import pod, writing
 
-from pilothouse.kube.admission.service_account.plugin import MOUNT_PATH, ServiceAccount
+from pilothouse.kube.admission.service_account import MOUNT_PATH, ServiceAccount
 from pilothouse.machinery.errors import Forbidden
 from pilothouse.machinery.objects import Json
 

@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
-from pilothouse.kube.admissionregistration.mutating_policies import MutatingPolicyStrategy
+from pilothouse.kube.admissionregistration.policies import (
+    VALIDATING_ADMISSION_POLICIES,
+    MutatingPolicyStrategy,
+    ValidatingPolicyStatusStrategy,
+    ValidatingPolicyStrategy,
+)
 from pilothouse.kube.admissionregistration.policy_bindings import (
     VALIDATING_ADMISSION_POLICY_BINDINGS,
     MutatingBindingStrategy,
     ValidatingBindingStrategy,
 )
 from pilothouse.kube.admissionregistration.strategy import AdmissionRegistrationStrategy
-from pilothouse.kube.admissionregistration.validating_policies import (
-    VALIDATING_ADMISSION_POLICIES,
-    ValidatingPolicyStatusStrategy,
-    ValidatingPolicyStrategy,
-)
 from pilothouse.machinery.objects import Json
 
 VALIDATING, MUTATING = ValidatingPolicyStrategy(), MutatingPolicyStrategy()

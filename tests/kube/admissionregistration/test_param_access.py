@@ -16,7 +16,7 @@ from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
 from pilothouse.kube.admissionregistration.param_access import ParamCheckedStorage, ParamKindAccess, ParamRefAccess
-from pilothouse.kube.admissionregistration.validating_policies import VALIDATING_ADMISSION_POLICIES
+from pilothouse.kube.admissionregistration.policies import VALIDATING_ADMISSION_POLICIES
 from pilothouse.machinery.errors import Invalid
 from pilothouse.machinery.field import root
 from pilothouse.machinery.names import GroupVersionKind

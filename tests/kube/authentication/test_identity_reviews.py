@@ -13,8 +13,7 @@ from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.interface import Creator
 from pilothouse.apiserver.registry.options import WriteOptions
-from pilothouse.kube.authentication.self_subject_reviews import SelfSubjectReviews
-from pilothouse.kube.authentication.token_reviews import TokenReviews
+from pilothouse.kube.authentication.storage_provider import SelfSubjectReviews, TokenReviews
 from pilothouse.kube.serviceaccount.authenticator import ServiceAccountTokenAuthenticator
 from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
 from pilothouse.kube.serviceaccount.issuer import TokenIssuer

@@ -16,9 +16,9 @@ from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.kube.authorization.access_reviews import (
     LocalSubjectAccessReviews,
     SelfSubjectAccessReviews,
+    SelfSubjectRulesReviews,
     SubjectAccessReviews,
 )
-from pilothouse.kube.authorization.rules_reviews import SelfSubjectRulesReviews
 from pilothouse.machinery.errors import BadRequest, Invalid
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json

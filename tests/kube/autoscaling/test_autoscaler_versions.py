@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from rules import decoded
 
 from pilothouse.kube.autoscaling.horizontalpodautoscalers import HORIZONTAL_POD_AUTOSCALERS
-from pilothouse.kube.autoscaling.v1 import from_v2, to_v2
-from pilothouse.kube.autoscaling.v1_annotations import BEHAVIOR, CONDITIONS, CURRENT_METRICS, METRICS
+from pilothouse.kube.autoscaling.v1 import BEHAVIOR, CONDITIONS, CURRENT_METRICS, METRICS, from_v2, to_v2
 from pilothouse.machinery.objects import Json
 
 TARGET: Json = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}

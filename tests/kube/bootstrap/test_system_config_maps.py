@@ -14,7 +14,7 @@ from cryptography.x509.oid import NameOID
 
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.kube.bootstrap import cluster_authentication_trust as trust
-from pilothouse.kube.bootstrap import legacy_token_tracking as tracking
+from pilothouse.kube.bootstrap import install as tracking
 from pilothouse.machinery.objects import Json
 
 

@@ -11,8 +11,8 @@ from rules import decoded
 from signing_requests import new_certificate, new_request, pem, request_der
 
 from pilothouse.apiserver.authn.user import User
-from pilothouse.kube.certificates.resource import CERTIFICATE_SIGNING_REQUESTS as REQUESTS
-from pilothouse.kube.certificates.strategy import (
+from pilothouse.kube.certificates.certificate_signing_requests import CERTIFICATE_SIGNING_REQUESTS as REQUESTS
+from pilothouse.kube.certificates.certificate_signing_requests import (
     CertificateSigningRequestApprovalStrategy,
     CertificateSigningRequestStatusStrategy,
     CertificateSigningRequestStrategy,

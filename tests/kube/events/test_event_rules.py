@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 from rules import decoded
 
-from pilothouse.kube.events.conversion import from_core, to_core
-from pilothouse.kube.events.resource import EVENTS
-from pilothouse.kube.events.strategy import CoreEventStrategy, EventStrategy
+from pilothouse.kube.events.events import EVENTS, CoreEventStrategy, EventStrategy, from_core, to_core
 from pilothouse.machinery.objects import Json
 
 MOMENT = "2024-01-01T00:00:00.000000Z"

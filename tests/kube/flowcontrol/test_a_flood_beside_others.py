@@ -13,7 +13,7 @@ from pilothouse.apiserver.flowcontrol.controller import FlowController
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.request_info import RequestInfo
 from pilothouse.apiserver.streams import close_stream
-from pilothouse.kube.flowcontrol.suggested import SUGGESTED_LEVELS, SUGGESTED_SCHEMAS
+from pilothouse.kube.flowcontrol.ensurer import SUGGESTED_LEVELS, SUGGESTED_SCHEMAS
 from pilothouse.machinery.server_errors import TooManyRequests
 
 CLIENTS = 300

@@ -10,7 +10,7 @@ from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.flowcontrol.controller import FlowController
 from pilothouse.apiserver.flowcontrol.mandatory import MANDATORY_LEVELS, MANDATORY_SCHEMAS
 from pilothouse.apiserver.request_info import RequestInfo
-from pilothouse.kube.flowcontrol.suggested import SUGGESTED_LEVELS, SUGGESTED_SCHEMAS
+from pilothouse.kube.flowcontrol.ensurer import SUGGESTED_LEVELS, SUGGESTED_SCHEMAS
 from pilothouse.machinery.objects import Json
 
 

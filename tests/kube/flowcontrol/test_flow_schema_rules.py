@@ -9,8 +9,8 @@ import pytest
 
 from pilothouse.apiserver.flowcontrol.mandatory import MANDATORY_SCHEMAS
 from pilothouse.apiserver.registry.resource import Resource
+from pilothouse.kube.flowcontrol.ensurer import SUGGESTED_SCHEMAS
 from pilothouse.kube.flowcontrol.flow_schemas import FLOW_SCHEMAS, FlowSchemaStatusStrategy, FlowSchemaStrategy
-from pilothouse.kube.flowcontrol.suggested import SUGGESTED_SCHEMAS
 from pilothouse.machinery.objects import Json
 
 STRATEGY = FlowSchemaStrategy()

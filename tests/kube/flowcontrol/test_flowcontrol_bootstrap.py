@@ -15,10 +15,15 @@ from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.options import DeleteOptions, ListOptions, WriteOptions
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
-from pilothouse.kube.flowcontrol.ensurer import AUTO_UPDATE, BootstrapConfigurationEnsurer, revise
+from pilothouse.kube.flowcontrol.ensurer import (
+    AUTO_UPDATE,
+    SUGGESTED_LEVELS,
+    SUGGESTED_SCHEMAS,
+    BootstrapConfigurationEnsurer,
+    revise,
+)
 from pilothouse.kube.flowcontrol.flow_schemas import FLOW_SCHEMAS
 from pilothouse.kube.flowcontrol.priority_levels import PRIORITY_LEVELS
-from pilothouse.kube.flowcontrol.suggested import SUGGESTED_LEVELS, SUGGESTED_SCHEMAS
 from pilothouse.machinery.objects import Json, name_of, resource_version_of
 
 SPEC = SUGGESTED_LEVELS["system"]

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from pilothouse.apiserver.flowcontrol.mandatory import MANDATORY_LEVELS
+from pilothouse.kube.flowcontrol.ensurer import SUGGESTED_LEVELS
 from pilothouse.kube.flowcontrol.priority_levels import PRIORITY_LEVELS, PriorityLevelStrategy
-from pilothouse.kube.flowcontrol.suggested import SUGGESTED_LEVELS
 from pilothouse.machinery.objects import Json
 
 STRATEGY = PriorityLevelStrategy()

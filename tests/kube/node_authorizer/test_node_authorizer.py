@@ -13,8 +13,7 @@ from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.interface import Answer, Attributes, Decision
 from pilothouse.apiserver.server.features import FeatureGates, serve_with
 from pilothouse.kube.node_authorizer.authorizer import NodeAuthorizer
-from pilothouse.kube.node_authorizer.graph import NodeGraph
-from pilothouse.kube.node_authorizer.references import ReferredObject, references_of_pod, secrets_of_volume
+from pilothouse.kube.node_authorizer.graph import NodeGraph, ReferredObject, references_of_pod, secrets_of_volume
 from pilothouse.machinery.objects import Json
 
 NODE = User("system:node:n1", groups=("system:nodes", "system:authenticated"))

@@ -14,8 +14,7 @@ from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.operations import UpdateRequest
 from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.kube.rbac.authorizer.authorizer import RBACAuthorizer
-from pilothouse.kube.rbac.escalation import Escalation
-from pilothouse.kube.rbac.policy_based import PolicyBasedStorage
+from pilothouse.kube.rbac.escalation import Escalation, PolicyBasedStorage
 from pilothouse.machinery.errors import Forbidden, NotFound
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
 from pilothouse.machinery.status_error import StatusError

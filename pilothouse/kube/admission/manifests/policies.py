@@ -8,15 +8,17 @@ from pilothouse.apiserver.admission.manifest.files import ManifestDocument, Mani
 from pilothouse.apiserver.admission.manifest.source import Load
 from pilothouse.apiserver.admission.policy.static import PolicyManifests
 from pilothouse.kube.admission.manifests.loading import ManifestKind, load_manifests, manifest_scheme
-from pilothouse.kube.admissionregistration.mutating_policies import MutatingPolicyStrategy
-from pilothouse.kube.admissionregistration.policies import PolicyStrategy
+from pilothouse.kube.admissionregistration.policies import (
+    MutatingPolicyStrategy,
+    PolicyStrategy,
+    ValidatingPolicyStrategy,
+)
 from pilothouse.kube.admissionregistration.policy_bindings import (
     MutatingBindingStrategy,
     PolicyBindingStrategy,
     ValidatingBindingStrategy,
 )
 from pilothouse.kube.admissionregistration.strategy import STATIC_SUFFIX
-from pilothouse.kube.admissionregistration.validating_policies import ValidatingPolicyStrategy
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json, name_of, part, text
 

@@ -18,7 +18,7 @@ from pilothouse.kube.admission.node_restriction.own_objects import (
 from pilothouse.kube.admission.node_restriction.pod_certificates import NodePodCertificates
 from pilothouse.kube.admission.node_restriction.pods import NodePods
 from pilothouse.kube.admission.node_restriction.tokens import NodeTokens
-from pilothouse.kube.node_authorizer.identity import node_name_of
+from pilothouse.kube.node_authorizer.authorizer import node_name_of
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource
 

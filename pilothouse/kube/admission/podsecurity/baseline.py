@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import field
 
-from pilothouse.kube.admission.podsecurity.checks import Check, CheckedPod, CheckPod, Violation, security_of, unless
+from pilothouse.kube.admission.podsecurity.checks import (
+    Check,
+    CheckedPod,
+    CheckPod,
+    Violation,
+    named,
+    plural,
+    quoted,
+    security_of,
+    setters,
+    unless,
+)
 from pilothouse.kube.admission.podsecurity.policy import Level
 from pilothouse.kube.admission.podsecurity.profiles import app_armor, seccomp_annotations, seccomp_fields
-from pilothouse.kube.admission.podsecurity.selinux import se_linux_options
-from pilothouse.kube.admission.podsecurity.wording import named, plural, quoted, setters
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 _SYSCTLS_SINCE: dict[int, tuple[str, ...]] = {
@@ -28,11 +39,13 @@ _SYSCTLS_SINCE: dict[int, tuple[str, ...]] = {
     ),
     32: ("net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"),
 }
+
 _SYSCTLS: dict[int, frozenset[str]] = {
     since: frozenset(name for earlier, names in _SYSCTLS_SINCE.items() if earlier <= since for name in names)
     for since in _SYSCTLS_SINCE
 }
 """The sysctls that a pod may set, by the version since which it may."""
+
 _CAPABILITIES = frozenset(
     [
         "AUDIT_WRITE",
@@ -50,6 +63,8 @@ _CAPABILITIES = frozenset(
         "SYS_CHROOT",
     ]
 )
+
+_TYPES = frozenset(("", "container_t", "container_init_t", "container_kvm_t"))
 
 
 def capabilities(pod: CheckedPod) -> Violation | None:
@@ -123,6 +138,42 @@ def proc_mount(pod: CheckedPod) -> Violation | None:
         return None
     who, what = named("container", list(bad)), quoted(sorted(set(bad.values())))
     return Violation("procMount", f"{who} must not set securityContext.procMount to {what}")
+
+
+@dataclass(slots=True)
+class _SELinuxFindings:
+    allowed: frozenset[str]
+    types: set[str] = field(default_factory=set)
+    user: bool = False
+    role: bool = False
+
+    def is_bad(self, security: Json) -> bool:
+        """Remembers what it finds."""
+        options = security.get("seLinuxOptions") or {}
+        kind, user, role = (options.get(name) or "" for name in ("type", "user", "role"))
+        if kind not in self.allowed:
+            self.types.add(kind)
+        self.user, self.role = self.user or bool(user), self.role or bool(role)
+        return kind not in self.allowed or bool(user or role)
+
+    def __str__(self) -> str:
+        parts = [named("type", sorted(self.types))] if self.types else []
+        parts += ["user may not be set"] if self.user else []
+        parts += ["role may not be set"] if self.role else []
+        return "; ".join(parts)
+
+
+def se_linux_options(*more: str) -> CheckPod:
+    """`more` types are allowed besides those that always are."""
+    allowed = _TYPES | set(more)
+
+    def check(pod: CheckedPod) -> Violation | None:
+        found = _SELinuxFindings(allowed)
+        who = setters(found.is_bad(pod.security), pod.names_of(found.is_bad))
+        detail = f"{who} set forbidden securityContext.seLinuxOptions: {found}"
+        return Violation("seLinuxOptions", detail) if who else None
+
+    return check
 
 
 def sysctls(allowed: frozenset[str]) -> CheckPod:

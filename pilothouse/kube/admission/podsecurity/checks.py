@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from pilothouse.kube.admission.podsecurity.policy import Level
 from pilothouse.machinery.dataclass import dataclass
@@ -82,3 +82,22 @@ def security_of(container: Json) -> Json:
 def unless(exempt: Callable[[CheckedPod], bool], check: CheckPod) -> CheckPod:
     """Return a later revision of a check, which lets exempt pods pass."""
     return lambda pod: None if exempt(pod) else check(pod)
+
+
+def plural(word: str, items: Iterable[Any], *, many: str = "") -> str:
+    return word if len(list(items)) == 1 else many or word + "s"
+
+
+def quoted(items: Iterable[str]) -> str:
+    return ", ".join(f'"{item}"' for item in items)
+
+
+def named(word: str, items: list[str]) -> str:
+    """`container "a"`, `containers "a", "b"`."""
+    return f"{plural(word, items)} {quoted(items)}"
+
+
+def setters(pod: bool, containers: list[str]) -> str:
+    """Return words for the pod, some of its containers, or both, as violations name them; empty for none."""
+    who = (["pod"] if pod else []) + ([named("container", containers)] if containers else [])
+    return " and ".join(who)

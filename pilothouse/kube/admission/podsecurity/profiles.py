@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pilothouse.kube.admission.podsecurity.checks import CheckedPod, Violation, security_of
-from pilothouse.kube.admission.podsecurity.wording import named, plural, quoted, setters
+from pilothouse.kube.admission.podsecurity.checks import (
+    CheckedPod,
+    Violation,
+    named,
+    plural,
+    quoted,
+    security_of,
+    setters,
+)
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json
 

@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from pilothouse.kube.admission.podsecurity.baseline import proc_mount
-from pilothouse.kube.admission.podsecurity.checks import Check, CheckedPod, CheckPod, Violation, security_of, unless
+from pilothouse.kube.admission.podsecurity.checks import (
+    Check,
+    CheckedPod,
+    CheckPod,
+    Violation,
+    named,
+    plural,
+    quoted,
+    security_of,
+    setters,
+    unless,
+)
 from pilothouse.kube.admission.podsecurity.policy import Level
 from pilothouse.kube.admission.podsecurity.profiles import seccomp_required
-from pilothouse.kube.admission.podsecurity.wording import named, plural, quoted, setters
 from pilothouse.machinery.objects import Json
 
 _ALLOWED_VOLUMES = frozenset(

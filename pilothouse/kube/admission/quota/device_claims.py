@@ -12,7 +12,7 @@ from pilothouse.machinery.objects import Json, annotations_of, items, text
 from pilothouse.machinery.quantity import Quantity
 
 COUNT = "count/resourceclaims.resource.k8s.io"
-_OF_CLASS = ".deviceclass.resource.k8s.io/devices"
+_OF_DEVICE_CLASS = ".deviceclass.resource.k8s.io/devices"
 _IMPLICIT = "requests.deviceclass.resource.kubernetes.io/"
 _REQUESTS = "requests."
 _ALL_DEVICES = 32
@@ -31,7 +31,7 @@ class DeviceClaimEvaluator:
     def matching(self, names: Iterable[str]) -> list[str]:
         extended = self._extended_resources()
         called = {f"{_REQUESTS}{name}" for name in extended.values()} | {_IMPLICIT + each for each in extended}
-        return sorted(name for name in names if name == COUNT or name.endswith(_OF_CLASS) or name in called)
+        return sorted(name for name in names if name == COUNT or name.endswith(_OF_DEVICE_CLASS) or name in called)
 
     def in_scope(self, scope: Json, obj: Json) -> bool:
         return False
@@ -43,7 +43,7 @@ class DeviceClaimEvaluator:
         devices: dict[str, Quantity] = {}
         for request in items(obj, "spec", "devices", "requests"):
             devices = added(devices, _devices(request))
-        used: ResourceList = {COUNT: ONE, **{f"{name}{_OF_CLASS}": number for name, number in devices.items()}}
+        used: ResourceList = {COUNT: ONE, **{f"{name}{_OF_DEVICE_CLASS}": number for name, number in devices.items()}}
         return used if _is_for_pod(obj) else used | _by_other_names(devices, self._extended_resources())
 
 

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Protocol
 from weakref import WeakValueDictionary
 
 from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation
-from pilothouse.apiserver.registry.errors import MODIFIED
+from pilothouse.apiserver.registry.compiled import CompiledObjects
+from pilothouse.apiserver.registry.errors import MODIFIED, translated
+from pilothouse.apiserver.registry.parsing import parse_all
+from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.apiserver.storage.errors import KeyNotFound, RevisionConflict
 from pilothouse.controllers.resourcequota.evaluator import extended_resources
-from pilothouse.kube.admission.object_lookup import ObjectLookup
+from pilothouse.kinds.resource_lists import written
+from pilothouse.kube.admission.plugin_parts import ObjectLookup
 from pilothouse.kube.admission.quota.check import Charge, charges
 from pilothouse.kube.admission.quota.evaluators import AdmissionEvaluator
 from pilothouse.kube.admission.quota.registry import RESOURCE_CLAIMS, evaluator_of
 from pilothouse.machinery.errors import Conflict
 from pilothouse.machinery.names import GroupResource
-from pilothouse.machinery.objects import Json, name_of
+from pilothouse.machinery.objects import Json, name_of, namespace_of, resource_version_of
 
 _TRIES = 4
 
@@ -70,3 +75,39 @@ class ResourceQuota(Handler):
                 if not pending:
                     return
         raise Conflict.of(GroupResource("", "resourcequotas"), next(iter(pending or [""])), MODIFIED)
+
+
+class StoredQuotas:
+    def __init__(self, registry: RegistryStore) -> None:
+        self._registry = registry
+        self._quotas = CompiledObjects(registry, namespace_of)
+        self._of: Sequence[str] = ()
+        self._namespaces: frozenset[str] = frozenset()
+
+    async def exist_in(self, namespace: str) -> bool:
+        with translated(self._registry.resource.group_resource):
+            quotas = await self._quotas.all()
+        if quotas is not self._of:
+            self._of, self._namespaces = quotas, frozenset(quotas)
+        return namespace in self._namespaces
+
+    async def newest(self, namespace: str) -> list[Json]:
+        with translated(self._registry.resource.group_resource):
+            page = await self._registry.list_newest(namespace)
+        return await parse_all(page.objects)
+
+    async def charge(self, charge: Charge) -> bool:
+        name = name_of(charge.quota)
+        with translated(self._registry.resource.group_resource, name):
+            current = await self._registry.newest(namespace_of(charge.quota), name)
+            if current is None:
+                return True
+            if str(current.revision) != resource_version_of(charge.quota):
+                return False
+            quota = current.parse()
+            quota["status"]["used"] = written(charge.used)
+            try:
+                await self._registry.replace(current, quota)
+            except (RevisionConflict, KeyNotFound):
+                return False
+        return True

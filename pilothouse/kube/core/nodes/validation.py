@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pilothouse.kube.core.nodes.taints import validate_annotations, validate_taints
 from pilothouse.kube.validation.addresses import cidr_family, legacy_cidr
 from pilothouse.kube.validation.fields import Rule, follow, non_empty, positive
-from pilothouse.kube.validation.quantities import validate_resource_amount
+from pilothouse.kube.validation.resource_names import validate_resource_amount
 from pilothouse.machinery.field import Errors, FieldError, Path, duplicate, forbidden, internal, invalid, required, root
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json, annotations_of, items, part, text

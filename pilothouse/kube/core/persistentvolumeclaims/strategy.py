@@ -14,8 +14,7 @@ from pilothouse.kube.core.pods.defaults.volumes import default_claim_spec
 from pilothouse.kube.core.pods.warnings.volumes import claim_warnings
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.fields import qualified_name
-from pilothouse.kube.validation.quantities import validate_resource_amount
-from pilothouse.kube.validation.resource_names import is_native
+from pilothouse.kube.validation.resource_names import is_native, validate_resource_amount
 from pilothouse.kube.validation.volume_claims import NEW_CLAIM, ClaimRules, validate_claim_spec
 from pilothouse.machinery.field import Errors, Path, not_supported, required, root
 from pilothouse.machinery.objects import Json, annotations_of, items, part, resource_version_of, text

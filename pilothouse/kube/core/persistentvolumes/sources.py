@@ -9,8 +9,7 @@ from typing import TypeAlias
 from pilothouse.kube.core.pods.validation import network_volumes, provider_volumes
 from pilothouse.kube.core.pods.validation.volume_sources import validate_host_path
 from pilothouse.kube.core.pods.validation.volumes import NO_VOLUME_TYPE, TOO_MANY_VOLUME_TYPES
-from pilothouse.kube.validation.fields import dns_label, dns_subdomain, follow, non_empty
-from pilothouse.kube.validation.paths import no_backsteps
+from pilothouse.kube.validation.fields import dns_label, dns_subdomain, follow, no_backsteps, non_empty
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, required
 from pilothouse.machinery.objects import Json

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pilothouse.kube.validation.node_labels import warnings_for_term
+from pilothouse.kube.validation.node_selectors import warnings_for_term
 from pilothouse.machinery.field import root
 from pilothouse.machinery.objects import Json, annotations_of, part
 

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from pilothouse.apiserver.registry.follower import RegistryFollower, start_following
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.server.hooks import HookContext
-from pilothouse.kube.rbac.authorizer.grants import Scoped
-from pilothouse.kube.rbac.authorizer.policy import RBACPolicy
+from pilothouse.kube.rbac.authorizer.policy import RBACPolicy, Scoped
 
 
 class PolicyFeed:

@@ -10,19 +10,24 @@ paths that do not exist, so what is kept is bounded in bytes.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
-from typing import Any, TypeAlias
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import field
+from typing import Any, NamedTuple, TypeAlias
 
+from pilothouse.apiserver.authn.service_accounts import user_name
 from pilothouse.apiserver.authn.user import User
-from pilothouse.apiserver.authz.interface import Answer, Attributes
-from pilothouse.kube.rbac.authorizer.access import Permits, UserAccess
-from pilothouse.kube.rbac.authorizer.grants import Grant, GrantSubject, RoleRef, Scoped, grants_of
-from pilothouse.kube.rbac.rules import Role
+from pilothouse.apiserver.authz.interface import Answer, Attributes, Decision
+from pilothouse.kube.rbac.rules import PolicyRule, Role
 from pilothouse.machinery.bounded_cache import BoundedCache
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json, name_of, namespace_of
+from pilothouse.machinery.status_error import aggregate
 
 _Key: TypeAlias = tuple[str, tuple[str, ...], str]
 """User name, groups and namespace."""
+
+_ROLE_KINDS = ("Role", "ClusterRole")
 
 
 class RBACPolicy:
@@ -122,3 +127,141 @@ def _size(key: _Key) -> int:
 
 def _key(obj: Json) -> Scoped:
     return Scoped(namespace_of(obj), name_of(obj))
+
+
+class Scoped(NamedTuple):
+    """The name of a role or a binding. What is for the whole cluster has no namespace."""
+
+    namespace: str
+    name: str
+
+
+class GrantSubject(NamedTuple):
+    """A user or a group, as bindings in one namespace name it; without a namespace, as cluster role bindings do."""
+
+    namespace: str
+    is_group: bool
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class RoleRef:
+    kind: str
+    name: str
+    namespace: str
+    """The namespace of the binding, in which a Role is looked for."""
+
+    @property
+    def key(self) -> Scoped | None:
+        """The key of the role; None where the reference is to nothing that could be one."""
+        if self.kind not in _ROLE_KINDS:
+            return None
+        return Scoped(self.namespace if self.kind == "Role" else "", self.name)
+
+    @property
+    def missing(self) -> str:
+        """The message for a role that is not known."""
+        if self.kind not in _ROLE_KINDS:
+            return f"unsupported role reference kind: {quote(self.kind)}"
+        return f"{self.kind.lower()}.rbac.authorization.k8s.io {quote(self.name)} not found"
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """`position` is the subject's in its binding: the first that applies to a user is the one that messages name."""
+
+    binding: Scoped
+    position: int
+    role: RoleRef
+    subject: GrantSubject
+    source: str
+
+
+def grants_of(binding: Json) -> Iterator[Grant]:
+    """Yield the grants of a RoleBinding or, where it has no namespace, of a ClusterRoleBinding."""
+    key = Scoped(namespace_of(binding), name_of(binding))
+    reference = binding.get("roleRef") or {}
+    role = RoleRef(reference.get("kind", ""), reference.get("name", ""), key.namespace)
+    shown = (
+        f"RoleBinding {quote(f'{key.name}/{key.namespace}')}"
+        if key.namespace
+        else (f"ClusterRoleBinding {quote(key.name)}")
+    )
+    for position, subject in enumerate(binding.get("subjects") or ()):
+        known = _subject(subject, key.namespace)
+        if known is not None:
+            source = f"{shown} of {role.kind} {quote(role.name)} to {_described(subject, key.namespace)}"
+            yield Grant(key, position, role, known, source)
+
+
+def _subject(subject: Json, namespace: str) -> GrantSubject | None:
+    kind, name = subject.get("kind"), subject.get("name", "")
+    if kind in ("User", "Group"):
+        return GrantSubject(namespace, kind == "Group", name)
+    home = subject.get("namespace") or namespace
+    if kind == "ServiceAccount" and home:
+        return GrantSubject(namespace, False, user_name(home, name))
+    return None
+
+
+def _described(subject: Json, namespace: str) -> str:
+    kind, name = subject.get("kind", ""), subject.get("name", "")
+    if kind == "ServiceAccount":
+        name = f"{name}/{subject.get('namespace') or namespace}"
+    return f"{kind} {quote(name)}"
+
+
+@dataclass(slots=True)
+class Permits:
+    """The answers for one verb: for all objects of a resource or for a path, for certain names, and else."""
+
+    refusal: Answer
+    all: Answer | None = None
+    named: dict[str, Answer] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes."""
+        return 256 + 320 * len(self.named)
+
+
+class UserAccess:
+    def __init__(self, granted: Sequence[tuple[Grant, Role]], missing: Sequence[RoleRef]) -> None:
+        """`missing` are roles that are granted, too, but not there."""
+        self.missing = missing
+        self._granted = granted
+        self._refusal = Answer(Decision.NO_OPINION, f"RBAC: {self.problem}" if missing else "")
+
+    @property
+    def problem(self) -> str:
+        """The roles that are missing, as words: with them the user might do more. Empty where none is."""
+        return aggregate(reference.missing for reference in self.missing) if self.missing else ""
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes, without the roles and grants, which others have too."""
+        return 256 + 128 * (len(self._granted) + len(self.missing)) + len(self._refusal.reason)
+
+    @property
+    def rules(self) -> list[PolicyRule]:
+        return [rule for _, role in self._granted for rule in role.rules]
+
+    def permits(self, asked: Attributes) -> Permits:
+        """Return the answers for the verb and the resource or path that are asked about, whatever object it is."""
+        found = Permits(self._refusal)
+        if not asked.is_resource:
+            matching = (grant for grant, role in self._granted if role.allows_path(asked.verb, asked.path))
+            grant = next(matching, None)
+            found.all = None if grant is None else _allowed_by(grant)
+            return found
+        for grant, role in self._granted:
+            for rule in role.matching(asked.verb, asked.group, asked.resource, asked.subresource):
+                if not rule.names:
+                    found.all = found.all or _allowed_by(grant)
+                for name in rule.names:
+                    found.named.setdefault(name, _allowed_by(grant))
+        return found
+
+
+def _allowed_by(grant: Grant) -> Answer:
+    return Answer(Decision.ALLOW, f"RBAC: allowed by {grant.source}")

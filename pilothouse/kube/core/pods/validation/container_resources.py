@@ -9,7 +9,6 @@ from typing import TypeAlias
 from pilothouse.kube.core.pods.defaults.resources import is_pod_level
 from pilothouse.kube.core.pods.validation.options import PodValidationOptions
 from pilothouse.kube.validation.fields import dns_label
-from pilothouse.kube.validation.quantities import validate_resource_amount, validate_resource_name
 from pilothouse.kube.validation.resource_names import (
     HUGE_PAGES_PREFIX,
     huge_page_size,
@@ -18,6 +17,8 @@ from pilothouse.kube.validation.resource_names import (
     is_native,
     is_overcommit_allowed,
     is_standard_for_containers,
+    validate_resource_amount,
+    validate_resource_name,
 )
 from pilothouse.machinery.field import (
     Errors,

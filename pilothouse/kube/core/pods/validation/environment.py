@@ -10,8 +10,7 @@ from pilothouse.kube.core.pods.validation.field_references import (
     validate_field_reference,
     validate_resource_reference,
 )
-from pilothouse.kube.validation.fields import dns_label, follow
-from pilothouse.kube.validation.paths import no_backsteps
+from pilothouse.kube.validation.fields import dns_label, follow, no_backsteps
 from pilothouse.machinery.field import Errors, Path, invalid, required
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.names import is_config_map_key, is_relaxed_env_var_name

@@ -7,8 +7,7 @@ from pilothouse.kube.core.pods.validation.field_references import (
     validate_field_reference,
     validate_resource_reference,
 )
-from pilothouse.kube.validation.fields import non_empty
-from pilothouse.kube.validation.paths import local_non_reserved_path
+from pilothouse.kube.validation.fields import local_non_reserved_path, non_empty
 from pilothouse.machinery.field import Errors, Path, invalid, required
 from pilothouse.machinery.objects import Json
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pilothouse.kube.validation.paths import local_descending_path, no_backsteps
+from pilothouse.kube.validation.fields import local_descending_path, no_backsteps
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_found, not_supported, required
 from pilothouse.machinery.objects import Json
 

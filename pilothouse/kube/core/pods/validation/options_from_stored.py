@@ -16,8 +16,8 @@ from pilothouse.kube.core.pods.validation.annotations import has_valid_deletion_
 from pilothouse.kube.core.pods.validation.container_resources import is_divisible
 from pilothouse.kube.core.pods.validation.options import PodValidationOptions, new_template_options
 from pilothouse.kube.core.pods.validation.security_context import host_sysctl_problem
+from pilothouse.kube.validation.fields import local_non_reserved_path
 from pilothouse.kube.validation.node_selectors import has_invalid_values
-from pilothouse.kube.validation.paths import local_non_reserved_path
 from pilothouse.kube.validation.resource_names import is_huge_page
 from pilothouse.machinery.field import Path
 from pilothouse.machinery.objects import Json, annotations_of

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pilothouse.kinds.pods import containers_with_path
 from pilothouse.kube.core.pods.internal_form import internal_form
-from pilothouse.kube.validation.paths import local_descending_path
+from pilothouse.kube.validation.fields import local_descending_path
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_supported, required, too_long
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json

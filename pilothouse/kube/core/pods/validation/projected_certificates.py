@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from pilothouse.kube.certificates.expirations import LONGEST, LONGEST_OF_KUBERNETES, SHORTEST
-from pilothouse.kube.validation.cluster_trust_bundle_names import cluster_trust_bundle_name_problems
+from pilothouse.kube.certificates.validation import LONGEST, LONGEST_OF_KUBERNETES, SHORTEST
 from pilothouse.kube.validation.domains import user_annotations
-from pilothouse.kube.validation.fields import one_of
+from pilothouse.kube.validation.fields import local_non_reserved_path, one_of
 from pilothouse.kube.validation.internal_structs import ANY, TEXT, struct
-from pilothouse.kube.validation.paths import local_non_reserved_path
-from pilothouse.kube.validation.signer_names import is_kubernetes_signer_name, validate_signer_name
+from pilothouse.kube.validation.signer_names import (
+    cluster_trust_bundle_name_problems,
+    is_kubernetes_signer_name,
+    validate_signer_name,
+)
 from pilothouse.machinery.field import Errors, Path, invalid, required
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.labels import validate_label_selector

@@ -12,8 +12,7 @@ from pilothouse.kube.core.pods.validation.projected_certificates import (
     validate_pod_certificate_projection,
     validate_trust_bundle_projection,
 )
-from pilothouse.kube.validation.fields import non_empty
-from pilothouse.kube.validation.paths import local_non_reserved_path
+from pilothouse.kube.validation.fields import local_non_reserved_path, non_empty
 from pilothouse.kube.validation.token_expirations import validate_token_expiration
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, required
 from pilothouse.machinery.objects import Json

@@ -14,8 +14,7 @@ from pilothouse.kube.core.pods.validation.file_volumes import (
 from pilothouse.kube.core.pods.validation.network_volumes import ISCSI_NAME_TOO_LONG, is_iscsi_name_too_long
 from pilothouse.kube.core.pods.validation.options import PodValidationOptions
 from pilothouse.kube.core.pods.validation.projected_volumes import validate_projected
-from pilothouse.kube.validation.fields import follow, non_empty, required_one_of
-from pilothouse.kube.validation.paths import local_descending_path, no_backsteps
+from pilothouse.kube.validation.fields import follow, local_descending_path, no_backsteps, non_empty, required_one_of
 from pilothouse.kube.validation.volume_claims import validate_claim_template
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, Path, invalid, not_supported, required

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from pilothouse.kube.core.pods.validation.affinity import PREFERRED, REQUIRED
-from pilothouse.kube.validation.node_labels import DEPRECATED_NODE_LABELS, warnings_for_term
+from pilothouse.kube.validation.node_selectors import DEPRECATED_NODE_LABELS, warnings_for_term
 from pilothouse.machinery.field import Path
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.names import is_valid_label_value

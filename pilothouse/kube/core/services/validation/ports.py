@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from pilothouse.kube.core.services.traits import CLUSTER_IP, ports_of, type_of
-from pilothouse.kube.validation.fields import dns_label, qualified_name, required_one_of
-from pilothouse.kube.validation.ports import PROTOCOLS, port_num, port_num_or_name
+from pilothouse.kube.validation.fields import (
+    PROTOCOLS,
+    dns_label,
+    port_num,
+    port_num_or_name,
+    qualified_name,
+    required_one_of,
+)
 from pilothouse.machinery.field import Errors, duplicate, forbidden, required, root
 from pilothouse.machinery.objects import Json
 

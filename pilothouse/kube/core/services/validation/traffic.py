@@ -10,8 +10,7 @@ from pilothouse.kube.core.services.traits import (
     needs_health_check,
     type_of,
 )
-from pilothouse.kube.validation.fields import one_of, required_one_of
-from pilothouse.kube.validation.ports import port_num
+from pilothouse.kube.validation.fields import one_of, port_num, required_one_of
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, required, root
 from pilothouse.machinery.objects import Json
 

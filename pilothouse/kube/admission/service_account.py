@@ -10,18 +10,13 @@ from typing import Any, TypeAlias
 from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation
 from pilothouse.apiserver.admission.refusals import refused
 from pilothouse.kinds.references import secret_names
-from pilothouse.kube.admission.object_lookup import invalid_resource_name
-from pilothouse.kube.admission.service_account.secret_references import (
-    is_limited_to_its_secrets,
-    unreferenced_secret,
-    unreferenced_secret_of_ephemeral_containers,
-)
+from pilothouse.kube.admission.plugin_parts import invalid_resource_name
 from pilothouse.kube.mirror_pods import is_mirror_pod
 from pilothouse.machinery.errors import Forbidden
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.names_generator import generate_name
-from pilothouse.machinery.objects import Json, metadata
+from pilothouse.machinery.objects import Json, metadata, name_of
 
 GetServiceAccount: TypeAlias = Callable[[str, str], Awaitable[Json | None]]
 """By namespace and name."""
@@ -34,6 +29,10 @@ MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
 _VOLUME_PREFIX = "kube-api-access-"
 _EXPIRATION_SECONDS = 3607
 """An hour and seven seconds: tokens of this age are known to be the injected ones, and are renewed with patience."""
+
+_ENFORCE = "kubernetes.io/enforce-mountable-secrets"
+
+_TRUE = frozenset(("1", "t", "T", "TRUE", "true", "True"))
 
 
 class ServiceAccount(Handler):
@@ -163,3 +162,49 @@ def _token_source() -> Json:
         ],
         "defaultMode": 0o644,
     }
+
+
+def is_limited_to_its_secrets(account: Json) -> bool:
+    return (metadata(account).get("annotations") or {}).get(_ENFORCE) in _TRUE
+
+
+def unreferenced_secret(account: Json, spec: Json) -> str:
+    """Return why the first secret that the account does not name is not allowed; empty when all are."""
+    known = {secret.get("name") for secret in account.get("secrets") or ()}
+    for volume in spec.get("volumes") or ():
+        secret = volume.get("secret")
+        if secret is not None and (name := secret.get("secretName")) not in known:
+            return _not_allowed(f'volume with secret.secretName="{name}"', account)
+    for kind, containers in (("init container", "initContainers"), ("container", "containers")):
+        if why := _unreferenced(kind, spec.get(containers) or (), known, account):
+            return why
+    known = {secret.get("name") for secret in account.get("imagePullSecrets") or ()}
+    for index, secret in enumerate(spec.get("imagePullSecrets") or ()):
+        if secret.get("name") not in known:
+            what = f'imagePullSecrets[{index}].name="{secret.get("name")}"'
+            return _not_allowed(what, account, "imagePullSecret")
+    return ""
+
+
+def unreferenced_secret_of_ephemeral_containers(account: Json, spec: Json) -> str:
+    known = {secret.get("name") for secret in account.get("secrets") or ()}
+    return _unreferenced("ephemeral container", spec.get("ephemeralContainers") or (), known, account)
+
+
+def _unreferenced(kind: str, containers: Any, known: set[Any], account: Json) -> str:
+    for container in containers:
+        for env in container.get("env") or ():
+            name = ((env.get("valueFrom") or {}).get("secretKeyRef") or {}).get("name")
+            if name is not None and name not in known:
+                where = f"{kind} {container['name']} with envVar {env['name']}"
+                return _not_allowed(f'{where} referencing secret.secretName="{name}"', account)
+        for source in container.get("envFrom") or ():
+            name = (source.get("secretRef") or {}).get("name")
+            if name is not None and name not in known:
+                where = f"{kind} {container['name']} with envFrom"
+                return _not_allowed(f'{where} referencing secret.secretName="{name}"', account)
+    return ""
+
+
+def _not_allowed(what: str, account: Json, kind: str = "secret") -> str:
+    return f"{what} is not allowed because service account {name_of(account)} does not reference that {kind}"

@@ -5,17 +5,21 @@ from __future__ import annotations
 import re
 
 from pilothouse.kube.admissionregistration.expressions import (
+    APPLY_CONFIGURATION,
     BOOL,
+    JSON_PATCH,
     NO_EXPRESSION,
     STRING,
     STRING_OR_NULL,
+    Types,
     validate_expression,
     validate_variable,
 )
-from pilothouse.kube.validation.fields import one_of, qualified_name
+from pilothouse.kube.admissionregistration.match_resources import REINVOCATION_POLICIES
+from pilothouse.kube.validation.fields import one_of, qualified_name, required_one_of
 from pilothouse.kube.validation.internal_structs import TEXT, slice_of, struct
 from pilothouse.machinery.cel.admission import AdmissionCompiler, Declarations
-from pilothouse.machinery.field import Errors, Path, duplicate, invalid, required
+from pilothouse.machinery.field import Errors, Path, duplicate, invalid, not_supported, required
 from pilothouse.machinery.objects import Json, items, name_of, part, text
 from pilothouse.machinery.validation.pattern_format import EMPTY_IF_SPECIFIED_ERROR, LINE_BREAKS_ERROR
 
@@ -27,6 +31,11 @@ _NEWLINES = re.compile(r"[\n\r]")
 _NOTHING = "validations or auditAnnotations must contain at least one item"
 
 _shown_annotations = slice_of(struct(Key=TEXT, ValueExpression=TEXT))
+
+_PATCHES: dict[str, tuple[str, Types]] = {
+    "ApplyConfiguration": ("applyConfiguration", APPLY_CONFIGURATION),
+    "JSONPatch": ("jsonPatch", JSON_PATCH),
+}
 
 
 def validate_content(policy: Json, path: Path) -> Errors:
@@ -109,3 +118,43 @@ def _validate_value(compiler: AdmissionCompiler, value: str, path: Path, *, para
         for error in validate_expression(compiler, trimmed, path, declarations=may_use, types=STRING_OR_NULL):
             # The expression is compiled without the white space around it, and shown with it.
             yield invalid(path, value, error.detail)
+
+
+def validate_mutations(spec: Json, path: Path) -> Errors:
+    compiler, params = AdmissionCompiler(composed=True), spec.get("paramKind") is not None
+    for position, variable in enumerate(items(spec, "variables")):
+        yield from validate_variable(compiler, variable, path.child("variables").index(position), params=params)
+    if not items(spec, "mutations"):
+        yield required(path.child("mutations"), "mutations must contain at least one item")
+    for position, mutation in enumerate(items(spec, "mutations")):
+        yield from _validate_mutation(compiler, mutation, path.child("mutations").index(position), params=params)
+    policy = text(spec, "reinvocationPolicy")
+    yield from required_one_of(policy, path.child("reinvocationPolicy"), REINVOCATION_POLICIES)
+
+
+def _validate_mutation(compiler: AdmissionCompiler, mutation: Json, path: Path, *, params: bool) -> Errors:
+    kind = text(mutation, "patchType")
+    if not kind:
+        yield required(path.child("patchType"))
+        return
+    if kind not in _PATCHES:
+        yield not_supported(path.child("patchType"), kind, sorted(_PATCHES))
+        return
+    field, types = _PATCHES[kind]
+    patch = mutation.get(field)
+    if patch is None:
+        yield required(path.child(field), f"must be specified when patchType is {kind}")
+    else:
+        where = path.child(field, "expression")
+        yield from _validate_patch(compiler, text(patch, "expression").strip(), where, params=params, types=types)
+    for other in (name for name, _ in _PATCHES.values() if name != field):
+        if mutation.get(other) is not None:
+            yield invalid(path.child(other), f"{{{other}}}", f"must not be specified when patchType is {kind}")
+
+
+def _validate_patch(compiler: AdmissionCompiler, expression: str, path: Path, *, params: bool, types: Types) -> Errors:
+    if not expression:
+        yield required(path)
+        return
+    may_use = Declarations(params=params, patch_types=True)
+    yield from validate_expression(compiler, expression, path, declarations=may_use, types=types)

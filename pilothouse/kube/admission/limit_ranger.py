@@ -10,18 +10,21 @@ from pilothouse.apiserver.admission.refusals import refused
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kinds.pod_resources import aggregate_limits, aggregate_requests, read_resources
 from pilothouse.kinds.resource_lists import ResourceList
-from pilothouse.kube.admission.limit_ranger.constraints import Asked, claim_complaints, complaints
 from pilothouse.kube.admission.pods import PODS
 from pilothouse.kube.core.limitranges import CLAIM, CONTAINER, POD
 from pilothouse.kube.core.pods.defaults.resources import is_pod_level
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json, items, metadata, part
+from pilothouse.machinery.quantity import ZERO, Quantity, parse_quantity
 from pilothouse.machinery.status_error import aggregate
 
 ListInNamespace: TypeAlias = Callable[[str], Awaitable[list[Json]]]
 
 _CLAIMS = GroupResource("", "persistentvolumeclaims")
 ANNOTATION = "kubernetes.io/limit-ranger"
+
+_MAX_MILLI_VALUE = (2**63 - 1) // 1000
 
 
 class LimitRanger(Handler):
@@ -119,3 +122,70 @@ def _claim_complaints(claim: Json, limit_range: Json) -> Iterator[str]:
     for limit in items(limit_range, "spec", "limits"):
         if limit.get("type") == CLAIM:
             yield from claim_complaints(limit, asked)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    requests: ResourceList
+    limits: ResourceList
+
+
+def complaints(limit: Json, asked: Asked) -> Iterator[str]:
+    """Yield what is outside the limit, in upstream's order: minima, maxima, ratios."""
+    kind = limit.get("type") or ""
+    rules: tuple[tuple[str, Callable[[str, str, Quantity, Asked], str]], ...] = (
+        ("min", _below_minimum),
+        ("max", _above_maximum),
+        ("maxLimitRequestRatio", _above_ratio),
+    )
+    for field, rule in rules:
+        for name, amount in sorted(part(limit, field).items()):
+            if complaint := rule(kind, name, parse_quantity(amount), asked):
+                yield complaint
+
+
+def claim_complaints(limit: Json, asked: Asked) -> Iterator[str]:
+    """Yield what is outside the limit for a claim, which has requests only."""
+    kind = limit.get("type") or ""
+    for name, amount in sorted(part(limit, "min").items()):
+        if complaint := _below_minimum(kind, name, parse_quantity(amount), asked):
+            yield complaint
+    for name, text in sorted(part(limit, "max").items()):
+        most, request = parse_quantity(text), asked.requests.get(name)
+        what = f"maximum {name} usage per {kind} is {most}"
+        if request is None:
+            yield f"{what}.  No request is specified"
+        elif request > most:
+            yield f"{what}, but request is {request}"
+
+
+def _below_minimum(kind: str, name: str, least: Quantity, asked: Asked) -> str:
+    request, limit = asked.requests.get(name), asked.limits.get(name)
+    what = f"minimum {name} usage per {kind} is {least}"
+    if request is None:
+        return f"{what}.  No request is specified"
+    if request < least:
+        return f"{what}, but request is {request}"
+    return f"{what}, but limit is {limit}" if limit is not None and limit < least else ""
+
+
+def _above_maximum(kind: str, name: str, most: Quantity, asked: Asked) -> str:
+    request, limit = asked.requests.get(name), asked.limits.get(name)
+    what = f"maximum {name} usage per {kind} is {most}"
+    if limit is None:
+        return f"{what}.  No limit is specified"
+    if limit > most:
+        return f"{what}, but limit is {limit}"
+    return f"{what}, but request is {request}" if request is not None and request > most else ""
+
+
+def _above_ratio(kind: str, name: str, most: Quantity, asked: Asked) -> str:
+    request, limit = asked.requests.get(name, ZERO), asked.limits.get(name, ZERO)
+    what = f"{name} max limit to request ratio per {kind} is {most}"
+    if not request:
+        return f"{what}, but no request is specified or request is 0"
+    if not limit:
+        return f"{what}, but no limit is specified or limit is 0"
+    exact = all(each.value() <= _MAX_MILLI_VALUE for each in (request, limit, most))
+    ratio = limit.milli_value() / request.milli_value() if exact else limit.value() / request.value()
+    return f"{what}, but provided ratio is {ratio:f}" if ratio > float(most) else ""

@@ -1,1 +1,0 @@
-"""LimitRanger: pods and claims stay inside the bounds of the limit ranges in their namespace."""

@@ -1,1 +1,0 @@
-"""Priority: pods have the priority of their class."""

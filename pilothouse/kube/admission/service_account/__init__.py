@@ -1,1 +1,0 @@
-"""ServiceAccount: every pod runs as a service account that exists."""
