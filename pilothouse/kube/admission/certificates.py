@@ -5,6 +5,9 @@ The plugins CertificateApproval, CertificateSigning, CertificateSubjectRestricti
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from typing import ClassVar
+
 from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation
 from pilothouse.apiserver.admission.refusals import refused
 from pilothouse.apiserver.authn.user import SYSTEM_PRIVILEGED_GROUP, User
@@ -26,7 +29,7 @@ _TRUST_BUNDLES = GroupResource("certificates.k8s.io", "clustertrustbundles")
 class _ForSigners(Handler):
     """Plugins that ask whether a user may do something with the requests of a signer."""
 
-    operations = (Operation.UPDATE,)
+    operations: ClassVar[Collection[Operation]] = (Operation.UPDATE,)
 
     def __init__(self, authorizer: Authorizer) -> None:
         self._authorizer = authorizer
