@@ -1,7 +1,7 @@
-"""A time that can be stopped, set, stepped and made to run faster, with timers that go by it.
+"""AdjustableTime: a clock that tests can stop, set, step and accelerate, with timers that follow it.
 
-A step is walked, not jumped: every timer on the way is called at its own time, and what it began gets a chance to be
-done before time goes on. So a node whose lease is renewed every ten seconds is alive after a step of an hour.
+A step is walked, not jumped: every timer on the way fires at its own time, and its consequences get a chance to
+complete before time continues. So a node whose lease is renewed every ten seconds is alive after a step of one hour.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from datetime import UTC, datetime
 from typing import Final, TypeAlias
 
 LetWork: TypeAlias = Callable[[], Awaitable[None]]
-"""Returns when what the timers began is done, or long enough was waited for it."""
+"""Return when the work started by timers is done, or after a bounded wait."""
 
 _USUAL_STOPS: Final = 200
 _MOST_STOPS: Final = 1000
-"""On one step; timers in between are called together. Half a day stops every 43 seconds."""
+"""Stops per step; timers in between fire together. A step of half a day stops every 43 seconds."""
 _LEAST_STRIDE: Final = 0.25
 _LONGEST_WALK: Final = 20.0
-"""Seconds of the machine's; the rest of a long way is jumped."""
+"""Seconds of real time; the rest of a long step is jumped."""
 _FIRST: Final = datetime(1000, 1, 1, tzinfo=UTC).timestamp()
 _LAST: Final = datetime(9700, 1, 1, tzinfo=UTC).timestamp()
 _LEASE_STRIDE: Final = 20.0
-"""Who renews a lease in time is to be seen to do so."""
+"""Upper limit of a stride, so that leases are seen to be renewed in time."""
 
 
 class TimeTimer:
@@ -40,15 +40,15 @@ class TimeTimer:
 
 
 class AdjustableTime:
-    """Runs as the machine's time does until told otherwise. For one event loop."""
+    """Runs in real time until adjusted. For one event loop."""
 
     _timers: list[tuple[float, int, TimeTimer]]
 
     def __init__(self) -> None:
         self.speed = 1.0
-        """How many of its seconds pass in one of the machine's; 0 while it is stopped."""
-        self._since = self._base = time.monotonic()  # the machine's, and ours at that moment
-        self._offset = time.time() - self._base  # from ours to the wall's
+        """Seconds that pass per second of real time; 0 while stopped."""
+        self._since = self._base = time.monotonic()  # real time and adjustable time at the same moment
+        self._offset = time.time() - self._base  # from adjustable monotonic time to wall time
         self._timers, self._order = [], itertools.count()
         self._alarm: asyncio.TimerHandle | None = None
 
@@ -56,16 +56,16 @@ class AdjustableTime:
         return self._base + (time.monotonic() - self._since) * self.speed
 
     def wall(self) -> float:
-        """Seconds since 1970, within years to which any Go duration can be added."""
+        """Return seconds since the epoch, limited to years to which any Go duration can be added."""
         return min(max(self.monotonic() + self._offset, _FIRST), _LAST)
 
     def run_at(self, speed: float) -> None:
-        """Go on from this moment at another speed; 0 stops."""
+        """Continue from now at another speed; 0 stops the clock."""
         self._base, self._since, self.speed = self.monotonic(), time.monotonic(), speed
         self._set_alarm()
 
     async def set(self, wall: float, let_work: LetWork) -> None:
-        """Make it that time at once: forward with all timers that are due by then, back without any noticing."""
+        """Set the wall time. Moving forward fires all timers due by then; moving back affects no timer."""
         if (ahead := wall - self.wall()) < 0:
             self._offset += ahead
             return
@@ -75,7 +75,8 @@ class AdjustableTime:
         await let_work()
 
     async def step(self, seconds: float, let_work: LetWork) -> None:
-        """Go on by so many seconds; return when all timers on the way were called, and had a chance to be acted on."""
+        """Advance by `seconds`; return when all timers on the way were fired and their work had a chance to
+        complete."""
         end, longest = self.monotonic() + seconds, time.monotonic() + _LONGEST_WALK
         stride = max(_LEAST_STRIDE, min(seconds / _USUAL_STOPS, _LEASE_STRIDE), seconds / _MOST_STOPS)
         while (due := self._next_due()) is not None and due <= end:
@@ -105,7 +106,7 @@ class AdjustableTime:
             timer.cancel()
 
     def _move_to(self, moment: float) -> None:
-        """Time never goes back: it may have passed the moment by itself."""
+        """Set the current moment; never back, because time may have passed the moment by itself."""
         self._base, self._since = max(moment, self.monotonic()), time.monotonic()
 
     def _next_due(self) -> float | None:
@@ -126,9 +127,9 @@ class AdjustableTime:
         due = self._next_due()
         if due is not None and self.speed > 0:
             wait = max(due - self.monotonic(), 0.0) / self.speed
-            self._alarm = asyncio.get_running_loop().call_later(wait, self._ring)
+            self._alarm = asyncio.get_running_loop().call_later(wait, self._fire_alarm)
 
-    def _ring(self) -> None:
+    def _fire_alarm(self) -> None:
         self._alarm = None
         self._call_due()
         self._set_alarm()

@@ -1,7 +1,7 @@
-"""Checkpoints of long work: places at which a thread may pause, or be told that nobody wants its work any more.
+"""Checkpoints of long work: points at which a thread may pause or be aborted.
 
-Code that goes through data of any length calls `checkpoint` once for every element. The call costs some ten
-nanoseconds, unless somebody asked for attention; on the event loop it never waits.
+Code that traverses data of arbitrary length calls `checkpoint` once per element. A call costs about ten nanoseconds
+unless a callback is installed. On the event loop a checkpoint never blocks.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ _attend: Callable[[], None] | None = None
 
 
 def checkpoint() -> None:
-    """Wait while smaller work runs. Raises whatever ends the work."""
+    """Pause while smaller work runs. Raises an exception to abort the work."""
     if _attend is not None:
         _attend()
 
 
 def ask_for_attention(attend: Callable[[], None] | None) -> None:
-    """Call `attend` at every checkpoint, in every thread; None: no longer."""
+    """Call `attend` at every checkpoint in every thread; None removes the callback."""
     global _attend
     _attend = attend

@@ -1,4 +1,4 @@
-"""Spans of time: as people read them in tables (`5m`, `2d3h`), and as Go writes them (`1h30m0s`)."""
+"""Durations: human-readable as in tables (`5m`, `2d3h`), and in Go's notation (`1h30m0s`)."""
 
 from __future__ import annotations
 
@@ -16,23 +16,24 @@ _STEP = re.compile(r"([0-9]*)(\.?)([0-9]*)([^0-9.]*)")
 
 
 class DurationError(ValueError):
-    """The message is Go's."""
+    """Invalid duration; the message is Go's."""
 
 
 def age(timestamp: str | None, clock: Clock = system_clock) -> str:
-    """How long ago a stored time was, as the Age column shows it."""
+    """Return the age of a stored time, as in the Age column."""
     moment = parse_time(timestamp) if timestamp else None
     return "<unknown>" if moment is None else human_duration(clock() - moment)
 
 
 def until(timestamp: str | None, clock: Clock = system_clock) -> str:
-    """How long it is to a stored time, as tables show it."""
+    """Return the time until a stored time, as in tables."""
     moment = parse_time(timestamp) if timestamp else None
     return "<unknown>" if moment is None else human_duration(moment - clock())
 
 
 def human_duration(span: timedelta) -> str:
-    """Two or three significant figures. The near future counts as now, since clocks differ; beyond it is invalid."""
+    """Format with two or three significant figures. Up to one second in the future counts as 0s, beyond as
+    <invalid>."""
     seconds = _whole_seconds(span)
     if seconds < -1:
         return "<invalid>"
@@ -55,7 +56,7 @@ def human_duration(span: timedelta) -> str:
 
 
 def short_human_duration(span: timedelta) -> str:
-    """Return a span in its largest unit alone."""
+    """Format in the largest unit only."""
     seconds = _whole_seconds(span)
     if seconds < -1:
         return "<invalid>"
@@ -66,13 +67,13 @@ def short_human_duration(span: timedelta) -> str:
 
 
 def seconds(count: int) -> timedelta:
-    """Return `count` seconds as Go multiplies `count * time.Second`: numbers beyond some 292 years start over."""
+    """Return `count` seconds with Go's overflow of `count * time.Second`: values beyond about 292 years wrap around."""
     nanoseconds = (count * _SECOND + _MAX_NANOSECONDS) % (2 * _MAX_NANOSECONDS) - _MAX_NANOSECONDS
     return timedelta(microseconds=nanoseconds // 1000)
 
 
 def parse_duration(text: str) -> int:
-    """The nanoseconds of a Go duration such as `1h15m30.5s`. Raises DurationError with Go's message."""
+    """Return the nanoseconds of a Go duration such as `1h15m30.5s`. Raises DurationError with Go's message."""
     rest = text.removeprefix("-") if text.startswith("-") else text.removeprefix("+")
     if rest == "0":
         return 0
@@ -90,7 +91,7 @@ def parse_duration(text: str) -> int:
 
 
 def format_duration(nanoseconds: int) -> str:
-    """Return a duration as Go prints it: `0s`, `1.5µs`, `1h0m0.25s`."""
+    """Format as Go does: `0s`, `1.5µs`, `1h0m0.25s`."""
     sign, size = ("-", -nanoseconds) if nanoseconds < 0 else ("", nanoseconds)
     if size < _SECOND:
         unit = "s" if not size else "ns" if size < 1000 else "µs" if size < 1_000_000 else "ms"
@@ -113,7 +114,7 @@ def _step(match: re.Match[str], text: str) -> int:
         raise DurationError(f"time: unknown unit {quote(unit)} in duration {quote(text)}")
     if len(whole) > 19:
         raise DurationError(f"time: invalid duration {quote(text)}")
-    # Digits beyond the nineteenth of a fraction can not reach a nanosecond.
+    # Digits of a fraction beyond the nineteenth are below a nanosecond.
     digits = fraction[:19]
     parts = int(digits or "0") * _UNITS[unit] // int("1" + "0" * len(digits))
     return int(whole or "0") * _UNITS[unit] + parts

@@ -1,4 +1,4 @@
-"""Equality of JSON values, of which Python's own makes too many: there True is 1 and 1 is 1.0."""
+"""Equality of JSON values. Python's `==` is too lenient: True == 1 == 1.0."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pilothouse.machinery.checkpoints import checkpoint
 
 
 def deep_equal(a: Any, b: Any) -> bool:
-    """Whether the values are equal as Go's reflect.DeepEqual has it: neither true nor 1.0 is 1."""
+    """Report equality as Go's reflect.DeepEqual: true, 1 and 1.0 are all different."""
     checkpoint()
     if type(a) is not type(b):
         return False
@@ -20,7 +20,7 @@ def deep_equal(a: Any, b: Any) -> bool:
 
 
 def json_equal(a: Any, b: Any) -> bool:
-    """Whether the values are equal as JSON: 1 is 1.0, but true is not 1."""
+    """Report equality as JSON: 1 equals 1.0, but true does not equal 1."""
     if a != b:
         return False
     if isinstance(a, dict):

@@ -1,6 +1,6 @@
-"""The API errors that refuse a request (4xx): each is a `Status` with upstream's code, reason, message and details.
+"""API errors of rejected requests (4xx): each is a `Status` with upstream's code, reason, message and details.
 
-The server raises them and one filter writes them; the client reads a Status and raises the same class:
+The server raises these errors and one filter serialises them. The client parses a Status and raises the same class:
 
     raise NotFound.of(GroupResource("apps", "deployments"), "web")  → 404 deployments.apps "web" not found
     except NotFound: ...                                            → on either side of the wire
@@ -17,11 +17,11 @@ from pilothouse.machinery.names import GroupKind, GroupResource
 from pilothouse.machinery.status_error import NO_RESOURCE, StatusError, aggregate, details_of
 
 MOST_ERRORS = 10_000
-"""A refusal names no more of an object's errors: 3 MB of invalid values would be answered with more than 100 MB."""
+"""Maximum errors per response: otherwise 3 MB of invalid values would produce a response of more than 100 MB."""
 
 
 class BadRequest(StatusError):
-    """The server could not understand the request (400).
+    """The request is malformed (400).
 
     >>> from pilothouse.errors import BadRequest
     >>> try:
@@ -35,7 +35,7 @@ class BadRequest(StatusError):
 
 
 class Unauthorized(StatusError):
-    """The server does not know who asks (401).
+    """The request is not authenticated (401).
 
     >>> from pilothouse.errors import Unauthorized
     >>> (await api.request("GET", "/api/v1/pods", authorization="Bearer wrong")).json["reason"] == Unauthorized.reason
@@ -49,7 +49,7 @@ class Unauthorized(StatusError):
 
 
 class Forbidden(StatusError):
-    """Whoever asks may not do that (403).
+    """The user is not authorized for the request (403).
 
     >>> from pilothouse.errors import Forbidden
     >>> from pilothouse.machinery.names import GroupResource
@@ -60,17 +60,17 @@ class Forbidden(StatusError):
     reason, code = "Forbidden", 403
 
     @classmethod
-    def of(cls, resource: GroupResource, name: str, why: str) -> Forbidden:
-        """Return the error of a resource, and of an object of it if it has a name."""
+    def of(cls, resource: GroupResource, name: str, reason: str) -> Forbidden:
+        """Return the error for a resource, or for an object if `name` is not empty."""
         if resource == NO_RESOURCE:
             subject = "forbidden"
         else:
             subject = f"{resource} {quote(name)} is forbidden" if name else f"{resource} is forbidden"
-        return cls(f"{subject}: {why}", details=details_of(resource, name))
+        return cls(f"{subject}: {reason}", details=details_of(resource, name))
 
 
 class NotFound(StatusError):
-    """There is no such object, or no such resource (404).
+    """The object or the resource does not exist (404).
 
     >>> from pilothouse.errors import NotFound
     >>> try:
@@ -84,12 +84,12 @@ class NotFound(StatusError):
 
     @classmethod
     def of(cls, resource: GroupResource, name: str) -> NotFound:
-        """Return the error of an object that is not there."""
+        """Return the error for a missing object."""
         return cls(f"{resource} {quote(name)} not found", details=details_of(resource, name))
 
 
 class MethodNotAllowed(StatusError):
-    """The resource is there, but cannot do that (405).
+    """The resource does not support the verb (405).
 
     >>> from pilothouse.errors import MethodNotAllowed
     >>> from pilothouse.machinery.names import GroupResource
@@ -101,13 +101,13 @@ class MethodNotAllowed(StatusError):
 
     @classmethod
     def of(cls, resource: GroupResource, action: str) -> MethodNotAllowed:
-        """Return the error of a verb that a resource does not have."""
+        """Return the error for an unsupported verb."""
         message = f"{action} is not supported on resources of kind {quote(str(resource))}"
         return cls(message, details=details_of(resource))
 
 
 class NotAcceptable(StatusError):
-    """The server cannot answer in any form that the client takes (406).
+    """The server cannot respond in any accepted media type (406).
 
     >>> from pilothouse.errors import NotAcceptable
     >>> (await api.request("GET", "/api/v1/namespaces", accept="text/html")).status == NotAcceptable.code
@@ -118,7 +118,7 @@ class NotAcceptable(StatusError):
 
 
 class AlreadyExists(StatusError):
-    """An object with that name is there already (409).
+    """An object with the same name exists (409).
 
     >>> from pilothouse.errors import AlreadyExists
     >>> try:
@@ -132,18 +132,18 @@ class AlreadyExists(StatusError):
 
     @classmethod
     def of(cls, resource: GroupResource, name: str) -> AlreadyExists:
-        """Return the error of a name that is taken."""
+        """Return the error for an existing name."""
         return cls(f"{resource} {quote(name)} already exists", details=details_of(resource, name))
 
     @classmethod
     def no_unique_name(cls, resource: GroupResource, name: str) -> AlreadyExists:
-        """Return the error of a `generateName` for which no free name was found."""
-        why = "already exists, the server was not able to generate a unique name for the object"
-        return cls(f"{resource} {quote(name)} {why}", details=details_of(resource, name, retryAfterSeconds=1))
+        """Return the error for a `generateName` without a free name."""
+        problem = "already exists, the server was not able to generate a unique name for the object"
+        return cls(f"{resource} {quote(name)} {problem}", details=details_of(resource, name, retryAfterSeconds=1))
 
 
 class Conflict(StatusError):
-    """The object is no longer as the writer believed, or somebody else owns a field (409). Read it and try again.
+    """The object changed since it was read, or another manager owns a field (409). Read the object and retry.
 
     >>> from pilothouse.errors import Conflict
     >>> namespaces = client.resource("v1", "namespaces")
@@ -159,14 +159,14 @@ class Conflict(StatusError):
     reason, code = "Conflict", 409
 
     @classmethod
-    def of(cls, resource: GroupResource, name: str, why: str) -> Conflict:
-        """Return the error of a write that came too late, or does not fit."""
-        message = f"Operation cannot be fulfilled on {resource} {quote(name)}: {why}"
+    def of(cls, resource: GroupResource, name: str, reason: str) -> Conflict:
+        """Return the error for a stale or conflicting write."""
+        message = f"Operation cannot be fulfilled on {resource} {quote(name)}: {reason}"
         return cls(message, details=details_of(resource, name))
 
 
 class Gone(StatusError):
-    """The object or the version that was asked for was there and is no more (410).
+    """The requested object or version no longer exists (410).
 
     >>> from pilothouse.errors import Gone
     >>> Gone("too old resource version: 1 (5)").code
@@ -177,7 +177,7 @@ class Gone(StatusError):
 
 
 class Expired(StatusError):
-    """A resourceVersion or a continue token is too old (410). List anew.
+    """A resourceVersion or a continue token has expired (410). List again.
 
     >>> from pilothouse.errors import Expired
     >>> Expired("The provided continue parameter is too old").reason
@@ -188,7 +188,7 @@ class Expired(StatusError):
 
 
 class RequestEntityTooLarge(StatusError):
-    """The body is larger than the server takes (413).
+    """The request body exceeds the server's limit (413).
 
     >>> from pilothouse.errors import RequestEntityTooLarge
     >>> RequestEntityTooLarge.of("limit is 3145728").message
@@ -198,13 +198,13 @@ class RequestEntityTooLarge(StatusError):
     reason, code = "RequestEntityTooLarge", 413
 
     @classmethod
-    def of(cls, why: str) -> RequestEntityTooLarge:
-        """Return the error of a body that is too large."""
-        return cls(f"Request entity too large: {why}")
+    def of(cls, reason: str) -> RequestEntityTooLarge:
+        """Return the error for an oversized body."""
+        return cls(f"Request entity too large: {reason}")
 
 
 class UnsupportedMediaType(StatusError):
-    """The server does not read bodies of that media type (415).
+    """The server does not support the media type of the body (415).
 
     >>> from pilothouse.errors import UnsupportedMediaType
     >>> (await api.request("POST", "/api/v1/namespaces", "a", media="text/plain")).status
@@ -215,7 +215,7 @@ class UnsupportedMediaType(StatusError):
 
 
 class Invalid(StatusError):
-    """The object breaks a rule (422). `details` has a cause for each rule and field.
+    """The object is invalid (422). `details.causes` has one entry per violated rule and field.
 
     >>> from pilothouse.errors import Invalid
     >>> try:
@@ -229,12 +229,12 @@ class Invalid(StatusError):
 
     @classmethod
     def of(cls, kind: GroupKind, name: str, errors: Iterable[FieldError]) -> Invalid:
-        """Causes keep duplicates; the message does not. Beyond `MOST_ERRORS` it says how many more there are."""
-        found = list(errors)
-        named = found[:MOST_ERRORS]
-        causes = [{"reason": e.type.value, "message": e.body, "field": e.field} for e in named]
-        message = f"{kind} {quote(name)} is invalid" + (f": {aggregate(map(str, named))}" if named else "")
-        if len(found) > len(named):
-            message += f" and {len(found) - len(named)} more errors"
+        """Return the error. Causes keep duplicates, the message does not; beyond `MOST_ERRORS` it counts the rest."""
+        all_errors = list(errors)
+        reported = all_errors[:MOST_ERRORS]
+        causes = [{"reason": e.type.value, "message": e.body, "field": e.field} for e in reported]
+        message = f"{kind} {quote(name)} is invalid" + (f": {aggregate(map(str, reported))}" if reported else "")
+        if len(all_errors) > len(reported):
+            message += f" and {len(all_errors) - len(reported)} more errors"
         details = details_of(GroupResource(kind.group, kind.kind), name)
         return cls(message, details=details | {"causes": causes} if causes else details)

@@ -1,4 +1,4 @@
-"""The API errors by their reasons, and from a Status object to the error that it describes."""
+"""API errors by reason, and conversion of a Status object to its error."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _BY_REASON = {error.reason: error for error in _API_ERRORS}
 
 
 def from_status(status: Json, *, http_code: int = 500) -> StatusError:
-    """Return the error that a Status object describes: of the class of its reason, or a StatusError with that reason.
+    """Return the error described by a Status: the class of its reason, or a StatusError with that reason.
 
-    `http_code` is the answer's, for a Status that has no code.
+    `http_code` is used if the Status has no code.
     """
     cls = _BY_REASON.get(status.get("reason") or "", StatusError)
     error = cls(status.get("message") or "", code=status.get("code") or http_code, details=status.get("details"))
@@ -45,9 +45,9 @@ def from_status(status: Json, *, http_code: int = 500) -> StatusError:
 
 
 def status_in(body: bytes) -> Json | None:
-    """Return the Status that an answer is; None where it is anything else."""
+    """Return the Status in a response body, or None."""
     try:
-        found = orjson.loads(body)
+        value = orjson.loads(body)
     except orjson.JSONDecodeError:
         return None
-    return found if isinstance(found, dict) and found.get("kind") == "Status" else None
+    return value if isinstance(value, dict) and value.get("kind") == "Status" else None

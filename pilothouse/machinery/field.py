@@ -1,4 +1,4 @@
-"""Where in an object something is wrong, and what: upstream's field paths and field errors.
+"""Field paths and field errors, as upstream's field package.
 
 root("spec").child("containers").index(0).child("name")   → spec.containers[0].name
 invalid(path, "x!", "must be a DNS label")                → spec.x: Invalid value: "x!": must be a DNS label
@@ -19,7 +19,7 @@ from pilothouse.machinery.gofmt import escape_html, quote
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """An immutable field path; the empty path prints as upstream's `<nil>`."""
+    """Immutable field path; the empty path prints as upstream's `<nil>`."""
 
     text: str = ""
 
@@ -58,18 +58,18 @@ class _Nowhere(Path):
 
 
 NOWHERE: Path = _Nowhere()
-"""A path that leads nowhere and costs nothing, to find out whether there is any error before saying where."""
+"""Null path: makes a validation cheap when only the existence of errors matters."""
 
 
 def located(validate: Callable[[Path], Errors], path: Path) -> Errors:
-    """Most objects are valid, and to know that takes no paths, which are most of the cost."""
+    """Validate without paths first. Most objects are valid, and building paths is most of the cost."""
     for _ in validate(NOWHERE):
         yield from validate(path)
         return
 
 
 class ErrorType(Enum):
-    """The kind of a field error: its value is the cause's `reason`, its title what a person reads."""
+    """Kind of a field error: the value is the cause's `reason`, the title is human-readable."""
 
     NOT_FOUND = "FieldValueNotFound"
     REQUIRED = "FieldValueRequired"
@@ -109,7 +109,7 @@ _WITHOUT_VALUE = {
 }
 
 OMIT_VALUE = object()
-"""Given as the bad value, leaves it out of the message."""
+"""Sentinel for `value`: omit the value from the message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class FieldError:
 
     @property
     def body(self) -> str:
-        """The message without the field's name."""
+        """Message without the field's name."""
         text = _TITLES[self.type]
         if self.type not in _WITHOUT_VALUE and self.value is not OMIT_VALUE:
             text += ": " + format_value(self.value)
@@ -132,18 +132,18 @@ class FieldError:
 
 
 Errors: TypeAlias = Iterator[FieldError]
-"""The findings of a validation function, in the order in which upstream reports them."""
+"""Errors of a validation function, in upstream's order."""
 
 
 def format_value(value: Any) -> str:
-    """A bad value as Go prints it: strings quoted, numbers and booleans plain, everything else as JSON."""
+    """Format a value as Go does: strings quoted, numbers and booleans plain, other values as JSON."""
     if isinstance(value, str):
         return quote(value)
     return escape_html(orjson.dumps(value).decode())
 
 
 def invalid(path: Path | str, value: Any, detail: str) -> FieldError:
-    """The value breaks a rule, which `detail` says.
+    """Return the error for a value that violates a rule; `detail` states the rule.
 
     >>> from pilothouse.builder import invalid
     >>> print(invalid("spec.port", 0, "must be a port"))
@@ -157,7 +157,7 @@ def type_invalid(path: Path | str, value: Any, detail: str) -> FieldError:
 
 
 def required(path: Path | str, detail: str = "") -> FieldError:
-    """The value is missing.
+    """Return the error for a missing value.
 
     >>> from pilothouse.builder import required
     >>> print(required("spec.host", "a port needs a host"))
@@ -167,7 +167,7 @@ def required(path: Path | str, detail: str = "") -> FieldError:
 
 
 def forbidden(path: Path | str, detail: str) -> FieldError:
-    """There must be no such value, or it must not change.
+    """Return the error for a value that must be absent or must not change.
 
     >>> from pilothouse.builder import forbidden
     >>> print(forbidden("spec.host", "may not change"))
@@ -185,7 +185,7 @@ def not_found(path: Path | str, value: Any) -> FieldError:
 
 
 def not_supported(path: Path | str, value: Any, supported: Iterable[str]) -> FieldError:
-    """The value is none of those that there are.
+    """Return the error for a value that is not in the supported set.
 
     >>> from pilothouse.builder import not_supported
     >>> print(not_supported("spec.color", "green", ["red", "blue"]))

@@ -1,4 +1,4 @@
-"""What the build makes of the built-in types (`tools/builtin_types/`), each file read when first asked for."""
+"""Data generated from the built-in types at build time (`tools/builtin_types/`), loaded on first use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import orjson
 from pilothouse.machinery.objects import Json
 
 Rules: TypeAlias = dict[str, dict[str, dict[str, Any]]]
-"""definition → field → rules; the definition's own rules stand under the empty field name."""
+"""definition → field → rules; the empty field name holds the definition's own rules."""
 
 _FOLDER = Path(__file__).parent / "_generated"
 
@@ -25,35 +25,36 @@ class MissingTypes(RuntimeError):
 
 @cache
 def packages() -> frozenset[str]:
-    """The protobuf packages whose Go structs are known."""
-    found = frozenset(path.stem for path in _FOLDER.glob("*.txt"))
-    if not found:
+    """Return the protobuf packages with known Go structs."""
+    names = frozenset(path.stem for path in _FOLDER.glob("*.txt"))
+    if not names:
         raise MissingTypes(_FOLDER / "*.txt")
-    return found
+    return names
 
 
 def go_structs(package: str) -> str:
-    """The structs of one of the packages, in the notation of `wire_facts/facts.py`."""
+    """Return the structs of a package, in the notation of `wire_facts.py`."""
     return _read(f"{package}.txt").decode()
 
 
 @cache
 def field_rules() -> Rules:
-    """List types, map types, patch strategies and declared defaults."""
+    """Return list types, map types, patch strategies and declared defaults."""
     rules: Rules = orjson.loads(_read("field_rules.json"))
     return rules
 
 
 def declared_default(definition: str, field: str) -> Any:
-    """The default that Go's type declares (`+default=`), None for none. Each kind's strategy fills in its own."""
+    """Return the default declared by Go's type (`+default=`), or None. Each kind's strategy applies its own
+    defaults."""
     return field_rules().get(definition, {}).get(field, {}).get("default")
 
 
 @cache
 def definitions() -> dict[str, Json]:
-    """Every definition with its descriptions, as OpenAPI v2 shows them, by name (`io.k8s.api.core.v1.Pod`)."""
-    found: dict[str, Json] = orjson.loads(_read("definitions.json"))
-    return found
+    """Return all OpenAPI v2 definitions with descriptions, by name (`io.k8s.api.core.v1.Pod`)."""
+    by_name: dict[str, Json] = orjson.loads(_read("definitions.json"))
+    return by_name
 
 
 def _read(name: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Values as Go's fmt package prints them, because upstream's messages are made with it."""
+"""Formatting of Go's fmt package, as used in upstream's messages."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ ESCAPES = {
 
 
 def quote(text: str) -> str:
-    """Go's %q: double quotes, Go's escapes, printable Unicode left alone."""
+    """Format as Go's %q: double quotes, Go's escapes, printable Unicode unchanged."""
     if not text.isprintable() or '"' in text or "\\" in text:
-        text = text.translate({ord(char): _escape(char) for char in set(text)})  # which is in C: texts may be long
+        text = text.translate({ord(char): _escape(char) for char in set(text)})  # in C: texts may be long
     return f'"{text}"'
 
 
 def quoted_list(texts: Iterable[str]) -> str:
-    """Go's %q of a list."""
+    """Format a list as Go's %q."""
     return f"[{' '.join(map(quote, texts))}]"
 
 
@@ -45,7 +45,7 @@ _SPECIAL_IN_HTML = re.compile("[<>&\u2028\u2029]")
 
 
 def escape_html(json: str) -> str:
-    """JSON with the signs that HTML and JavaScript know as escapes, as Go's encoding/json writes them."""
+    """Escape characters special to HTML and JavaScript, as Go's encoding/json does."""
     if not _SPECIAL_IN_HTML.search(json):
         return json
-    return _SPECIAL_IN_HTML.sub(lambda found: f"\\u{ord(found[0]):04x}", json)
+    return _SPECIAL_IN_HTML.sub(lambda match: f"\\u{ord(match[0]):04x}", json)

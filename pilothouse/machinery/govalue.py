@@ -1,4 +1,4 @@
-"""JSON values as Go prints them with %v, and the names of the Go types they are decoded to."""
+"""JSON values in Go's %v format, and the Go types of decoded values."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ _JSON_TYPES = {
 
 
 def json_type(value: Any) -> str:
-    """Return the name that Go's decoder has for a JSON value: `cannot unmarshal number into …`."""
+    """Return Go's name of a JSON type, as in `cannot unmarshal number into …`."""
     return _JSON_TYPES[type(value)]
 
 
 def not_an_object(value: Any) -> str:
-    """What Go's decoder says of a JSON value that should have been an object."""
+    """Return the message of Go's decoder for a value that is not an object."""
     return f"json: cannot unmarshal {json_type(value)} into Go value of type map[string]interface {{}}"
 
 
 def go_value(value: Any) -> str:
-    """Go's %v: `map[a:1 b:[x y] c:<nil>]`, with keys sorted."""
+    """Format as Go's %v: `map[a:1 b:[x y] c:<nil>]`, with sorted keys."""
     if isinstance(value, dict):
         return f"map[{' '.join(f'{key}:{go_value(value[key])}' for key in sorted(value))}]"
     if isinstance(value, list):
@@ -51,19 +51,19 @@ def go_value(value: Any) -> str:
 
 
 def go_type(value: Any) -> str:
-    """The Go type that upstream's decoder gives the value."""
+    """Return the Go type of a value decoded by upstream."""
     return _TYPES[type(value)]
 
 
 def go_string(value: Any) -> str:
-    """Go's %s: a string as it is, and the complaint that Go prints for any other scalar."""
+    """Format as Go's %s: strings unchanged, other values with Go's %!s(…) error."""
     if isinstance(value, str):
         return value
     return "%!s(<nil>)" if value is None else f"%!s({go_type(value)}={go_value(value)})"
 
 
 def _float(value: float) -> str:
-    """The shortest digits, with an exponent from a million up and below a ten-thousandth."""
+    """Format with the shortest digits; with an exponent from 1e6 up and below 1e-4."""
     number = Decimal(repr(value)).normalize()
     sign, digits, _ = number.as_tuple()
     power = number.adjusted()

@@ -1,6 +1,6 @@
-"""The installation of Pilothouse itself, and the commands that add to it.
+"""Installation of Pilothouse, and commands that extend it.
 
-A command works for the way in which Pilothouse was installed: no index needs to have the package.
+Commands match the way Pilothouse was installed and work without a package index that has Pilothouse.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SOURCES = Path(__file__).parents[2]
 
 
 def extra_command(extra: str) -> str:
-    """Return the command that installs the packages of an extra beside this Pilothouse."""
+    """Return the command that installs the packages of an extra."""
     installed = _installed()
     if installed is None:
         return _install(f"{_SOURCES}[{extra}]")
@@ -28,10 +28,10 @@ def extra_command(extra: str) -> str:
 
 
 def page_remedy() -> str:
-    """Return how to get the console's page, which a build without npm leaves out."""
+    """Return the remedy for a missing console page, which a build without npm omits."""
     if (folder := _installed_folder()) is not None:
-        again = _install("--force-reinstall", "--no-deps", *folder)
-        return f"install npm (it comes with Node.js 20 or later) and, where it reaches its registry, run: {again}"
+        reinstall = _install("--force-reinstall", "--no-deps", *folder)
+        return f"install npm (it comes with Node.js 20 or later) and, where it reaches its registry, run: {reinstall}"
     wheel = "pip wheel --no-deps --wheel-dir dist CLONE"
     install = _install("--force-reinstall", "--no-deps") + " dist/pilothouse-*.whl"
     return f"install a wheel that has the page, which `{wheel}` makes of a clone where npm is: {install}"
@@ -40,12 +40,12 @@ def page_remedy() -> str:
 def _installed() -> Distribution | None:
     try:
         return distribution("pilothouse")
-    except PackageNotFoundError:  # the sources are in sys.path, and were not installed
+    except PackageNotFoundError:  # run from sources, not installed
         return None
 
 
 def _installed_folder() -> list[str] | None:
-    """Return pip's arguments for the folder of the sources; None if the source was a file or an index."""
+    """Return pip's arguments for the source folder; None if Pilothouse was installed from a file or an index."""
     installed = _installed()
     if installed is None:
         return [str(_SOURCES)]
@@ -57,7 +57,7 @@ def _installed_folder() -> list[str] | None:
 
 
 def _install(*words: str) -> str:
-    """Return the command line. Environments that uv makes have no pip."""
+    """Return the command line. Environments created by uv have no pip."""
     python = shlex.quote(sys.executable)
     pip = f"{python} -m pip install" if find_spec("pip") else f"uv pip install --python {python}"
     return " ".join([pip, *map(shlex.quote, words)])

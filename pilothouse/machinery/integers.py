@@ -1,4 +1,4 @@
-"""Integers in text, read as Go reads them, however long the text is: Python refuses thousands of digits."""
+"""Parsing of integers with Go's rules and messages. Python's int() rejects texts with thousands of digits."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pilothouse.machinery.gofmt import quote
 
 _NUMBER = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _DIGITS = 19
-"""How many digits an int64 can have."""
+"""Maximum digits of an int64."""
 
 
 def parse_int64(text: str) -> int:
-    """Raises ValueError with Go's message."""
+    """Parse an int64. Raises ValueError with Go's message."""
     if not _NUMBER.fullmatch(text):
         raise ValueError(f"strconv.ParseInt: parsing {quote(text)}: invalid syntax")
     digits = text.lstrip("+-0") or "0"
@@ -24,7 +24,7 @@ def parse_int64(text: str) -> int:
 
 
 def scaled_int_or_percent(value: int | str, total: int, *, round_up: bool) -> int:
-    """Return the number, or the percentage of `total`. Raises ValueError for a text that is no percentage."""
+    """Return the number, or the percentage of `total`. Raises ValueError for an invalid percentage."""
     if isinstance(value, int):
         return value
     share = parse_int64(value.removesuffix("%")) * total

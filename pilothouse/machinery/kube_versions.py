@@ -1,4 +1,4 @@
-"""Versions of APIs in order of preference: v10, v2, v1, v11beta2, v3beta1, v12alpha1, foo1, foo10."""
+"""API versions in order of preference: v10, v2, v1, v11beta2, v3beta1, v12alpha1, foo1, foo10."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ PreferenceKey: TypeAlias = tuple[int, int, int, str]
 
 
 def preference(version: str) -> PreferenceKey:
-    """A key to sort by: the most stable first, then the newest; other names come last, by the alphabet."""
-    found = _VERSION.fullmatch(version)
-    if found is None:
+    """Sort key of a version: most stable first, then newest; other names last, alphabetically."""
+    match = _VERSION.fullmatch(version)
+    if match is None:
         return (len(_STABILITY), 0, 0, version)
-    major, stability, minor = found.groups()
+    major, stability, minor = match.groups()
     return (_STABILITY[stability], -int(major), -int(minor or 0), "")
 
 
 def is_version(text: str) -> bool:
-    """Return whether it is a version as Kubernetes writes them: v1, v1beta1, v2alpha3."""
+    """Report whether the text is a Kubernetes version: v1, v1beta1, v2alpha3."""
     return _VERSION.fullmatch(text) is not None

@@ -1,4 +1,4 @@
-"""Names of kinds and resources: group, version, kind and resource in the combinations that upstream uses."""
+"""Names of kinds and resources: GroupKind, GroupVersion, GroupVersionKind, GroupVersionResource."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote
 
 NO_VERSION_OR_KIND = "couldn't get version/kind; json parse error: "
-"""How the refusal of a text begins that does not even get as far as its kind."""
+"""Beginning of the error for a text whose kind cannot be determined."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class GroupResource:
 
 @dataclass(frozen=True, slots=True)
 class GroupVersion:
-    """One version of one group; the core group has an empty name.
+    """Version of a group; the core group has an empty name.
 
     >>> from pilothouse.apiserver import GroupVersion
     >>> str(GroupVersion.parse("apps/v1").kind("Deployment"))
@@ -43,7 +43,7 @@ class GroupVersion:
 
     @classmethod
     def parse(cls, api_version: str) -> GroupVersion:
-        """Reads an object's `apiVersion`: "v1" or "apps/v1". Raises ValueError on anything with two slashes."""
+        """Parse an `apiVersion`: "v1" or "apps/v1". Raises ValueError for a text with two slashes."""
         group, slash, version = api_version.rpartition("/")
         if "/" in group:
             raise ValueError(f"unexpected GroupVersion string: {api_version}")
@@ -61,7 +61,7 @@ class GroupVersion:
 
 @dataclass(frozen=True, slots=True)
 class GroupVersionKind:
-    """A kind in one version of one group; the core group has an empty name.
+    """Kind in one version of a group; the core group has an empty name.
 
     >>> from pilothouse.client import GroupVersionKind
     >>> GroupVersionKind("apps", "v1", "Deployment").api_version
@@ -74,27 +74,27 @@ class GroupVersionKind:
 
     @property
     def group_version(self) -> GroupVersion:
-        """Return the group and version, without the kind."""
+        """Group and version."""
         return GroupVersion(self.group, self.version)
 
     @property
     def group_kind(self) -> GroupKind:
-        """Return the group and kind, which are the same in all versions."""
+        """Group and kind, independent of the version."""
         return GroupKind(self.group, self.kind)
 
     @property
     def api_version(self) -> str:
-        """Return `group/version` as objects have it; of the core group the version alone."""
+        """`group/version` as in objects; the version alone for the core group."""
         return str(self.group_version)
 
     def __str__(self) -> str:
-        """As Go prints it in messages: `apps/v1, Kind=Deployment`."""
+        """Format as Go does in messages: `apps/v1, Kind=Deployment`."""
         return f"{self.group_version}, Kind={self.kind}" if self.group else f"/{self.version}, Kind={self.kind}"
 
 
 @dataclass(frozen=True, slots=True)
 class GroupVersionResource:
-    """A resource in one version of one group, by its plural name; the core group has an empty name.
+    """Resource (plural name) in one version of a group; the core group has an empty name.
 
     >>> from pilothouse.client import GroupVersionResource
     >>> str(GroupVersionResource("apps", "v1", "deployments").group_resource)
@@ -111,7 +111,7 @@ class GroupVersionResource:
 
     @property
     def group_version(self) -> GroupVersion:
-        """Return the group and version, without the resource."""
+        """Group and version."""
         return GroupVersion(self.group, self.version)
 
     def __str__(self) -> str:
@@ -119,5 +119,5 @@ class GroupVersionResource:
 
 
 def not_registered(kind: str, api_version: str) -> str:
-    """Say that a kind is none of those that can be decoded."""
+    """Return the error message for a kind that is not registered."""
     return f"no kind {quote(kind)} is registered for version {quote(api_version)}"

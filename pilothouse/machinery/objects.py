@@ -1,6 +1,6 @@
-"""A Kubernetes object is a JSON object; these are the few accessors that every layer needs.
+"""Kubernetes objects as JSON, with accessors used by every layer.
 
-Accessors never fail on a missing or null part: they answer what Go's zero value would be.
+Accessors accept missing and null fields and return Go's zero value.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 Json: TypeAlias = dict[str, Any]
-"""One JSON object. Values are what orjson makes: dict, list, str, int, float, bool, None."""
+"""JSON object. Values are orjson's: dict, list, str, int, float, bool, None."""
 
 METADATA_ORDER = (
     "name",
@@ -27,11 +27,11 @@ METADATA_ORDER = (
     "finalizers",
     "managedFields",
 )
-"""All fields of metadata, as Go orders them."""
+"""All metadata fields in Go's order."""
 
 
 def metadata(obj: Json) -> Json:
-    """The object's metadata, which is made when it is missing, so that callers may write to it."""
+    """Return the object's metadata; create it if missing, so that callers can modify it."""
     meta: Json | None = obj.get("metadata")
     if meta is None:
         meta = obj["metadata"] = {}
@@ -44,7 +44,7 @@ def without_empty(obj: Json) -> Json:
 
 
 def name_of(obj: Json) -> str:
-    """Return the object's name; empty if it has none.
+    """Return the object's name, or "".
 
     >>> from pilothouse.client import name_of
     >>> name_of({"metadata": {"name": "a"}}), name_of({})
@@ -54,7 +54,7 @@ def name_of(obj: Json) -> str:
 
 
 def namespace_of(obj: Json) -> str:
-    """Return the object's namespace; empty if it has none.
+    """Return the object's namespace, or "".
 
     >>> from pilothouse.client import namespace_of
     >>> namespace_of({"metadata": {"namespace": "a"}}), namespace_of({})
@@ -64,7 +64,7 @@ def namespace_of(obj: Json) -> str:
 
 
 def uid_of(obj: Json) -> str:
-    """Return the object's uid; empty if it has none.
+    """Return the object's uid, or "".
 
     >>> from pilothouse.client import uid_of
     >>> uid_of({"metadata": {"uid": "a"}}), uid_of({})
@@ -78,7 +78,7 @@ def resource_version_of(obj: Json) -> str:
 
 
 def labels_of(obj: Json) -> dict[str, str]:
-    """Return the object's labels; empty if it has none.
+    """Return the object's labels, or an empty dict.
 
     >>> from pilothouse.client import labels_of
     >>> labels_of({"metadata": {"labels": {"a": "1"}}})
@@ -88,7 +88,7 @@ def labels_of(obj: Json) -> dict[str, str]:
 
 
 def annotations_of(obj: Json) -> dict[str, str]:
-    """Return the object's annotations; empty if it has none.
+    """Return the object's annotations, or an empty dict.
 
     >>> from pilothouse.client import annotations_of
     >>> annotations_of({"metadata": {"annotations": {"a": "1"}}})
@@ -98,7 +98,7 @@ def annotations_of(obj: Json) -> dict[str, str]:
 
 
 def part(obj: Json, *names: str) -> Json:
-    """Return the object that the names lead to, empty where there is none.
+    """Return the nested object, or an empty dict.
 
     >>> part({"spec": {"template": {"spec": {}}}}, "spec", "template")
     {'spec': {}}
@@ -109,18 +109,18 @@ def part(obj: Json, *names: str) -> Json:
 
 
 def number(obj: Json, *names: str) -> int:
-    """Return the number that the names lead to, 0 where there is none."""
+    """Return the nested number, or 0."""
     *path, last = names
     return part(obj, *path).get(last) or 0
 
 
 def text(obj: Json, *names: str) -> str:
-    """Return the string that the names lead to, empty where there is none."""
+    """Return the nested string, or ""."""
     *path, last = names
     return part(obj, *path).get(last) or ""
 
 
 def items(obj: Json, *names: str) -> list[Any]:
-    """Return the list that the names lead to, empty where there is none."""
+    """Return the nested list, or an empty list."""
     *path, last = names
     return part(obj, *path).get(last) or []

@@ -1,6 +1,6 @@
-"""PEM as Go reads it, in linear time: what stands between blocks is ignored, and a block that is damaged is no block.
+"""PEM parser with Go's rules, in linear time. Text between blocks and damaged blocks are ignored.
 
-Each end line is looked at once, together with the last begin line before it.
+Each end line is examined once, with the last preceding begin line.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class PemBlock:
     has_headers: bool
     body: bytes
     end: int
-    """Where in the data the block ends."""
+    """Offset of the block's end in the data."""
 
 
 def pem_blocks(data: bytes) -> Iterator[PemBlock]:
@@ -40,7 +40,7 @@ def pem_blocks(data: bytes) -> Iterator[PemBlock]:
 
 def _block(label: bytes, rest: bytes, end: int) -> PemBlock | None:
     lines = rest.split(b"\n")
-    headers = next((at for at, line in enumerate(lines) if b":" not in line), len(lines))
+    headers = next((number for number, line in enumerate(lines) if b":" not in line), len(lines))
     try:
         body = base64.b64decode(b"".join(b"".join(lines[headers:]).split()), validate=True)
     except binascii.Error:

@@ -1,4 +1,4 @@
-"""Percent-encoding, taken off in some nanoseconds a byte: clients send up to a megabyte of it before they are known."""
+"""Fast percent-decoding: unauthenticated clients may send up to a megabyte."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ class BadEscape(ValueError):
 
 
 def unescape(text: bytes) -> bytes:
-    """The bytes that a part of a URL, which has no line breaks, stands for. Raises BadEscape."""
-    # Quoted-printable is the same but for its sign, and the standard library decodes it in C. A bad escape stays.
+    """Decode a part of a URL without line breaks. Raises BadEscape."""
+    # Quoted-printable differs only in the escape character, and binascii decodes it in C. Bad escapes stay unchanged.
     plain = a2b_qp(text.replace(b"=", b"=3D").replace(b"%", b"="))
     if len(plain) != len(text) - 2 * text.count(b"%"):
         raise BadEscape("invalid URL escape")

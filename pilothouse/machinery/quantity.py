@@ -1,9 +1,9 @@
-"""resource.Quantity: exact amounts with a suffix, as requests, limits and capacities have them.
+"""Quantity: exact amounts with a suffix, as in requests, limits and capacities (resource.Quantity).
 
     q = parse_quantity("1.5Gi") + parse_quantity("512Mi")
     str(q) → "2Gi"      q == parse_quantity("2048Mi") → True
 
-Quantities are immutable; equal amounts are equal and hash alike, however they are written.
+Quantities are immutable. Equal amounts are equal and hash alike, in any notation.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.quantity_notation import MAX_INT64, Format, QuantityError
 
 MAX_SPAN = 250
-"""How many decimal places two amounts may be apart; further away, the smaller one does not change the sum."""
+"""Maximum difference in decimal places; beyond it the smaller amount does not change a sum."""
 MAX_WHOLE = 4_500
-"""How many zeros of an amount are ever written out: for a sum, those between the longest text and MAX_SPAN beyond."""
+"""Maximum zeros written out: for a sum, the zeros between the longest text and MAX_SPAN beyond."""
 _MAX_BITS = 13_200
-"""Length of a sum: fewer decimal digits than a text may have, so that a printed sum can be read."""
+"""Maximum bits of a sum: fewer decimal digits than a text may have, so that a printed sum can be parsed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Quantity:
-    """`digits` times ten to the `power`. Digits have no trailing zeros, and zero has the power 0."""
+    """`digits` × 10^`power`. Digits have no trailing zeros; zero has power 0."""
 
     digits: int
     power: int = 0
     format: Format = Format.DECIMAL_SI
     text: str = ""
-    """As it was written, if that is how it prints."""
+    """Original text, if it is the canonical form."""
 
     def __post_init__(self) -> None:
         reduced = notation.without_factors(self.digits, 10)
@@ -69,7 +69,7 @@ class Quantity:
         return replace(self, digits=-self.digits, text="")
 
     def __add__(self, other: Quantity) -> Quantity:
-        """The sum in the format of the first that is not zero."""
+        """Return the sum in the format of the first operand that is not zero."""
         if not self or not other:
             return replace(self or other, text="")
         if abs(self._magnitude - other._magnitude) > MAX_SPAN:
@@ -99,31 +99,32 @@ class Quantity:
         return Fraction(self._digits_at(0)) if self.power >= 0 else Fraction(self.digits, 10**-self.power)
 
     def compare(self, other: Quantity) -> int:
-        """Negative, zero or positive, as this is less than, equal to or greater than the other."""
+        """Return a negative number, zero or a positive number if this is less than, equal to or greater than
+        `other`."""
         if self.sign != other.sign or not self:
             return self.sign - other.sign
         if self._magnitude != other._magnitude:
             return self.sign if self._magnitude > other._magnitude else -self.sign
         low = min(self.power, other.power)
-        mine, its = self._digits_at(low), other._digits_at(low)
-        return (mine > its) - (mine < its)
+        mine, theirs = self._digits_at(low), other._digits_at(low)
+        return (mine > theirs) - (mine < theirs)
 
     def value(self) -> int:
-        """Whole units, rounded away from zero; the nearest int64 when there are too many."""
+        """Return whole units, rounded away from zero and limited to int64."""
         return self.scaled_value(0)
 
     def milli_value(self) -> int:
         return self.scaled_value(-3)
 
     def overflowing_milli_value(self) -> int:
-        """As `milli_value`, but what is too much for an int64 wraps around, as it does in upstream's checks."""
+        """As `milli_value`, but overflow of int64 wraps around, as in upstream's checks."""
         if self.power > 64:
-            return 0  # as many factors of two as there are bits
+            return 0  # 10^power has at least 64 factors of two
         size = self.sign * notation.rounded_up(abs(self.digits), self.power, -3)
         return (size + MAX_INT64 + 1) % (1 << 64) - MAX_INT64 - 1
 
     def scaled_value(self, scale: int) -> int:
-        """Units of ten to the `scale`, rounded away from zero; the nearest int64 when there are too many."""
+        """Return units of 10^`scale`, rounded away from zero and limited to int64."""
         if self._magnitude - scale > 19:
             size = MAX_INT64
         else:
@@ -131,7 +132,7 @@ class Quantity:
         return self.sign * size
 
     def round_up(self, scale: int) -> Quantity:
-        """The amount with no digits below ten to the `scale`, rounded away from zero."""
+        """Return the amount without digits below 10^`scale`, rounded away from zero."""
         if self.power >= scale:
             return self
         digits = notation.rounded_up(abs(self.digits), self.power, scale)
@@ -139,7 +140,7 @@ class Quantity:
 
     @property
     def _magnitude(self) -> int:
-        """The number of digits before the point."""
+        """Number of digits before the decimal point."""
         return notation.digit_count(abs(self.digits)) + self.power
 
     def _digits_at(self, power: int) -> int:
@@ -153,7 +154,7 @@ ZERO = Quantity(0)
 
 @bounded_cache(entries=4096, key_bytes=40)
 def parse_quantity(text: str) -> Quantity:
-    """Raises QuantityError."""
+    """Parse a quantity. Raises QuantityError."""
     parts = notation.read(text)
     return Quantity(parts.digits, parts.power, parts.format, parts.text)
 

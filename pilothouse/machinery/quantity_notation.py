@@ -1,6 +1,6 @@
-"""How quantities are written: `1.5`, `100m`, `2Gi`, `12e6`, and the one canonical way to write each amount.
+"""Notation of quantities: `1.5`, `100m`, `2Gi`, `12e6`, and the canonical form of each amount.
 
-An amount is `digits` times ten to the `power`; both are whole numbers.
+An amount is `digits` × 10^`power`; both are integers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _DECIMAL_SUFFIX = {power: suffix for suffix, power in _DECIMAL.items()}
 _BINARY_SUFFIX = {power // 10: suffix for suffix, power in _BINARY.items()}
 _MAX_DIGITS = 4000
 _NEAR_POWER = 1e-9
-"""Distance of a logarithm from a whole number, within which floating point does not decide."""
+"""Distance of a logarithm from an integer within which floating point is not decisive."""
 
 FORMAT_WRONG = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 NUMERIC_WRONG = "unable to parse numeric part of quantity"
@@ -30,7 +30,7 @@ SUFFIX_WRONG = "unable to parse quantity's suffix"
 
 
 class QuantityError(ValueError):
-    """The text is no quantity; the message is upstream's."""
+    """The text is not a quantity; the message is upstream's."""
 
 
 class Format(Enum):
@@ -41,7 +41,7 @@ class Format(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Notation:
-    """The parts of a quantity's text. `text` is kept where upstream prints a quantity again just as it was written."""
+    """Parts of a quantity's text. `text` is set if upstream prints the original text again."""
 
     digits: int
     power: int
@@ -56,26 +56,26 @@ class _Suffix:
 
 
 def read(text: str) -> Notation:
-    """Amounts are rounded up to whole billionths, and binary ones capped at the largest int64. Raises QuantityError."""
+    """Parse the text. Rounds up to nano units and limits binary amounts to int64. Raises QuantityError."""
     match = _FORM.fullmatch(text)
     if not text or match is None:
         raise QuantityError(FORMAT_WRONG)
     sign, whole, fraction, suffix_text = match[1], match[2] or "0", match[3] or "", match[4]
     suffix = _suffix(suffix_text)
-    written = whole + fraction
-    if len(written) > _MAX_DIGITS or _has_no_digits(match, suffix):
+    all_digits = whole + fraction
+    if len(all_digits) > _MAX_DIGITS or _has_no_digits(match, suffix):
         raise QuantityError(NUMERIC_WRONG)
-    digits, power = int(written), -len(fraction)
+    digits, power = int(all_digits), -len(fraction)
     if suffix.format is Format.BINARY_SI:
         digits <<= suffix.exponent
     else:
         power += suffix.exponent
-    kept = text if _is_kept(whole, fraction, suffix) else ""
-    return _bounded(digits, power, suffix.format, sign=-1 if sign == "-" else 1, text=kept)
+    original = text if _is_canonical(whole, fraction, suffix) else ""
+    return _bounded(digits, power, suffix.format, sign=-1 if sign == "-" else 1, text=original)
 
 
 def write(digits: int, power: int, form: Format) -> str:
-    """The canonical text of an amount."""
+    """Return the canonical text of an amount."""
     if not digits:
         return "0"
     if form is Format.BINARY_SI and (
@@ -88,25 +88,25 @@ def write(digits: int, power: int, form: Format) -> str:
         reduced = without_factors(digits * 10**power, 1024)
         return f"{reduced.number}{_BINARY_SUFFIX.get(reduced.times, '')}"
     if digit_count(abs(digits)) + power % 3 > _MAX_DIGITS:
-        return f"{digits}e{power}"  # with more digits it could not be read again
+        return f"{digits}e{power}"  # more digits could not be parsed again
     digits *= 10 ** (power % 3)
     power -= power % 3
     if form is Format.DECIMAL_SI:
-        # Beyond the largest suffix upstream writes none at all.
+        # Beyond the largest suffix, upstream writes no suffix.
         return f"{digits}{_DECIMAL_SUFFIX.get(power, '')}"
     return f"{digits}e{power}" if power else str(digits)
 
 
 @dataclass(frozen=True, slots=True)
 class Reduced:
-    """A number that was divided by a factor as often as that goes."""
+    """Number divided by a factor as often as possible."""
 
     number: int
     times: int
 
 
 def without_factors(number: int, factor: int) -> Reduced:
-    """Divide by `factor`, by its square and so on, and back: the divisions are few however many zeros there are."""
+    """Divide by `factor`, its square and so on, recursively: few divisions for any number of zeros."""
     if not number or number % factor:
         return Reduced(number, 0)
     squared = without_factors(number // factor, factor * factor)
@@ -115,7 +115,7 @@ def without_factors(number: int, factor: int) -> Reduced:
 
 
 def rounded_up(digits: int, power: int, target: int) -> int:
-    """A positive amount in units of ten to the `target`, the next whole number up."""
+    """Return a positive amount in units of 10^`target`, rounded up."""
     if power >= target:
         return digits * ten_to(power - target)
     shift = target - power
@@ -125,7 +125,8 @@ def rounded_up(digits: int, power: int, target: int) -> int:
 
 
 def digit_count(number: int) -> int:
-    """Return the number of decimal digits of a positive number. Printing thousands of digits takes 100 µs."""
+    """Return the number of decimal digits of a positive number. Avoids str(), which takes 100 µs for thousands of
+    digits."""
     if number > MAX_INT64:
         logarithm = math.log10(number)
         if abs(logarithm - round(logarithm)) > _NEAR_POWER:
@@ -151,20 +152,20 @@ def _suffix(text: str) -> _Suffix:
 
 
 def _has_no_digits(match: re.Match[str], suffix: _Suffix) -> bool:
-    """Upstream reads no digits as zero, except where it must round."""
+    """Report whether the digits are missing where upstream must round; otherwise upstream reads no digits as zero."""
     digits = any(char.isdigit() for char in match[0][: match.start(4)])
     return not digits and suffix.format is not Format.BINARY_SI and suffix.exponent < NANO
 
 
-def _is_kept(whole: str, fraction: str, suffix: _Suffix) -> bool:
-    """Whether upstream takes the text for canonical without looking closer."""
-    written = whole + fraction
+def _is_canonical(whole: str, fraction: str, suffix: _Suffix) -> bool:
+    """Report whether upstream accepts the text as canonical without closer examination."""
+    all_digits = whole + fraction
     if suffix.format is Format.BINARY_SI:
         room = 14 - len(whole) - suffix.exponent * 3 // 10
         return not fraction and room >= 0 and int(whole) & 7 != 0
     scale = suffix.exponent - len(fraction)
-    fits = len(written) <= 18 and scale >= NANO
-    return fits and scale % 3 == 0 and not written.endswith("000") and written[0] != "0"
+    fits = len(all_digits) <= 18 and scale >= NANO
+    return fits and scale % 3 == 0 and not all_digits.endswith("000") and all_digits[0] != "0"
 
 
 def _bounded(digits: int, power: int, form: Format, *, sign: int, text: str) -> Notation:

@@ -1,4 +1,4 @@
-"""The release of Kubernetes that everything here behaves as."""
+"""Emulated Kubernetes release."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How proxy paths name what is behind them: `name`, `name:port` or `scheme:name:port`."""
+"""Names in proxy paths: `name`, `name:port` or `scheme:name:port`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _SCHEMES = ("", "http", "https")
 
 @dataclass(frozen=True, slots=True)
 class SchemeNamePort:
-    """The scheme is empty where none was named; the port may be a number or a name, or empty."""
+    """Scheme (may be empty), name, and port (a number, a name or empty)."""
 
     scheme: str
     name: str
@@ -17,7 +17,7 @@ class SchemeNamePort:
 
 
 def split_scheme_name_port(text: str) -> SchemeNamePort | None:
-    """None for what is none of the three forms."""
+    """Parse the name; None if it has none of the three forms."""
     parts = text.split(":")
     if len(parts) > 3:
         return None

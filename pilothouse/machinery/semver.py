@@ -1,4 +1,4 @@
-"""Semantic versions (semver.org, 2.0.0): how one is written, and which comes first. Build metadata does not count."""
+"""Semantic versions (semver.org, 2.0.0): parsing and ordering. Build metadata is ignored."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _VERSION = re.compile(
 
 
 def parts_of(version: str) -> tuple[str, str, str, str] | None:
-    """Return major, minor, patch and pre-release (empty for a release) as written; None for what is no version."""
-    found = _VERSION.fullmatch(version)
-    return None if found is None else (found[1], found[2], found[3], found[4] or "")
+    """Return major, minor, patch and pre-release (empty for a release) as written; None for an invalid version."""
+    match = _VERSION.fullmatch(version)
+    return None if match is None else (match[1], match[2], match[3], match[4] or "")
 
 
 def ordinal(major: str, minor: str, patch: str, preview: str) -> tuple[Any, ...]:
-    """A release comes after its previews, numbers before words, and fewer parts before more."""
+    """Sort key: pre-releases before the release, numbers before words, fewer parts before more."""
     parts = tuple(
         (0, int(part), "") if part.isdecimal() else (1, 0, part) for part in (preview.split(".") if preview else [])
     )

@@ -1,4 +1,4 @@
-"""The API errors of a server that cannot do what was asked: too much to do (429), failed or too slow (5xx)."""
+"""API errors of the server: overload (429), failures and timeouts (5xx), and client-go's generic responses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pilothouse.machinery.status_error import StatusError, details_of
 
 
 class TooManyRequests(StatusError):
-    """The server has too much to do (429). `retry_after_seconds` says when to try again.
+    """The server is overloaded (429). Retry after `retry_after_seconds`.
 
     >>> from pilothouse.errors import TooManyRequests
     >>> TooManyRequests.of("try later", 2).retry_after_seconds
@@ -21,12 +21,12 @@ class TooManyRequests(StatusError):
 
     @classmethod
     def of(cls, message: str, retry_after_seconds: int) -> TooManyRequests:
-        """Return the error, with when to try again."""
+        """Return the error with a retry delay."""
         return cls(message, details={"retryAfterSeconds": retry_after_seconds} if retry_after_seconds else {})
 
 
 class InternalError(StatusError):
-    """Something went wrong in the server (500).
+    """Internal error of the server (500).
 
     >>> from pilothouse.errors import InternalError
     >>> InternalError.of("no space").message
@@ -36,13 +36,13 @@ class InternalError(StatusError):
     reason, code = "InternalError", 500
 
     @classmethod
-    def of(cls, why: str) -> InternalError:
-        """Return the error, with its cause."""
-        return cls(f"Internal error occurred: {why}", details={"causes": [{"message": why}]})
+    def of(cls, reason: str) -> InternalError:
+        """Return the error with its cause."""
+        return cls(f"Internal error occurred: {reason}", details={"causes": [{"message": reason}]})
 
 
 class ServerTimeout(StatusError):
-    """The server could not finish in time and nothing was done; try again (500).
+    """The server could not finish in time and nothing was done (500). Retry.
 
     >>> from pilothouse.errors import ServerTimeout
     >>> from pilothouse.machinery.names import GroupResource
@@ -54,13 +54,13 @@ class ServerTimeout(StatusError):
 
     @classmethod
     def of(cls, resource: GroupResource, operation: str, retry_after_seconds: int) -> ServerTimeout:
-        """Return the error of an operation that may be tried again."""
+        """Return the error for an operation that may be retried."""
         message = f"The {operation} operation against {resource} could not be completed at this time, please try again."
         return cls(message, details=details_of(resource, operation, retryAfterSeconds=retry_after_seconds))
 
 
 class ServiceUnavailable(StatusError):
-    """The server, or one that it asks, cannot be used now (503).
+    """The server, or a server behind it, is unavailable (503).
 
     >>> from pilothouse.errors import ServiceUnavailable
     >>> ServiceUnavailable("service unavailable").code
@@ -71,7 +71,7 @@ class ServiceUnavailable(StatusError):
 
 
 class Timeout(StatusError):
-    """The request took too long; whether it took effect is unknown (504).
+    """The request timed out; whether it took effect is unknown (504).
 
     >>> from pilothouse.errors import Timeout
     >>> Timeout.of("request did not complete within 10s", 0).message
@@ -82,13 +82,13 @@ class Timeout(StatusError):
 
     @classmethod
     def of(cls, message: str, retry_after_seconds: int) -> Timeout:
-        """Return the error, with when to try again."""
+        """Return the error with a retry delay."""
         details: Json = {"retryAfterSeconds": retry_after_seconds} if retry_after_seconds else {}
         return cls(f"Timeout: {message}", details=details)
 
     @classmethod
     def too_large_resource_version(cls, requested: int, current: int, retry_after_seconds: int) -> Timeout:
-        """Return the error of a read at a revision that is not there yet."""
+        """Return the error for a read at a revision that does not exist yet."""
         error = cls.of(f"Too large resource version: {requested}, current: {current}", retry_after_seconds)
         cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
         return cls(error.message, details={"causes": [cause]} | (error.details or {}))
@@ -124,14 +124,14 @@ _KNOWN = {
         "the server was unable to return a response in the time allotted, but may still be processing the request",
     ),
 }
-_TELLING = {403: "Forbidden", 415: "UnsupportedMediaType"}
-"""Codes with which the server's own text says it best."""
+_WITH_SERVER_TEXT = {403: "Forbidden", 415: "UnsupportedMediaType"}
+"""Codes for which the server's text is used as message."""
 
 
 def generic_response(code: int, text: str, *, method: str = "") -> GenericResponse:
-    """`text` is what the server said, "unknown" where that is no text."""
-    if code in _TELLING:
-        return GenericResponse(_TELLING[code], text)
+    """Return client-go's reason and message for a response without Status. `text` is the body, or "unknown"."""
+    if code in _WITH_SERVER_TEXT:
+        return GenericResponse(_WITH_SERVER_TEXT[code], text)
     if code == 406 and text not in ("", "unknown"):
         return GenericResponse(_KNOWN[code].reason, text)
     if code == 409 and method == "POST":

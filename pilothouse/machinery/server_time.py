@@ -1,7 +1,7 @@
-"""The time that a server goes by: the machine's, or with --testing one that a test can stop, set and step.
+"""Time of a server: real time, or with --testing an adjustable time.
 
-Who takes the time here takes it from the server in whose tasks it runs; clients in the same process keep the machine's.
-Limits of the serving itself (timeouts of requests, of connections, of webhooks) stay with the machine's, too.
+Code running in a server's tasks uses the server's time; clients in the same process use real time. Timeouts of serving
+itself (requests, connections, webhooks) always use real time.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ class Cancellable(Protocol):
 
 
 def go_by(adjustable: AdjustableTime) -> None:
-    """Have this task, and those that it begins from now on, go by this time."""
+    """Use this time in the current task and in tasks started from now on."""
     _ADJUSTABLE.set(adjustable)
 
 
 @contextmanager
 def going_by(adjustable: AdjustableTime) -> Iterator[None]:
-    """Have the block go by this time."""
+    """Use this time in the block."""
     before = _ADJUSTABLE.set(adjustable)
     try:
         yield
@@ -38,22 +38,22 @@ def going_by(adjustable: AdjustableTime) -> Iterator[None]:
 
 
 def wall() -> float:
-    """Return seconds since 1970."""
+    """Return seconds since the epoch."""
     adjustable = _ADJUSTABLE.get()
     return time.time() if adjustable is None else adjustable.wall()
 
 
 def monotonic() -> float:
-    """Return seconds of a clock that never goes back; only differences mean anything."""
+    """Return seconds on a monotonic clock; only differences are meaningful."""
     adjustable = _ADJUSTABLE.get()
     return time.monotonic() if adjustable is None else adjustable.monotonic()
 
 
 def call_later(seconds: float, callback: Callable[[], object]) -> Cancellable:
-    """Call back in the running event loop when so much time has passed."""
+    """Call `callback` in the running event loop after `seconds`."""
     adjustable = _ADJUSTABLE.get()
     if adjustable is None:
-        import asyncio  # here: help is written without it
+        import asyncio  # imported here, because the help output does not need asyncio
 
         return asyncio.get_running_loop().call_later(seconds, callback)
     return adjustable.call_later(seconds, callback)

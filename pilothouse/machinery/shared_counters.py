@@ -1,4 +1,4 @@
-"""Numbers that several processes see: those that are forked after the memory was made."""
+"""64-bit counters in memory shared with processes forked later."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ _WORD = 8
 
 
 def shared_counters(count: int) -> memoryview:
-    """Return that many numbers of 64 bits, all 0. An aligned word is written and read as a whole."""
+    """Return `count` counters with value 0. Reads and writes of a counter are atomic."""
     return memoryview(mmap.mmap(-1, _WORD * count)).cast("Q")

@@ -1,4 +1,4 @@
-"""The base of all API errors, each of which is a `Status` object, and the parts that a Status is made of."""
+"""StatusError: base of all API errors, and the parts of a Status object."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NO_RESOURCE = GroupResource("", "")
 
 
 class PilothouseError(Exception):
-    """The root of all errors that the library raises on purpose.
+    """Base of all errors raised deliberately by the library.
 
     >>> from pilothouse.errors import ConfigError, NotFound, PilothouseError
     >>> issubclass(NotFound, PilothouseError) and issubclass(ConfigError, PilothouseError)
@@ -21,7 +21,7 @@ class PilothouseError(Exception):
 
 
 class StatusError(PilothouseError):
-    """A failure that travels as a Status object. `details` is left out of the Status when it is None.
+    """Error represented by a Status object. The Status omits `details` if it is None.
 
     >>> from pilothouse.errors import StatusError
     >>> error = StatusError("it broke")
@@ -38,11 +38,11 @@ class StatusError(PilothouseError):
         self.code = self.code if code is None else code
         self.details = details
         self.list_metadata: Json = {}
-        """The Status object's own metadata: where an expired list can go on."""
+        """Metadata of the Status object: the continue token of an expired list."""
 
     @property
     def status(self) -> Json:
-        """The Status object, with its keys in upstream's order."""
+        """Status object with keys in upstream's order."""
         out: Json = {"kind": "Status", "apiVersion": "v1", "metadata": self.list_metadata}
         out |= {"status": "Failure", "message": self.message}
         if self.reason:
@@ -54,17 +54,17 @@ class StatusError(PilothouseError):
 
     @property
     def retry_after_seconds(self) -> int:
-        """Return when to try again; 0 where nothing is said of it."""
+        """Return the seconds until a retry; 0 if not specified."""
         return int((self.details or {}).get("retryAfterSeconds") or 0)
 
 
 def details_of(resource: GroupResource, name: str = "", **more: Any) -> Json:
-    """StatusDetails in upstream's key order, empty parts left out."""
+    """Return StatusDetails in upstream's key order, without empty fields."""
     parts = {"name": name, "group": resource.group, "kind": resource.resource, **more}
     return {key: value for key, value in parts.items() if value}
 
 
 def aggregate(messages: Iterable[str]) -> str:
-    """Several messages as upstream's Aggregate prints them: each once, in brackets when there is more than one."""
+    """Join messages as upstream's Aggregate: without duplicates, in brackets if there is more than one."""
     unique = list(dict.fromkeys(messages))
     return unique[0] if len(unique) == 1 else f"[{', '.join(unique)}]"

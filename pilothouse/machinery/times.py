@@ -1,6 +1,6 @@
-"""Points in time as the API writes them: metav1.Time in whole seconds, metav1.MicroTime with six digits, both in UTC.
+"""Timestamps of the API: metav1.Time with seconds, metav1.MicroTime with six decimal places, both in UTC.
 
-Whoever needs the time takes a Clock, so that a test can say what time it is.
+Code that needs the time takes a Clock, so that tests can control it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pilothouse.machinery import server_time
 from pilothouse.machinery.schema.gotime import TimeError, canonical_micro_time, canonical_time
 
 Clock: TypeAlias = Callable[[], datetime]
-"""Answers the present moment, aware of its time zone."""
+"""Return the current time with a time zone."""
 
 
 def system_clock() -> datetime:
@@ -29,27 +29,27 @@ def now_micro(clock: Clock = system_clock) -> str:
 
 
 def format_time(moment: datetime) -> str:
-    """Return a time as metav1.Time prints it: 2024-02-01T12:00:00Z. A fraction of a second is dropped."""
+    """Format as metav1.Time: 2024-02-01T12:00:00Z. Fractions of a second are dropped."""
     return _utc(moment).isoformat(timespec="seconds") + "Z"
 
 
 def format_micro_time(moment: datetime) -> str:
-    """Return a time as metav1.MicroTime prints it: 2024-02-01T12:00:00.000000Z."""
+    """Format as metav1.MicroTime: 2024-02-01T12:00:00.000000Z."""
     return _utc(moment).isoformat(timespec="microseconds") + "Z"
 
 
 def parse_time(text: str) -> datetime | None:
-    """Reads a metav1.Time; None for Go's zero time. Raises TimeError with Go's message."""
+    """Parse a metav1.Time; None for Go's zero time. Raises TimeError with Go's message."""
     return _moment(canonical_time(text), text)
 
 
 def optional_time(text: str | None) -> datetime | None:
-    """Read a metav1.Time that may be missing or empty. Raises TimeError with Go's message."""
+    """Parse a metav1.MicroTime; None for Go's zero time. Raises TimeError with Go's message."""
     return parse_time(text) if text else None
 
 
 def parse_micro_time(text: str) -> datetime | None:
-    """Reads a metav1.MicroTime; None for Go's zero time. Raises TimeError with Go's message."""
+    """Return the moment plus `seconds`, limited to the years 1 to 9999."""
     return _moment(canonical_micro_time(text), text)
 
 

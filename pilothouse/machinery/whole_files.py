@@ -1,4 +1,4 @@
-"""Files that are whole or not there: written aside, synced, then renamed into place; and directories that stay."""
+"""Atomic file writes (temporary file, sync, rename) and durable directories."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ def write_atomically(path: Path, content: bytes, *, mode: int) -> None:
 
 @contextmanager
 def written_aside(path: Path, *, mode: int) -> Iterator[IO[bytes]]:
-    """A file beside the path that becomes it, on disk, when the block ends well, and is gone when it does not."""
-    aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+    """Open a temporary file that replaces `path` durably on success and is removed on failure."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
     try:
         with open(descriptor, "wb") as file:
             set_mode(file.fileno(), mode)
             yield file
             file.flush()
             sync_file(file.fileno())
-        replace_file(aside, path)
+        replace_file(temporary, path)
     except BaseException:
-        aside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
     sync_directory(path.parent)
 
 
 def make_directory(path: Path) -> None:
-    """Make a private directory and its parents where they do not exist. Their names survive a power cut."""
+    """Create a private directory and its missing parents. The directories survive a power failure."""
     missing = [path, *path.parents]
     while missing and missing[-1].is_dir():
         missing.pop()

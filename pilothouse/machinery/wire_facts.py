@@ -1,6 +1,6 @@
-"""The facts that Go's struct tags hold about each field of the built-in messages, read when first asked for.
+"""Facts from Go's struct tags about the fields of built-in messages, loaded on first use.
 
-A text is one protobuf package, a line a message, the fields in the order in which Go writes them as JSON:
+A text describes one protobuf package, one message per line, with fields in Go's JSON order:
 
     use meta k8s.io.apimachinery.pkg.apis.meta.v1
     Pod!: metadata=1?:meta.ObjectMeta spec=2?:PodSpec          "!" has apiVersion and kind of its own
@@ -9,7 +9,7 @@ A text is one protobuf package, a line a message, the fields in the order in whi
     Secret!: data=2?:{}bytes type=3?:string@v1.SecretType       "[]" repeated, "{}" string map, "@" Go's type name
     ExtraValue = []string                                       a message in protobuf, a bare list in JSON
 
-A type without a package is of this one; before a dot stands an alias of a `use` line, or a whole package.
+A type without a package belongs to this package. Before a dot stands an alias of a `use` line or a full package name.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ _GO_PREFIX = {Label.OPTIONAL: "", Label.REPEATED: "[]", Label.MAP: "map[string]"
 
 @dataclass(frozen=True, slots=True)
 class FieldFacts:
-    """One field. `name` is its JSON name; an inlined field has none there and goes by its protobuf name.
+    """Field of a message. `name` is the JSON name; for an inlined field, the protobuf name.
 
-    `type` is one of SCALARS or a full message name, of the element where the label is repeated or map.
-    `go_type` is what reflect prints for the field's type, without the pointer's star: `v1.PullPolicy`, `[]v1.EnvVar`.
+    `type` is one of SCALARS or a full message name; for repeated fields and maps, the type of the element. `go_type` is
+    the type printed by Go's reflect, without the pointer's star: `v1.PullPolicy`, `[]v1.EnvVar`.
     """
 
     name: str
@@ -63,7 +63,7 @@ class FieldFacts:
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """The messages of one package: `lines` has those that are objects in JSON, `lists` those that are bare lists."""
+    """Messages of one package: `lines` has the JSON objects, `lists` the bare lists."""
 
     name: str
     lines: Mapping[str, str]
@@ -90,7 +90,8 @@ class Package:
         return cls(name, lines, uses, frozenset(kinds), frozenset(lists))
 
     def fields(self, message: str) -> Mapping[str, FieldFacts]:
-        """The message's fields by name, in JSON order. KeyError for one that is unknown or is no JSON object."""
+        """Return the message's fields by name in JSON order. Raises KeyError unless the message is a known JSON
+        object."""
         fields = (_field(self, token) for token in self.lines[message].split())
         return MappingProxyType({field.name: field for field in fields})
 
@@ -103,24 +104,24 @@ class Package:
 
 @cache
 def facts_of(package: str, message: str) -> Mapping[str, FieldFacts]:
-    """The message's fields by name, in JSON order. KeyError for a message that is unknown or is no JSON object."""
+    """Return the message's fields by name in JSON order. Raises KeyError unless the message is a known JSON object."""
     if package not in packages():
         raise KeyError(package)
     return _package(package).fields(message)
 
 
 def is_kind(package: str, message: str) -> bool:
-    """Whether the message is known and its JSON form begins with its own apiVersion and kind."""
+    """Report whether the message is known and its JSON form has apiVersion and kind."""
     return package in packages() and message in _package(package).kinds
 
 
 def is_list(package: str, message: str) -> bool:
-    """Whether the message wraps a list of strings that JSON shows bare."""
+    """Report whether the message wraps a list of strings that is a bare list in JSON."""
     return package in packages() and message in _package(package).lists
 
 
 def messages_of(package: str) -> frozenset[str]:
-    """The messages with facts."""
+    """Return the messages with known fields."""
     return frozenset(_package(package).lines)
 
 
@@ -148,7 +149,7 @@ def _field(source: Package, token: str) -> FieldFacts:
 
 
 def _go_name(type_name: str) -> str:
-    """A message goes by its Go package's last part and its name: `v1.Container`."""
+    """Return the last component of the Go package and the message name: `v1.Container`."""
     if type_name in SCALARS:
         return _GO_SCALARS.get(type_name, type_name)
     return ".".join(type_name.split(".")[-2:])
@@ -202,18 +203,18 @@ class MessageName:
 
 
 def definition_name(package: str, message: str) -> str:
-    """The OpenAPI name of a message: `k8s.io.api.core.v1`, `Pod` → `io.k8s.api.core.v1.Pod`."""
+    """Return the OpenAPI name of a message: `k8s.io.api.core.v1`, `Pod` → `io.k8s.api.core.v1.Pod`."""
     return f"io.k8s.{package.removeprefix('k8s.io.')}.{message}".replace("_", "-")
 
 
 def message_named(definition: str) -> MessageName:
-    """The other way round: the message that goes by an OpenAPI name, if there is one."""
+    """Return the message of an OpenAPI name: the inverse of `definition_name`."""
     package, _, message = definition.rpartition(".")
     return MessageName("k8s.io." + package.removeprefix("io.k8s.").replace("-", "_"), message)
 
 
 def message_of(gvk: GroupVersionKind) -> MessageName | None:
-    """The message of a built-in kind, None for any other. Every built-in version has the options and WatchEvent too."""
+    """Return the message of a built-in kind, or None. Every built-in version also has the options and WatchEvent."""
     if gvk.kind in _IN_EVERY_VERSION or (gvk.kind in _UNVERSIONED and gvk.api_version == "v1"):
         return MessageName(META, gvk.kind)
     stem = _PACKAGES.get(gvk.group)

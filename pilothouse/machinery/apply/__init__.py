@@ -1,1 +1,1 @@
-"""Structured merge and diff: who owns which field of an object, and what applying a configuration makes of it."""
+"""Structured merge and diff: field ownership, and the effect of applying a configuration."""

@@ -1,4 +1,4 @@
-"""Walkers over one value, compiled once an atom: all that a value has, for when it came or went as a whole."""
+"""Field sets of whole values, by walkers compiled once per atom: for values added or removed as a whole."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Walker: TypeAlias = Callable[[Any], FieldSet]
 
 _MOST_SHAPES = 32
 _LARGEST_SHAPE = 1024
-"""Characters of all names, and eight more for each. Clients order fields as they like, and may add some."""
+"""Characters of all names plus eight per name. Clients choose the order of fields and may add fields."""
 
 
 def all_fields_in(atom: Atom, value: Any) -> FieldSet:
-    """The node of a value that is owned with every field and item in it. Raises Unkeyed."""
+    """Return the node of a value with every field and item in it. Raises Unkeyed."""
     return (atom.everything or walker_of(atom))(value)
 
 
@@ -30,7 +30,7 @@ def walker_of(atom: Atom) -> Walker:
 
 
 def is_exact(atom: Atom) -> bool:
-    """Whether values that Python finds equal are equal. Without a schema True and 1 may stand in the same place."""
+    """Report whether Python's equality is sufficient. Without a schema, True and 1 may occupy the same place."""
     if atom.exact is None:
         atom.exact = not _reaches_deduced(atom, set())
     return atom.exact
@@ -39,7 +39,7 @@ def is_exact(atom: Atom) -> bool:
 def _reaches_deduced(atom: Atom, seen: set[int]) -> bool:
     if atom is DEDUCED:
         return True
-    # Where a type has an int or a string, decoding has seen to it that there is one.
+    # Decoding guarantees an int or a string for such a type.
     if atom is INT_OR_STRING or id(atom) in seen:
         return False
     seen.add(id(atom))
@@ -62,16 +62,17 @@ def _compile(atom: Atom) -> Walker:
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """The set of all fields of structs that have the same names: a template, and the children to look into."""
+    """Precomputed field set of structs with the same field names: a template and the children to traverse."""
 
     template: FieldSet
-    """As if every field were a leaf, in order."""
+    """Field set as if every field were a leaf, in order."""
     inner: tuple[tuple[str, str, Atom], ...]
-    """Of the others: the key, the name and the atom."""
+    """Children that are not leaves: (key, name, atom)."""
 
 
 def _struct_walker(atom: MapAtom) -> Walker:
-    """Objects of one kind mostly have the same fields set, so that only those with something in them need a look."""
+    """Return a walker with cached shapes. Objects of one kind mostly set the same fields, so only non-leaves are
+    traversed."""
     shapes: dict[tuple[str, ...], _Shape] = {}
 
     def walk(value: Any) -> FieldSet:
@@ -97,7 +98,7 @@ def _shape_of(atom: MapAtom, names: tuple[str, ...]) -> _Shape:
     ordered = sorted(names)
     inner = ((f"f:{name}", name, atom.child(name)) for name in ordered)
     template = {".": MEMBER} | {f"f:{name}": MEMBER for name in ordered}
-    return _Shape(template, tuple(found for found in inner if not found[2].is_leaf))
+    return _Shape(template, tuple(entry for entry in inner if not entry[2].is_leaf))
 
 
 def _map_walker(atom: MapAtom) -> Walker:
@@ -120,7 +121,7 @@ def _list_walker(atom: ListAtom) -> Walker:
         out: FieldSet = {}
         for item in value:
             element = atom.element_of(item)
-            # Items that cannot be told apart have one owner.
+            # Items with equal keys have one owner.
             out[element] = MEMBER if element in out else all_fields_in(atom.element, item)
         elements = sorted(out, key=order) if len(out) > 1 else out
         return {".": MEMBER} | {element: out[element] for element in elements}

@@ -1,11 +1,11 @@
-"""Atoms: how the values of a type merge. An atom is a scalar, a list or a map, or may be any of them.
+"""Atoms: merge behaviour of types. An atom is a scalar, a list, a map, or any of them.
 
     scalar, atomic list, atomic map    one owner for the whole value
-    list with keys, set                one owner an item
-    struct, granular map               one owner a field
+    list with keys, set                one owner per item
+    struct, granular map               one owner per field
 
-An atom whose form shows only in the value (`DEDUCED`) has all three. Atoms may contain themselves; they are built
-once a type and know nothing of where the type came from.
+An atom whose form depends on the value (`DEDUCED`) has all three forms. Atoms may be recursive. Atoms are built once
+per type and are independent of the source of the type.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ class Scalar(Enum):
 
 
 class Unkeyed(ValueError):
-    """An item of a list that cannot be told from the others, or a field without a name in the schema: nobody can own
-    it. The message is upstream's."""
+    """A list item without identity, or a field missing in the schema: ownership is impossible. The message is
+    upstream's."""
 
 
 @dataclass(slots=True, eq=False)
 class ListAtom:
-    """`associative` lists have `keys`, or are sets when they have none."""
+    """List. Associative lists have `keys`; without keys they are sets."""
 
     element: Atom = field(repr=False)
     associative: bool = False
     keys: tuple[str, ...] = ()
     defaults: Mapping[str, Any] = field(default_factory=dict)
-    """The value that a key field counts as having where an item leaves it out."""
+    """Key field → default for items without the field."""
     element_of: Callable[[Any], str] = field(init=False, repr=False)
-    """The path element of an item. Raises Unkeyed."""
+    """Return the path element of an item. Raises Unkeyed."""
 
     def __post_init__(self) -> None:
         self.element_of = _key_reader(self) if self.keys else _set_element
@@ -51,18 +51,18 @@ class ListAtom:
 
 @dataclass(slots=True, eq=False)
 class MapAtom:
-    """Structs have `fields`, maps have an `element`, structs that keep unknown fields have both."""
+    """Map. Structs have `fields`, maps an `element`, structs that preserve unknown fields both."""
 
     fields: Mapping[str, Atom] = field(default_factory=dict, repr=False)
     element: Atom | None = field(default=None, repr=False)
     atomic: bool = False
 
     def child(self, name: str) -> Atom:
-        """Raises Unkeyed."""
-        found = self.fields.get(name, self.element)
-        if found is None:
+        """Return the atom of a member. Raises Unkeyed."""
+        atom = self.fields.get(name, self.element)
+        if atom is None:
             raise Unkeyed(f".{name}: field not declared in schema")
-        return found
+        return atom
 
 
 @dataclass(slots=True, eq=False)
@@ -71,12 +71,12 @@ class Atom:
     list: ListAtom | None = None
     map: MapAtom | None = None
     everything: Callable[[Any], Json] | None = field(default=None, repr=False)
-    """The compiled walker of `whole.everything_in`, once there is one."""
+    """Compiled walker of `all_fields.walker_of`; None until compiled."""
     exact: bool | None = field(default=None, repr=False)
-    """The answer of `whole.is_exact`, once there is one."""
+    """Result of `all_fields.is_exact`; None until computed."""
 
     def for_value(self, value: Any) -> Atom:
-        """The one of several forms that the value has; all of them where it has none or is null."""
+        """Return the form that matches the value; all forms if none matches or the value is null."""
         if self.scalar is None and (self.map is None or self.list is None):
             return self
         if self.map is None and self.list is None:
@@ -89,7 +89,7 @@ class Atom:
 
     @property
     def is_leaf(self) -> bool:
-        """Whether every value has one owner."""
+        """Whether every value has a single owner."""
         if self.map is not None and not self.map.atomic:
             return False
         return self.list is None or not self.list.associative
@@ -101,8 +101,8 @@ def _key_reader(atom: ListAtom) -> Callable[[Any], str]:
 
     def read(item: Any) -> str:
         _check_item(item)
-        found = {name: item[name] if name in item else atom.defaults.get(name) for name in atom.keys}
-        present = {name: value for name, value in found.items() if value is not None or name in item}
+        values = {name: item[name] if name in item else atom.defaults.get(name) for name in atom.keys}
+        present = {name: value for name, value in values.items() if value is not None or name in item}
         if not present:
             raise _omits_keys(atom)
         return key_element(present)
@@ -111,7 +111,7 @@ def _key_reader(atom: ListAtom) -> Callable[[Any], str]:
 
 
 def _single_key_reader(atom: ListAtom) -> Callable[[Any], str]:
-    """Return a function that does what `key_element` does, prepared for lists with a single key."""
+    """Return a reader equivalent to `key_element`, optimised for a single key."""
     name, default = atom.keys[0], atom.defaults.get(atom.keys[0])
     prefix = "k:{" + encode_key(name) + ":"
 
@@ -133,8 +133,8 @@ def _check_item(item: Any) -> None:
 
 def _omits_keys(atom: ListAtom) -> Unkeyed:
     names = f"[{' '.join(map(quote, atom.keys))}]"
-    why = "(and doesn't have default values for any key fields)"
-    return Unkeyed(f"associative list with keys has an element that omits all key fields {names} {why}")
+    note = "(and doesn't have default values for any key fields)"
+    return Unkeyed(f"associative list with keys has an element that omits all key fields {names} {note}")
 
 
 def _set_element(item: Any) -> str:
@@ -161,6 +161,6 @@ def _untyped_atomic() -> Atom:
 
 UNTYPED_ATOMIC = _untyped_atomic()
 DEDUCED = _deduced()
-"""Of values that no schema describes: granular maps, all else atomic."""
+"""Atom of values without a schema: granular maps, everything else atomic."""
 INT_OR_STRING = Atom(Scalar.UNTYPED, ListAtom(UNTYPED_ATOMIC), MapAtom(element=DEDUCED))
-"""Upstream's schema names no type for these, so that a configuration may put anything in their place."""
+"""Atom of int-or-string. Upstream's schema declares no type here, so a configuration may use any type."""

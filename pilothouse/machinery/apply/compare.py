@@ -1,6 +1,6 @@
-"""Comparing two values of a type: which fields were added, modified and removed.
+"""Comparison of two values of a type: added, modified and removed fields.
 
-A field is in one of the three sets at most. What stands below a leaf or an atomic value is not looked at.
+A field is in at most one of the three sets. Content of leaves and atomic values is not examined.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from pilothouse.machinery.objects import Json
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The fields in which a new value differs from an old one."""
+    """Fields in which a new value differs from an old one."""
 
     added: FieldSet = field(default_factory=dict)
     modified: FieldSet = field(default_factory=dict)
@@ -36,11 +36,11 @@ class Comparison:
 
     @property
     def present(self) -> FieldSet:
-        """What was modified or added."""
+        """Modified and added fields."""
         return union(self.modified, self.added)
 
     def without(self, excluded: FieldSet) -> Comparison:
-        """The same, without the members of `excluded` and all that is below them."""
+        """Return the comparison without the members of `excluded` and everything below them."""
         if not excluded:
             return self
         sets = (self.added, self.modified, self.removed)
@@ -49,7 +49,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class _Difference:
-    """The change of one node; None where a set does not have it."""
+    """Difference of one node; None where a set does not contain the node."""
 
     added: FieldSet | None = None
     modified: FieldSet | None = None
@@ -60,23 +60,23 @@ _CHANGED = _Difference(modified=MEMBER)
 
 
 def compare(atom: Atom, old: Any, new: Any) -> Comparison:
-    """Raises Unkeyed."""
-    found = _compare(atom, old, new)
-    if found is None:
+    """Compare two values. Raises Unkeyed."""
+    difference = _compare(atom, old, new)
+    if difference is None:
         return Comparison()
-    return Comparison(found.added or {}, found.modified or {}, found.removed or {})
+    return Comparison(difference.added or {}, difference.modified or {}, difference.removed or {})
 
 
 def changed_node(atom: Atom, old: Any, new: Any) -> FieldSet | None:
-    """The node of what was added or modified; None where nothing was. Raises Unkeyed."""
-    found = _compare(atom, old, new)
-    if found is None or found.added is None:
-        return None if found is None else found.modified
-    return found.added if found.modified is None else node_union(found.modified, found.added)
+    """Return the node of added and modified fields, or None. Raises Unkeyed."""
+    difference = _compare(atom, old, new)
+    if difference is None or difference.added is None:
+        return None if difference is None else difference.modified
+    return difference.added if difference.modified is None else node_union(difference.modified, difference.added)
 
 
 def _compare(atom: Atom, old: Any, new: Any) -> _Difference | None:
-    """None for values that are the same."""
+    """Return the difference, or None for equal values."""
     checkpoint()
     if old == new and is_exact(atom):
         return None
@@ -94,45 +94,45 @@ def _compare_leaves(old: Any, new: Any) -> _Difference | None:
 
 
 def _compare_deduced(atom: Atom, old: Any, new: Any) -> _Difference | None:
-    """Values of unlike forms are a change, and what was in the old or is in the new one went or came."""
+    """Compare values that may have different forms: a change of form removes the old content and adds the new."""
     assert atom.map is not None
     if all(value is None or isinstance(value, dict) for value in (old, new)):
         return _compare_maps(atom, atom.map, old, new)
     if not isinstance(old, dict) and not isinstance(new, dict):
         return _compare_leaves(old, new)
-    came = below(all_fields_in(atom, new)) if isinstance(new, dict) else {}
-    went = below(all_fields_in(atom, old)) if isinstance(old, dict) else {}
-    return _Difference(came or None, MEMBER, went or None)
+    added = below(all_fields_in(atom, new)) if isinstance(new, dict) else {}
+    removed = below(all_fields_in(atom, old)) if isinstance(old, dict) else {}
+    return _Difference(added or None, MEMBER, removed or None)
 
 
 def _compare_maps(whole: Atom, atom: MapAtom, old: Any, new: Any) -> _Difference | None:
-    # Where both are empty, null still differs from {}.
+    # If both are empty, null still differs from {}.
     if atom.atomic or not (old or new):
         return _compare_leaves(old, new)
     old, new = old or {}, new or {}
-    found = _Differences(_only_in(whole, new, old), _only_in(whole, old, new))
+    differences = _Differences(_only_in(whole, new, old), _only_in(whole, old, new))
     for name, was in old.items():
         if name in new:
             child, now = atom.child(name), new[name]
-            if was != now or not is_exact(child):  # most are the same, and need no more of a look
-                found.put(f"f:{name}", _compare(child, was, now))
-    return found.outcome()
+            if was != now or not is_exact(child):  # most values are equal and need no comparison
+                differences.put(f"f:{name}", _compare(child, was, now))
+    return differences.outcome()
 
 
 def _only_in(atom: Atom, one: Json, other: Json) -> FieldSet:
-    """The members of one map that the other does not have, each with all that is in it."""
-    came = {name: value for name, value in one.items() if name not in other}
-    return below(all_fields_in(atom, came)) if came else {}
+    """Return the members of one map missing in the other, each with its content."""
+    members = {name: value for name, value in one.items() if name not in other}
+    return below(all_fields_in(atom, members)) if members else {}
 
 
 def _compare_lists(atom: ListAtom, old: Any, new: Any) -> _Difference | None:
     if not (old or new):
         return _compare_leaves(old, new)
     before, after = _indexed(atom, old or ()), _indexed(atom, new or ())
-    found = _Differences({}, {})
+    differences = _Differences({}, {})
     for element in before.keys() | after.keys():
-        _compare_items(atom.element, element, before.get(element, []), after.get(element, []), found)
-    return found.outcome()
+        _compare_items(atom.element, element, before.get(element, []), after.get(element, []), differences)
+    return differences.outcome()
 
 
 def _indexed(atom: ListAtom, items: Iterable[Any]) -> dict[str, list[Any]]:
@@ -142,21 +142,21 @@ def _indexed(atom: ListAtom, items: Iterable[Any]) -> dict[str, list[Any]]:
     return out
 
 
-def _compare_items(atom: Atom, element: str, old: list[Any], new: list[Any], found: _Differences) -> None:
-    """Several items under one element have one owner, as a leaf has."""
+def _compare_items(atom: Atom, element: str, old: list[Any], new: list[Any], differences: _Differences) -> None:
+    """Compare the items of one element. Several items under one element have one owner, like a leaf."""
     if len(old) == 1 and len(new) == 1:
-        found.put(element, _compare(atom, old[0], new[0]))
+        differences.put(element, _compare(atom, old[0], new[0]))
     elif len(old) > 1 and len(new) > 1:
-        found.put(element, _compare_leaves(old, new))
+        differences.put(element, _compare_leaves(old, new))
     else:
         if new:
-            found.added[element] = MEMBER if len(new) > 1 else all_fields_in(atom, new[0])
+            differences.added[element] = MEMBER if len(new) > 1 else all_fields_in(atom, new[0])
         if old:
-            found.removed[element] = MEMBER if len(old) > 1 else all_fields_in(atom, old[0])
+            differences.removed[element] = MEMBER if len(old) > 1 else all_fields_in(atom, old[0])
 
 
 class _Differences:
-    """Gathers what became of the children of a node."""
+    """Collects the differences of a node's children."""
 
     __slots__ = ("added", "modified", "removed")
 
@@ -178,4 +178,6 @@ class _Differences:
     def outcome(self) -> _Difference | None:
         if not (self.added or self.modified or self.removed):
             return None
-        return _Difference(*(ordered(found) if found else None for found in (self.added, self.modified, self.removed)))
+        return _Difference(
+            *(ordered(fields) if fields else None for fields in (self.added, self.modified, self.removed))
+        )

@@ -1,11 +1,11 @@
-"""Path elements as fieldsV1 writes them: the keys of a field set's tree.
+"""Path elements in fieldsV1 notation: the keys of a field set's tree.
 
     f:image                 a field            .image
     k:{"name":"c"}          a list-map item    [name="c"]
     v:"x"                   a set item         [="x"]
     i:3                     an index           [3]
 
-Elements of one meaning are one string: key fields are sorted and numbers have their shortest form.
+Equal elements are equal strings: key fields are sorted and numbers are in shortest form.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _RANKS = {int: 0, float: 0, str: 1, bool: 2}
 
 
 class InvalidElement(ValueError):
-    """A key of a fieldsV1 that is no path element."""
+    """A key of fieldsV1 is not a path element."""
 
 
 def encode(value: Any) -> str:
-    """JSON as Go writes it, in which equal numbers look the same."""
+    """Encode as Go's JSON; equal numbers have equal text."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return escape_html(orjson.dumps(value).decode())
@@ -41,11 +41,11 @@ _encode_text = bounded_cache(entries=_REMEMBERED, key_bytes=_SHORT)(encode)
 
 
 def encode_key(value: Any) -> str:
-    """As `encode`, for the same few values again and again."""
+    """As `encode`, cached for the few values that recur as keys."""
     checkpoint()
     if type(value) is str:
         return _encode_text(value)
-    # Integers, such as ports, have nothing in them that would have to be escaped.
+    # Integers, such as ports, need no escaping.
     return orjson.dumps(value).decode() if type(value) is int else encode(value)
 
 
@@ -59,7 +59,7 @@ def value_element(value: Any) -> str:
 
 @bounded_cache(entries=_REMEMBERED, key_bytes=_SHORT)
 def canonical(element: str) -> str:
-    """The one form of an element that somebody else wrote. Raises InvalidElement."""
+    """Return the canonical form of an element from a client. Raises InvalidElement."""
     if element[:2] == "f:":
         return element
     if element[:2] == "i:":
@@ -74,7 +74,7 @@ def canonical(element: str) -> str:
 
 @bounded_cache(entries=_REMEMBERED, key_bytes=_SHORT)
 def shown(element: str) -> str:
-    """Return the element as messages show it."""
+    """Format the element for messages."""
     if element[:2] == "f:":
         return f".{element[2:]}"
     if element[:2] == "i:":
@@ -87,7 +87,7 @@ def shown(element: str) -> str:
 
 @bounded_cache(entries=_REMEMBERED, key_bytes=_SHORT)
 def order(element: str) -> Order:
-    """Sorts siblings as upstream does: fields by name, then items by their keys, then by value, then by index."""
+    """Sort key in upstream's order: fields by name, then items by keys, by value, by index."""
     checkpoint()
     if element == ".":
         return (-1,)
@@ -118,7 +118,7 @@ def _index(element: str) -> int:
 
 
 def _rank(value: Any) -> Order:
-    """Values of different types can be sorted too: numbers, strings, booleans, the rest."""
+    """Sort key across types: numbers, strings, booleans, others."""
     rank = _RANKS.get(type(value), 3)
     return (rank, value if rank < 3 else encode(value))
 

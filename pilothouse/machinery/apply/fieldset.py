@@ -1,9 +1,9 @@
-"""Sets of fields, in the form in which managedFields keeps them: fieldsV1.
+"""Field sets, in the notation of managedFields: fieldsV1.
 
     {"f:spec": {"f:containers": {'k:{"name":"c"}': {".": {}, "f:image": {}}}}}
 
-holds the container and its image, but not `spec`: a node is a member when it is empty or has a ".". The root is
-never a member. Sets are never changed, so that they may share their parts; no set has a node without members below.
+contains the container and its image, but not `spec`: a node is a member if it is empty or has a ".". The root is never
+a member. Sets are immutable and may share parts. Every node has a member at or below it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ FieldSet: TypeAlias = Json
 Path: TypeAlias = tuple[str, ...]
 
 MEMBER: FieldSet = {}
-"""The node of a member with nothing below it."""
+"""Node of a member without children."""
 
 _SELF = "."
 
@@ -34,7 +34,7 @@ def of_paths(paths: Iterable[Path]) -> FieldSet:
 
 
 def of_fields(*dotted: str) -> FieldSet:
-    """`of_fields("status", "metadata.labels")`"""
+    """Return a set of dotted paths: `of_fields("status", "metadata.labels")`."""
     return of_paths(tuple(f"f:{name}" for name in path.split(".")) for path in dotted)
 
 
@@ -52,7 +52,7 @@ def below(node: FieldSet) -> FieldSet:
 
 
 def node_of(member: bool, children: FieldSet) -> FieldSet | None:
-    """None for a node that holds nothing."""
+    """Return a node, or None for an empty node."""
     if not children:
         return MEMBER if member else None
     return {_SELF: MEMBER, **children} if member else children
@@ -82,7 +82,7 @@ def node_union(a: FieldSet, b: FieldSet) -> FieldSet:
 
 
 def difference(a: FieldSet, b: FieldSet) -> FieldSet:
-    """Return the members of `a` that are not in `b`. A parent in `b` does not take its children away."""
+    """Return the members of `a` that are not in `b`. A parent in `b` does not remove its children."""
     if not b:
         return a
     out: FieldSet = {}
@@ -137,7 +137,7 @@ def has(fields: FieldSet, path: Path) -> bool:
 
 
 def paths(fields: FieldSet, prefix: Path = ()) -> Iterator[Path]:
-    """Every member: first all that stand on one level, then what is below each of them."""
+    """Yield every member: all members of a level, then the members below each of them."""
     children = below(fields)
     for key, node in children.items():
         if is_member(node):
@@ -147,12 +147,12 @@ def paths(fields: FieldSet, prefix: Path = ()) -> Iterator[Path]:
 
 
 def shown_path(path: Path) -> str:
-    """Return the path as messages show it: `.spec.containers[name="c"].image`."""
+    """Format a path for messages: `.spec.containers[name="c"].image`."""
     return "".join(map(shown, path))
 
 
 def decode(raw: Any) -> FieldSet:
-    """A fieldsV1 that somebody else wrote. Raises InvalidElement."""
+    """Decode a fieldsV1 from a client. Raises InvalidElement."""
     if raw is None:
         return {}
     return below(_decode(raw))

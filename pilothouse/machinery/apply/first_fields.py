@@ -1,6 +1,6 @@
-"""The fields of an object that nobody owned before: all in which it differs from an empty one.
+"""Initial ownership: the fields in which an object without owners differs from an empty object.
 
-Objects of one kind are compared with the same empty object each time, so that what it takes to do so is found once.
+Objects of one kind are compared with the same empty object each time, so the comparison is compiled once.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 _Changed: TypeAlias = Callable[[Any], FieldSet | None]
-"""From a new value to the node of what came or changed in it; None where nothing did."""
+"""Return the node of added and changed fields of a new value, or None."""
 
 
 class FirstFields:
-    """Nobody owns the members of `unowned`, nor those of `ignored` and what is below them."""
+    """Compiled comparison. Members of `unowned` have no owner; neither do members of `ignored` and their
+    descendants."""
 
     __slots__ = ("_changed", "_ignored", "_unowned")
 
@@ -30,7 +31,7 @@ class FirstFields:
         self._ignored = ignored
 
     def __call__(self, new: Json) -> FieldSet:
-        """Raises Unkeyed."""
+        """Return the owned fields of a new object. Raises Unkeyed."""
         fields = self._changed(new) or {}
         if self._ignored:
             fields = recursive_difference(fields, self._ignored)
@@ -42,16 +43,16 @@ class _Struct:
     atom: Atom
     empty: Json
     known: frozenset[str]
-    """The fields that the empty struct has, and those that nobody owns: all others came as a whole."""
+    """Fields of the empty struct and fields without owner; all other fields were added as a whole."""
     compared: tuple[tuple[str, str, _Changed], ...]
-    """Those of the empty struct: their keys and names, and how they are compared."""
+    """Fields of the empty struct: (key, name, comparison)."""
 
     def __call__(self, new: Any) -> FieldSet | None:
         if not new:
             return changed_node(self.atom, self.empty, new)
         known = self.known
-        came = {name: value for name, value in new.items() if name not in known}
-        fields = below(all_fields_in(self.atom, came)) if came else {}
+        added = {name: value for name, value in new.items() if name not in known}
+        fields = below(all_fields_in(self.atom, added)) if added else {}
         for key, name, changed in self.compared:
             if name in new and (node := changed(new[name])) is not None:
                 fields[key] = node
@@ -69,12 +70,12 @@ def _compiled(atom: Atom, empty: Any, unowned: FieldSet) -> _Changed:
 
 
 def _is_struct(atom: Atom) -> bool:
-    """Whether its fields are all known, and owned one by one."""
+    """Report whether all fields are known and owned individually."""
     return atom.map is not None and atom.map.element is None and not (atom.map.atomic or atom.list or atom.scalar)
 
 
 def _can_leave_out(atom: Atom, empty: Json, unowned: FieldSet) -> bool:
-    """Whether all that nobody owns are leaves, or structs of the empty object in which the same holds."""
+    """Report whether all unowned fields are leaves, or structs of the empty object with the same property."""
     assert atom.map is not None
     for key, node in below(unowned).items():
         child = atom.map.fields.get(key[2:])

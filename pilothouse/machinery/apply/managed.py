@@ -1,6 +1,6 @@
-"""Who owns which fields: metadata.managedFields, decoded.
+"""Field managers and their fields: decoded metadata.managedFields, and conflicts between managers.
 
-A manager is told from others by its name, its operation, its subresource and, unless it applies, its API version.
+A manager is identified by name, operation, subresource and, unless it applies, API version.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ APPLY, UPDATE = "Apply", "Update"
 
 
 class InvalidManagedFields(ValueError):
-    """The message is upstream's."""
+    """Invalid managedFields; the message is upstream's."""
 
 
 class ManagerId(NamedTuple):
-    """`api_version` is empty for appliers, which stay themselves when they change to another version."""
+    """Identity of a manager. `api_version` is empty for appliers, whose identity does not depend on the version."""
 
     name: str
     operation: str
@@ -32,7 +32,7 @@ class ManagerId(NamedTuple):
 
     @property
     def encoded(self) -> str:
-        """The form by which upstream sorts managers."""
+        """Upstream's sort key of managers."""
         names = ("manager", "operation", "apiVersion", "subresource")
         return encode({key: value for key, value in zip(names, self, strict=True) if value})
 
@@ -49,7 +49,7 @@ def manager_id(name: str, operation: str, api_version: str, subresource: str = "
 
 @dataclass(frozen=True, slots=True)
 class VersionedSet:
-    """Fields as one API version names them."""
+    """Field set in the terms of one API version."""
 
     fields: FieldSet
     api_version: str
@@ -61,14 +61,14 @@ class VersionedSet:
 
 @dataclass(frozen=True, slots=True)
 class Managed:
-    """The managers with their fields, and when they last changed something."""
+    """Managers with their fields and the times of their last changes."""
 
     sets: dict[ManagerId, VersionedSet] = field(default_factory=dict)
     times: dict[ManagerId, str] = field(default_factory=dict)
 
 
 def decode_entries(entries: Iterable[Json] | None, *, stored: bool = False) -> Managed:
-    """Sets that are `stored` have been decoded before, so they need no second look. Raises InvalidManagedFields."""
+    """Decode managedFields. `stored` sets are canonical and not decoded again. Raises InvalidManagedFields."""
     managed = Managed()
     for position, entry in enumerate(entries or ()):
         if entry.get("operation") not in (APPLY, UPDATE):
@@ -100,13 +100,13 @@ def set_entries(obj: Json, entries: list[Json]) -> None:
 
 
 def encode_entries(managed: Managed) -> list[Json]:
-    """Appliers first, then by age."""
+    """Encode managedFields: appliers first, then by age."""
     entries = [_entry(manager, versioned, managed.times) for manager, versioned in managed.sets.items()]
     return sorted(entries, key=_order) if len(entries) > 1 else entries
 
 
 def _entry(manager: ManagerId, versioned: VersionedSet, times: dict[ManagerId, str]) -> Json:
-    """With its keys in Go's order."""
+    """Return the entry with keys in Go's order."""
     entry: Json = {"manager": manager.name} if manager.name else {}
     entry["operation"] = APPLY if versioned.applied else UPDATE
     entry["apiVersion"] = versioned.api_version
@@ -126,7 +126,7 @@ def _order(entry: Json) -> tuple[Any, ...]:
 
 @dataclass(frozen=True, slots=True)
 class FieldManagerConflict:
-    """A field that somebody else owns and that the apply would change."""
+    """Field of another manager that the apply would change."""
 
     manager: ManagerId
     path: Path

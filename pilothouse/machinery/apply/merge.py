@@ -1,7 +1,6 @@
-"""Merging an applied configuration into an object: nothing is removed, and what the configuration says wins.
+"""Merge of an applied configuration into an object: nothing is removed, and the configuration wins.
 
-Items of lists come in the order of the configuration; those that it does not mention keep their place before the
-item that they stood before.
+List items are in the configuration's order. Items missing in the configuration stay before their previous successor.
 """
 
 from __future__ import annotations
@@ -14,14 +13,14 @@ from pilothouse.machinery.checkpoints import checkpoint
 
 
 class _Absent:
-    """Stands for no value at all, where null is one."""
+    """Sentinel for a missing value, as opposed to null."""
 
 
 _ABSENT = _Absent()
 
 
 def merge(atom: Atom, live: Any, config: Any) -> Any:
-    """The parts of both may be parts of the result. Raises Unkeyed."""
+    """Return the merged value, which may share parts with both arguments. Raises Unkeyed."""
     merged = _merge(atom, live, config)
     return None if merged is _ABSENT else merged
 
@@ -58,7 +57,7 @@ def _merge_lists(atom: ListAtom, live: Any, config: Any) -> Any:
 
 
 class _ListMerge:
-    """Walks both lists at once; `shared` are the items of both that are still to come, in the configuration's order."""
+    """Merge of two lists in one pass; `shared` holds the remaining common items in the configuration's order."""
 
     def __init__(self, atom: ListAtom, left: list[Any], right: list[Any]) -> None:
         self.atom = atom
@@ -68,7 +67,7 @@ class _ListMerge:
         self.theirs = dict(zip(self.right_elements, right, strict=True))
         self.ours: dict[str, Any] = {}
         for element, item in zip(self.left_elements, left, strict=True):
-            # Items that cannot be told apart are not merged with, but replaced.
+            # Items with equal keys are replaced, not merged.
             self.ours[element] = None if element in self.ours else item
         self.shared = deque(element for element in self.right_elements if element in self.ours)
         self.taken: set[str] = set()
@@ -93,7 +92,7 @@ class _ListMerge:
         return self.out
 
     def _must_wait(self, element: str, to: int) -> bool:
-        """Whether another shared item comes first, and this one where the configuration has it."""
+        """Report whether another shared item comes first, so that this item is placed later."""
         if to >= len(self.right) or element == self.right_elements[to]:
             return False
         return bool(self.shared) and self.shared[0] != element

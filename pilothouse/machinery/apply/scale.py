@@ -1,9 +1,9 @@
-"""Managed fields between an object and its Scale, which owns one field: the replicas.
+"""Managed fields of an object and its Scale, which owns one field: the replicas.
 
     object   k1 owns spec.replicas and spec.paused   → Scale   k1 owns spec.replicas
     Scale    k2 took spec.replicas                   → object  k1 owns spec.paused, k2 owns spec.replicas
 
-`mappings` says where each version of the object keeps its replicas; managers in other versions are dropped.
+`mappings` is API version → path of the replicas; managers of other versions are dropped.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def to_parent(
     api_version: str,
     mappings: Mapping[str, Path],
 ) -> list[Json]:
-    """Return the object's entries as they are after a write to its Scale. Raises InvalidManagedFields."""
+    """Return the object's entries after a write to its Scale. Raises InvalidManagedFields."""
     parent, scale = decode_entries(parent_entries), decode_entries(scale_entries)
     out = Managed(times=parent.times)
     for manager, versioned in parent.sets.items():

@@ -1,4 +1,4 @@
-"""The atoms of type trees."""
+"""Atoms of type trees."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _ZERO_VALUES: dict[Scalar, Any] = {Scalar.STRING: "", Scalar.BOOLEAN: False, Sca
 _LEAVES = {scalar: Atom(scalar) for scalar in Scalar}
 
 _OPAQUE = frozenset(f"io.k8s.api.apps.{version}.ControllerRevision.data" for version in ("v1", "v1beta1", "v1beta2"))
-"""Fields in which upstream holds objects of unknown types, and does not look into them."""
+"""Fields of unknown type that upstream treats as opaque."""
 
 _ATOMS: WeakKeyDictionary[TypeNode, dict[str, Atom]] = WeakKeyDictionary()
-"""By the node, as long as somebody has it, and what its field says about its map type."""
+"""Live node → map type of the field → atom."""
 
 
 def atom_of(node: TypeNode, map_type: str = "") -> Atom:
-    """`map_type` says how a struct merges in a field that says otherwise than the struct."""
+    """Return the atom of a node. `map_type` overrides the struct's map type for one field."""
     if node.kind is NodeKind.ANY or (node.kind is NodeKind.SCALAR and node.element is not None):
         return DEDUCED
     if node.scalar is NodeScalar.INT_OR_STRING:
@@ -38,12 +38,12 @@ def atom_of(node: TypeNode, map_type: str = "") -> Atom:
         assert node.scalar is not None
         return _LEAVES[_SCALARS.get(node.scalar, Scalar.UNTYPED)]
     known = _ATOMS.setdefault(node, {})
-    found = known.get(map_type)
-    if found is None:
-        # Registered before its parts are built, because they may lead back to it.
-        found = known[map_type] = Atom()
-        _build(found, node, map_type)
-    return found
+    atom = known.get(map_type)
+    if atom is None:
+        # Register before building the parts, because types may be recursive.
+        atom = known[map_type] = Atom()
+        _build(atom, node, map_type)
+    return atom
 
 
 def _build(atom: Atom, node: TypeNode, map_type: str) -> None:
@@ -76,7 +76,7 @@ def _field_atom(struct: TypeNode, field: Field) -> Atom:
 
 
 def _default(struct: TypeNode, field: Field) -> Any:
-    """What Go's type declares; for a field that Go always writes, its zero value."""
+    """Return the declared default; for a field that Go always writes, its zero value."""
     declared = declared_default(struct.name, field.name)
     if declared is not None or field.pointer or field.omitempty or field.node.scalar is None:
         return declared

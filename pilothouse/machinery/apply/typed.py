@@ -1,4 +1,8 @@
-"""Objects in one API version, and their conversion to others."""
+"""Objects in one API version: field sets, removal of fields, conversion to other versions.
+
+The field set of an applied configuration contains the fields that the applier owns afterwards. Named fields with
+content are not members themselves; map entries and list items are.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ from pilothouse.machinery.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """An object in one API version."""
+    """Object in one API version."""
 
     atom: Atom
     value: Any
@@ -27,7 +31,7 @@ class Typed:
         return field_set(self.atom, self.value)
 
     def named_field_set(self) -> FieldSet:
-        """With the named fields on the way to each member."""
+        """Return the field set including the named fields on the way to each member."""
         return self.with_named_fields(self.field_set())
 
     def with_named_fields(self, fields: FieldSet) -> FieldSet:
@@ -42,11 +46,11 @@ class Typed:
 
 class Converter(Protocol):
     def convert(self, typed: Typed, api_version: str) -> Typed | None:
-        """The object in another version; None where there is no such version."""
+        """Return the object in another version, or None if the version does not exist."""
 
 
 def field_set(atom: Atom, value: Any) -> FieldSet:
-    """Raises Unkeyed."""
+    """Return the field set of a value. Raises Unkeyed."""
     return _children(atom.for_value(value), value)
 
 
@@ -87,7 +91,7 @@ def _list_children(atom: ListAtom, items: list[Any]) -> FieldSet:
 
 
 def remove(atom: Atom, value: Any, fields: FieldSet) -> Any:
-    """The value without what `fields` holds. A map or list from which all is taken becomes null, as upstream."""
+    """Return the value without the members of `fields`. As upstream, an emptied map or list becomes null."""
     form = atom.for_value(value)
     if form.map is not None:
         return _remove_from_map(form.map, value, fields)
@@ -125,16 +129,16 @@ def _kept_items(atom: ListAtom, items: list[Any], fields: FieldSet) -> Iterator[
 
 
 def with_named_fields(atom: Atom, fields: FieldSet) -> FieldSet:
-    """The set, and in it every struct field that has members below it."""
+    """Return the set with every struct field that has members below it."""
     out: FieldSet = {}
     for key, node in fields.items():
         children = below(node)
         inner = _below(atom, key)
-        grown = with_named_fields(inner, children) if inner is not None else children
+        expanded = with_named_fields(inner, children) if inner is not None else children
         named = key[:2] == "f:" and atom.map is not None and key[2:] in atom.map.fields
-        if grown and (named or is_member(node)):
-            grown = {".": {}, **grown}
-        out[key] = grown
+        if expanded and (named or is_member(node)):
+            expanded = {".": {}, **expanded}
+        out[key] = expanded
     return out
 
 

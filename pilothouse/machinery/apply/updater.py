@@ -1,10 +1,11 @@
-"""The effect of a write on the ownership of fields, and of an apply on the object.
+"""Updater: effect of writes on field ownership, and of an apply on the object.
 
-    update   the writer owns what it changed; others lose what was changed under them
-    apply    the applier owns what it mentions, and what it stopped mentioning goes, unless somebody else owns it
+    update   the writer owns its changes; other managers lose changed fields
+    apply    the applier owns the fields in its configuration; fields that it no longer mentions are removed,
+             unless another manager owns them
 
-Managers may know the object in other API versions: each is compared in its own. Their field sets are first brought up
-to date with the schema: a field that became atomic is owned as a whole by whoever owned something in it.
+Managers may use other API versions: each manager is compared in its own version. Field sets are first reconciled with
+the schema: a field that became atomic is owned as a whole by every manager of its parts.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class _OwnershipChange:
 class Updater:
     converter: Converter
     ignored: FieldSet = field(default_factory=dict)
-    """Nobody owns these, nor what is below them."""
+    """Fields without owner, including their descendants."""
 
     def update(self, live: Typed, new: Typed, managers: Managers, manager: ManagerId) -> dict[ManagerId, VersionedSet]:
         taken = self._take(live, new, self._reconciled(live, managers), manager, force=True)
@@ -55,7 +56,7 @@ class Updater:
         return _with_fields(taken.managers | {manager: VersionedSet(fields, new.api_version, applied=False)})
 
     def apply(self, live: Typed, config: Typed, managers: Managers, manager: ManagerId, *, force: bool) -> Applied:
-        """Raises Conflicts unless forced."""
+        """Apply the configuration. Raises Conflicts unless forced."""
         before = self._reconciled(live, managers)
         now = VersionedSet(self._owned(config.field_set()), config.api_version, applied=True)
         after = before | {manager: now}
@@ -78,7 +79,7 @@ class Updater:
     def _take(
         self, live: Typed, new: Typed, managers: Managers, manager: ManagerId, *, force: bool
     ) -> _OwnershipChange:
-        """Takes from all others what was changed or removed."""
+        """Remove changed and removed fields from all other managers."""
         changes = {new.api_version: live.compare(new).without(self.ignored)}
         left = dict(managers)
         conflicts: list[FieldManagerConflict] = []
@@ -100,30 +101,30 @@ class Updater:
 
     def _change(self, live: Typed, new: Typed, version: str, known: dict[str, Comparison]) -> Comparison | None:
         if version not in known:
-            old_there, new_there = self.converter.convert(live, version), self.converter.convert(new, version)
-            if old_there is None or new_there is None:
+            old_converted, new_converted = self.converter.convert(live, version), self.converter.convert(new, version)
+            if old_converted is None or new_converted is None:
                 return None
-            known[version] = old_there.compare(new_there).without(self.ignored)
+            known[version] = old_converted.compare(new_converted).without(self.ignored)
         return known[version]
 
 
 def _with_fields(managers: Managers) -> dict[ManagerId, VersionedSet]:
-    """A manager without fields is none."""
+    """Drop managers that own no fields."""
     return {manager: versioned for manager, versioned in managers.items() if versioned.fields}
 
 
 def reconcile(atom: Atom, fields: FieldSet) -> FieldSet:
-    """Return the field set as the schema has it now: the set itself where nothing changes."""
+    """Return the field set according to the current schema; the same set if nothing changes."""
     changed = {}
     for key, node in fields.items():
-        # What has nothing below it is owned as a whole already.
-        if node and (found := _reconciled(_child(atom, key), node)) is not node:
-            changed[key] = found
+        # A node without children is owned as a whole already.
+        if node and (reconciled := _reconciled(_child(atom, key), node)) is not node:
+            changed[key] = reconciled
     return fields | changed if changed else fields
 
 
 def _reconciled(atom: Atom | None, node: FieldSet) -> FieldSet:
-    """The node itself where nothing changes in it."""
+    """Return the reconciled node; the same node if nothing changes."""
     if atom is None:
         return node
     if atom.map is not None:
@@ -137,14 +138,14 @@ def _reconciled(atom: Atom | None, node: FieldSet) -> FieldSet:
 
 def _below(atom: Atom, node: FieldSet) -> FieldSet:
     children = below(node)
-    found = reconcile(atom, children)
-    if found is children:
+    reconciled = reconcile(atom, children)
+    if reconciled is children:
         return node
-    return {".": MEMBER, **found} if is_member(node) else found
+    return {".": MEMBER, **reconciled} if is_member(node) else reconciled
 
 
 def _child(atom: Atom, key: str) -> Atom | None:
-    """None for what the schema does not know."""
+    """Return the child's atom, or None if the schema does not know the key."""
     if atom.map is not None:
         return atom.map.fields.get(key[2:], atom.map.element) if key[:2] == "f:" else None
     return atom.list.element if atom.list is not None else None
@@ -156,7 +157,7 @@ def _is_deduced(atom: MapAtom) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """The object before and after the removal, in one version."""
+    """Object before and after pruning, in one version."""
 
     merged: Typed
     pruned: Typed
@@ -170,7 +171,10 @@ def prune(
     last: VersionedSet | None,
     now: VersionedSet,
 ) -> Typed:
-    """`managers` are all who own something, the applier with what it owns `now` among them."""
+    """Remove fields that the applier no longer mentions and no other manager owns.
+
+    `managers` are all owners, including the applier with its fields `now`.
+    """
     if (
         last is None
         or not last.fields

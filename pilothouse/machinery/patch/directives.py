@@ -1,4 +1,4 @@
-"""The words that steer a strategic merge patch, and what is left of a patch when they are taken out."""
+"""Directives of a strategic merge patch, and their removal from values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MALFORMED = {
 
 
 def is_directive(value: Any) -> bool:
-    """Whether the value is an object that says `$patch`."""
+    """Report whether the value is an object with `$patch`."""
     return isinstance(value, dict) and PATCH in value
 
 
@@ -32,15 +32,15 @@ def is_parallel_list(key: str) -> bool:
 
 
 def field_of(key: str, directive: str) -> str:
-    """The field that `$directive/field` is about."""
-    found, slash, field = key.partition("/")
-    if not slash or found != directive:
+    """Return the field of `$directive/field`. Raises MalformedPatch."""
+    prefix, slash, field = key.partition("/")
+    if not slash or prefix != directive:
         raise MalformedPatch(_MALFORMED[directive])
     return field
 
 
 def cleaned(value: Any, *, keep_nulls: bool) -> Any:
-    """The value without the objects that are directives, and if asked without null members."""
+    """Return the value without directive objects, and without null members unless `keep_nulls`."""
     if isinstance(value, dict):
         return {
             key: cleaned(part, keep_nulls=keep_nulls)
@@ -52,8 +52,8 @@ def cleaned(value: Any, *, keep_nulls: bool) -> Any:
     return value
 
 
-def bad_type(expected: Any, found: Any) -> PatchFailed:
-    actual = "%!s(<nil>)" if found is None else go_type(found)
+def bad_type(expected: Any, value: Any) -> PatchFailed:
+    actual = "%!s(<nil>)" if value is None else go_type(value)
     return PatchFailed(f"expected a {go_type(expected)}, but received a {actual}")
 
 

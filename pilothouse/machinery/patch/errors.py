@@ -1,27 +1,27 @@
-"""Why a patch did not lead to a new object; each class is one answer to the client."""
+"""Errors of patches; each class maps to one response."""
 
 from __future__ import annotations
 
 
 class PatchError(Exception):
-    """The root of all errors of a patch."""
+    """Base of all patch errors."""
 
 
 class MalformedPatch(PatchError):
-    """The body is no patch of its format: a bad request."""
+    """The body is not a patch of its format: 400."""
 
 
 class TooManyOperations(PatchError):
-    """A JSON patch is longer than allowed: the request entity is too large."""
+    """A JSON patch has too many operations: 413."""
 
 
 class PatchDoesNotApply(PatchError):
-    """The patch is well formed but not for this object: an unprocessable entity, whose message clients do not see."""
+    """The patch is well-formed but not applicable to the object: 422; clients do not see the message."""
 
 
 class FailedTest(PatchDoesNotApply):
-    """A test in a JSON patch did not hold."""
+    """A `test` operation of a JSON patch failed."""
 
 
 class PatchFailed(PatchError):
-    """The patch contradicts itself or the type it is for: an internal error with this message and no reason."""
+    """The patch contradicts itself or the type: 500 with this message and without a reason."""

@@ -1,7 +1,7 @@
-"""JSON patch (RFC 6902), with the departures from the RFC that kube-apiserver has.
+"""JSON patch (RFC 6902) with kube-apiserver's deviations.
 
-A path that leads nowhere is an error, yet `replace` of a missing key adds it, `copy` of a missing key adds null and
-`test` of a missing key for null succeeds. Indices may be negative and count from the end.
+An unresolvable path is an error, but `replace` of a missing key adds it, `copy` of a missing key adds null, and `test`
+of a missing key for null succeeds. Negative indices count from the end.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _TEXTS = ("op", "path", "from")
 
 @dataclass(frozen=True, slots=True)
 class JsonPatch:
-    """A decoded patch, which may be applied any number of times."""
+    """Decoded patch; may be applied repeatedly."""
 
     operations: tuple[PatchOperation, ...]
     strict_errors: tuple[str, ...] = ()
-    """The complaints of strict decoding; whether they matter is for the request's fieldValidation to say."""
+    """Errors of strict decoding; the request's fieldValidation decides about them."""
 
     def apply(self, document: Any, *, max_copy_bytes: int = MAX_COPY_BYTES) -> Any:
-        """The patched document; `document` itself is used up. Raises PatchDoesNotApply."""
+        """Return the patched document; modifies `document`. Raises PatchDoesNotApply."""
         run = PatchRun(document, max_copy_bytes)
         for operation in self.operations:
             run.apply(operation)
@@ -44,7 +44,7 @@ class JsonPatch:
 
 
 def decode(patch: Any, *, strict: bool = True) -> JsonPatch:
-    """Reads a parsed JSON patch. Without `strict` the operations' members may have any type until they are used.
+    """Decode a parsed JSON patch. Without `strict`, members of operations may have any type until used.
 
     Raises MalformedPatch and TooManyOperations.
     """
@@ -54,8 +54,8 @@ def decode(patch: Any, *, strict: bool = True) -> JsonPatch:
     for step in steps:
         _check_types(step, strict)
     if len(steps) > MAX_OPERATIONS:
-        why = f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(steps)}"
-        raise TooManyOperations(why)
+        message = f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(steps)}"
+        raise TooManyOperations(message)
     operations = tuple(_operation(step or {}) for step in steps)
     return JsonPatch(operations, tuple(_unknown_fields(steps)) if strict else ())
 
@@ -67,14 +67,13 @@ def _check_types(step: Any, strict: bool) -> None:
         raise _mismatch(step, "handlers.jsonPatchOp" if strict else "jsonpatch.Operation", strict)
     for name, value in step.items():
         if strict and name in _TEXTS and value is not None and not isinstance(value, str):
-            found = json_type(value)
-            why = f"json: cannot unmarshal {found} into Go struct field jsonPatchOp.{name} of type string"
-            raise MalformedPatch(f"error decoding patch: {why}")
+            problem = f"cannot unmarshal {json_type(value)} into Go struct field jsonPatchOp.{name} of type string"
+            raise MalformedPatch(f"error decoding patch: json: {problem}")
 
 
-def _mismatch(value: Any, wanted: str, strict: bool) -> MalformedPatch:
-    why = f"json: cannot unmarshal {json_type(value)} into Go value of type {wanted}"
-    return MalformedPatch(f"error decoding patch: {why}" if strict else why)
+def _mismatch(value: Any, expected: str, strict: bool) -> MalformedPatch:
+    problem = f"json: cannot unmarshal {json_type(value)} into Go value of type {expected}"
+    return MalformedPatch(f"error decoding patch: {problem}" if strict else problem)
 
 
 def _operation(step: dict[str, Any]) -> PatchOperation:
@@ -96,7 +95,7 @@ def _unknown_fields(steps: list[Any]) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class PatchOperation:
-    """One step. A text is None when it is missing or no string; a missing value and null are the same."""
+    """Operation of a patch. A text is None if missing or not a string; a missing value equals null."""
 
     op: str
     path: str | None
@@ -105,7 +104,7 @@ class PatchOperation:
 
 
 class PatchRun:
-    """A patch under way. `document` is changed in place, or swapped when an operation replaces the whole of it."""
+    """Application of a patch. `document` is modified in place, or replaced as a whole."""
 
     def __init__(self, document: Any, max_copy_bytes: int) -> None:
         self.document = document
@@ -129,7 +128,7 @@ class PatchRun:
         step(operation)
 
     def finished(self) -> Any:
-        """The document. The keys of each object that was looked into are sorted, as upstream's are."""
+        """Return the document. As upstream, the keys of each accessed object are sorted."""
         for opened in self._opened.values():
             sort_keys(opened)
         if isinstance(self.document, dict):
@@ -180,20 +179,20 @@ class PatchRun:
     def _test(self, operation: PatchOperation) -> None:
         path = _text(operation, "path")
         if path == "":
-            found = self.document
+            actual = self.document
         else:
             place = self._find(path, f"test operation does not apply: is missing path: {path}")
-            found = place.get(f"error in test for path: '{path}'")
-        if not deep_equal(found, operation.value):
+            actual = place.get(f"error in test for path: '{path}'")
+        if not deep_equal(actual, operation.value):
             raise FailedTest(f"testing value {path} failed: test failed")
-        self._opened |= {id(part): part for part in _objects_in(found)}
+        self._opened |= {id(part): part for part in _objects_in(actual)}
 
     def _account(self, value: Any) -> None:
-        """Copies of copies grow without bound; their total size does not."""
+        """Limit the total size of copies: copies of copies grow exponentially."""
         self._copied_bytes += 0 if value is None else len(dump_spelled(value))
         if self._copied_bytes > self._max_copy_bytes > 0:
-            why = "Unable to complete the copy, the accumulated size increase of copy is"
-            raise PatchDoesNotApply(f"{why} {self._copied_bytes}, exceeding the limit {self._max_copy_bytes}")
+            problem = "Unable to complete the copy, the accumulated size increase of copy is"
+            raise PatchDoesNotApply(f"{problem} {self._copied_bytes}, exceeding the limit {self._max_copy_bytes}")
 
 
 def _objects_in(value: Any) -> Iterator[Json]:

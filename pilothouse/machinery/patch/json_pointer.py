@@ -1,7 +1,7 @@
-"""Where the path of a JSON patch operation leads: a key in an object, or an index in a list.
+"""JSON pointers of JSON patch operations: resolution to a key of an object or an index of a list.
 
-A path's tokens stand behind slashes, with `~1` for a slash and `~0` for a tilde in them. What stands before the first
-slash is ignored. An index may be negative, and `-` is the place behind the last element.
+Tokens follow slashes, with `~1` for a slash and `~0` for a tilde. Text before the first slash is ignored. Indices may
+be negative; `-` is the position after the last element.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ _INTEGER_DIGITS = 18
 
 
 def find_place(document: Any, path: str, missing: str, opened: dict[int, Json]) -> ContainerKey:
-    """The place that the path names. Raises PatchDoesNotApply with `missing` when nothing could be there.
+    """Return the location of the path. Raises PatchDoesNotApply with `missing` if the path cannot be resolved.
 
-    The objects on the way to it are put into `opened`, by their identity."""
+    Objects on the way are recorded in `opened`, by identity.
+    """
     tokens = [(token.replace("~1", "/").replace("~0", "~") if "~" in token else token) for token in path.split("/")[1:]]
     container = document if tokens else None
     for token in tokens[:-1]:
@@ -36,7 +37,7 @@ def find_place(document: Any, path: str, missing: str, opened: dict[int, Json]) 
 
 
 class ContainerKey(Protocol):
-    """A key in a container. `context` opens the message when the key can not be used."""
+    """Key in a container. `context` begins the error message."""
 
     key: str
 

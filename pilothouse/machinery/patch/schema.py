@@ -1,4 +1,4 @@
-"""The facts of a type that a strategic merge patch needs; whoever has the types implements it."""
+"""Schema interface of strategic merge patches, implemented by the owners of the types."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ class SchemaKind(Enum):
 
 
 class PatchSchema(Protocol):
-    """A type, together with how a patch treats the field that has it."""
+    """Type of a value, and the patch strategy of the field that holds it."""
 
     @property
     def kind(self) -> SchemaKind: ...
 
     @property
     def name(self) -> str:
-        """The Go name of a struct (`PodSpec`); the Go kind of anything else (`map`, `slice`, `string`, `int32`)."""
+        """Go name of a struct (`PodSpec`), or Go kind of another type (`map`, `slice`, `string`, `int32`)."""
 
     @property
     def strategies(self) -> frozenset[str]:
-        """The field's x-kubernetes-patch-strategy: of merge, replace and retainKeys, those that are set."""
+        """x-kubernetes-patch-strategy of the field: a subset of merge, replace and retainKeys."""
 
     @property
     def merge_key(self) -> str:
-        """The field's x-kubernetes-patch-merge-key, or nothing."""
+        """x-kubernetes-patch-merge-key of the field, or ""."""
 
     @property
     def element(self) -> PatchSchema | None:
-        """The type of a list's elements; None for all that is no list."""
+        """Element type of a list, else None."""
 
     def field(self, name: str) -> PatchSchema | None:
-        """The schema of a struct's field; None when there is no such field."""
+        """Return the schema of a struct's field, or None."""
 
 
 def struct_field(schema: PatchSchema, name: str) -> PatchSchema:
@@ -61,5 +61,5 @@ def list_field(schema: PatchSchema, name: str) -> PatchSchema:
 
 
 def strategy_of(field: PatchSchema) -> str:
-    """merge, replace or nothing: retainKeys changes how patches are made, not how they are applied."""
+    """Return merge, replace or "". retainKeys affects the creation of patches, not their application."""
     return next(iter(field.strategies - {"retainKeys"}), "")

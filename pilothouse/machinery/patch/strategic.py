@@ -1,10 +1,10 @@
-"""Strategic merge patch: a merge patch that knows the types, so that lists can be merged element by element.
+"""Strategic merge patch: a merge patch with type information, so that lists can be merged by element.
 
     {"containers": [{"name": "a", "image": "1"}, {"name": "b"}]}   patched with
     {"containers": [{"name": "a", "image": "2"}, {"name": "b", "$patch": "delete"}]}   →
     {"containers": [{"name": "a", "image": "2"}]}
 
-Directives in a patch: `$patch` (replace, delete), `$retainKeys`, `$setElementOrder/…`, `$deleteFromPrimitiveList/…`.
+Directives: `$patch` (replace, delete), `$retainKeys`, `$setElementOrder/…`, `$deleteFromPrimitiveList/…`.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from pilothouse.machinery.patch.values import copied
 
 
 def apply(document: Json, patch: Json, schema: PatchSchema) -> Json:
-    """The patched document; `document` itself is used up. Raises MalformedPatch, PatchDoesNotApply and PatchFailed."""
+    """Return the patched document; modifies `document`. Raises MalformedPatch, PatchDoesNotApply and PatchFailed."""
     return merge_object(document, copied(patch), schema)
 
 
 def merge_object(original: Json, patch: Json, schema: PatchSchema) -> Json:
-    """Both are used up."""
+    """Return the merged object; modifies both arguments."""
     if directives.PATCH in patch:
         return _directed(patch)
     _retain_keys(original, patch)
@@ -47,7 +47,7 @@ def _directed(patch: Json) -> Json:
 
 
 def _retain_keys(original: Json, patch: Json) -> None:
-    """Drops what is not listed from the original. What the patch sets must be listed."""
+    """Remove unlisted keys from the original. Raises MalformedPatch if the patch sets an unlisted key."""
     if directives.RETAIN_KEYS not in patch:
         return
     listed = patch.pop(directives.RETAIN_KEYS)
@@ -60,7 +60,7 @@ def _retain_keys(original: Json, patch: Json) -> None:
 
 
 def _merge_ordered_list(original: Json, patch: Json, schema: PatchSchema, directive: str) -> None:
-    """Merges the list that a `$setElementOrder` belongs to, and takes both out of the patch."""
+    """Merge the list of a `$setElementOrder` directive; remove list and directive from the patch."""
     order = patch.pop(directive)
     if not isinstance(order, list):
         raise directives.bad_type([], order)
@@ -101,7 +101,7 @@ def _merge_member(original: Json, key: str, value: Any, schema: PatchSchema) -> 
 
 
 def _take(original: Json, key: str, value: Any) -> None:
-    """Sets what the original does not have, without nulls and directives."""
+    """Set a member that the original does not have, without nulls and directives."""
     if directives.is_directive(value):
         original.pop(key, None)
     else:
@@ -111,7 +111,7 @@ def _take(original: Json, key: str, value: Any) -> None:
 def merge_in_order(
     field: ListField, *, live: list[Any] | None, changed: list[Any] | None, order: list[Any]
 ) -> list[Any] | None:
-    """The list as the directive wants it; None when neither the object nor the patch has the list."""
+    """Return the list in the directive's order; None if neither the object nor the patch has the list."""
     check_order(field, changed or [], order)
     if live is None and changed is None:
         return None
@@ -126,33 +126,29 @@ def merge_in_order(
 
 
 def check_order(field: ListField, changed: list[Any], order: list[Any]) -> None:
-    """Refuse a patch whose changed elements are not in the order list in the same order; deletions need not be there.
-    Raises PatchFailed.
-    """
+    """Raises PatchFailed unless the patch's elements appear in `order` in the same sequence. Deletions are exempt."""
     if not changed or not order:
         return
-    wanted = iter(map(field.identity_of, order))
+    expected = iter(map(field.identity_of, order))
     for element in changed:
         if directives.is_directive(element):
             continue
-        if field.identity_of(element) not in wanted:
-            listed, given = go_value(changed), go_value(order)
-            raise PatchFailed(
-                f"The order in patch list:\n{listed}\n doesn't match {directives.SET_ELEMENT_ORDER} list:\n{given}\n"
-            )
+        if field.identity_of(element) not in expected:
+            lists = f"{go_value(changed)}\n doesn't match {directives.SET_ELEMENT_ORDER} list:\n{go_value(order)}\n"
+            raise PatchFailed(f"The order in patch list:\n{lists}")
 
 
 def _server_order(field: ListField, live: list[Any], changed: list[Any]) -> list[Any]:
-    """The order that elements count as having had before: new ones stand last, as many as there are deleted ones.
+    """Return the assumed previous order: kept elements, then as many new elements as were deleted.
 
-    Upstream's order of results depends on it, since it reuses the room of deleted elements for new ones.
+    Upstream's results depend on this order, because upstream reuses the space of deleted elements for new ones.
     """
     plain = [element for element in changed if not directives.is_directive(element)]
-    marks = [element for element in changed if directives.is_directive(element)]
-    if any(element[directives.PATCH] != directives.DELETE for element in marks):
+    deletions = [element for element in changed if directives.is_directive(element)]
+    if any(element[directives.PATCH] != directives.DELETE for element in deletions):
         return list(live)
-    gone = set(map(field.identity_of, marks))
-    kept = [element for element in live if field.identity_of(element) not in gone]
+    deleted = set(map(field.identity_of, deletions))
+    kept = [element for element in live if field.identity_of(element) not in deleted]
     known = set(map(field.identity_of, kept))
     new = [element for element in plain if field.identity_of(element) not in known]
     return kept + new[: len(live) - len(kept)]

@@ -1,8 +1,8 @@
-"""How a strategic merge patch merges two lists.
+"""Merging of lists in a strategic merge patch.
 
-Lists of plain values become their union. Lists of objects are merged by the field's merge key: elements with equal
-keys are merged, new ones are added, `$patch: delete` takes elements out, `$patch: replace` puts the patch's list in
-the place of the original. All other lists are replaced.
+Lists of scalars become their union. Lists of objects are merged by merge key: elements with equal keys are merged, new
+elements are added, `$patch: delete` removes elements, and `$patch: replace` replaces the list. Other lists are
+replaced.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ MergeObject: TypeAlias = Callable[[Json, Json, PatchSchema], Json]
 
 @dataclass(frozen=True, slots=True)
 class ListField:
-    """A list field of a struct, and how its elements are merged."""
+    """List field of a struct and the merge function of its elements."""
 
     schema: PatchSchema
     merge_object: MergeObject
 
     def identity_of(self, element: Any) -> Hashable:
-        """Return the key by which an element is found: its merge key's value, or itself if there is no merge key."""
+        """Return the identity of an element: the value of its merge key, or the element itself without a merge key."""
         key = self.schema.merge_key
         if not key:
             return identity(element)
@@ -41,7 +41,7 @@ class ListField:
         return identity(element[key])
 
     def merge(self, original: list[Any], patch: list[Any], *, deletes: bool = False) -> list[Any]:
-        """Both are used up. With `deletes` the patch lists the plain values to take out."""
+        """Return the merged list; modifies both arguments. With `deletes`, the patch lists scalars to remove."""
         if not deletes and strategy_of(self.schema) != directives.MERGE:
             return patch
         if not original and not patch:
@@ -55,9 +55,10 @@ class ListField:
         return self._merge_objects(original, patch)
 
     def interleave(self, merged: list[Any], patch: list[Any], original: list[Any]) -> list[Any]:
-        """The merged elements in their final order: those of the patch in its order, the others in the original's.
+        """Return the merged elements in their final order: elements of the patch in its order, others in the
+        original's.
 
-        Where the two orders leave a choice, an element that stood before another one in the original still does:
+        Where the two orders permit a choice, the relative order of the original is kept:
 
             original a b c d   patch d x b   →   a c d x b
         """
@@ -73,7 +74,7 @@ class ListField:
         return out + [element for _, element in right]
 
     def _ranks(self, elements: list[Any]) -> dict[Hashable, int]:
-        """The position at which each element stands first."""
+        """Return the first position of each element."""
         last = len(elements) - 1
         return {self.identity_of(element): last - i for i, element in enumerate(reversed(elements))}
 
@@ -82,17 +83,17 @@ class ListField:
         return self.interleave(list(unique.values()), patch, original)
 
     def _without(self, original: list[Any], patch: list[Any]) -> list[Any]:
-        gone = set(map(identity, patch))
-        return [element for element in original if identity(element) not in gone]
+        removed = set(map(identity, patch))
+        return [element for element in original if identity(element) not in removed]
 
     def _merge_objects(self, original: list[Json], patch: list[Json]) -> list[Json]:
-        steering = [element for element in patch if directives.is_directive(element)]
+        with_directive = [element for element in patch if directives.is_directive(element)]
         plain = [element for element in patch if not directives.is_directive(element)]
-        gone = {self.identity_of(element) for element in steering if self._is_deletion(element)}
-        if any(element[directives.PATCH] == directives.REPLACE for element in steering):
+        deleted = {self.identity_of(element) for element in with_directive if self._is_deletion(element)}
+        if any(element[directives.PATCH] == directives.REPLACE for element in with_directive):
             return self.interleave(plain, [], plain)
         key = self.schema.merge_key
-        kept = [element for element in original if key not in element or identity(element[key]) not in gone]
+        kept = [element for element in original if key not in element or identity(element[key]) not in deleted]
         return self.interleave(self._merge_elements(kept, plain), plain, kept)
 
     def _merge_elements(self, original: list[Json], patch: list[Json]) -> list[Json]:
@@ -118,7 +119,7 @@ class ListField:
 
 
 def element_type(*lists: list[Any]) -> type:
-    """The one type that all elements have. Raises PatchDoesNotApply, PatchFailed."""
+    """Return the common type of all elements. Raises PatchDoesNotApply, PatchFailed."""
     types = [type(element) for elements in lists for element in elements]
     if not types:
         raise PatchFailed("no elements in any of the given slices")

@@ -1,4 +1,4 @@
-"""JSON values as patches need them: copied, and told apart with the distinctions that Go makes."""
+"""JSON values in patches: copies, key order and identity with Go's distinctions."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pilothouse.machinery.objects import Json
 from pilothouse.machinery.patch.errors import MalformedPatch, PatchFailed
 
 MAX_DEPTH = 200
-"""How deep a patch may nest: far beyond any type, and safely within the stack."""
+"""Maximum nesting of a patch: deeper than any type, and within the stack limit."""
 
 
 def copied(value: Any, depth: int = MAX_DEPTH) -> Any:
-    """The value with all its parts. Raises MalformedPatch when it nests too deep to be worked on."""
+    """Return a deep copy. Raises MalformedPatch beyond the maximum depth."""
     if not isinstance(value, (dict, list)):
         return value
     if not depth:
@@ -24,19 +24,19 @@ def copied(value: Any, depth: int = MAX_DEPTH) -> Any:
 
 
 def check_depth(value: Any) -> None:
-    """Raises MalformedPatch for what `copied` would refuse."""
+    """Raises MalformedPatch beyond the maximum depth."""
     copied(value)
 
 
 def sort_keys(document: Json) -> None:
-    """In place. Go prints a map so, and its order is that in which the members are then read and complained of."""
+    """Sort keys in place. Go prints maps in this order, and errors follow the printed order."""
     members = sorted(document.items())
     document.clear()
     document.update(members)
 
 
 def identity(value: Any) -> Hashable:
-    """What a scalar is found by in a set or a dict: equal just when `deep_equal` holds."""
+    """Return a hashable identity of a scalar; equal exactly when `deep_equal` holds."""
     if isinstance(value, (dict, list)):
-        raise PatchFailed("an object or a list can not stand where a plain value identifies an element")
+        raise PatchFailed("an object or a list cannot identify a list element")
     return (type(value), value)

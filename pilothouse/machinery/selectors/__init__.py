@@ -1,1 +1,1 @@
-"""Label and field selectors: what a client asks for in a LIST or a watch. Parsed once, immutable and hashable."""
+"""Label and field selectors of LIST and WATCH requests. Parsed once, immutable and hashable."""

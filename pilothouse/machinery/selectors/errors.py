@@ -1,4 +1,4 @@
-"""Why a selector was refused."""
+"""Error of invalid selectors."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pilothouse.machinery.status_error import PilothouseError
 
 
 class InvalidSelector(PilothouseError, ValueError):
-    """The text or object is no selector; the message is upstream's and fit for a BadRequest.
+    """The text or object is not a selector; the message is upstream's and suitable for a BadRequest.
 
     >>> from pilothouse.errors import InvalidSelector
     >>> issubclass(InvalidSelector, ValueError)

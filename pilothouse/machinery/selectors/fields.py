@@ -1,6 +1,6 @@
-"""Field selectors: `parse` reads the text of a fieldSelector, a Selector matches the fields that a kind exposes.
+"""Field selectors: `parse` reads a fieldSelector, a Selector matches the fields exposed by a kind.
 
-A field that an object does not have counts as the empty string. In values `,`, `=` and `\\` are escaped with `\\`:
+Missing fields count as empty strings. In values `,`, `=` and `\\` are escaped with `\\`:
 
     selector = parse("metadata.name=a,spec.nodeName!=")
     selector.requires_exact_match("metadata.name")  → "a"
@@ -27,7 +27,7 @@ _OPERATOR = re.compile("!=|==|=")
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """The field has the value, or with `equal` False has any other."""
+    """The field has the value; with `equal` False, any other value."""
 
     field: str
     value: str
@@ -43,13 +43,13 @@ Transform: TypeAlias = Callable[[Requirement], Requirement | None]
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """All of its requirements must be met."""
+    """Conjunction of requirements."""
 
     requirements: tuple[Requirement, ...] = ()
     selectable: bool = True
-    """False for the selector that matches nothing, whatever the fields."""
+    """False for the selector that matches nothing."""
     matches: Matcher = field(init=False, repr=False, compare=False)
-    """Whether fields meet all requirements: a function made once, so that a call costs no more than it must."""
+    """Report whether the fields satisfy all requirements. Compiled once, for speed."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "matches", _compile(self.requirements) if self.selectable else _nothing)
@@ -59,17 +59,17 @@ class Selector:
 
     @property
     def empty(self) -> bool:
-        """Whether it selects everything."""
+        """Whether the selector matches everything."""
         return self.selectable and not self.requirements
 
     def requires_exact_match(self, name: str) -> str | None:
-        """The value that the field must have, if there is one."""
+        """Return the value required of the field, or None."""
         return next((term.value for term in self.requirements if term.equal and term.field == name), None)
 
     def transform(self, change: Transform) -> Selector:
-        """The selector with each requirement as `change` gives it back; None drops it, an error goes through."""
-        changed = (change(requirement) for requirement in self.requirements)
-        return Selector(tuple(requirement for requirement in changed if requirement), self.selectable)
+        """Apply `change` to each requirement; None drops the requirement, exceptions propagate."""
+        results = (change(requirement) for requirement in self.requirements)
+        return Selector(tuple(requirement for requirement in results if requirement), self.selectable)
 
 
 def _everything(fields: Mapping[str, str]) -> bool:
@@ -84,8 +84,8 @@ def _compile(requirements: tuple[Requirement, ...]) -> Matcher:
     if not requirements:
         return _everything
     if len(requirements) == 1 and requirements[0].equal:
-        name, wanted = requirements[0].field, requirements[0].value
-        return lambda fields: fields.get(name, "") == wanted
+        name, expected = requirements[0].field, requirements[0].value
+        return lambda fields: fields.get(name, "") == expected
 
     if len(requirements) > FEW:
         return _compile_many(requirements)
@@ -111,20 +111,20 @@ EVERYTHING = Selector()
 NOTHING = Selector(selectable=False)
 
 
-# A requirement takes some hundred times the few characters that it can be written with.
+# A requirement takes about a hundred times the memory of its text.
 @bounded_cache(entries=512, key_bytes=192)
 def parse(text: str) -> Selector:
-    """Raises InvalidSelector."""
+    """Parse a fieldSelector. Raises InvalidSelector."""
     return Selector(tuple(_requirements(text))) if text else EVERYTHING
 
 
 def label_not_supported(label: str) -> str:
-    """Say that no field of a kind goes by this name."""
+    """Return the error message for a field label that the kind does not support."""
     return f"field label not supported: {label}"
 
 
 def from_set(fields: Mapping[str, str]) -> Selector:
-    """The selector for objects whose fields have these values."""
+    """Return the selector of objects whose fields have these values."""
     return Selector(tuple(Requirement(name, value) for name, value in fields.items()))
 
 
@@ -133,17 +133,17 @@ def escape_value(value: str) -> str:
 
 
 def unescape_value(text: str) -> str:
-    """Raises InvalidSelector on a special character that is not escaped, and on an escape of any other."""
+    """Unescape a value. Raises InvalidSelector for an unescaped special character or an invalid escape."""
     return _ESCAPED.sub(_unescaped, text) if _SPECIAL.search(text) else text
 
 
 def _unescaped(match: re.Match[str]) -> str:
-    found = match[0]
-    if found in (",", "="):
-        raise InvalidSelector(f"invalid field selector: unescaped character in value: {ord(found)}")
-    if found[1:] not in ("\\", ",", "="):
-        raise InvalidSelector(f"invalid field selector: invalid escape sequence: {found}")
-    return found[1:]
+    sequence = match[0]
+    if sequence in (",", "="):
+        raise InvalidSelector(f"invalid field selector: unescaped character in value: {ord(sequence)}")
+    if sequence[1:] not in ("\\", ",", "="):
+        raise InvalidSelector(f"invalid field selector: invalid escape sequence: {sequence}")
+    return sequence[1:]
 
 
 def _requirements(text: str) -> Iterator[Requirement]:
@@ -157,5 +157,5 @@ def _requirements(text: str) -> Iterator[Requirement]:
 
 
 def _terms(text: str) -> Iterator[str]:
-    """The terms between commas; an escaped comma is part of its term. Empty terms are left out."""
+    """Return the terms between unescaped commas, without empty terms."""
     return (term for term in _TERM.findall(text) if term)

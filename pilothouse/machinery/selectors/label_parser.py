@@ -1,10 +1,10 @@
-"""Reads the text of a label selector into requirements, or says as upstream does what it found instead.
+"""Parser of label selectors, with upstream's error messages.
 
-selector    = requirement { "," requirement }
-requirement = [ "!" ] KEY | KEY ( "in" | "notin" ) "(" [ VALUE ] { "," [ VALUE ] } ")"
-            | KEY ( "=" | "==" | "!=" | ">" | "<" ) [ VALUE ]
+    selector    = requirement { "," requirement }
+    requirement = [ "!" ] KEY | KEY ( "in" | "notin" ) "(" [ VALUE ] { "," [ VALUE ] } ")"
+                | KEY ( "=" | "==" | "!=" | ">" | "<" ) [ VALUE ]
 
-One expression reads a whole requirement. Only where that finds something wrong is the text read token by token.
+One regular expression reads a whole requirement. Only a text with an error is read token by token.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pilothouse.machinery.checkpoints import checkpoint
 from pilothouse.machinery.selectors.errors import InvalidSelector
 from pilothouse.machinery.selectors.requirement import Operator, Requirement, key_error, new_requirement
 
-# A NUL byte ends a token, and where a token should start it ends the text.
+# A NUL byte ends a token. At the start of a token, a NUL byte ends the text.
 _TOKEN = re.compile(r"[ \t\r\n]*(==|!=|[=!(),<>]|[^=!(),<>\x20\t\r\n\0]+)\0?")
 _SPECIAL = frozenset({"==", "!=", "=", "!", "(", ")", ",", "<", ">"})
 _END = ""
@@ -44,26 +44,26 @@ _REQUIREMENT = re.compile(
     rf"|(?P<sign>==|!=|[=<>]){_GAP}(?:(?P<value>{_IDENTIFIER}){_GAP})?+)?+)"
     r"(?:(?P<comma>,)\0?+|(?=\0|\Z))"
 )
-"""A requirement and the comma after it, if that is not the end of the text."""
+"""A requirement and the following comma, unless the text ends."""
 _BLANK = re.compile(r"[ \t\r\n\0]")
 _END_BETWEEN_PARENTHESES = re.compile(r"(?:\A|[ \t\r\n\0])\0")
 
 
 def parse_requirements(text: str) -> tuple[Requirement, ...]:
-    """Raises InvalidSelector."""
-    found: list[Requirement] = []
+    """Parse the text. Raises InvalidSelector."""
+    requirements: list[Requirement] = []
     position, after_comma = 0, False
     while (match := _REQUIREMENT.match(text, position)) and (requirement := _requirement(match)):
-        found.append(requirement)
+        requirements.append(requirement)
         if match["comma"] is None:
-            return tuple(found)
+            return tuple(requirements)
         position, after_comma = match.end(), True
-    found += _Parser(text, position).requirements(after_comma=after_comma)
-    return tuple(found)
+    requirements += _Parser(text, position).requirements(after_comma=after_comma)
+    return tuple(requirements)
 
 
 def _requirement(match: re.Match[str]) -> Requirement | None:
-    """None if something is wrong with it."""
+    """Return the requirement, or None if it is invalid."""
     checkpoint()
     absent, key, among, between, sign, value, _ = match.groups()
     try:
@@ -80,7 +80,7 @@ def _requirement(match: re.Match[str]) -> Requirement | None:
 
 
 def _between_commas(text: str) -> list[str] | None:
-    """None if anything but one identifier, or none, stands between two commas."""
+    """Return the values, or None unless at most one identifier stands between two commas."""
     values = text.split(",")
     if _BLANK.search(text):
         if _END_BETWEEN_PARENTHESES.search(text):
@@ -103,8 +103,7 @@ def _is_identifier(token: str) -> bool:
 
 
 class _Parser:
-    """A recursive descent over the tokens, which are read as far as they are asked for; `_next` never moves beyond
-    the end."""
+    """Recursive descent parser over lazily read tokens; `_next` never moves beyond the end."""
 
     def __init__(self, text: str, position: int) -> None:
         self._tokens = _tokens(text, position)
@@ -176,7 +175,7 @@ class _Parser:
         return self._value_list()
 
     def _value_list(self) -> set[str]:
-        """The values up to and including the closing parenthesis; between two commas stands the empty value."""
+        """Return the values up to and including the closing parenthesis; two adjacent commas enclose an empty value."""
         values: set[str] = set()
         while True:
             token, following = self._next(), self._peek()
@@ -205,12 +204,12 @@ class _Parser:
 T = TypeVar("T")
 
 _PIECE = 10_000
-"""Items; to sort so many strings takes a few milliseconds."""
+"""Items per piece; sorting this many strings takes a few milliseconds."""
 
 
 def sorted_in_pieces(items: Sequence[T], key: Callable[[T], str]) -> list[T]:
-    """Return the items sorted, with equal items in the order in which they came."""
+    """Sort stably in short steps, so that other threads can run while a long list from a client is sorted."""
     if len(items) <= _PIECE:
         return sorted(items, key=key)
-    pieces = (sorted(items[at : at + _PIECE], key=key) for at in range(0, len(items), _PIECE))
+    pieces = (sorted(items[start : start + _PIECE], key=key) for start in range(0, len(items), _PIECE))
     return list(merge(*pieces, key=key))

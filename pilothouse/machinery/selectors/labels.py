@@ -1,8 +1,10 @@
-"""Label selectors: `parse` reads the text of a labelSelector, a Selector matches labels and prints itself canonically.
+"""Label selectors: `parse` reads a labelSelector, a Selector matches labels and prints canonically.
 
-selector = parse("tier in (web, db),!old")
-selector.matches({"tier": "db"})  → True
-str(selector)                     → "!old,tier in (db,web)"
+    selector = parse("tier in (web, db),!old")
+    selector.matches({"tier": "db"})  → True
+    str(selector)                     → "!old,tier in (db,web)"
+
+`from_label_selector` reads metav1.LabelSelector objects (matchLabels, matchExpressions).
 """
 
 from __future__ import annotations
@@ -29,13 +31,13 @@ from pilothouse.machinery.selectors.requirement import (
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """All of its requirements must be met. Requirements are kept in the order of their keys."""
+    """Conjunction of requirements, ordered by key."""
 
     requirements: tuple[Requirement, ...] = ()
     selectable: bool = True
-    """False for the selector that matches nothing, whatever the labels."""
+    """False for the selector that matches nothing."""
     matches: Matcher = field(init=False, repr=False, compare=False)
-    """Whether labels meet all requirements: a function made once, so that a call costs no more than it must."""
+    """Report whether the labels satisfy all requirements. Compiled once, for speed."""
 
     def __post_init__(self) -> None:
         ordered = tuple(sorted_in_pieces(self.requirements, key=attrgetter("key")))
@@ -48,14 +50,14 @@ class Selector:
 
     @property
     def empty(self) -> bool:
-        """Whether it selects everything."""
+        """Whether the selector matches everything."""
         return self.selectable and not self.requirements
 
     def add(self, *requirements: Requirement) -> Selector:
         return Selector(self.requirements + requirements) if self.selectable else self
 
     def requires_exact_match(self, label: str) -> str | None:
-        """The one value that the label must have, if the first requirement on it allows just one."""
+        """Return the value required by the first requirement on the label, if it allows exactly one."""
         for requirement in self.requirements:
             if requirement.key == label:
                 return requirement.exact_value
@@ -88,25 +90,25 @@ EVERYTHING = Selector()
 NOTHING = Selector(selectable=False)
 
 
-# A requirement takes some hundred times the few characters that it can be written with.
+# A requirement takes about a hundred times the memory of its text.
 @bounded_cache(entries=512, key_bytes=192)
 def parse(text: str) -> Selector:
-    """Raises InvalidSelector."""
+    """Parse a labelSelector. Raises InvalidSelector."""
     return Selector(parse_requirements(text)) if text else EVERYTHING
 
 
 def from_set(labels: Mapping[str, str]) -> Selector:
-    """The selector for objects that have these labels. Nothing is checked."""
+    """Return the selector of objects with these labels, without validation."""
     return Selector(tuple(Requirement(key, Operator.EQUALS, (value,)) for key, value in labels.items()))
 
 
 def validated_from_set(labels: Mapping[str, str]) -> Selector:
-    """Raises InvalidSelector when a label could not exist."""
+    """As `from_set`, but raises InvalidSelector for an invalid label."""
     return Selector(tuple(new_requirement(key, Operator.EQUALS, (value,)) for key, value in labels.items()))
 
 
 def format_labels(labels: Mapping[str, str]) -> str:
-    """Labels as tables show them."""
+    """Format labels as tables do."""
     return ",".join(sorted(f"{key}={value}" for key, value in labels.items())) or "<none>"
 
 
@@ -119,7 +121,7 @@ _OPERATORS = {
 
 
 def from_label_selector(selector: Json | None) -> Selector:
-    """No selector matches nothing, an empty one everything. Raises InvalidSelector."""
+    """Convert a LabelSelector: None matches nothing, an empty one everything. Raises InvalidSelector."""
     if selector is None:
         return NOTHING
     requirements = tuple(_requirements(selector))
@@ -127,7 +129,7 @@ def from_label_selector(selector: Json | None) -> Selector:
 
 
 def format_label_selector(selector: Json | None) -> str:
-    """A LabelSelector as tables show it."""
+    """Format a LabelSelector as tables do."""
     try:
         return str(from_label_selector(selector)) or "<none>"
     except InvalidSelector:

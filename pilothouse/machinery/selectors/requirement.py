@@ -1,6 +1,11 @@
-"""One condition of a label selector: a key, an operator, and the values that the operator needs.
+"""Requirement of a label selector: key, operator and values; and matchers for many requirements.
 
-Make one with `new_requirement`, which refuses what upstream refuses; `Requirement` itself checks nothing.
+`new_requirement` validates as upstream; `Requirement` itself does not.
+
+A selector may have a megabyte, and every watch event is matched. With more than FEW requirements, all requirements on
+one key become one Constraint, so that the cost of a match depends on the object's labels, not on the selector:
+
+    a!=1,a!=2,b in (x,y),b in (y,z)   →   a: not 1, not 2     b: exactly y
 """
 
 from __future__ import annotations
@@ -58,18 +63,18 @@ class Requirement:
 
     @property
     def exact_value(self) -> str | None:
-        """The one value that the key must have, if there is just one."""
+        """Return the value required of the key, if exactly one is allowed."""
         if self.operator in (*_EQUAL, Operator.IN) and len(self.values) == 1:
             return self.values[0]
         return None
 
     def matcher(self) -> Matcher:
-        """A function that tells whether labels meet this requirement."""
+        """Return a function that reports whether labels satisfy this requirement."""
         return _matcher(self)
 
 
 def new_requirement(key: str, operator: Operator, values: Iterable[str] = ()) -> Requirement:
-    """Raises InvalidSelector when the key, the values or their number do not fit."""
+    """Return a valid requirement. Raises InvalidSelector for an invalid key, value or number of values."""
     requirement = Requirement(key, operator, tuple(values))
     if is_qualified_name(key) or not _has_right_values(requirement):
         raise InvalidSelector(aggregate(map(str, _errors(requirement))))
@@ -77,7 +82,7 @@ def new_requirement(key: str, operator: Operator, values: Iterable[str] = ()) ->
 
 
 def _has_right_values(requirement: Requirement) -> bool:
-    """Whether `_errors` finds nothing in the values, without the costs of saying what."""
+    """Report whether `_errors` finds no error in the values, without the cost of messages."""
     operator, values = requirement.operator, requirement.values
     if any(map(is_valid_label_value, values)):
         return False
@@ -118,8 +123,8 @@ def _count_errors(requirement: Requirement, path: field.Path) -> field.Errors:
             yield field.invalid(path, values, "for 'Gt', 'Lt' operators, exactly one value is required")
         for position, value in enumerate(values):
             if _int64(value) is None:
-                why = "for 'Gt', 'Lt' operators, the value must be an integer"
-                yield field.invalid(path.index(position), value, why)
+                reason = "for 'Gt', 'Lt' operators, the value must be an integer"
+                yield field.invalid(path.index(position), value, reason)
 
 
 def _matcher(requirement: Requirement) -> Matcher:
@@ -138,7 +143,7 @@ def _matcher(requirement: Requirement) -> Matcher:
 
 
 def merged_matcher(requirements: Iterable[Requirement]) -> Matcher:
-    """Return a function that tells whether labels meet all requirements."""
+    """Return a function that reports whether labels satisfy all requirements."""
     constraints: dict[str, Constraint] = {}
     for requirement in requirements:
         constraint = constraints.get(requirement.key) or constraints.setdefault(requirement.key, Constraint())
@@ -175,8 +180,8 @@ def _order_matcher(requirement: Requirement) -> Matcher:
 
 
 def _int64(text: str) -> int | None:
-    """The number that Go's ParseInt reads, or None."""
-    # Twenty characters hold every int64; longer texts are refused before the costly conversion.
+    """Parse as Go's ParseInt; None if invalid."""
+    # 19 digits hold every int64; longer texts are rejected before the costly conversion.
     if not _INT64.fullmatch(text) or len(text.lstrip("+-0")) > 19:
         return None
     number = int(text)
@@ -184,21 +189,21 @@ def _int64(text: str) -> int | None:
 
 
 FEW: Final = 16
-"""Requirements that are as well met one by one."""
+"""Up to this number, requirements are matched one by one."""
 
 
 class Constraint:
-    """Everything that a selector requires of one key."""
+    """All requirements of a selector on one key."""
 
     __slots__ = ("absent", "allowed", "bounds", "denied", "present")
 
     def __init__(self) -> None:
         self.present = self.absent = False
-        """Whether the key must be there, or must not."""
+        """Whether the key must be present, or must be absent."""
         self.allowed: frozenset[str] | None = None
         self.denied: set[str] = set()
         self.bounds: dict[int, tuple[int, Callable[[str], bool]]] = {}
-        """By sign (1: greater than, -1: less than) the tightest bound times its sign, and its test."""
+        """Sign (1: greater than, -1: less than) → (tightest bound × sign, predicate)."""
 
     def allow(self, values: frozenset[str]) -> None:
         self.allowed = values if self.allowed is None else self.allowed & values
@@ -223,7 +228,7 @@ class Constraint:
 def merged(
     constraints: Mapping[str, Constraint], *, is_met_by_absence: Callable[[Constraint], bool]
 ) -> Callable[[Mapping[str, str]], bool]:
-    """Return a matcher for all constraints, by key."""
+    """Return a matcher for all constraints."""
     needed = frozenset(key for key, constraint in constraints.items() if not is_met_by_absence(constraint))
 
     def matches(values: Mapping[str, str]) -> bool:
