@@ -1,7 +1,7 @@
-"""The storage contract: etcd's model in one file. Every store passes one suite, unchanged.
+"""The storage contract: etcd's model in one file. Every store passes the same test suite.
 
-There is one monotonic revision for the whole store; each write takes the next one. An entry knows the
-revision that created it and the one that last modified it. Keys sort by their UTF-8 bytes.
+The store has one monotonic revision; each write takes the next. An entry has the revisions of its creation and last
+modification. Keys sort by UTF-8 bytes.
 
     create(/a) → 1      update(/a, expected=1) → 2      delete(/a, expected=2) → 3
     list(/, at=2) shows /a        list(/, at=3) shows nothing        watch(/, after=1) gives update 2, delete 3
@@ -16,7 +16,7 @@ from typing import Final, Protocol, TypeAlias
 from pilothouse.machinery.dataclass import dataclass
 
 DEFAULT_ROOT: Final = "/registry"
-"""The prefix of every key in the store, unless --etcd-prefix says otherwise."""
+"""Prefix of every key, unless --etcd-prefix is set."""
 
 Revision: TypeAlias = int
 
@@ -33,19 +33,19 @@ class StoreCapabilities:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One key as one revision left it. `delete` answers the last value with `modified` set to the delete's revision."""
+    """A key at one revision. `delete` returns the last value, with `modified` set to the revision of the delete."""
 
     key: str
     value: bytes = field(repr=False)  # may hold secrets
     created: Revision
     modified: Revision
     stale: bool = False
-    """The value would be stored in another form today, so that writing it again is worth something."""
+    """The value would be stored in another form now; rewriting it is useful."""
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One change. `previous` is None for a create, `entry` is None for a delete; never both."""
+    """A change. `previous` is None for a create, `entry` is None for a delete."""
 
     revision: Revision
     key: str
@@ -55,8 +55,8 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Events in revision order. Every event up to and including `revision` has now been delivered;
-    a batch without events only says so (progress)."""
+    """Events in revision order. Every event up to and including `revision` has been delivered; an empty batch reports
+    progress."""
 
     revision: Revision
     events: tuple[Event, ...] = ()
@@ -64,7 +64,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A part of a listing at `revision`, in key order. `remaining` counts the entries that follow this page."""
+    """A part of a listing at `revision`, in key order. `remaining` counts the entries behind this page."""
 
     entries: list[Entry]
     revision: Revision
@@ -72,16 +72,15 @@ class Page:
 
 
 class Watch(Protocol):
-    """A running watch. Iteration raises Compacted when events it still owed are gone, Unavailable when the
-    connection to the store is lost for good."""
+    """A running watch. Iteration raises Compacted if undelivered events are gone, and Unavailable if the store is lost
+    for good."""
 
     def __aiter__(self) -> AsyncIterator[Batch]: ...
 
     async def __anext__(self) -> Batch: ...
 
     async def request_progress(self) -> None:
-        """Asks for a batch that says how far the watch has come, at least to the revision current now.
-        A store may not answer it; callers fall back to reading the store."""
+        """Request a batch with at least the current revision. A store may not answer; callers then read the store."""
 
     async def aclose(self) -> None: ...
 
@@ -104,30 +103,31 @@ class Store(Protocol):
     async def get(self, key: str) -> Entry | None: ...
 
     async def create(self, key: str, value: bytes, *, ttl: int = 0) -> Entry:
-        """Raises KeyExists. With a ttl in seconds the key is deleted when it runs out."""
+        """Create the key. With a TTL in seconds, the key is deleted after its expiry. Raises KeyExists."""
 
     async def update(self, key: str, value: bytes, *, expected: Revision, ttl: int = 0) -> Entry:
-        """Raises KeyNotFound, RevisionConflict."""
+        """Update the key at the expected revision. Raises KeyNotFound or RevisionConflict."""
 
     async def delete(self, key: str, *, expected: Revision) -> Entry:
-        """Raises KeyNotFound, RevisionConflict."""
+        """Delete the key at the expected revision. Raises KeyNotFound or RevisionConflict."""
 
     async def list(self, prefix: str, *, at: Revision | None = None, after: str = "", limit: int = 0) -> Page:
-        """The entries under `prefix` whose key is greater than `after`, never any other: the first `limit` of them, or
-        all where that is not greater than 0. Raises Compacted, FutureRevision."""
+        """Return the entries under `prefix` with keys greater than `after`: the first `limit`, or all if `limit` is not
+        positive. Raises Compacted or FutureRevision."""
 
     async def count(self, prefix: str) -> int: ...
 
     def watch(self, prefix: str, *, after: Revision) -> Watch:
-        """Every change under `prefix` with a revision greater than `after`."""
+        """Watch every change under `prefix` after the revision."""
 
     async def current_revision(self) -> Revision:
-        """Linearizable: at least the revision of every write that returned before the call."""
+        """Return the current revision, linearizable: at least the revision of every write that returned before the
+        call."""
 
     async def compact(self, revision: Revision) -> None:
-        """Forgets history before `revision`; the state at `revision` itself stays readable. Raises FutureRevision."""
+        """Drop history before `revision`; the state at `revision` stays readable. Raises FutureRevision."""
 
     async def ping(self) -> None:
-        """Raises Unavailable when the store can not serve reads and durable writes right now."""
+        """Raise Unavailable if the store cannot serve reads and durable writes now."""
 
     async def close(self) -> None: ...

@@ -1,6 +1,6 @@
-"""The labels of a stored object, read from its bytes without parsing the rest, which is nearly all of it.
+"""Labels of a stored object, extracted without parsing the whole object.
 
-Before its labels the metadata of an object has simple values only, so the first brace in it is that of the labels:
+The metadata before the labels has scalar values only, so its first brace belongs to the labels:
 
     {"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","uid":"…","labels":{"app":"web"},"annotations":{…
 """
@@ -14,16 +14,16 @@ _LABELS = b'"labels":'
 
 
 def labels_in(stored: bytes, type_prefix: bytes) -> dict[str, str] | None:
-    """Return the labels in the bytes of an object that begin with `type_prefix`; None when it takes a parser to say."""
+    """Return the labels of an object that begins with `type_prefix`; None if parsing is required."""
     start = len(type_prefix) + len(_METADATA)
     if not stored.startswith(_METADATA, len(type_prefix)) or not stored.startswith(type_prefix):
         return None
     first = stored.find(b"{", start)
-    # A brace in a text would not stand behind `":`, and one that comes after the metadata stands behind a closing one.
+    # A brace within a string does not follow `":`, and a brace behind the metadata follows a closing one.
     if stored[first - len(_LABELS) : first] != _LABELS or stored.find(b"}", start, first) >= 0:
         return {} if _LABELS not in stored else None
     try:
         labels: dict[str, str] = orjson.loads(stored[first : stored.find(b"}", first) + 1])
-    except orjson.JSONDecodeError:  # not labels as any server stores them
+    except orjson.JSONDecodeError:  # not the form that servers store
         return None
     return labels

@@ -1,6 +1,6 @@
-"""Metrics of every store, under upstream's names, which say etcd whatever the store is.
+"""Metrics of all stores, with upstream's names, which say etcd for any store.
 
-The caller of a store reports its requests, because only it knows the resource behind a key.
+The caller reports requests, because only the caller knows the resource of a key.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _SIZE = Gauge(
 
 
 def count_list(resource: GroupResource, *, fetched: int, evaluated: int, returned: int) -> None:
-    """Counts one list that the store, and not a cache, has answered."""
+    """Count a list answered by the store, not by a cache."""
     labels = (resource.group, resource.resource)
     _LISTS.inc(labels)
     _LIST_FETCHED.row(labels).value += fetched
@@ -65,7 +65,7 @@ def count_list(resource: GroupResource, *, fetched: int, evaluated: int, returne
 
 
 class RequestMetrics:
-    """Counts one operation on one resource."""
+    """Metrics of one operation on one resource."""
 
     def __init__(self, operation: str, *, group: str, resource: str) -> None:
         self._labels = (operation, group, resource)
@@ -78,7 +78,7 @@ class RequestMetrics:
 
     @contextmanager
     def measured(self) -> Iterator[None]:
-        """Measure the block as one request. An answer that says no, such as a conflict, is no failure."""
+        """Measure the block as one request. Negative answers such as conflicts are not failures."""
         start, failed = time.perf_counter(), False
         try:
             yield
@@ -90,7 +90,7 @@ class RequestMetrics:
 
 
 def report_size(cluster: str, size: Callable[[], float]) -> None:
-    """Shows the size of a store from now on, asked for anew at each scrape."""
+    """Export the size of a store, read at each scrape."""
     _SIZE.labels(cluster).set_function(size)
 
 

@@ -1,13 +1,13 @@
-"""One stored object at one revision, and the forms of it that were asked for.
+"""A stored object at one revision, with cached encodings.
 
-A store keeps an object as JSON without its resourceVersion, because that is the revision the write is given.
-The wire form is the stored bytes with the revision spliced in behind the uid; nothing is parsed or dumped again:
+Objects are stored as JSON without resourceVersion, which equals the revision of the write. The wire form is the stored
+bytes with the revision spliced in behind the uid, without parsing:
 
     stored   {"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","uid":"…","creationTimestamp":…},"data":…}
     body                                         "metadata":{"name":"a","uid":"…","resourceVersion":"7",…},"data":…}
 
-The body has no opening brace and no type, since lists leave the type out: GET sends `type prefix + body`,
-LIST joins bodies with `,{`. Bytes that another server wrote in another order are parsed and dumped once instead.
+The body omits the opening brace and the type, as list items do: GET sends `type prefix + body`, LIST joins bodies with
+`,{`. Bytes of another server in another order are parsed and re-encoded once.
 """
 
 from __future__ import annotations
@@ -35,10 +35,11 @@ _STORED_METADATA = tuple(name for name in METADATA_ORDER if name not in ("resour
 
 @dataclass(frozen=True, slots=True)
 class ObjectCodec:
-    """How the objects of one resource are stored: their type, and the fields that selectors may name.
-    `empty` makes an object in which nothing is set, which has annotations at most in its metadata: the content of a
-    bookmark.
-    `on_read` changes what was stored into what is shown, where the two differ: defaults, fields that went."""
+    """The storage format of a resource: type, and selectable fields.
+
+    `empty` returns an object without values, the content of a bookmark. `on_read` converts the stored form to the
+    served form, where they differ: defaults, removed fields.
+    """
 
     kind: str
     api_version: str
@@ -46,22 +47,23 @@ class ObjectCodec:
     empty: Callable[[], Json] = dict
     on_read: Callable[[Json], None] | None = None
     stored: Callable[[Json], Json] = lambda obj: obj
-    """Leaves out of an object what the store does not keep, and the object itself as it is."""
+    """Return a copy without the fields that are not stored."""
     printed: Callable[[Json], Json] | None = None
-    """Leaves out of a stored object what is not shown of it; None where everything is."""
+    """Return a copy without the fields that are not served; None = all fields are served."""
     from_older: Callable[[Json], None] | None = None
-    """Brings an object that was stored in an older version into this one."""
+    """Convert an object of an older version in place."""
     raw: RawFields | None = None
-    """The fields whose text is stored as it came, while the wire form is compact."""
+    """Fields stored verbatim, while the wire form is compact."""
     type_prefix: bytes = field(init=False)
-    """The kind and version as JSON: the start of a stored object, and of its form on the wire."""
+    """Kind and version as JSON: the start of the stored form and the wire form."""
 
     def __post_init__(self) -> None:
         prefix = b'{"kind":%s,"apiVersion":%s,' % (orjson.dumps(self.kind), orjson.dumps(self.api_version))
         object.__setattr__(self, "type_prefix", prefix)
 
     def encode(self, obj: Json) -> bytes:
-        """The bytes to store: type and metadata first, resourceVersion and selfLink left out. `obj` is not changed."""
+        """Return the bytes to store: type and metadata first, without resourceVersion and selfLink. `obj` is
+        unchanged."""
         obj = self.stored(obj)
         own = obj["metadata"]
         meta = {key: own[key] for key in _STORED_METADATA if key in own}
@@ -98,7 +100,7 @@ class StoredObject:
         self.revision: Revision = entry.modified
         self.stale = entry.stale
         self.size = len(entry.value)
-        """Bytes as it is stored: about as many as any form of it has."""
+        """Stored size in bytes, similar for all encodings."""
         self._value = entry.value
         self._codec = codec
         self._body: bytes | None = None
@@ -107,11 +109,11 @@ class StoredObject:
         self._encoded: dict[Hashable, bytes] | None = None
 
     def at(self, revision: Revision) -> StoredObject:
-        """The same content under another revision: how a deleted object is shown."""
+        """Return the same content at another revision, for deleted objects."""
         return StoredObject(Entry(self.key, self._value, self.created, revision), self._codec)
 
     def parse(self) -> Json:
-        """A fresh object, with its resourceVersion."""
+        """Return a new object with its resourceVersion."""
         obj = self._shown()
         metadata(obj)["resourceVersion"] = str(self.revision)
         return obj
@@ -127,12 +129,12 @@ class StoredObject:
 
     @property
     def has_body(self) -> bool:
-        """Whether `body` is there at next to no cost."""
+        """Whether `body` costs almost nothing."""
         return self._body is not None or self.is_spliced
 
     @property
     def wire(self) -> bytes:
-        """The whole JSON wire form."""
+        """The complete JSON wire form."""
         return self._codec.type_prefix + self.body
 
     @property
@@ -152,22 +154,22 @@ class StoredObject:
         return self._fields
 
     def read_labels(self) -> dict[str, str]:
-        """Return `labels`, which are kept for the next time only where it takes a parser to read them."""
+        """Return `labels`; cached only if they required parsing."""
         if self._labels is None and (found := self._labels_in_bytes()) is not None:
             return found
         return self.labels
 
     def read_fields(self) -> Fields:
-        """Return `fields`, and keep nothing for the next time."""
+        """Return `fields` without caching."""
         return self._codec.fields_of(self._shown()) if self._fields is None else self._fields
 
     def encoded(self, form: Hashable, make: Callable[[StoredObject], bytes]) -> bytes:
-        """Another encoding of this object (a media type, a version, a table row), made once and kept."""
+        """Return another encoding (media type, version, table row), created once and cached."""
         forms = self._encoded
         if forms is None:
             forms = self._encoded = {}
         found = forms.get(form)
-        if found is None:  # a thread may make it at the same time, and it will be the same
+        if found is None:  # a concurrent thread would create the same value
             found = forms[form] = make(self)
         return found
 
@@ -176,7 +178,7 @@ class StoredObject:
 
     @property
     def is_spliced(self) -> bool:
-        """Whether the body costs no more than a copy, for this object and all others of its resource."""
+        """Whether bodies of this resource cost no more than a copy."""
         return self._codec.on_read is None and self._codec.raw is None and self._codec.printed is None
 
     def _shown(self) -> Json:
@@ -190,7 +192,7 @@ class StoredObject:
         return obj
 
     def is_shown_as_stored(self) -> bool:
-        """Whether an object that is written as it is shown would leave the store as it is."""
+        """Whether writing the served form would leave the stored form unchanged."""
         return self._codec.on_read is None or self._shown() == orjson.loads(self._value)
 
     def _labels_in_bytes(self) -> dict[str, str] | None:
@@ -207,8 +209,7 @@ class StoredObject:
             return None
         if self._codec.printed is not None and _EMPTY in self._value:
             return None
-        # The first "uid" behind the start is the object's own: what may stand before it (name, generateName,
-        # namespace) holds no quotes.
+        # The first "uid" is the object's own: the preceding values (name, generateName, namespace) have no quotes.
         start = self._value.find(_UID, len(prefix))
         if start < 0:
             return None

@@ -1,7 +1,7 @@
-"""A store that kube-apiserver has written to, or may write to: it keeps built-in kinds as protobuf, we as JSON.
+"""A store shared with kube-apiserver, which writes built-in kinds as protobuf.
 
-Both are read, by kube-apiserver as well. A value in protobuf is stale, so that the next write of its object, even one
-that changes nothing, brings it into our form.
+Both formats are readable, also by kube-apiserver. Protobuf values are stale, so the next write of the object converts
+it to JSON, even a no-op write.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from pilothouse.apiserver.storage.shown_as_json import ShownAsJson
 from pilothouse.machinery.objects import Json
 
 MAGIC = b"k8s\x00"
-"""As in machinery/protobuf/envelope.py, which a server whose store has no protobuf never imports."""
+"""As in machinery/protobuf/envelope.py, which is not imported for stores without protobuf."""
 
 
 class ProtobufStore(ShownAsJson):
-    """Reads both forms and writes JSON. `complete` gets each object that was read from protobuf."""
+    """Reads both formats, and writes JSON. `complete` is called with each object read from protobuf."""
 
     def __init__(self, store: Store, complete: Callable[[Json], None] = lambda obj: None) -> None:
         super().__init__(store)
@@ -42,7 +42,7 @@ class ProtobufStore(ShownAsJson):
 
 
 def from_protobuf(key: str, value: bytes) -> Json:
-    """Raises Undecodable."""
+    """Decode a value. Raises Undecodable."""
     from pilothouse.machinery.protobuf.codec import decode
     from pilothouse.machinery.protobuf.wire import ProtobufError
 

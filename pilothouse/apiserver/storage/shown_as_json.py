@@ -1,4 +1,4 @@
-"""A store some of whose values are no JSON, though those who use it see nothing else."""
+"""A store that presents every value as JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pilothouse.apiserver.storage.interface import Batch, Entry, Event, Page, Re
 
 
 class ShownAsJson(DelegatingStore, ABC):
-    """Raises Undecodable, beside what every store raises, where a value can not be read."""
+    """Raises Undecodable for unreadable values, in addition to the errors of a store."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
@@ -32,11 +32,11 @@ class ShownAsJson(DelegatingStore, ABC):
         return _ShownWatch(self._store.watch(prefix, after=after), self)
 
     async def close(self) -> None:
-        """The store under it belongs to others."""
+        """No-op: the inner store has another owner."""
 
     @abstractmethod
     async def shown(self, entries: Sequence[Entry]) -> Sequence[Entry]:
-        """The entries as JSON; the very same sequence where they are."""
+        """Return the entries as JSON; the same sequence if nothing changes."""
 
 
 class _ShownWatch(DelegatingWatch):

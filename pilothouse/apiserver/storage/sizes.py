@@ -1,4 +1,4 @@
-"""How much one write may carry: as much as etcd takes by default, and as upstream's client sends to it."""
+"""Size limits of a write: etcd's default, and the limit of upstream's client."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ MAX_MESSAGE: Final = 2 * 1024 * 1024
 MAX_REQUEST: Final = 3 * 512 * 1024
 
 _FRAME: Final = 32
-"""Bytes around a key that is compared and put, and around its value."""
+"""Overhead of a compared and written key with its value."""
 
 
 def check_message_size(key: str, value: bytes) -> None:
-    """Raises TooLarge for what upstream's client does not even send."""
+    """Raise TooLarge for messages that upstream's client refuses to send."""
     size = 2 * len(key) + len(value) + _FRAME
     if size > MAX_MESSAGE:
         why = f"trying to send message larger than max ({size} vs. {MAX_MESSAGE})"
@@ -22,7 +22,7 @@ def check_message_size(key: str, value: bytes) -> None:
 
 
 def check_request_size(key: str, value: bytes) -> None:
-    """Raises TooLarge for what etcd does not take unless it is told to."""
+    """Raise TooLarge for requests that etcd refuses by default."""
     check_message_size(key, value)
     if 2 * len(key) + len(value) + _FRAME > MAX_REQUEST:
         raise TooLarge

@@ -1,12 +1,11 @@
-"""The whole key space as it was at one revision, and the way back to it.
+"""Snapshots of the key space at one revision, and their restore.
 
-A snapshot holds the entries themselves, which are immutable and shared with the store: taking one copies nothing.
-Going back is ordinary writes of what differs, so revisions only rise, and every watch cache follows by events:
+A snapshot holds the entries, which are immutable and shared with the store: saving copies nothing. A restore writes the
+differences, so revisions only rise and every watch cache follows by events:
 
     snapshot  a@1 b@2 c@3        now  a@1 b@7 d@8        restore  update b, create c, delete d
 
-Unchanged keys are known by their revision and cost nothing. Behind it the past is compacted: who watches is told that
-the revision is gone, and lists again, as after any compaction.
+Unchanged keys are recognized by revision. History is compacted afterwards: watchers get 410 and list again.
 """
 
 from __future__ import annotations
@@ -25,16 +24,16 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.event_loop import yield_to_loop
 
 _MOST_ROUNDS: Final = 20
-"""A write of somebody else that comes between the look and our own takes one more round."""
+"""A concurrent write costs another round."""
 
 _HEARTBEATS: Final = ("/leases/kube-node-lease/", "/leases/kube-system/apiserver-", "/masterleases/")
-"""Keys that somebody alive renews all the time. To set them back would say that nobody had."""
+"""Heartbeat keys; restoring them would make live holders look dead."""
 
 _OF_THE_SERVERS: Final = ("/pilothouse.dev/sharedkeys/",)
-"""Keys that are no part of the state, and never go back: what was retired would be trusted again."""
+"""Keys outside of the state, never restored: retired keys would be trusted again."""
 
 _TURNS_TO_ACT: Final = 30
-"""Turns of the event loop in which a change that was told passes through an informer to those who wait for it."""
+"""Event loop turns for a change to pass through an informer to its handlers."""
 
 _Write: TypeAlias = Coroutine[Any, Any, Entry]
 
@@ -53,29 +52,28 @@ class StoredSnapshot:
     revision: Revision
     entries: Mapping[str, Entry]
     origin: Store | None = field(repr=False)
-    """Where the revisions of the entries mean something. Another store can go to this state, too."""
+    """The store of the revisions. Other stores can be restored to this state, too."""
 
     @property
     def size(self) -> int:
-        """The bytes of all values."""
+        """Size of all values in bytes."""
         return sum(len(entry.value) for entry in self.entries.values())
 
 
 class Bystanders(Protocol):
-    """Those in this process who act upon the state, and must not act upon one that is no more."""
+    """Components of this process that act on the state and must not act on a stale one."""
 
     def held(self) -> AbstractAsyncContextManager[None]:
-        """Return what holds them back while the state is replaced and they hear of it."""
+        """Return a context manager that pauses the components during a restore."""
 
     def taken_away(self, entries: Sequence[Entry]) -> None:
-        """Hear which entries are gone."""
+        """Called with the removed entries."""
 
 
 class Snapshots:
-    """Saves and restores what one store has under `root`.
+    """Saves and restores the keys of one store under `root`.
 
-    `lifetimes` are the seconds for which keys under these prefixes (behind the root) live: one that has gone since, and
-    comes back, lives as long as a new one.
+    `lifetimes`: prefix (behind the root) → TTL in seconds, for restored keys that have expired.
     """
 
     def __init__(self, store: Store, *, root: str = DEFAULT_ROOT, lifetimes: Mapping[str, int] | None = None) -> None:
@@ -92,10 +90,10 @@ class Snapshots:
         return StoredSnapshot(page.revision, {entry.key: entry for entry in page.entries}, self.store)
 
     async def restore(self, snapshot: StoredSnapshot) -> Revision:
-        """Make the state that of the snapshot and return the revision at which it is.
+        """Restore the snapshot, and return the new revision.
 
-        When it returns, all watch caches have it, watches of before have ended as after a compaction, and lists and
-        watches at older revisions are refused. Raises StorageError.
+        On return, all watch caches have the state, older watches have ended as after a compaction, and older revisions
+        are refused. Raises StorageError.
         """
         async with self._one_at_a_time, self.bystanders.held() if self.bystanders else nullcontext():
             taken_away = await self._write_back(snapshot)
@@ -109,7 +107,7 @@ class Snapshots:
             return revision
 
     async def _write_back(self, snapshot: StoredSnapshot) -> list[Entry]:
-        """Return what it took away."""
+        """Write the differences, and return the removed entries."""
         taken_away: list[Entry] = []
         for _ in range(_MOST_ROUNDS):
             page = await self.store.list(f"{self.root}/")
@@ -126,7 +124,7 @@ class Snapshots:
         raise Unavailable("others write faster than the snapshot can be restored")
 
     def _writes(self, snapshot: StoredSnapshot, current: Sequence[Entry]) -> Iterator[_Write]:
-        """What comes back is written first, so that who depends on it is not there without it."""
+        """Yield the writes; creates come first, so that dependents never precede their dependencies."""
         now = {entry.key: entry for entry in current}
         for key, past in snapshot.entries.items():
             if (entry := now.get(key)) is None:
@@ -143,12 +141,12 @@ class Snapshots:
         return entry.value == past.value or entry.key.startswith(self._left_alone)
 
     def lifetime(self, key: str) -> int:
-        """The seconds for which a new key lives; 0 for ever."""
+        """Return the TTL of a new key; 0 = unlimited."""
         return next((seconds for prefix, seconds in self._lifetimes.items() if key.startswith(prefix)), 0)
 
 
 async def _all_told(cachers: Sequence[Cacher]) -> None:
-    """Returns when those in this process who follow the caches have taken every change, and had time to act on it."""
+    """Wait until all followers in this process have received every change and had time to act."""
     left, turns = -1, _TURNS_TO_ACT
     while turns:
         behind = sum(cacher.followers_behind for cacher in cachers)

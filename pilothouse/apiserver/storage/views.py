@@ -1,4 +1,4 @@
-"""A store that is another one for each resource, because the values of some are kept in another form."""
+"""Per-resource views of a store, for resources with another storage format."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pilothouse.machinery.names import GroupResource
 class ResourceViews(ABC):
     @abstractmethod
     def of(self, resource: GroupResource) -> Store:
-        """The store as the registry of one resource uses it."""
+        """Return the store for the registry of a resource."""
 
     @abstractmethod
     def provider_problems(self) -> list[str] | None:
-        """Return the problems of the key providers that it needs for that, by name; None where it needs none."""
+        """Return the problems of the required key providers by name; None without providers."""
 
 
 def store_of(store: Store, resource: GroupResource) -> Store:

@@ -1,10 +1,9 @@
-"""What a backup is made of, and the two ends of its way.
+"""The model of backups: sources and targets.
 
     backup   a store → a file        restore   a file → an empty store        migrate   a store → an empty store
 
-A `Source` gives entries as their store has them, encrypted ones encrypted, one after the other. A `Target` takes them
-all or stays empty, and gives each a revision of its own that is higher than any that clients may have seen: who watches
-from before is told that the revision is gone, and lists again.
+A `Source` yields entries in stored form, encrypted values encrypted. A `Target` stores all entries or stays empty. Each
+entry gets a revision above any that clients may have seen, so older watches end with 410 and list again.
 """
 
 from __future__ import annotations

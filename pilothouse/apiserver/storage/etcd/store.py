@@ -37,16 +37,16 @@ from pilothouse.apiserver.storage.watching.feed import FeedWatch
 COMPACTION_INTERVAL = 300.0
 DIAL_TIMEOUT = 20.0
 
-_NOTICE_AFTER = 2.0  # seconds without an answer until the log says what the start waits for
+_NOTICE_AFTER = 2.0  # seconds without an answer before the start logs that it waits
 
-# Like every etcd, an empty one is at this revision.
+# The revision of an empty etcd.
 _EMPTY = 1
 
 log = logging.getLogger(__name__)
 
 
 class EtcdStore:
-    """For one event loop. Keys must begin with `own`, or their changes can not be watched."""
+    """Bound to one event loop. Keys must begin with `own`; other keys cannot be watched."""
 
     def __init__(self, client: EtcdClient, *, own: str, compaction_interval: float, lease_reuse: int) -> None:
         self._client = client
@@ -73,9 +73,9 @@ class EtcdStore:
         request_timeout: float = REQUEST_TIMEOUT,
         dial_timeout: float = DIAL_TIMEOUT,
     ) -> EtcdStore:
-        """Waits for etcd to answer. `ca`, `cert` and `key` are files; an interval of 0 leaves compaction to others.
+        """Connect, and wait for etcd. `ca`, `cert` and `key` are file paths; an interval of 0 disables compaction.
 
-        Raises Unavailable when it does not answer in time, StorageError, OSError.
+        Raises Unavailable on timeout, StorageError or OSError.
         """
         tls = EtcdTlsFiles(ca, cert, key)
         client = EtcdClient([EtcdEndpoint(url, tls) for url in endpoints], timeout=request_timeout)
@@ -89,7 +89,7 @@ class EtcdStore:
 
     @property
     def client(self) -> EtcdClient:
-        """For those who ask what the contract of stores does not know: leases."""
+        """The etcd client, for leases, which the store contract lacks."""
         return self._client
 
     async def get(self, key: str) -> Entry | None:
@@ -129,7 +129,7 @@ class EtcdStore:
                 raise await self._compacted(at) from None
         except RevisionToCome:
             raise FutureRevision(at or 0, await self.current_revision()) from None
-        # Compaction has overtaken a list of the current state that took several requests.
+        # Compaction overtook a list of the current state that took several requests.
         return await self.list(prefix, after=after, limit=limit)
 
     async def count(self, prefix: str) -> int:
@@ -156,7 +156,7 @@ class EtcdStore:
         await asyncio.gather(self._monitor.check(), self.current_revision())
 
     async def close(self) -> None:
-        """Ends the watches, gives the requests that were begun a moment to finish, and hangs up."""
+        """End the watches, let running requests finish briefly, and disconnect."""
         if self._closing is None:
             self._closing = asyncio.create_task(self._shut_down())
         await asyncio.shield(self._closing)
@@ -169,7 +169,7 @@ class EtcdStore:
         await self._client.close()
 
     async def _write(self, request: Callable[[int], Message], ttl: int) -> Message:
-        """Sends a request that is made for a lease. A lease may be gone before its time, if etcd's clock jumps."""
+        """Send a write with a lease. A lease may end early if etcd's clock jumps."""
         if not ttl:
             return await self._client.txn(request(0))
         try:
@@ -183,7 +183,7 @@ class EtcdStore:
         return int(response.header.revision)
 
     async def _compacted(self, revision: Revision) -> Compacted:
-        """A refused read does not say what is still kept; a refused watch does."""
+        """Return the error with the compacted revision, obtained by a watch: a refused read does not report it."""
         watch = ServerWatch(self._client, own=self._feed.own, after=revision)
         try:
             await watch.open()
@@ -198,7 +198,7 @@ class EtcdStore:
 
 
 async def _wait_for_answer(client: EtcdClient, endpoints: Sequence[str], patience: float) -> None:
-    """Retry until etcd answers; log a line if that takes longer than a moment. Raises Unavailable."""
+    """Retry until etcd answers; log a line if that takes longer than two seconds. Raises Unavailable."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + patience
     text = "waiting for etcd at %s: no answer after %gs, giving up after %gs"

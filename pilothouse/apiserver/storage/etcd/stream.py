@@ -1,9 +1,9 @@
-"""One watch on one member: batches in order, from a revision on, until the connection breaks.
+"""A watch on one etcd member: batches in order from a revision, until the connection breaks.
 
-etcd does not say when events right behind the start were compacted away: after a compaction to revision 7 a watch
-from 7 on is granted, though the delete that was revision 7 is gone. So a watch behind 6 starts at 6, for which etcd
-has to have everything, and drops what it was not asked for. Only when nothing newer is known does it start at 7:
-etcd then hands out events as they happen, and need not look for old ones, which it does every 100 ms.
+etcd does not report compacted events directly behind the start: after a compaction to revision 7, a watch from 7 is
+granted although the delete at revision 7 is gone. So a watch after 6 starts at 6, where etcd must have everything, and
+drops the surplus. Only if no newer revision is known does the watch start at 7: then etcd streams new events at once,
+without its 100 ms scan for old ones.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from pilothouse.apiserver.storage.etcd.keys import EtcdKeyRange
 from pilothouse.apiserver.storage.etcd.progress import answers_progress_requests
 from pilothouse.apiserver.storage.interface import Batch, Event, Revision
 
-# Makes a member that has lost its leader end the watch, instead of keeping silent.
+# Makes a member without a leader end the watch instead of staying silent.
 _REQUIRE_LEADER = (("hasleader", "true"),)
 
 
 class ServerWatch:
-    """The changes under `own`. Only one task may read it, and only one may request progress, once it is open."""
+    """Changes under `own`. One task reads; one task requests progress, after opening."""
 
-    reached: Revision  # every event up to here was handed out
-    _events: list[Event]  # of a revision that has not been told to its end
+    reached: Revision  # every event up to here was delivered
+    _events: list[Event]  # events of an incomplete revision
 
     def __init__(self, client: EtcdClient, *, own: str, after: Revision) -> None:
         self.reached = after
@@ -44,7 +44,7 @@ class ServerWatch:
         self._call: grpc.aio.StreamStreamCall | None = None
 
     async def open(self) -> None:
-        """Raises Unavailable, Compacted."""
+        """Open the watch. Raises Unavailable or Compacted."""
         try:
             async with asyncio.timeout(REQUEST_TIMEOUT):
                 self._client.ensure_open()
@@ -59,7 +59,7 @@ class ServerWatch:
             raise self._broken(f"etcd at {self._endpoint.url} does not begin to watch") from None
 
     async def read(self) -> Batch:
-        """The next events, or how far the watch has come without any. Raises Compacted, Unavailable."""
+        """Return the next events, or a progress batch. Raises Compacted or Unavailable."""
         while True:
             batch = self._take(await self._response())
             if batch is not None and batch.revision > self.reached:
@@ -67,8 +67,8 @@ class ServerWatch:
                 return batch
 
     async def request_progress(self) -> None:
-        """Asks for a batch that says how far the watch has come, of a member that `answers_progress`."""
-        with suppress(StorageError, asyncio.InvalidStateError):  # the reader learns of it
+        """Request a progress batch, from a member that `answers_progress`."""
+        with suppress(StorageError, asyncio.InvalidStateError):  # the reader gets the error
             await self._write(messages.progress())
 
     def close(self) -> None:
@@ -76,11 +76,11 @@ class ServerWatch:
             self._call.cancel()
 
     async def _create(self) -> bool:
-        """Whether the watch began such that nothing can be missing."""
+        """Create the watch, and return whether no event can be missing."""
         late = self._client.seen > self.reached
         start = self.reached if late else self.reached + 1
-        # A member that answers can be asked about a few keys; otherwise only events tell how far the watch has come,
-        # and every revision is told only to those who watch all keys.
+        # A member that answers progress requests can watch a prefix. Otherwise only events show progress, and only a
+        # watch of all keys sees every revision.
         keys = EtcdKeyRange.under(self._own if self.answers_progress else "")
         self._client.ensure_open()
         self._call = self._endpoint.watch(metadata=_REQUIRE_LEADER)
@@ -119,7 +119,7 @@ class ServerWatch:
         self._events += self._wanted(response)
         if response.fragment:
             return None
-        # The header may name a revision whose events are yet to come.
+        # The header may have a revision whose events are still to come.
         events, self._events = tuple(self._events), []
         return Batch(response.events[-1].kv.mod_revision, events)
 

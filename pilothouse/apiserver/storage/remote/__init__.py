@@ -1,1 +1,1 @@
-"""The storage contract over a socket: the store is in another process of the same server, and several share it."""
+"""The storage contract over a socket, for workers that share the store process."""

@@ -1,4 +1,4 @@
-"""One end of the socket. What is sent within one turn of the event loop goes out in one frame, by one system call."""
+"""One end of the socket. Messages of one event loop turn are sent as one frame, in one system call."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pilothouse.apiserver.storage.errors import Unavailable
 from pilothouse.apiserver.storage.remote.messages import HEAD, Message, frame, length_of, messages_of
 
 _READ_AHEAD = 1 << 20
-"""Bytes that may wait to be sent before the other end is asked for nothing more."""
+"""Send buffer size above which reading pauses."""
 
 
 class Channel(asyncio.Protocol):
-    """`received` gets every message, in order; `lost` is called once, when no more will come."""
+    """`received` gets every message in order; `lost` is called once at the end."""
 
     def __init__(self, received: Callable[[Message], None], lost: Callable[[], None]) -> None:
         self._received = received
@@ -31,7 +31,7 @@ class Channel(asyncio.Protocol):
     async def over(
         cls, sock: socket.socket, *, received: Callable[[Message], None], lost: Callable[[], None]
     ) -> Channel:
-        """The socket belongs to the channel from now on."""
+        """Open a channel, which takes ownership of the socket."""
         sock.setblocking(False)
         loop = asyncio.get_running_loop()
         _, channel = await loop.create_connection(lambda: cls(received, lost), sock=sock)
@@ -51,7 +51,7 @@ class Channel(asyncio.Protocol):
         return self._transport is not None
 
     def send(self, message: Message) -> None:
-        """Raises Unavailable."""
+        """Send a message. Raises Unavailable."""
         if self._transport is None:
             raise Unavailable("the store's process is gone")
         if not self._outgoing:
@@ -59,11 +59,11 @@ class Channel(asyncio.Protocol):
         self._outgoing.append(message)
 
     async def drained(self) -> None:
-        """Returns when the other end takes more, or is gone."""
+        """Wait until the peer accepts more data or is gone."""
         await self._writable.wait()
 
     def close(self) -> None:
-        """What was sent goes out first."""
+        """Flush, then close."""
         self._flush()
         if self._transport is not None:
             self._transport.close()
@@ -80,7 +80,7 @@ class Channel(asyncio.Protocol):
                 self._received(message)
 
     def pause_writing(self) -> None:
-        """Nothing more is read from an end that does not read, or its answers would pile up here."""
+        """Pause reading too: a peer that does not read must not cause further answers."""
         self._writable.clear()
         if self._transport is not None:
             self._transport.pause_reading()

@@ -1,4 +1,4 @@
-"""The feed of a worker: the store's process sends every change, unasked."""
+"""The feed of a worker, pushed by the store process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pilothouse.apiserver.storage.watching.watchers import StoreWatcher
 
 
 class RemoteFeed(WatchFeed):
-    """Begins behind the revision that the store's process names first; `begun` tells that it has."""
+    """Starts at the first revision from the store process, then sets `begun`."""
 
     def __init__(self, requests: StoreRequests, revisions: SharedRevisions) -> None:
         super().__init__()
@@ -30,7 +30,7 @@ class RemoteFeed(WatchFeed):
         self._requests.ensure_open()
 
     def join(self, watcher: StoreWatcher, after: Revision) -> list[Event] | None:
-        """Raises Compacted, Unavailable."""
+        """Join the feed. Raises Compacted or Unavailable."""
         if after < self._revisions.compacted:
             raise Compacted(after, self._revisions.compacted)
         return super().join(watcher, after)

@@ -1,11 +1,11 @@
-"""What goes over the socket: a message is a tuple of plain values, with entries, events and errors as tuples, too.
+"""Messages of the socket: tuples of plain values, with entries, events and errors as tuples.
 
-    worker → store    (number, operation, *arguments)            every number once
+    worker → store    (number, operation, *arguments)            unique numbers
     store → worker    (number, None, answer) or (number, error name, arguments)
-                      (FEED, revision, events)                   unasked: every change of the store, in order
+                      (FEED, revision, events)                   pushed: every change of the store, in order
 
-Marshal writes them: the quickest there is, values stay the bytes that they are, and both ends are the same program.
-It must not read what a stranger wrote, so the socket has no name that a stranger could connect to.
+marshal encodes the messages: it is the fastest encoding, keeps bytes unchanged, and both ends are the same program.
+marshal must not decode foreign data, so the socket has no name to connect to.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ Message: TypeAlias = tuple[Any, ...]
 Packed: TypeAlias = tuple[str, bytes, int, int]
 
 FEED = 0
-"""The number of messages that nobody asked for."""
+"""Number of pushed messages."""
 
 _LENGTH = struct.Struct("<I")
 HEAD = _LENGTH.size
-# The newest version looks for objects that occur twice, which costs more than it saves here.
+# Newer versions search for repeated objects, at a higher cost than benefit here.
 _MARSHAL_VERSION = 2
 
 _ERRORS: dict[str, type[StorageError]] = {
@@ -60,7 +60,7 @@ def frame(messages: list[Message]) -> bytes:
 
 
 def length_of(head: bytes | bytearray | memoryview) -> int:
-    """Return how many bytes follow the head of a frame."""
+    """Return the payload size from a frame head."""
     length: int = _LENGTH.unpack(head)[0]
     return length
 
@@ -98,7 +98,7 @@ def unpack_page(packed: Message) -> Page:
 
 
 def pack_error(error: StorageError) -> Message:
-    """Return the name of the error and what it is made of again."""
+    """Return the error's name and constructor arguments."""
     if isinstance(error, Compacted):
         return ("Compacted", (error.requested, error.oldest))
     if isinstance(error, FutureRevision):

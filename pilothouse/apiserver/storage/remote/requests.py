@@ -1,4 +1,4 @@
-"""Questions to the store's process: many at a time over one channel, each answered under its number."""
+"""Requests to the store process: concurrent, over one channel, matched by number."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from pilothouse.apiserver.storage.remote.messages import FEED, Message, unpack_e
 
 
 class StoreRequests:
-    """`unasked` gets the revisions and changes that the store sends by itself; `lost` is called when the store's
-    process has gone, or was left."""
+    """`unasked` gets pushed revisions and changes; `lost` is called when the store process is gone or the channel
+    closed."""
 
     _waiting: dict[int, asyncio.Future[Any]]
 
@@ -32,14 +32,14 @@ class StoreRequests:
         self._channel = await Channel.over(sock, received=self._received, lost=self._connection_lost)
 
     def ensure_open(self) -> None:
-        """Raises Unavailable."""
+        """Raise Unavailable if closed or lost."""
         if self._closed:
             raise Unavailable("the store is closed")
         if self._channel is None or not self._channel.is_open:
             raise Unavailable("the store's process is gone")
 
     async def ask(self, operation: str, *arguments: Any) -> Any:
-        """Return the answer. Raises StorageError; what was asked of a process that ends meanwhile is uncertain."""
+        """Return the answer. Raises StorageError; requests to a process that ends meanwhile are uncertain."""
         self.ensure_open()
         assert self._channel is not None
         await self._channel.drained()
@@ -53,7 +53,7 @@ class StoreRequests:
             self._waiting.pop(number, None)
 
     async def close(self) -> None:
-        """Refuses new questions, waits for the answers to those that were asked, and hangs up."""
+        """Refuse new requests, wait for pending answers, and close."""
         self._closed = True
         if self._waiting:
             await asyncio.wait(list(self._waiting.values()))
@@ -65,7 +65,7 @@ class StoreRequests:
         if number == FEED:
             self.unasked(error, content)
         elif (waiting := self._waiting.get(number)) is None or waiting.done():
-            return  # whoever asked has given up
+            return  # the caller has given up
         elif error is None:
             waiting.set_result(content)
         else:

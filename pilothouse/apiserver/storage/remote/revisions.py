@@ -1,7 +1,7 @@
-"""The store's current revision, and the oldest that it keeps, in memory that all processes of a server see.
+"""The store's current and oldest revision, in memory shared by all processes of a server.
 
-The store writes them when a change is durable, and before whoever made the change is told so. Who reads them later
-reads that revision or a newer one: a linearizable read without asking.
+The store process writes them after a change is durable and before the writer is told. A later read returns that
+revision or a newer one: a linearizable read without a request.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _CURRENT, _COMPACTED = 0, 1
 
 
 class SharedRevisions:
-    """Shared with processes that are forked after it was made."""
+    """Shared with processes forked after its creation."""
 
     def __init__(self) -> None:
         self._words = shared_counters(2)

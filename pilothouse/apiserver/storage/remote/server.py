@@ -1,4 +1,4 @@
-"""The other end of the sockets: a store that the workers of a server share."""
+"""The server end of the sockets: a store shared by workers."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from pilothouse.apiserver.storage.remote.messages import (
 log = logging.getLogger(__name__)
 
 _PAGE_BYTES = 4 << 20
-"""A page that is longer is cut; who asked asks again for the rest."""
+"""Maximum page size; longer pages are cut, and the client requests the rest."""
 
 
 class StoreSession:
-    """Serves one worker, from `open` until the worker has gone."""
+    """Serves one worker, from `open` until the worker is gone."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -62,7 +62,7 @@ class StoreSession:
         self._begin(self._answer(*message))
 
     def _lost(self) -> None:
-        """What the worker asked for and is not begun yet is not worth doing; a write that was accepted is done."""
+        """Cancel requests that have not started; accepted writes complete."""
         for task in self._working:
             task.cancel()
 
@@ -79,7 +79,7 @@ class StoreSession:
             self._channel.send(answer)
 
     async def _feed(self, channel: Channel) -> None:
-        """A worker that does not keep up gets old events from the store, as any slow watch does."""
+        """Push changes. A worker that does not keep up gets old events from the store, like any slow watch."""
         begin = await self._store.current_revision()
         channel.send((FEED, begin, []))
         watch = self._store.watch("", after=begin)
@@ -109,7 +109,7 @@ class StoreSession:
         return pack_page(_cut(await self._store.list(prefix, at=at, after=after, limit=limit)))
 
     async def _replay(self, prefix: str, after: Revision) -> Message:
-        """Return the next batch of a watch that starts behind `after`; one without events where there are none."""
+        """Return the next batch after the revision; an empty batch without events."""
         watch = self._store.watch(prefix, after=after)
         try:
             await watch.request_progress()
@@ -120,7 +120,7 @@ class StoreSession:
 
 
 def _revisions(entry: Entry) -> tuple[Revision, Revision]:
-    """The worker has the rest of the entry itself."""
+    """Return the revisions only; the worker has the rest of the entry."""
     return entry.created, entry.modified
 
 

@@ -1,5 +1,5 @@
-"""The store as a worker sees it: writes and reads of old revisions are asked of the store's process, the current
-revision is read from shared memory, and all watches of the worker are served from one stream."""
+"""The store of a worker: writes and old reads go to the store process, the current revision comes from shared memory,
+and one stream feeds all watches."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ENTRIES_AT_A_TIME = 1000
 
 
 class RemoteStore:
-    """The storage contract, for one event loop. When the store's process goes, it is gone for good: `lost` is done."""
+    """The storage contract for one event loop. The end of the store process is final: `lost` is set."""
 
     def __init__(self, revisions: SharedRevisions) -> None:
         self.lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -31,7 +31,7 @@ class RemoteStore:
 
     @classmethod
     async def connect(cls, sock: socket.socket, revisions: SharedRevisions) -> RemoteStore:
-        """The socket belongs to the store from now on. Raises Unavailable."""
+        """Connect; takes ownership of the socket. Raises Unavailable."""
         store = cls(revisions)
         await store._requests.open(sock)
         await store._feed.begun.wait()
@@ -42,7 +42,7 @@ class RemoteStore:
         return unpack_entry(await self._requests.ask("get", key))
 
     async def create(self, key: str, value: bytes, *, ttl: int = 0) -> Entry:
-        key.encode()  # a key that no store can hold must not cut the connection of all others
+        key.encode()  # an unencodable key must not break the shared connection
         created, modified = await self._requests.ask("create", key, value, ttl)
         return Entry(key, value, created, modified)
 
@@ -54,7 +54,7 @@ class RemoteStore:
         return Entry(*await self._requests.ask("delete", key, expected))
 
     async def list(self, prefix: str, *, at: Revision | None = None, after: str = "", limit: int = 0) -> Page:
-        """In pieces, so that neither process is busy with it for long. The first one settles the revision."""
+        """List in parts, so that neither process is busy for long. The first part fixes the revision."""
         entries: list[Entry] = []
         while True:
             wanted = min(limit - len(entries), _ENTRIES_AT_A_TIME) if limit > 0 else _ENTRIES_AT_A_TIME
@@ -82,7 +82,7 @@ class RemoteStore:
         await self._requests.ask("ping")
 
     async def close(self) -> None:
-        """Finishes the writes that were begun, ends the watches, and hangs up. The store itself goes on."""
+        """Finish started writes, end the watches, and disconnect. The store itself stays open."""
         if self._closing is None:
             self._closing = asyncio.create_task(self._shut_down())
         await asyncio.shield(self._closing)

@@ -1,8 +1,8 @@
-"""Checksums of rows. SQLite has none for its pages, so that without them a bit that flips on disk would be served.
+"""Row checksums. SQLite has none for its pages, so without them a flipped bit on disk would be served.
 
-One number holds two CRC-32: the upper half covers all columns but the value, the lower half the value. A row whose
-value alone is damaged is still known by its key, and only that key is refused. A row whose other columns are damaged
-may stand for any key, and with it no key of the store can be trusted.
+One integer holds two CRC-32 values: the upper half covers all columns but the value, the lower half the value. A row
+with a damaged value is still identified by its key, and only that key is refused. Damage to other columns could concern
+any key, so the whole store is refused.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pilothouse.apiserver.storage.errors import Undecodable
 from pilothouse.apiserver.storage.interface import Revision
 
 COLUMNS: Final = "revision, key, created, previous, expires, value"
-"""What a checksum is made of, in the order of the arguments of `checksum`."""
+"""Columns of a checksum, in the argument order of `checksum`."""
 
 _LOWER = 0xFFFFFFFF
 
@@ -23,8 +23,8 @@ _LOWER = 0xFFFFFFFF
 def checksum(
     revision: int, key: str, created: int, previous: int | None, expires: float | None, value: bytes | None
 ) -> int:
-    """Return a number that SQLite can hold: 31 bits of all columns but the value, and 32 bits of the value. A value
-    that is no blob, which only damage makes of one, has a checksum that no row has."""
+    """Return a 63-bit checksum: 31 bits for all columns but the value, 32 bits for the value. A value that is not a
+    blob, a sign of damage, gets an impossible checksum."""
     if value is not None and not isinstance(value, bytes):
         return -1
     upper = crc32(f"{revision} {created} {previous} {expires} {value is None} {key}".encode())
@@ -32,7 +32,7 @@ def checksum(
 
 
 def is_intact(found: int | None, expected: int) -> bool:
-    """Whether the value is as it was written. Raises sqlite3.DatabaseError when the rest of the row is not."""
+    """Return whether the value is intact. Raises sqlite3.DatabaseError if the rest of the row is damaged."""
     if found == expected:
         return True
     if not isinstance(found, int) or found >> 32 != expected >> 32:
@@ -45,6 +45,6 @@ def damaged(key: str, revision: Revision) -> Undecodable:
 
 
 def add_checksums(connection: sqlite3.Connection) -> None:
-    """Give every row the checksum of what it holds now."""
+    """Compute the checksums of all rows."""
     connection.create_function("checksum_of_row", COLUMNS.count(",") + 1, checksum, deterministic=True)
     connection.execute(f"UPDATE history SET checksum = checksum_of_row({COLUMNS})")

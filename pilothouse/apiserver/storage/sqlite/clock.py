@@ -1,5 +1,4 @@
-"""Time as the store sees it: the wall clock for deadlines in the file, which outlive the process that set them; a clock
-that never jumps for everything else."""
+"""Clocks of the store: the wall clock for persistent deadlines, a monotonic clock otherwise."""
 
 from __future__ import annotations
 
@@ -10,16 +9,16 @@ from pilothouse.machinery import server_time
 
 class WallClock(Protocol):
     def now(self) -> float:
-        """Seconds since 1970."""
+        """Return seconds since the epoch."""
 
     def monotonic(self) -> float:
-        """Seconds on a clock that never goes back; only differences mean anything."""
+        """Return seconds of a monotonic clock; only differences are meaningful."""
 
     async def sleep(self, seconds: float) -> None: ...
 
 
 class SystemClock:
-    """The server's own clock: the machine's, but for tests."""
+    """The server's clock: the system clock, except in tests."""
 
     def now(self) -> float:
         return server_time.wall()

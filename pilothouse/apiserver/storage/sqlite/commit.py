@@ -1,4 +1,4 @@
-"""Making a batch of writes durable: one transaction, one fsync, all or nothing, measured."""
+"""Commit of a batch: one transaction, one fsync, all or nothing, measured."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ COMMIT_WRITES = Histogram(
 )
 
 
-# One statement writes up to this many rows. Each statement gives up the interpreter lock and must win it back from
-# a busy event loop, so a batch is few statements rather than one for each row.
+# Maximum rows per statement. Each statement releases the interpreter lock and must win it back from a busy event loop,
+# so a batch uses few statements.
 _ROWS = 32
 _COLUMNS = 7
 
-# What a probe writes: enough to need new pages, as a real write does.
+# Size of a probe: enough to need new pages, like a real write.
 _PROBE_BYTES = 16 * 1024
 
 
 @dataclass(slots=True)
 class ChangeRow:
-    """One change as the file keeps it."""
+    """A row of the history."""
 
     event: Event
     expires: float | None
@@ -55,7 +55,8 @@ class ChangeRow:
 
 
 def commit(connection: sqlite3.Connection, rows: Sequence[ChangeRow]) -> None:
-    """Raises sqlite3.Error when the rows are not durable: whatever SQLite says, the file is asked what it holds."""
+    """Commit the rows. Raises sqlite3.Error if the rows are not durable; the file is checked, whatever SQLite
+    reports."""
     started = time.perf_counter()
     try:
         _insert(connection, rows)
@@ -67,7 +68,7 @@ def commit(connection: sqlite3.Connection, rows: Sequence[ChangeRow]) -> None:
 
 
 def probe(connection: sqlite3.Connection) -> None:
-    """Writes something durably and takes it away again."""
+    """Write and delete a durable test row."""
     connection.execute("INSERT INTO probe VALUES (zeroblob(?))", (_PROBE_BYTES,))
     connection.execute("DELETE FROM probe")
 

@@ -1,8 +1,7 @@
-"""Forgetting history.
+"""Compaction.
 
-First the new oldest revision is made durable and reads older than it are refused; then the rows that nobody can ask
-for any more are deleted, few at a time, so that writes wait for one small step at most. A crash between the steps
-only leaves rows that the next sweep deletes.
+First the new oldest revision becomes durable, and older reads are refused. Then unreachable rows are deleted in small
+steps, so that writes wait for one step at most. A crash in between leaves rows for the next sweep.
 """
 
 from __future__ import annotations
@@ -20,26 +19,26 @@ from pilothouse.apiserver.storage.sqlite.schema import transaction, write_meta
 from pilothouse.apiserver.storage.sqlite.state import StoreState
 from pilothouse.apiserver.storage.sqlite.thread import ConnectionThread
 
-# Revisions that one step of a sweep looks at.
+# Revisions per step.
 _STEP = 200
 
 _log = logging.getLogger(__name__)
 
 
 class SqliteCompactor:
-    """Compacts one step at a time, on the writer's thread, between its batches."""
+    """Compacts step by step on the writer's thread, between batches."""
 
     def __init__(self, writer: ConnectionThread, state: StoreState, *, compacted: Revision, swept: Revision) -> None:
         self.compacted = compacted
         self.changed: Callable[[], None] = lambda: None
-        """Called when `compacted` has changed."""
+        """Called after a change of `compacted`."""
         self._swept = swept
         self._writer = writer
         self._state = state
         self._one_at_a_time = asyncio.Lock()
 
     async def compact(self, revision: Revision) -> None:
-        """Raises FutureRevision, Unavailable."""
+        """Compact to the revision. Raises FutureRevision or Unavailable."""
         if revision > self._state.revision:
             raise FutureRevision(revision, self._state.revision)
         async with self._one_at_a_time:
@@ -53,7 +52,7 @@ class SqliteCompactor:
                 self._swept = upto
 
     async def run(self, clock: WallClock, interval: float) -> None:
-        """Every interval, forgets what is older than one interval."""
+        """Drop history older than one interval, every interval."""
         older = self.compacted
         while True:
             try:
@@ -65,7 +64,7 @@ class SqliteCompactor:
 
 
 def _delete_replaced(connection: sqlite3.Connection, *, after: Revision, upto: Revision) -> None:
-    """Deletes what the changes in (after, upto] replaced, and the deletes among them, which leave nothing to keep."""
+    """Delete the rows replaced in (after, upto], and the deletes among these changes."""
     span = {"after": after, "upto": upto}
     changes = "revision > :after AND revision <= :upto"
     replaced = f"SELECT previous FROM history WHERE {changes} AND previous IS NOT NULL"

@@ -1,9 +1,9 @@
-"""The data directory: private to its owner, and to one process at a time.
+"""The data directory: private to its owner, and locked by one process.
 
-Opening one locks it, checks the format of its file and loads the current state.
+Opening locks the directory, checks the format, and loads the state.
 
-The lock is the operating system's, so it goes with its process however that ends. The file's content,
-the holder's process id, is only for the message that refuses a second process.
+The lock belongs to the operating system and ends with the process. The file content, the holder's process id, serves
+the error message only.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 
 
 class DataDirectory:
-    """A locked directory. `release` gives it up; it may be called again."""
+    """A locked directory. `release` is idempotent."""
 
     FILE = "store.db"
 
@@ -41,12 +41,12 @@ class DataDirectory:
             self._lock = HeldFile(path / "lock")
         except LockHeld as held:
             raise DirectoryInUse(path, held.holder) from None
-        # The database holds secrets: it must never be readable by others, not even between creation and a chmod.
+        # The database holds secrets: create it with its final mode, without a window before a chmod.
         os.close(os.open(self.database, os.O_RDWR | os.O_CREAT, 0o600))
-        self._opened: list[tuple[Path, int]] = []  # files that SQLite holds open, with their inodes
+        self._opened: list[tuple[Path, int]] = []  # files open in SQLite, with their inodes
 
     def size(self) -> int:
-        """Bytes on disk, the write-ahead log included."""
+        """Return the size on disk, including the write-ahead log."""
         total = self.database.stat().st_size
         with suppress(FileNotFoundError):
             total += self._wal.stat().st_size
@@ -57,11 +57,11 @@ class DataDirectory:
         return self.path / f"{self.FILE}-wal"
 
     def note_open_files(self) -> None:
-        """Remember the files that SQLite has open from now on."""
+        """Record the files that SQLite has open."""
         self._opened = [(file, file.stat().st_ino) for file in (self.database, self._wal)]
 
     def ensure_in_place(self) -> None:
-        """Raises Unavailable when a file was deleted or replaced: SQLite would go on writing to one without a name."""
+        """Raise Unavailable if a file was deleted or replaced: SQLite would write to an unlinked file."""
         for file, inode in self._opened:
             try:
                 found = os.stat(file).st_ino
@@ -71,7 +71,7 @@ class DataDirectory:
                 raise Unavailable(f"{file} was deleted or replaced while it is in use: restart the server")
 
     def sync(self) -> None:
-        """Makes the names of newly created files durable."""
+        """Make the names of new files durable."""
         sync_directory(self.path)
 
     def release(self) -> None:
@@ -80,7 +80,7 @@ class DataDirectory:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A directory that is ours, two connections to its file, and what is in it."""
+    """A locked directory, two connections, and the loaded state."""
 
     directory: DataDirectory
     writer: sqlite3.Connection
@@ -89,7 +89,7 @@ class Opened:
 
 
 def open_directory(path: Path, *, fsync: bool = True) -> Opened:
-    """Raises DirectoryInUse, UnsupportedFormat, DamagedStore; then nothing stays open or locked."""
+    """Open a directory. Raises DirectoryInUse, UnsupportedFormat or DamagedStore; then nothing stays open or locked."""
     with ExitStack() as undo:
         directory = DataDirectory(path)
         undo.callback(directory.release)
@@ -116,7 +116,7 @@ def open_directory(path: Path, *, fsync: bool = True) -> Opened:
 
 
 def copy_directory(source: Path, target: Path) -> None:
-    """Make a directory that has all that is committed in another one now, whoever has that open and writes to it.
+    """Copy the committed contents to a new directory, despite concurrent writers.
 
     Raises DirectoryInUse for the target, DamagedStore for the source.
     """
@@ -131,7 +131,7 @@ def copy_directory(source: Path, target: Path) -> None:
 
 
 def _new(directory: DataDirectory) -> closing[sqlite3.Connection]:
-    """A connection that does not wait for the disk: a copy that is not finished is of no use to anybody."""
+    """Return a connection without fsync: an unfinished copy is worthless anyway."""
     connection = sqlite3.connect(directory.database, isolation_level=None)
     connection.execute("PRAGMA synchronous = OFF")
     return closing(connection)

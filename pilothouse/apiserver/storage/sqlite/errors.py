@@ -1,4 +1,4 @@
-"""Why a data directory could not be opened."""
+"""Errors of opening a data directory."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Final
 from pilothouse.apiserver.storage.errors import StorageError
 
 UNREADABLE: Final = (sqlite3.DatabaseError, UnicodeDecodeError)
-"""What reading a damaged file raises: SQLite's messages may quote text of it that is no text any more."""
+"""Errors of reading a damaged file; SQLite's messages may quote invalid text."""
 
 
 class DirectoryInUse(StorageError):
-    """Another process works on the data directory."""
+    """Another process uses the data directory."""
 
     def __init__(self, directory: Path, holder: str) -> None:
         super().__init__(f"data directory {directory} is in use by process {holder}")
@@ -23,7 +23,7 @@ class DirectoryInUse(StorageError):
 
 
 class UnsupportedFormat(StorageError):
-    """The data was written by a version that is newer than this one."""
+    """The data was written by a newer version."""
 
     def __init__(self, file: Path, *, found: int, supported: int) -> None:
         super().__init__(
@@ -34,7 +34,7 @@ class UnsupportedFormat(StorageError):
 
 
 class DamagedStore(StorageError):
-    """The store cannot read its file. The message has the command that restores a backup."""
+    """The file is damaged. The message has the command that restores a backup."""
 
     def __init__(self, file: Path, reason: str) -> None:
         folder = file.parent

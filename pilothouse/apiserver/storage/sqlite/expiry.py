@@ -1,4 +1,4 @@
-"""Keys with a time to live: when it runs out they are deleted like any other key, with a revision of their own."""
+"""Expiry of keys with a TTL: an expired key is deleted like any other, with its own revision."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pilothouse.apiserver.storage.interface import Entry, Revision
 from pilothouse.apiserver.storage.sqlite.clock import WallClock
 from pilothouse.apiserver.storage.sqlite.history import Deadline
 
-# How late a key may go, in seconds: etcd's figure.
+# Maximum delay in seconds, as in etcd.
 _PERIOD = 0.5
 
 # Keys deleted together.
@@ -25,14 +25,13 @@ Delete: TypeAlias = Callable[[str, Revision], Awaitable[Entry]]
 
 
 class Expiry:
-    """Knows the deadlines of durable entries. A deadline whose entry was replaced or deleted is void.
+    """Deadlines of durable entries. The deadline of a replaced or deleted entry is void.
 
-    While the store is open, keys live by the monotonic clock, as with etcd: a wall clock that is set neither ends nor
-    prolongs the life of a key.
+    While the store is open, keys expire by the monotonic clock, as in etcd: setting the wall clock has no effect.
     """
 
     def __init__(self, stored: Iterable[Deadline], clock: WallClock) -> None:
-        """`stored` are the deadlines in the file."""
+        """`stored`: the deadlines in the file."""
         ahead = clock.monotonic() - clock.now()
         self._deadlines = [Deadline(each.at + ahead, each.revision, each.key) for each in stored]
         heapq.heapify(self._deadlines)
@@ -55,7 +54,7 @@ class Expiry:
             await clock.sleep(_PERIOD)
 
     async def _expire(self, deadline: Deadline, delete: Delete) -> bool:
-        """Whether the deadline is settled: its entry is gone now, or was replaced before."""
+        """Return whether the deadline is settled: the entry is deleted or was replaced."""
         try:
             await delete(deadline.key, deadline.revision)
         except (KeyNotFound, RevisionConflict):

@@ -1,4 +1,4 @@
-"""Whether durable writes work: judged by the last commit, and asked of the disk again after one has failed."""
+"""Health of durable writes, judged by the last commit, and by probes after a failure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TypeAlias
 from pilothouse.apiserver.storage.errors import Unavailable
 from pilothouse.apiserver.storage.sqlite.clock import WallClock
 
-# Seconds between two probes, and how long one commit may take before the store counts as unable to write.
+# Seconds between probes, and the maximum duration of a healthy commit.
 _PROBE_EVERY = 1.0
 _COMMIT_LIMIT = 10.0
 
@@ -16,14 +16,14 @@ Probe: TypeAlias = Callable[[], Awaitable[None]]
 
 
 class StoreHealth:
-    """Sick from a failed commit until one succeeds, be it a probe's; and while a commit hangs."""
+    """Unhealthy from a failed commit until the next success, and while a commit hangs."""
 
     def __init__(self, clock: WallClock, probe: Probe) -> None:
         self._clock = clock
         self._probe = probe
         self._reason: str | None = None
         self._probed = clock.monotonic()
-        self._started: float | None = None  # when the commit that is running began
+        self._started: float | None = None  # start of the running commit
 
     def commit_started(self) -> None:
         self._started = self._clock.monotonic()
@@ -38,7 +38,7 @@ class StoreHealth:
         self._probed = self._clock.monotonic()
 
     async def check(self) -> None:
-        """Raises Unavailable while writes do not work."""
+        """Raise Unavailable while writes fail."""
         now = self._clock.monotonic()
         if self._started is not None and now - self._started > _COMMIT_LIMIT:
             raise Unavailable(f"a commit has been running for {now - self._started:.0f} s")

@@ -1,7 +1,7 @@
-"""Reading the file: the current state when the store opens, and revisions that memory has forgotten.
+"""Reads from the file: the state at open, and revisions that are no longer in memory.
 
-Each read is one snapshot. Compaction first commits how far it goes and then deletes rows, so a snapshot in which
-the asked revision is not compacted has every row that it needs.
+Each read is one snapshot. Compaction commits its limit before it deletes rows, so a snapshot in which a revision is not
+compacted has all its rows.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from pilothouse.apiserver.storage.sqlite.keys import SqliteKeyRange
 from pilothouse.apiserver.storage.sqlite.schema import has_checksums, read_meta, transaction
 from pilothouse.machinery.dataclass import dataclass
 
-# Like etcd's, an empty store is at revision 1: clients take resource version 0 to mean "any".
+# As in etcd, an empty store is at revision 1: clients treat resource version 0 as "any".
 FIRST_REVISION = 1
 
-# What keys were before some changes: None for a key that was not there.
+# Key → earlier entry; None = absent.
 Undo: TypeAlias = dict[str, Entry | None]
 
 _IN_RANGE = "h.revision > :after AND h.revision <= :upto AND h.key >= :start AND (:end IS NULL OR h.key < :end)"
@@ -38,8 +38,8 @@ FROM (SELECT h.key, min(h.revision), h.previous FROM history h WHERE {_IN_RANGE}
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """The key is to be deleted at `at` if `revision` is still its last. Sorts by time, which is the wall clock's in the
-    file and the monotonic clock's in memory."""
+    """Delete the key at `at` if `revision` is still its last. Sorted by time: wall clock in the file, monotonic clock
+    in memory."""
 
     at: float
     revision: Revision
@@ -51,7 +51,7 @@ class Deadline:
 
 @dataclass(frozen=True, slots=True)
 class StoreSnapshot:
-    """All that the file holds of the current state. Deadlines of entries that are no more may be among the others."""
+    """The current state in the file. Deadlines may include those of replaced entries."""
 
     revision: Revision
     compacted: Revision
@@ -59,7 +59,7 @@ class StoreSnapshot:
     entries: dict[str, Entry]
     deadlines: list[Deadline]
     damaged: dict[str, Revision]
-    """Keys of entries whose value is not as it was written, which have an empty one instead."""
+    """Keys with damaged values, which are loaded as empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +72,8 @@ class Span:
 
 
 def load(connection: sqlite3.Connection) -> StoreSnapshot:
-    """Replays the whole history, in its own order on disk. Raises sqlite3.DatabaseError for a damaged row, but not for
-    one of which only the value is damaged."""
+    """Replay the whole history in disk order. Raises sqlite3.DatabaseError for damaged rows, except those with only a
+    damaged value."""
     revision = compacted = read_meta(connection, "compacted")
     entries: dict[str, Entry] = {}
     deadlines: list[Deadline] = []
@@ -91,21 +91,21 @@ def load(connection: sqlite3.Connection) -> StoreSnapshot:
             entries[key] = Entry(key, value, created, revision)
         if expires is not None:
             deadlines.append(Deadline(expires, revision, key))
-    # Compaction may have deleted the newest row, if that was a delete.
+    # Compaction may have deleted the newest row, if it was a delete.
     newest = max(FIRST_REVISION, compacted, revision)
     return StoreSnapshot(newest, compacted, read_meta(connection, "swept"), entries, deadlines, broken)
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedRow:
-    """The columns of a checksum, and the damage that it shows, if any."""
+    """The columns of a checksum, and the detected damage."""
 
     columns: tuple[Any, ...]
     damage: str | None
 
 
 def rows(connection: sqlite3.Connection, condition: str = "TRUE") -> Iterator[CheckedRow]:
-    """Yield all rows that meet the condition, in the order of revisions. A file of format 1 shows no damage."""
+    """Yield the matching rows in revision order. Files of format 1 show no damage."""
     column = "checksum" if has_checksums(connection) else "NULL"
     for *columns, found in connection.execute(f"SELECT {COLUMNS}, {column} FROM history WHERE {condition} ORDER BY 1"):
         damage = None
@@ -118,13 +118,13 @@ def rows(connection: sqlite3.Connection, condition: str = "TRUE") -> Iterator[Ch
 
 
 def newest_revision(connection: sqlite3.Connection) -> Revision:
-    """The revision of the last write that is in the file."""
+    """Return the revision of the last write in the file."""
     (newest,) = connection.execute("SELECT max(revision) FROM history").fetchone()
     return max(FIRST_REVISION, read_meta(connection, "compacted"), newest or 0)
 
 
 def read_events(connection: sqlite3.Connection, span: Span, limit: int) -> Batch:
-    """At most `limit` events of the span, the oldest. Raises Compacted, Undecodable."""
+    """Return the oldest `limit` events of the span. Raises Compacted or Undecodable."""
     with transaction(connection, "DEFERRED"):
         _refuse_compacted(connection, span.after)
         rows = connection.execute(_EVENTS, {**_parameters(span), "limit": limit}).fetchall()
@@ -133,7 +133,7 @@ def read_events(connection: sqlite3.Connection, span: Span, limit: int) -> Batch
 
 
 def read_undo(connection: sqlite3.Connection, span: Span) -> Undo:
-    """Return the entry before the span of each key that the span changes. Raises Compacted, Undecodable."""
+    """Return the entries before the span of all keys that it changes. Raises Compacted or Undecodable."""
     with transaction(connection, "DEFERRED"):
         _refuse_compacted(connection, span.after)
         rows = connection.execute(_FIRST_CHANGES, _parameters(span)).fetchall()
@@ -151,14 +151,14 @@ def _parameters(span: Span) -> dict[str, str | int | None]:
 
 
 def _event(*columns: Any) -> Event:
-    """Columns of the row that was replaced, if any, then those of the row."""
+    """Build an event from the columns of the replaced row, if any, and of the row."""
     previous, row = columns[: len(columns) // 2], columns[len(columns) // 2 :]
     revision, key = row[:2]
     return Event(revision, key, _entry(*row), _entry(*previous))
 
 
 def _entry(revision: int | None, *columns: Any) -> Entry | None:
-    """None for a delete, and where there is no row. Raises Undecodable, sqlite3.DatabaseError."""
+    """Return the entry; None for a delete or a missing row. Raises Undecodable or sqlite3.DatabaseError."""
     if revision is None:
         return None
     key, created, _, _, value, found = columns

@@ -1,6 +1,6 @@
-"""The durable state, and the changes that led to it.
+"""The durable state and its recent changes.
 
-The newest changes are in memory; older ones are read from the file, on the reader's thread.
+Recent changes are in memory; older ones are read from the file, on the reader's thread.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from pilothouse.apiserver.storage.sqlite.state import StoreState
 from pilothouse.apiserver.storage.sqlite.thread import ConnectionThread
 from pilothouse.apiserver.storage.watching.window import EventWindow
 
-# Events that one read of the file brings for a watch.
+# Events per read of the file.
 _REPLAY_LIMIT = 500
 
 
 class MvccHistory:
-    """Everything published so far. Nothing newer than the state's revision is ever shown, even if it is on disk."""
+    """All published changes. Changes newer than the state's revision are hidden, even if on disk."""
 
     def __init__(self, state: StoreState, reader: ConnectionThread, compactor: SqliteCompactor) -> None:
         self.state = state
@@ -43,7 +43,7 @@ class MvccHistory:
         return self._reader.is_open
 
     def ensure_open(self) -> None:
-        """Raises Unavailable."""
+        """Raise Unavailable if closed."""
         self._reader.ensure_open()
 
     def publish(self, events: Sequence[Event]) -> None:
@@ -52,18 +52,18 @@ class MvccHistory:
         self._window.extend(events)
 
     def recent(self, prefix: str, after: Revision) -> list[Event] | None:
-        """The events behind `after`, or None when memory no longer has them all."""
+        """Return the events after the revision; None if memory lacks some."""
         if not self._window.covers(after):
             return None
         return [event for event in self._window.after(after) if event.key.startswith(prefix)]
 
     async def replay(self, prefix: str, after: Revision) -> Batch:
-        """Some of the events behind `after`, the oldest, from the file. Raises Compacted."""
+        """Return the oldest events after the revision from the file. Raises Compacted."""
         span = Span(SqliteKeyRange.under(prefix), after=after, upto=self.revision)
         return await self._reader.call(partial(read_events, span=span, limit=_REPLAY_LIMIT))
 
     async def page(self, keys: SqliteKeyRange, *, at: Revision, limit: int) -> Page:
-        """Raises Compacted, FutureRevision."""
+        """Return a page at the revision. Raises Compacted or FutureRevision."""
         if at > self.revision:
             raise FutureRevision(at, self.revision)
         if at < self.compacted:
@@ -72,9 +72,9 @@ class MvccHistory:
         return self.state.page_before(undo, keys=keys, limit=limit, revision=at)
 
     async def _undo(self, keys: SqliteKeyRange, at: Revision) -> Undo:
-        """Return the entries at revision `at` of the keys that changed since.
+        """Return the entries at revision `at` of the keys changed since.
 
-        It fits the state on return: nothing is awaited behind the last look at memory.
+        The result matches the state on return: there is no await after the last read of memory.
         """
         undo: Undo = {}
         while not self._window.covers(at):

@@ -1,14 +1,13 @@
-"""The way of a write: checked in memory, given a revision, committed with others, then published.
+"""The write pipeline: check in memory, assign a revision, commit in batches, publish.
 
-A write is checked against the newest accepted state, so writers of one key need not wait for each other's fsync.
-It returns, and reads and watches see it, only when it is on disk. While one batch is being committed, the writes
-that arrive form the next one:
+A write is checked against the newest accepted state, so writers of one key do not wait for each other's fsync. A write
+returns, and becomes visible, once durable. Writes that arrive during a commit form the next batch:
 
     create a ─┐                          create b, update a, delete c ─┐
               └ commit {a} ── fsync ── publish {a}                     └ commit {b, a, c} ── fsync ── publish …
 
-When a commit fails, its writes fail, and so do those accepted behind it, because they were checked against a
-state that never came to be. Nothing of them remains: the next write starts from the durable state.
+If a commit fails, its writes fail, and so do the writes accepted behind it, which were checked against a state that
+never existed. The next write starts from the durable state.
 """
 
 from __future__ import annotations
@@ -27,15 +26,15 @@ from pilothouse.apiserver.storage.sqlite.thread import ConnectionThread, JobOutc
 from pilothouse.machinery.dataclass import dataclass
 
 _MOST_TURNS = 16
-"""Turns of the event loop for which a batch may grow while the disk has nothing to do."""
+"""Event loop turns during which a batch may grow while the disk is idle."""
 
-# Why a write does not fit a state of its key; None if it fits.
+# Returns the error of a write on the given entry; None = allowed.
 Check: TypeAlias = Callable[[Entry | None], StorageError | None]
 
 
 @dataclass(slots=True)
 class Write(ChangeRow):
-    """An accepted write: what it changes, what it answers, and who waits for it."""
+    """An accepted write: the change, its result, and its waiter."""
 
     ttl: int
     answer: Entry
@@ -46,15 +45,15 @@ Publish: TypeAlias = Callable[[Sequence[Write]], None]
 
 
 class Pipeline:
-    """Accepts writes and takes them to disk in batches, in revision order.
+    """Accepts writes, and commits them in batches, in revision order.
 
-    `publish` is called with each batch that is on disk, and must bring it into the state.
+    `publish` is called with each durable batch, and must apply it to the state.
     """
 
-    _pending: dict[str, Write]  # the newest accepted write of each key that has one which is not durable
-    _queue: list[Write]  # accepted, to be committed next
-    _running: list[Write]  # being committed now; with _queue these are all writes that are not settled
-    _settling: list[asyncio.Future[None]]  # to be woken when the next batch is settled
+    _pending: dict[str, Write]  # key → newest accepted write that is not durable
+    _queue: list[Write]  # accepted, committed next
+    _running: list[Write]  # being committed; with _queue, all unsettled writes
+    _settling: list[asyncio.Future[None]]  # woken when the next batch is settled
 
     def __init__(self, writer: ConnectionThread, state: StoreState, *, publish: Publish, health: StoreHealth) -> None:
         self._writer = writer
@@ -72,10 +71,10 @@ class Pipeline:
     async def write(
         self, key: str, value: bytes | None, *, check: Check, ttl: int = 0, expires: float | None = None
     ) -> Entry:
-        """Sets the value, or deletes the key for None. Raises what `check` answers. `expires` is what the file is to
-        say of a ttl.
+        """Set the value, or delete the key for None. Raises the error of `check`. `expires`: persistent deadline of a
+        TTL.
 
-        A refusal must rest on durable grounds: what refuses a write may itself still fail, and whoever is told
+        A refusal must be based on durable state: the write behind the refusal may still fail, and a caller that is told
         that a key exists must be able to read it. Otherwise the write waits and is checked again.
         """
         while check(self._newest(key)) is not None:
@@ -86,7 +85,7 @@ class Pipeline:
         return await self._accept(key, value, ttl, expires)
 
     async def close(self) -> None:
-        """Refuses new writes and returns when the accepted ones are settled."""
+        """Refuse new writes, and wait until the accepted writes are settled."""
         self._closed = True
         while self._queue or self._running:
             await self._settled()
@@ -106,13 +105,13 @@ class Pipeline:
         self._revision = event.revision
         self._pending[key] = write
         if not self._queue and not self._running:
-            # Not at once: the writes of other tasks that are about to run join the batch.
+            # Deferred, so that writes of other ready tasks join the batch.
             self._loop.call_soon(self._commit_grown, 1, _MOST_TURNS)
         self._queue.append(write)
         return write.done
 
     def _commit_grown(self, size: int, turns: int) -> None:
-        """Waits a little longer as long as others join: a commit of few costs nearly as much as one of many."""
+        """Wait while the batch grows: a small commit costs nearly as much as a large one."""
         if len(self._queue) > size and turns:
             self._loop.call_soon(self._commit_grown, len(self._queue), turns - 1)
         else:
@@ -128,7 +127,7 @@ class Pipeline:
         batch, self._running = self._running, []
         if outcome.error is None:
             self._health.commit_succeeded()
-            self._commit_next()  # first of all, so that the disk works while this batch is published
+            self._commit_next()  # first, so that the disk works while this batch is published
             self._publish(batch)
             for write in batch:
                 if self._pending[write.event.key] is write:
@@ -150,14 +149,14 @@ class Pipeline:
                 waiter.set_result(None)
 
     async def _settled(self) -> None:
-        """Returns when the next batch is settled. Only to be called while a write is not."""
+        """Wait until the next batch is settled. Call only while a write is unsettled."""
         waiter: asyncio.Future[None] = self._loop.create_future()
         self._settling.append(waiter)
         await waiter
 
 
 def _deleted(event: Event) -> Entry:
-    """Return the answer of a delete: the last value, at the revision of the delete."""
+    """Return the result of a delete: the last value at the revision of the delete."""
     assert event.previous is not None
     return Entry(event.key, event.previous.value, event.previous.created, event.revision)
 

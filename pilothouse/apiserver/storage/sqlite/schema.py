@@ -1,13 +1,13 @@
-"""The file's layout, and the connections to it.
+"""The file layout, and connections.
 
-`history` has one row for every revision that is not compacted; there is no other copy of the data. A row names
-the revision it replaces, so history can be read backwards, replayed and compacted without an index on keys,
-which would cost each write a second page. A delete is a row without a value.
+`history` has one row per uncompacted revision, and is the only copy of the data. A row names the revision that it
+replaces, so history can be read backwards, replayed and compacted without an index on keys, which would cost a second
+page per write. A delete is a row without a value.
 
-`meta` holds `format`; `compacted`, before which history is gone for readers; and `swept`, up to which the rows
-that compaction made useless have really been deleted (swept <= compacted).
+`meta` holds `format`; `compacted`, the oldest readable revision; and `swept`, up to which compacted rows are deleted
+(swept <= compacted).
 
-Format 1 had no checksums. A file of that format gets them, and the next format, when it is opened to be written.
+Format 1 had no checksums. Such a file is upgraded when opened for writing.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ CREATE TABLE probe (value BLOB);
 
 
 def connect(file: Path, *, fsync: bool = True) -> sqlite3.Connection:
-    """A connection whose commits are on disk when they return. Any one thread at a time may use it.
+    """Return a connection with durable commits, usable by one thread at a time.
 
-    Without `fsync` they are with the operating system: they outlive this process, but not the machine. With it, macOS
-    is asked to flush the drive's cache (F_FULLFSYNC), at each commit and each checkpoint; elsewhere `fsync` does that.
+    Without `fsync`, commits survive the process but not the machine. With `fsync`, macOS also flushes the drive's cache
+    (F_FULLFSYNC) at each commit and checkpoint, as fsync does elsewhere.
     """
     connection = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
     connection.execute("PRAGMA journal_mode = WAL")
@@ -52,7 +52,7 @@ def connect(file: Path, *, fsync: bool = True) -> sqlite3.Connection:
 
 
 def open_to_read(file: Path) -> sqlite3.Connection:
-    """A connection that changes nothing, and is in nobody's way. Raises DamagedStore, UnsupportedFormat."""
+    """Return a read-only connection that blocks no writer. Raises DamagedStore or UnsupportedFormat."""
     if not file.exists():
         raise DamagedStore(file, "there is no such file")
     connection = sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
@@ -68,20 +68,19 @@ def open_to_read(file: Path) -> sqlite3.Connection:
 
 
 def refuse_newer(file: Path) -> None:
-    """Raises UnsupportedFormat for a file from a newer version, and leaves that as it is, to the last byte."""
+    """Raise UnsupportedFormat for a file of a newer version, leaving it untouched."""
     with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as connection:
         try:
             if _has_tables(connection):
                 _refuse_newer(connection, file)
         except sqlite3.OperationalError as error:
-            # A power cut while the file was made: SQLite first has to undo what it had begun. `prepare` looks again.
+            # A power cut during creation: SQLite must roll back first. `prepare` checks again.
             if error.sqlite_errorcode != sqlite3.SQLITE_READONLY_ROLLBACK:
                 raise
 
 
 def prepare(connection: sqlite3.Connection, file: Path) -> None:
-    """Creates the tables in an empty file, and brings an older format up to date. Raises UnsupportedFormat for a file
-    from a newer version."""
+    """Create the tables in an empty file, and upgrade older formats. Raises UnsupportedFormat for a newer version."""
     if not _has_tables(connection):
         rows = f"INSERT INTO meta VALUES ('format', {FORMAT}), ('compacted', 0), ('swept', 0);"
         connection.executescript(f"BEGIN; {_TABLES} {rows} COMMIT;")
@@ -94,7 +93,7 @@ def prepare(connection: sqlite3.Connection, file: Path) -> None:
 
 
 def check_structure(connection: sqlite3.Connection) -> None:
-    """Raises sqlite3.DatabaseError for pages that contradict each other: a scan would pass over rows without a word."""
+    """Raise sqlite3.DatabaseError for inconsistent pages: a scan would silently skip rows."""
     (line,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if line != "ok":
         raise sqlite3.DatabaseError(line)
@@ -115,7 +114,7 @@ def _refuse_newer(connection: sqlite3.Connection, file: Path) -> None:
 
 
 def read_meta(connection: sqlite3.Connection, name: str) -> int:
-    """Raises sqlite3.DatabaseError for a file that is not a store, or no longer a whole one."""
+    """Return a value of `meta`. Raises sqlite3.DatabaseError for files that are not an intact store."""
     row = connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
     if row is None or not isinstance(row[0], int):
         raise sqlite3.DatabaseError(f"the table meta does not say {name}")
@@ -128,7 +127,7 @@ def write_meta(connection: sqlite3.Connection, name: str, value: int) -> None:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iterator[None]:
-    """All or nothing. A DEFERRED transaction that only reads sees one state of the file throughout."""
+    """Run the block as a transaction. A read-only DEFERRED transaction sees one state of the file."""
     connection.execute(f"BEGIN {kind}")
     try:
         yield

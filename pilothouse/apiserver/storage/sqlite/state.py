@@ -1,6 +1,6 @@
-"""The durable state in memory: every entry by key, and the revision that all of it is at.
+"""The durable state in memory: entries by key, and their revision.
 
-A page at an older revision is today's state with the changes since then undone:
+A page at an older revision is the current state with later changes undone:
 
     now   a@5 c@7 d@3        undo  a → a@2, b → b@4, c → nothing        then  a@2 b@4 d@3
 """
@@ -18,7 +18,7 @@ from pilothouse.apiserver.storage.sqlite.keys import SqliteKeyRange
 
 
 class StoreState:
-    """The state that reads see. It is changed on the event loop only, and only by what is on disk."""
+    """The state visible to reads, changed on the event loop only, by durable changes only."""
 
     def __init__(self, snapshot: StoreSnapshot) -> None:
         self.revision: Revision = snapshot.revision
@@ -26,12 +26,12 @@ class StoreState:
         self._damaged = snapshot.damaged
 
     def get(self, key: str) -> Entry | None:
-        """Return the entry as writers see it: the value of a damaged one is empty."""
+        """Return the entry for writers; damaged values are empty."""
         entry: Entry | None = self._entries.get(key)
         return entry
 
     def read(self, key: str) -> Entry | None:
-        """Raises Undecodable for a damaged entry."""
+        """Return the entry for readers. Raises Undecodable for damaged entries."""
         entry: Entry | None = self._entries.get(key)
         if self._damaged and entry is not None:
             self._readable([entry])
@@ -51,17 +51,17 @@ class StoreState:
         return len(positions)
 
     def page(self, keys: SqliteKeyRange, limit: int) -> Page:
-        """The first `limit` entries of the range; all of them unless it is greater than 0. Raises Undecodable."""
+        """Return the first `limit` entries of the range, or all if `limit` is not positive. Raises Undecodable."""
         positions = self._positions(keys)
         taken = positions[:limit] if limit > 0 else positions
         return Page(self._readable(self._slice(taken)), self.revision, len(positions) - len(taken))
 
     def page_before(self, undo: Undo, *, keys: SqliteKeyRange, limit: int, revision: Revision) -> Page:
-        """The same as of `revision`, given all that changed in the range since then."""
+        """Return the page at `revision`, given the changes since then in the range."""
         positions = self._positions(keys)
         restored = [entry for entry in undo.values() if entry is not None]
         total = len(positions) - sum(key in self._entries for key in undo) + len(restored)
-        # Undoing hides at most len(undo) of the entries, so this many are always enough to fill the page.
+        # Undoing hides at most len(undo) entries, so these candidates always suffice.
         candidates = self._slice(positions[: limit + len(undo)] if limit > 0 else positions)
         unchanged = (entry for entry in candidates if entry.key not in undo)
         entries = sorted([*unchanged, *restored], key=lambda entry: entry.key)
@@ -76,7 +76,7 @@ class StoreState:
         return entries
 
     def _positions(self, keys: SqliteKeyRange) -> range:
-        """Return the positions of the keys in the range; a slice made with them never reaches beyond it."""
+        """Return the positions of the range; slices made with them never exceed it."""
         first: int = self._entries.bisect_left(keys.start)
         last: int = len(self._entries) if keys.end is None else self._entries.bisect_left(keys.end)
         return range(first, max(first, last))

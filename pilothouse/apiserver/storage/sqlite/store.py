@@ -1,7 +1,7 @@
-"""The embedded store: SQLite on disk, the current state in memory, one thread that writes.
+"""The embedded store: SQLite on disk, the current state in memory, one writer thread.
 
-Reads of the current state never leave the event loop. Writes become durable in batches (pipeline), then visible,
-then watched. Older revisions come from the newest events in memory, or from the file on a thread of their own.
+Reads of the current state stay on the event loop. Writes become durable in batches (pipeline), then visible, then
+watched. Older revisions come from recent events in memory, or from the file on a reader thread.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from pilothouse.apiserver.storage.sqlite.thread import ConnectionThread
 from pilothouse.apiserver.storage.watching.queued_watch import QueuedWatch
 from pilothouse.apiserver.storage.watching.watchers import StoreWatchers
 
-# kube-apiserver's --etcd-compaction-interval, in seconds.
+# kube-apiserver's --etcd-compaction-interval in seconds.
 COMPACTION_INTERVAL = 300.0
 
 _CLUSTER = "embedded"
@@ -47,7 +47,7 @@ Announce: TypeAlias = Callable[[Revision, Revision], None]
 
 
 class SqliteWatch(QueuedWatch):
-    """A watch of the embedded store; events that memory has no longer are read from the file."""
+    """A watch of the embedded store; older events are read from the file."""
 
     def __init__(self, history: MvccHistory, watchers: StoreWatchers, *, prefix: str, after: Revision) -> None:
         self._history = history
@@ -123,11 +123,11 @@ class SqliteStore:
         fsync: bool = True,
         announce: Announce = lambda current, compacted: None,
     ) -> SqliteStore:
-        """Opens or creates the data directory. An interval of 0 leaves compaction to `compact`. `announce` is told the
-        current revision and the oldest that is kept, at first and after every change: when it is durable, and before
-        anybody else is told. Without `fsync` writes outlive this process, but not the machine.
+        """Open or create the data directory. An interval of 0 disables automatic compaction. `announce` is called with
+        the current and the oldest revision, initially and after every change, once durable and before any other
+        notification. Without `fsync`, writes survive the process but not the machine.
 
-        Raises DirectoryInUse, UnsupportedFormat, DamagedStore.
+        Raises DirectoryInUse, UnsupportedFormat or DamagedStore.
         """
         opened = await asyncio.to_thread(open_directory, path, fsync=fsync)
         clock = clock or SystemClock()
@@ -138,7 +138,7 @@ class SqliteStore:
         return self._state.read(key)
 
     async def create(self, key: str, value: bytes, *, ttl: int = 0) -> Entry:
-        key.encode()  # a key that the file cannot hold must fail alone, not the batch that it would be in
+        key.encode()  # an unencodable key must fail alone, not with its batch
         check_request_size(key, value)
         check = partial(_check_absent, key)
         return await self._pipeline.write(key, value, check=check, ttl=ttl, expires=self._deadline(ttl))
@@ -178,7 +178,7 @@ class SqliteStore:
         await self._health.check()
 
     async def close(self) -> None:
-        """Finishes the accepted writes, ends the watches, and gives up the directory."""
+        """Finish accepted writes, end the watches, and release the directory."""
         if self._closing is None:
             self._closing = asyncio.create_task(self._shut_down())
         await asyncio.shield(self._closing)

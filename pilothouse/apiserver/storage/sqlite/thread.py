@@ -1,7 +1,6 @@
-"""One SQLite connection and the one thread that uses it.
+"""A SQLite connection with its own thread.
 
-Jobs run in the order in which they were sent; the outcome of each is handed back on the event loop.
-SQLite's errors become Unavailable here and are seen nowhere above.
+Jobs run in order; outcomes are delivered on the event loop. SQLite's errors become Unavailable here.
 """
 
 from __future__ import annotations
@@ -21,18 +20,18 @@ from pilothouse.machinery.dataclass import dataclass
 
 T = TypeVar("T")
 
-_IO_ERROR = 10  # SQLITE_IOERR, the low byte of each of its extended codes
+_IO_ERROR = 10  # SQLITE_IOERR, the low byte of its extended codes
 
 Job: TypeAlias = Callable[[sqlite3.Connection], T]
 
-# A busy event loop gives up the interpreter lock often but so briefly that a thread which has just come back from the
-# disk can miss its turn for seconds. A thread is only sure to get it when it has waited this long (5 ms by default).
+# A busy event loop releases the interpreter lock so briefly that a thread returning from the disk can miss it for
+# seconds. A thread is sure to get the lock only after this interval (5 ms by default).
 _SWITCH_INTERVAL = 0.0005
 
 
 @dataclass(frozen=True, slots=True)
 class JobOutcome(Generic[T]):
-    """The outcome of a job: an error, or else its value."""
+    """The outcome of a job: a value or an error."""
 
     value: T | None
     error: Exception | None
@@ -42,40 +41,40 @@ Done: TypeAlias = Callable[[JobOutcome[T]], None]
 
 
 class ConnectionThread:
-    """Must be created on the event loop that is to receive the outcomes."""
+    """Must be created on the event loop that receives the outcomes."""
 
     def __init__(
         self, connection: sqlite3.Connection, *, name: str, precondition: Callable[[], None] = lambda: None
     ) -> None:
-        """`precondition` is called before each job, on the thread; an error that it raises is the job's."""
+        """`precondition` runs before each job on the thread; its error becomes the job's."""
         self._connection = connection
         self._precondition = precondition
         self._loop = asyncio.get_running_loop()
         self._work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self.is_open = True
         sys.setswitchinterval(min(sys.getswitchinterval(), _SWITCH_INTERVAL))
-        # A daemon, so that a process that never closed its store can end: what was acknowledged is on disk.
+        # A daemon, so that a process with an unclosed store can end: acknowledged writes are on disk.
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
     def send(self, job: Job[T], done: Done[T]) -> None:
-        """Runs the job in its turn; `done` is called on the event loop."""
+        """Queue the job; `done` is called on the event loop."""
         self.ensure_open()
         self._work.put(partial(self._perform, job, done))
 
     def ensure_open(self) -> None:
-        """Raises Unavailable."""
+        """Raise Unavailable if closed."""
         if not self.is_open:
             raise Unavailable("the store is closed")
 
     def call(self, job: Job[T]) -> asyncio.Future[T]:
-        """Runs the job in its turn. When the future is cancelled the job still runs."""
+        """Queue the job. Cancelling the future does not cancel the job."""
         future: asyncio.Future[T] = self._loop.create_future()
         self.send(job, partial(_settle, future))
         return future
 
     async def close(self) -> None:
-        """Finishes the jobs that were sent, then closes the connection."""
+        """Finish queued jobs, then close the connection."""
         if self.is_open:
             closed = self.call(self._end)
             self.is_open = False
@@ -88,7 +87,7 @@ class ConnectionThread:
 
     def _perform(self, job: Job[T], done: Done[T]) -> None:
         outcome = self._attempt(job)
-        with suppress(RuntimeError):  # the event loop is closed, so nobody waits
+        with suppress(RuntimeError):  # the event loop is closed, and no task waits
             self._loop.call_soon_threadsafe(done, outcome)
 
     def _attempt(self, job: Job[T]) -> JobOutcome[T]:
@@ -107,8 +106,8 @@ class ConnectionThread:
 
 
 def _unavailable(error: sqlite3.Error) -> Unavailable:
-    """After an input/output error a transaction may have reached the disk without SQLite knowing, and would be there
-    after a crash. Every other error comes before the last page of a transaction is written."""
+    """Translate the error. After an I/O error the transaction may have reached the disk, unknown to SQLite; all other
+    errors precede its last page."""
     code = getattr(error, "sqlite_errorcode", _IO_ERROR)
     return Unavailable(f"the store's file cannot be used: {error}", uncertain=code & 0xFF == _IO_ERROR)
 

@@ -1,1 +1,1 @@
-"""The parts of every store's watches: queues, the newest events, and who is told of which."""
+"""Common parts of watches: queues, recent events, and dispatch."""

@@ -1,7 +1,7 @@
-"""All changes of a store, in order, over one stream: every watch of a process is served from it.
+"""A feed: all changes of a store in order over one stream, serving every watch of a process.
 
-Because a feed sees every change, how far it has come is how far each watch has come, whatever keys it watches.
-A watch that starts before the window, or has fallen behind it, gets its old events by a replay from the store.
+A feed sees every change, so its progress is the progress of all its watches, whatever their keys. A watch that starts
+before the window, or falls behind it, replays old events from the store.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ _WINDOW_BYTES = 32 * 1024 * 1024
 
 
 class WatchFeed(ABC):
-    reached: Revision  # every event up to here was passed on
-    _expecting: dict[StoreWatcher, Revision]  # who wants to know when the feed has come to a revision
+    reached: Revision  # every event up to here was delivered
+    _expecting: dict[StoreWatcher, Revision]  # watcher → revision whose arrival it awaits
 
     def __init__(self, reached: Revision = 0) -> None:
         self._watchers = StoreWatchers()
@@ -30,23 +30,23 @@ class WatchFeed(ABC):
     @property
     @abstractmethod
     def is_current(self) -> bool:
-        """Whether the feed has come to the newest revision that this process knows of."""
+        """Return whether the feed has reached the newest revision known to this process."""
 
     @abstractmethod
     def ensure_running(self) -> None:
-        """Events come from now on, if they did not before. Raises Unavailable."""
+        """Start the feed if not running. Raises Unavailable."""
 
     @abstractmethod
     async def replay(self, prefix: str, after: Revision) -> Batch:
-        """Return some of the events behind `after`, the oldest, from the store. Raises Compacted."""
+        """Return the oldest events after the revision from the store. Raises Compacted."""
 
     @abstractmethod
     async def current_revision(self) -> Revision:
-        """The store's, as `Store.current_revision` has it."""
+        """Return the store's current revision."""
 
     def join(self, watcher: StoreWatcher, after: Revision) -> list[Event] | None:
-        """The events behind `after`; what follows is pushed. None when memory does not reach back so far.
-        Raises Unavailable."""
+        """Return the events after the revision; later events are pushed. None if memory lacks some. Raises
+        Unavailable."""
         self.ensure_running()
         if not self._window.covers(after):
             return None
@@ -58,7 +58,7 @@ class WatchFeed(ABC):
         self._expecting.pop(watcher, None)
 
     async def expect(self, revision: Revision, watcher: StoreWatcher) -> None:
-        """Tells the watcher when the feed has come to the revision."""
+        """Notify the watcher when the feed reaches the revision."""
         if self.reached >= revision:
             watcher.tell_progress()
         else:
@@ -78,23 +78,20 @@ class WatchFeed(ABC):
                 watcher.tell_progress()
 
     def end(self, error: StorageError) -> None:
-        """Ends all watches."""
+        """End all watches."""
         self._watchers.end_all(error)
         self._expecting.clear()
 
 
 class FeedWatch(QueuedWatch):
-    """A watch that a feed serves."""
+    """A watch served by a feed."""
 
     def __init__(self, feed: WatchFeed, *, prefix: str, after: Revision) -> None:
         self._feed = feed
         super().__init__(prefix=prefix, after=after)
 
     async def request_progress(self) -> None:
-        """Tell the progress that this process knows of at once, and the store's, if it is more, when it is reached.
-
-        Raises Unavailable.
-        """
+        """Report the locally known progress at once, and the store's progress once reached. Raises Unavailable."""
         told = 0
         if self._live and self._feed.is_current and self._feed.reached > self._reached:
             told = self._feed.reached
@@ -125,5 +122,5 @@ class FeedWatch(QueuedWatch):
 
     def _replayed(self, replaying: asyncio.Task[Batch]) -> None:
         if not replaying.cancelled():
-            replaying.exception()  # of no interest if the watch has ended meanwhile
+            replaying.exception()  # irrelevant if the watch has ended meanwhile
         self._wake()

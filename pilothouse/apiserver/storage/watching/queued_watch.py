@@ -1,8 +1,8 @@
-"""Watches: every change after a revision, once, in order, however slow the reader is.
+"""Queued watches: every change after a revision, once, in order, for readers of any speed.
 
-A watch is *live* when every later event that concerns it is put into its queue as it is published, or *behind* when
-it reads old events from where it stands. It starts behind, comes alive when memory has all that it still lacks, and
-falls behind again when its queue is full: memory for each watch is bounded, and nobody waits for a slow one.
+A watch is *live* while events are pushed into its queue, or *behind* while it reads old events. It starts behind,
+becomes live when memory has all missing events, and falls behind again when its queue is full: memory per watch is
+bounded, and slow readers block no one.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Self
 from pilothouse.apiserver.storage.errors import StorageError
 from pilothouse.apiserver.storage.interface import Batch, Event, Revision
 
-# Events that wait for a live watch before it falls behind.
+# Queued events of a live watch before it falls behind.
 QUEUE_LIMIT = 1024
 
 
 class QueuedWatch(ABC):
-    """One watch. Only one task may iterate it; a cancelled iteration loses nothing."""
+    """A watch, iterated by one task; a cancelled iteration loses nothing."""
 
-    _queue: list[Event]  # to be delivered next, in order
+    _queue: list[Event]  # next deliveries, in order
     _reached: Revision  # every event up to here was delivered or, unless live, is in _queue
 
     def __init__(self, *, prefix: str, after: Revision) -> None:
@@ -40,22 +40,20 @@ class QueuedWatch(ABC):
     @property
     @abstractmethod
     def _newest(self) -> Revision:
-        """Up to here everything that concerns a live watch was pushed."""
+        """Return the revision up to which a live watch has received all pushes."""
 
     @abstractmethod
     def _join(self) -> list[Event] | None:
-        """The events behind `_reached`; what follows is pushed. None when memory does not reach back so far. From the
-        last look at memory to the first push there is no pause, so no event falls between the two. Raises
-        StorageError."""
+        """Join the feed, and return the events after `_reached`; None if memory lacks some. There is no await between
+        reading memory and the first push, so no event is missed. Raises StorageError."""
 
     @abstractmethod
     def _leave(self) -> None:
-        """Leave the feed: nothing is pushed any more."""
+        """Leave the feed; pushes stop."""
 
     @abstractmethod
     async def _replay(self) -> Batch | None:
-        """Some of the events behind `_reached`, the oldest. None when the watch ended meanwhile. Raises
-        StorageError."""
+        """Return the oldest events after `_reached`; None if the watch ended meanwhile. Raises StorageError."""
 
     def __aiter__(self) -> Self:
         return self
@@ -77,10 +75,10 @@ class QueuedWatch(ABC):
         self.end(StopAsyncIteration())
 
     def push(self, event: Event) -> None:
-        """Takes the next event that concerns this live watch."""
+        """Queue the next event of a live watch."""
         if event.revision <= self._reached:
             return
-        # A revision that has begun is finished, for it can not be resumed in the middle.
+        # A started revision is completed, because a watch cannot resume within a revision.
         if len(self._queue) >= QUEUE_LIMIT and self._queue[-1].revision < event.revision:
             self._fall_behind(event.revision - 1)
             return
@@ -92,7 +90,7 @@ class QueuedWatch(ABC):
         self._wake()
 
     def end(self, reason: StorageError | StopAsyncIteration) -> None:
-        """Delivers what is queued, then stops for the reason."""
+        """End the watch for the reason, after its queued events."""
         if self._ended is None:
             self._ended = reason
         if self._live:
@@ -100,7 +98,7 @@ class QueuedWatch(ABC):
         self._wake()
 
     async def _advance(self) -> None:
-        """Waits for more when live; otherwise takes a step towards it."""
+        """Wait for events if live; otherwise take a step towards being live."""
         if self._live:
             await self._wait()
             return

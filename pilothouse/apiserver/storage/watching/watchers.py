@@ -1,4 +1,4 @@
-"""The live watches, found by the keys that they watch."""
+"""Live watches, indexed by prefix."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class StoreWatcher(Protocol):
 class StoreWatchers:
     def __init__(self) -> None:
         self._by_prefix: dict[str, dict[StoreWatcher, None]] = {}
-        self._lengths: tuple[int, ...] = ()  # of those prefixes that do not end in a slash, as few do not
+        self._lengths: tuple[int, ...] = ()  # lengths of the rare prefixes without a trailing slash
 
     def add(self, watcher: StoreWatcher) -> None:
         self._by_prefix.setdefault(watcher.prefix, {})[watcher] = None
@@ -49,12 +49,12 @@ class StoreWatchers:
         self._lengths = tuple({len(prefix) for prefix in self._by_prefix if not prefix.endswith("/")})
 
     def _concerned(self, key: str) -> Iterator[StoreWatcher]:
-        """Looks the beginnings of the key up, which beats comparing it with each prefix."""
+        """Yield the watchers of a key by looking up its prefixes, faster than comparing with each prefix."""
         ends = [length for length in self._lengths if length <= len(key) and key[length - 1 : length] != "/"]
         end = key.find("/") + 1
         while end:
             ends.append(end)
             end = key.find("/", end) + 1
         for end in ends:
-            # A copy, because a watcher that falls behind leaves.
+            # Copy: watchers that fall behind leave.
             yield from tuple(self._by_prefix.get(key[:end], ()))

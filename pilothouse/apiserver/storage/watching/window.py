@@ -1,5 +1,4 @@
-"""The newest events, in memory: enough for watches that resume and for lists that continue, never
-without bound."""
+"""A bounded window of recent events in memory, for resuming watches and continued lists."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ _BYTES = 16 * 1024 * 1024
 
 
 class EventWindow:
-    """Every event behind `start`, up to the newest one. One revision may have several."""
+    """All events after `start`. A revision may have several events."""
 
     start: Revision
 
@@ -32,15 +31,15 @@ class EventWindow:
             self._forget()
 
     def covers(self, after: Revision) -> bool:
-        """Whether every event behind `after` is here."""
+        """Return whether the window has all events after the revision."""
         return after >= self.start
 
     def after(self, revision: Revision) -> list[Event]:
-        """The events behind `revision`, which must be covered."""
+        """Return the events after the revision, which must be covered."""
         return self._events[bisect_right(self._events, revision, key=_revision) :]
 
     def reach_back(self, start: Revision, events: Sequence[Event]) -> None:
-        """Takes the events behind an earlier `start` too, if there is room for all that are missing here."""
+        """Extend the window back to `start` if there is room for all missing events."""
         missing = events[: bisect_right(events, self.start, key=_revision)]
         size = sum(map(weight, missing))
         if len(missing) + len(self._events) <= self._max_events and size + self._bytes <= self._max_bytes:
@@ -49,7 +48,7 @@ class EventWindow:
             self.start = start
 
     def _forget(self) -> None:
-        """Drops the oldest half of what is allowed at once, so that the cost for each event stays constant."""
+        """Drop half of the capacity at once, for constant amortized cost."""
         keep, budget = 0, self._max_bytes // 2
         for total in accumulate(map(weight, reversed(self._events))):
             if keep == self._max_events // 2 or total > budget:
@@ -61,7 +60,7 @@ class EventWindow:
 
 
 def weight(event: Event) -> int:
-    """The bytes that the event keeps alive, or will once its key is changed again."""
+    """Return the bytes that the event keeps alive, now or after the next change of its key."""
     entry, previous = event.entry, event.previous
     return (len(entry.value) if entry else 0) + (len(previous.value) if previous else 0)
 
