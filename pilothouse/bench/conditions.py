@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from pilothouse.bench.definitions import record, text
+from pilothouse.bench.definitions import record
+from pilothouse.kinds.definitions import text_field
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.times import now
 
@@ -16,11 +17,11 @@ CONDITIONS: Final[Json] = {
     "items": record(
         "One thing that is so, or not.",
         {
-            "type": text("What is so or not."),
-            "status": text("Whether it is so.", enum=["True", "False", "Unknown"]),
-            "reason": text("Why, in one word."),
-            "message": text("Why, in a sentence."),
-            "lastTransitionTime": text("Since when.", format="date-time"),
+            "type": text_field("What is so or not."),
+            "status": text_field("Whether it is so.", enum=["True", "False", "Unknown"]),
+            "reason": text_field("Why, in one word."),
+            "message": text_field("Why, in a sentence."),
+            "lastTransitionTime": text_field("Since when.", format="date-time"),
         },
         required=["type", "status"],
     ),

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from pilothouse.extensions.customresources.model import CustomResource
+from pilothouse.kinds.definitions import printer_column, text_field
 from pilothouse.machinery.objects import Json
 
 GROUP: Final = "testing.pilothouse.dev"
@@ -15,20 +16,12 @@ DURATION: Final = r"^-?([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$"
 """A duration as Go writes it."""
 
 
-def text(description: str, **more: Any) -> Json:
-    return {"type": "string", "description": description, **more}
-
-
 def number(description: str, **more: Any) -> Json:
     return {"type": "integer", "format": "int64", "description": description, **more}
 
 
-def flag(description: str) -> Json:
-    return {"type": "boolean", "description": description}
-
-
 def duration(description: str) -> Json:
-    return text(description, pattern=DURATION, maxLength=64)
+    return text_field(description, pattern=DURATION, maxLength=64)
 
 
 def texts(description: str, *, of: Sequence[str] = ()) -> Json:
@@ -46,11 +39,7 @@ def record(description: str, properties: Json, *, required: Sequence[str] = (), 
     return schema
 
 
-def column(name: str, path: str, kind: str = "string", *, priority: int = 0) -> Json:
-    return {"name": name, "type": kind, "jsonPath": path, "priority": priority}
-
-
-AGE: Final = column("Age", ".metadata.creationTimestamp", "date")
+AGE: Final = printer_column("Age", ".metadata.creationTimestamp", "date")
 
 
 def bench_resource(

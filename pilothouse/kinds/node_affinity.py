@@ -1,10 +1,10 @@
-"""Which nodes a pod asks for: its node selector, required node affinity, and preferred terms with their weights.
+"""Node affinity: node selectors, required terms, and preferred terms with their weights.
 
-Everything is read once into functions that are then asked about many nodes:
+A pod is compiled once and then matched against many nodes:
 
     affinity = required_node_affinity(pod)
-    affinity.matches(node)                        → whether the pod may run there
-    PreferredTerms.read(terms).score(node)        → the sum of the weights of the terms that match
+    affinity.matches(node)                        → whether the node is allowed
+    PreferredTerms.read(terms).score(node)        → the sum of the weights of matching terms
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ _OPERATORS = {
     "Lt": Operator.LESS_THAN,
 }
 _FIELD_OPERATORS = {"In": True, "NotIn": False}
-"""Whether the field must have the value."""
+"""operator -> whether the field must equal the value"""
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A NodeSelectorTerm: a node must meet all of its expressions, on labels and on fields."""
+    """A NodeSelectorTerm: a node matches if all expressions on labels and fields match."""
 
     labels: labels.Selector = labels.EVERYTHING
     fields: fields.Selector = fields.EVERYTHING
     errors: tuple[str, ...] = ()
-    """Why it can not be understood. It then matches no node."""
+    """Parse errors; a term with errors matches no node."""
 
     @property
     def node_names(self) -> frozenset[str] | None:
-        """The only names that a matching node can have; None if the term does not ask for one by name."""
-        names = {each.value for each in self.fields.requirements if each.equal and each.field == "metadata.name"}
+        """Names that a matching node can have; None if the term does not restrict the name."""
+        names = {field.value for field in self.fields.requirements if field.equal and field.field == "metadata.name"}
         if not names:
             return None
         return frozenset(names) if len(names) == 1 else frozenset()
@@ -56,19 +56,19 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class NodeSelector:
-    """A v1.NodeSelector: one of its terms must match. Without terms that say something it matches no node."""
+    """A v1.NodeSelector: a node matches if one term matches. Empty terms, and no terms, match no node."""
 
     terms: tuple[Term, ...]
 
     @staticmethod
     def read(selector: Json, path: Path | None = None) -> NodeSelector:
-        """Read without failing: a term that can not be understood matches nothing, and `check` says why."""
+        """Never raises: an invalid term matches no node, and `check` reports its errors."""
         at = (path or root()).child("nodeSelectorTerms")
         every = enumerate(selector.get("nodeSelectorTerms") or ())
         return NodeSelector(tuple(read_term(term, at.index(i)) for i, term in every if not _is_empty(term)))
 
     def check(self) -> None:
-        """Raises InvalidSelector with all that is wrong with the terms."""
+        """Raise InvalidSelector with the errors of all terms."""
         _raise_any(error for term in self.terms for error in term.errors)
 
     def matches(self, node: Json) -> bool:
@@ -77,7 +77,7 @@ class NodeSelector:
 
 @dataclass(frozen=True, slots=True)
 class RequiredNodeAffinity:
-    """What a node must have for a pod: its `nodeSelector` and its required node affinity, both."""
+    """The pod's `nodeSelector` and required node affinity; a node must match both."""
 
     labels: labels.Selector = labels.EVERYTHING
     selector: NodeSelector | None = None
@@ -89,26 +89,26 @@ class RequiredNodeAffinity:
 
     @property
     def node_names(self) -> frozenset[str] | None:
-        """The only nodes that can match, where every term asks for a node by its name; None if any may."""
+        """Names of the nodes that can match, if every term restricts the name; else None."""
         if self.selector is None:
             return None
         names = [term.node_names for term in self.selector.terms]
-        known = [each for each in names if each is not None]
+        known = [name for name in names if name is not None]
         return frozenset().union(*known) if names and len(known) == len(names) else None
 
 
 @dataclass(frozen=True, slots=True)
 class PreferredTerms:
-    """Terms that a node need not match, each with its weight."""
+    """Preferred terms with their weights."""
 
     terms: tuple[tuple[int, Term], ...] = ()
 
     @staticmethod
     def read(preferred: Iterable[Json], path: Path | None = None) -> PreferredTerms:
-        """Terms that are empty or have no weight are left out. Raises InvalidSelector."""
+        """Skip terms that are empty or have no weight. Raises InvalidSelector."""
         at, read = path or root(), []
-        for position, each in enumerate(preferred):
-            weight, preference = each.get("weight") or 0, each.get("preference") or {}
+        for position, term in enumerate(preferred):
+            weight, preference = term.get("weight") or 0, term.get("preference") or {}
             if weight and not _is_empty(preference):
                 read.append((weight, read_term(preference, at.index(position))))
         _raise_any(error for _, term in read for error in term.errors)
@@ -120,7 +120,7 @@ class PreferredTerms:
 
 
 def required_node_affinity(pod: Json) -> RequiredNodeAffinity:
-    """Return what the pod, or anything else that has a pod's spec, requires of its node."""
+    """Return the node requirements of a pod or a pod template."""
     spec = pod.get("spec") or {}
     required = node_affinity_of(pod).get("requiredDuringSchedulingIgnoredDuringExecution")
     return RequiredNodeAffinity(
@@ -135,7 +135,7 @@ def node_affinity_of(pod: Json) -> Json:
 
 
 def read_term(term: Json, path: Path) -> Term:
-    """Read one NodeSelectorTerm, which should not be empty. What is wrong is kept in its `errors`."""
+    """Read a non-empty NodeSelectorTerm. Parse errors are kept in `errors`."""
     errors: list[str] = []
     by_labels = _label_requirements(term.get("matchExpressions") or (), path.child("matchExpressions"), errors)
     by_fields = _field_requirements(term.get("matchFields") or (), path.child("matchFields"), errors)
@@ -144,30 +144,30 @@ def read_term(term: Json, path: Path) -> Term:
 
 
 def _label_requirements(expressions: Sequence[Json], path: Path, errors: list[str]) -> Iterator[Requirement]:
-    for position, each in enumerate(expressions):
-        operator = each.get("operator") or ""
+    for position, expression in enumerate(expressions):
+        operator = expression.get("operator") or ""
         if operator not in _OPERATORS:
             errors.append(str(not_supported(path.index(position).child("operator"), operator, _OPERATORS)))
             continue
         try:
-            yield new_requirement(each.get("key") or "", _OPERATORS[operator], each.get("values") or ())
+            yield new_requirement(expression.get("key") or "", _OPERATORS[operator], expression.get("values") or ())
         except InvalidSelector as error:
             errors.append(f"{path.index(position)}.{error}")
 
 
 def _field_requirements(expressions: Sequence[Json], path: Path, errors: list[str]) -> Iterator[fields.Requirement]:
-    for position, each in enumerate(expressions):
-        at, operator, values = path.index(position), each.get("operator") or "", each.get("values") or []
+    for position, expression in enumerate(expressions):
+        at, operator, values = path.index(position), expression.get("operator") or "", expression.get("values") or []
         if operator not in _FIELD_OPERATORS:
             errors.append(str(not_supported(at.child("operator"), operator, _FIELD_OPERATORS)))
         elif len(values) != 1:
             errors.append(str(invalid(at.child("values"), values, "must have one element")))
         else:
-            yield fields.Requirement(each.get("key") or "", values[0], equal=_FIELD_OPERATORS[operator])
+            yield fields.Requirement(expression.get("key") or "", values[0], equal=_FIELD_OPERATORS[operator])
 
 
 def _is_empty(term: Json) -> bool:
-    """Such a term selects no node."""
+    """An empty term matches no node."""
     return not term.get("matchExpressions") and not term.get("matchFields")
 
 

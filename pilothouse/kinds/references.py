@@ -1,7 +1,7 @@
-"""The objects that a pod refers to by name: its secrets, config maps and claims.
+"""Objects that a pod references by name: Secrets, ConfigMaps, PersistentVolumeClaims and ResourceClaims.
 
-Where a pod may name a secret or a config map stands in two tables of paths. Only those places count: a node selector or
-an attribute of a CSI volume may well be called `secretName`, and names nothing.
+Two tables list the paths where a pod may name a Secret or a ConfigMap. Other fields do not count: a node selector or
+an attribute of a CSI volume may be called `secretName` without naming a Secret.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from pilothouse.machinery.objects import Json, name_of
 
 _Path: TypeAlias = tuple[str, ...]
-"""Names of fields, from the spec down; a list on the way stands for each of its items."""
+"""Field names from the spec down; a list on the way stands for each of its items."""
 
 _CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
 _SECRETS: tuple[_Path, ...] = (
@@ -40,7 +40,7 @@ _CONFIG_MAPS: tuple[_Path, ...] = (
 
 
 def secret_names(spec: Json) -> set[str]:
-    """Return the names of the secrets that a pod's spec refers to itself, and not by way of a claim."""
+    """Return the Secrets that a pod spec names itself, not through a claim."""
     return {name for path in _SECRETS for name in _at(path, spec)}
 
 
@@ -59,29 +59,32 @@ def _at(path: _Path, value: Any) -> Iterator[str]:
 
 
 def claim_names(pod: Json) -> set[str]:
-    """Return the names of the persistent volume claims behind the pod's volumes."""
+    """Return the PersistentVolumeClaims behind the pod's volumes."""
     volumes = (pod.get("spec") or {}).get("volumes") or ()
     return {name for volume in volumes if (name := claim_name(pod, volume))}
 
 
 def claim_name(pod: Json, volume: Json) -> str:
-    """Return the name of the claim behind a volume of the pod, empty for a volume without one."""
+    """Return the PersistentVolumeClaim behind a volume of the pod; empty if the volume has none."""
     if volume.get("persistentVolumeClaim") is not None:
         return volume["persistentVolumeClaim"].get("claimName") or ""
     return ephemeral_claim_name(pod, volume) if volume.get("ephemeral") is not None else ""
 
 
 def ephemeral_claim_name(pod: Json, volume: Json) -> str:
-    """Return the name that the claim of an ephemeral volume is given: it is made of the pod's and the volume's."""
+    """Return the name of the claim of an ephemeral volume: <pod>-<volume>."""
     return f"{name_of(pod)}-{volume.get('name') or ''}"
 
 
-def resource_claim_names(pod: Json) -> set[str]:
-    """Return the names of the resource claims that the pod names, or that were made for it by a template."""
-    spec, status = pod.get("spec") or {}, pod.get("status") or {}
-    made = {each.get("name"): each.get("resourceClaimName") for each in status.get("resourceClaimStatuses") or ()}
-    named = {
-        claim.get("resourceClaimName") or made.get(claim.get("name")) for claim in spec.get("resourceClaims") or ()
-    }
-    extended = (status.get("extendedResourceClaimStatus") or {}).get("resourceClaimName")
-    return {name for name in (*named, extended) if name}
+def resource_claim_statuses(pod: Json) -> dict[str, str | None]:
+    """Return name in the pod -> ResourceClaim created for it from a template; None if the pod needs no claim."""
+    statuses = (pod.get("status") or {}).get("resourceClaimStatuses") or ()
+    return {status["name"]: status.get("resourceClaimName") for status in statuses}
+
+
+def resource_claim_names(pod: Json) -> list[str]:
+    """Return the ResourceClaims that the pod names or that were created for it, in the order of the pod."""
+    spec, status, created = pod.get("spec") or {}, pod.get("status") or {}, resource_claim_statuses(pod)
+    names = [claim.get("resourceClaimName") or created.get(claim["name"]) for claim in spec.get("resourceClaims") or ()]
+    names.append((status.get("extendedResourceClaimStatus") or {}).get("resourceClaimName"))
+    return [name for name in names if name]

@@ -1,4 +1,4 @@
-"""ResourceList: amounts by the name of what they are an amount of, added up and compared."""
+"""ResourceList arithmetic: resource name -> quantity."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ ResourceList: TypeAlias = dict[str, Quantity]
 
 
 def read_amounts(amounts: Mapping[str, str]) -> ResourceList:
+    """Parse a ResourceList from JSON. Raises QuantityError."""
     return {name: parse_quantity(text) for name, text in amounts.items()}
 
 
@@ -19,7 +20,7 @@ def added(one: ResourceList, other: ResourceList) -> ResourceList:
 
 
 def increase(new: ResourceList, old: ResourceList) -> ResourceList:
-    """Return by how much each resource of the new list is more than in the old; zero where it is not."""
+    """Return the growth of each resource in `new` over `old`; zero for resources that did not grow."""
     grown = {name: amount - old.get(name, ZERO) for name, amount in new.items()}
     return {name: amount if amount.sign > 0 else ZERO for name, amount in grown.items()}
 
@@ -33,8 +34,10 @@ def without_zeros(amounts: ResourceList) -> ResourceList:
 
 
 def written(amounts: ResourceList) -> dict[str, str]:
+    """Return the ResourceList as JSON, sorted by resource."""
     return {name: str(amount) for name, amount in sorted(amounts.items())}
 
 
 def shown(amounts: ResourceList) -> str:
+    """Return the ResourceList as quota messages show it: cpu=1,memory=2Gi."""
     return ",".join(f"{name}={amounts[name]}" for name in sorted(amounts))

@@ -1,9 +1,9 @@
-"""Taints keep pods away from nodes, tolerations let them come all the same.
+"""Tolerations: which taints of a node a pod tolerates.
 
     first_untolerated(taints, tolerations, PREVENT_SCHEDULING)   → the taint that keeps the pod away, or None
 
-The operators `Lt` and `Gt` compare integers. They are behind the feature gate TaintTolerationComparisonOperators, which
-is off by default in v1.36; where it is off, a toleration with one of them tolerates nothing.
+The operators `Lt` and `Gt` compare integers. They need the feature gate TaintTolerationComparisonOperators, off by
+default in v1.36 (`comparisons=False`): without the gate, such a toleration tolerates nothing.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ PREFER_NO_SCHEDULE = "PreferNoSchedule"
 NO_EXECUTE = "NoExecute"
 
 PREVENT_SCHEDULING = frozenset({NO_SCHEDULE, NO_EXECUTE})
-"""The effects that keep a pod off a node; the third only makes the node less wanted."""
+"""Effects that exclude a node; PreferNoSchedule only lowers its score."""
 
 _CANONICAL_INTEGER = re.compile(r"0|-?[1-9][0-9]*", re.ASCII)
 
 
 def tolerates(toleration: Json, taint: Json, *, comparisons: bool = False) -> bool:
-    """Whether one toleration tolerates the taint. No effect stands for every effect, no key for every key.
+    """Whether the toleration tolerates the taint. An empty effect or key matches every effect or key.
 
     >>> tolerates({"operator": "Exists"}, {"key": "gpu", "value": "a", "effect": "NoSchedule"})
     True
@@ -45,8 +45,7 @@ def tolerates(toleration: Json, taint: Json, *, comparisons: bool = False) -> bo
 
 
 def any_tolerates(tolerations: Iterable[Json], taint: Json, *, comparisons: bool = False) -> bool:
-    """Whether one of the tolerations tolerates the taint."""
-    return any(tolerates(each, taint, comparisons=comparisons) for each in tolerations)
+    return any(tolerates(toleration, taint, comparisons=comparisons) for toleration in tolerations)
 
 
 def first_untolerated(
@@ -56,7 +55,7 @@ def first_untolerated(
     *,
     comparisons: bool = False,
 ) -> Json | None:
-    """Return the first taint with one of the effects that nothing tolerates; None if all are tolerated."""
+    """Return the first taint with one of the effects that no toleration tolerates; None if all are tolerated."""
     return next(untolerated(taints, tolerations, effects, comparisons=comparisons), None)
 
 
@@ -67,7 +66,7 @@ def untolerated(
     *,
     comparisons: bool = False,
 ) -> Iterator[Json]:
-    """Yield the taints with one of the effects that nothing tolerates."""
+    """Yield the taints with one of the effects that no toleration tolerates."""
     for taint in taints:
         if taint.get("effect") in effects and not any_tolerates(tolerations, taint, comparisons=comparisons):
             yield taint
@@ -76,31 +75,33 @@ def untolerated(
 def matching_tolerations(
     taints: Iterable[Json], tolerations: Sequence[Json], *, comparisons: bool = False
 ) -> list[Json] | None:
-    """Return for each taint the first toleration that tolerates it; None if one taint is not tolerated."""
+    """Return the first matching toleration of each taint; None if a taint is not tolerated."""
     matching = []
     for taint in taints:
-        found = next((each for each in tolerations if tolerates(each, taint, comparisons=comparisons)), None)
-        if found is None:
+        first = next(
+            (toleration for toleration in tolerations if tolerates(toleration, taint, comparisons=comparisons)), None
+        )
+        if first is None:
             return None
-        matching.append(found)
+        matching.append(first)
     return matching
 
 
 def with_toleration(tolerations: Sequence[Json], added: Json) -> list[Json]:
-    """Return the tolerations with one more, which replaces the one that has its key, effect, operator and value."""
-    kept = [each for each in tolerations if _identity(each) != _identity(added)]
-    if len(kept) == len(tolerations):
+    """Return the tolerations with `added`; it replaces a toleration with the same key, effect, operator and value."""
+    identity = _identity(added)
+    if not any(_identity(toleration) == identity for toleration in tolerations):
         return [*tolerations, added]
-    return [added if _identity(each) == _identity(added) else each for each in tolerations]
+    return [added if _identity(toleration) == identity else toleration for toleration in tolerations]
 
 
 def same_taint(one: Json, other: Json) -> bool:
-    """Whether both have the same key and effect, of which a node has at most one taint."""
+    """Whether both taints have the same key and effect: the identity of a taint."""
     return bool(one.get("key") == other.get("key") and one.get("effect") == other.get("effect"))
 
 
 def taint_text(taint: Json) -> str:
-    """Return the taint as messages show it.
+    """Return the taint as messages show it: key=value:effect.
 
     >>> taint_text({"key": "gpu", "value": "a", "effect": "NoSchedule"}), taint_text({"key": "gpu"})
     ('gpu=a:NoSchedule', 'gpu')
@@ -115,7 +116,7 @@ def _identity(toleration: Json) -> tuple[str, ...]:
 
 
 def _compares(operator: str, bound: str, value: str) -> bool:
-    """Whether the taint's value is beyond the toleration's bound. Values that are no integers never are."""
+    """Compare the taint's value with the toleration's bound. Non-integers never match."""
     limit, number = _integer(bound), _integer(value)
     if limit is None or number is None:
         return False

@@ -43,6 +43,12 @@ def without_empty(obj: Json) -> Json:
     return {name: value for name, value in obj.items() if value}
 
 
+def drop_resource_version(obj: Json) -> Json:
+    """Remove the resourceVersion from an object that is computed and not stored; return the object."""
+    metadata(obj).pop("resourceVersion", None)
+    return obj
+
+
 def name_of(obj: Json) -> str:
     """Return the object's name, or "".
 

@@ -75,4 +75,4 @@ def test_resource_claims_are_named_or_made_from_templates() -> None:
             "extendedResourceClaimStatus": {"resourceClaimName": "extended"},
         },
     }
-    assert resource_claim_names(pod) == {"given", "made", "extended"}
+    assert resource_claim_names(pod) == ["given", "made", "extended"]

@@ -14,7 +14,7 @@ import orjson
 
 from pilothouse.aggregator.openapi.v2_aggregator import SpecAggregator
 from pilothouse.aggregator.openapi.v3_aggregator import SpecProxier
-from pilothouse.apiserver.openapi.document import Document
+from pilothouse.apiserver.openapi.document import Document, as_protobuf
 from pilothouse.apiserver.openapi.lazy import Lazy
 from pilothouse.apiserver.openapi.service import MergedContainers, OpenAPIService, v3_url
 from pilothouse.machinery.dataclass import dataclass
@@ -77,7 +77,7 @@ class AggregatedDocuments:
         return await asyncio.to_thread(merge_documents, await self.sources.local.v2.get(), self.sources.v2)
 
     async def _make_v2_protobuf(self) -> Document:
-        return await asyncio.to_thread(_as_protobuf, await self.v2.get())
+        return await asyncio.to_thread(as_protobuf, await self.v2.get())
 
     async def _make_v3_index(self) -> Document:
         index = orjson.loads((await self.sources.local.v3_index.get()).plain())
@@ -97,9 +97,3 @@ def merge_documents(local: Document, remote: tuple[Document, ...]) -> Document:
         except Exception:
             log.exception("an OpenAPI document of an aggregated server cannot be merged")
     return Document.of(merged.encode())
-
-
-def _as_protobuf(document: Document) -> Document:
-    from pilothouse.apiserver.openapi.gnostic.document import encode_document
-
-    return Document.of(encode_document(orjson.loads(document.plain())), etag=document.etag)

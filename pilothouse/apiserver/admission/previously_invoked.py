@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-import orjson
-
+from pilothouse.machinery.codec.json import canonical_json
 from pilothouse.machinery.objects import Json
 
 
@@ -37,12 +36,8 @@ class PreviouslyInvoked:
 
     def notice_other_changes(self, obj: Json | None) -> None:
         """In the second round: whether other plugins changed the object since these left it."""
-        if _canonical(obj) != self._output:
+        if canonical_json(obj) != self._output:
             self.changed()
 
     def leave(self, obj: Json | None) -> None:
-        self._output = _canonical(obj)
-
-
-def _canonical(obj: Json | None) -> bytes:
-    return orjson.dumps(obj, option=orjson.OPT_SORT_KEYS)
+        self._output = canonical_json(obj)

@@ -14,6 +14,7 @@ from pilothouse.apiserver.tracing.http_spans import answered, asked, span_name, 
 from pilothouse.apiserver.tracing.spans import CURRENT, SERVER, Span, within
 from pilothouse.apiserver.tracing.trace_context import PARENT, PassedOn, RemoteParent, companions, remote_parent
 from pilothouse.apiserver.tracing.tracer import Beginning, Tracer
+from pilothouse.apiserver.tracing.verb_spans import awaited
 from pilothouse.machinery.status_error import StatusError
 
 _TRUSTED = frozenset({SYSTEM_PRIVILEGED_GROUP, "system:monitoring"})
@@ -25,7 +26,7 @@ def with_filter_span(tracer: Tracer | None, name: str) -> list[Filter]:
     def wrap(handler: Handler) -> Handler:
         def call(request: Request) -> Awaitable[Response]:
             around = CURRENT.get()
-            return handler(request) if around is None else within(around.child(name), _awaited(handler, request))
+            return handler(request) if around is None else within(around.child(name), awaited(handler, request))
 
         return call
 
@@ -43,7 +44,7 @@ def with_authentication_span(tracer: Tracer | None) -> list[Filter]:
             if not tracer.samples():
                 return handler(request)
             span = tracer.begin(Beginning("authentication", audit_id=request.audit_id))
-            return within(span, _awaited(handler, request))
+            return within(span, awaited(handler, request))
 
         return call
 
@@ -56,7 +57,7 @@ def with_tracing(tracer: Tracer | None) -> Filter:
     def wrap(handler: Handler) -> Handler:
         def pass_on(request: Request) -> Awaitable[Response]:
             if request.header(PARENT):
-                return within(PassedOn(request), _awaited(handler, request))
+                return within(PassedOn(request), awaited(handler, request))
             return handler(request)
 
         def trace(request: Request) -> Awaitable[Response]:
@@ -129,7 +130,3 @@ async def _untraced(handler: Handler, request: Request) -> Response:
         return await handler(request)
     finally:
         CURRENT.reset(token)
-
-
-async def _awaited(handler: Handler, request: Request) -> Response:
-    return await handler(request)

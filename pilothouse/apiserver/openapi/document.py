@@ -7,6 +7,8 @@ import hashlib
 import time
 from dataclasses import field
 
+import orjson
+
 from pilothouse.machinery.dataclass import dataclass
 
 _LEVEL = 1
@@ -27,3 +29,10 @@ class Document:
 
     def plain(self) -> bytes:
         return gzip.decompress(self.compressed)
+
+
+def as_protobuf(document: Document) -> Document:
+    """Return the OpenAPI v2 document in gnostic's protobuf encoding, with the same ETag."""
+    from pilothouse.apiserver.openapi.gnostic.document import encode_document
+
+    return Document.of(encode_document(orjson.loads(document.plain())), etag=document.etag)

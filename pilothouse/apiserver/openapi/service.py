@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import orjson
 
-from pilothouse.apiserver.openapi.document import Document
+from pilothouse.apiserver.openapi.document import Document, as_protobuf
 from pilothouse.apiserver.openapi.lazy import Lazy
 from pilothouse.apiserver.openapi.route import RouteContainer
 from pilothouse.machinery.dataclass import dataclass
@@ -86,7 +86,7 @@ class MergedContainers:
 
     async def _v2_protobuf(self) -> Document:
         document = await self.v2.get()
-        return await asyncio.to_thread(_make_protobuf, document)
+        return await asyncio.to_thread(as_protobuf, document)
 
     async def _v3_index(self) -> Document:
         documents = {entry.container.path: await entry.v3.get() for entry in self.entries}
@@ -109,9 +109,3 @@ def _make_v2(containers: list[RouteContainer]) -> Document:
     from pilothouse.apiserver.openapi import v2
 
     return Document.of(v2.document(containers))
-
-
-def _make_protobuf(document: Document) -> Document:
-    from pilothouse.apiserver.openapi.gnostic.document import encode_document
-
-    return Document.of(encode_document(orjson.loads(document.plain())), etag=document.etag)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from pilothouse.bench.definitions import bench_resource, column, duration, flag, number, record, text
+from pilothouse.bench.definitions import bench_resource, duration, number, record
+from pilothouse.kinds.definitions import flag_field, printer_column, text_field
 
 NAME: Final = "server"
 
@@ -16,14 +17,14 @@ CLOCK: Final = bench_resource(
     spec=record(
         "How time passes.",
         {
-            "stopped": flag("Whether no time passes but by steps."),
+            "stopped": flag_field("Whether no time passes but by steps."),
             "speed": {
                 "type": "number",
                 "minimum": 0.001,
                 "maximum": 100000,
                 "description": "How many seconds pass in one; 1, if it is not given.",
             },
-            "time": text("What time it is to be. It is taken out when it is.", format="date-time"),
+            "time": text_field("What time it is to be. It is taken out when it is.", format="date-time"),
             "step": duration("How far to go forward, once. It is taken out when that is done."),
         },
         rules={
@@ -34,16 +35,16 @@ CLOCK: Final = bench_resource(
     status=record(
         "What time it is.",
         {
-            "time": text("The time, when this was read.", format="date-time"),
-            "ahead": text("By how much it is ahead of the machine's.", maxLength=64),
+            "time": text_field("The time, when this was read.", format="date-time"),
+            "ahead": text_field("By how much it is ahead of the machine's.", maxLength=64),
             "steps": number("How many steps were taken."),
         },
     ),
     columns=[
-        column("Time", ".status.time"),
-        column("Ahead", ".status.ahead"),
-        column("Stopped", ".spec.stopped", "boolean"),
-        column("Speed", ".spec.speed", "number"),
+        printer_column("Time", ".status.time"),
+        printer_column("Ahead", ".status.ahead"),
+        printer_column("Stopped", ".spec.stopped", "boolean"),
+        printer_column("Speed", ".spec.speed", "number"),
     ],
     rules={f"self.metadata.name == '{NAME}'": f"there is one Clock, and its name is {NAME}"},
 )

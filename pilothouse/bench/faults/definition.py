@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from pilothouse.bench.definitions import bench_resource, column, duration, flag, number, record, text, texts
+from pilothouse.bench.definitions import bench_resource, duration, number, record, texts
+from pilothouse.kinds.definitions import flag_field, printer_column, text_field
 
 _VERBS: Final = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "post", "put", "*")
 
@@ -33,8 +34,8 @@ _ANSWER: Final = record(
     "The answer, instead of what was asked for; nothing is done. A watch gets it as an ERROR event if it is a 410.",
     {
         "code": number("The HTTP status.", minimum=400, maximum=599),
-        "reason": text("The reason of the Status; the usual one of the code, if it is not given.", maxLength=63),
-        "message": text("The message of the Status.", maxLength=1024),
+        "reason": text_field("The reason of the Status; the usual one of the code, if it is not given.", maxLength=63),
+        "message": text_field("The message of the Status.", maxLength=1024),
         "retryAfterSeconds": number("When to try again, as a header and in the Status.", minimum=0, maximum=3600),
     },
     required=["code"],
@@ -66,7 +67,7 @@ _EFFECT: Final = record(
     {
         "answer": _ANSWER,
         "delay": _DELAY,
-        "cut": text(
+        "cut": text_field(
             "The connection is cut: Before anything is done, or After, so that nobody learns that it was.",
             enum=["Before", "After"],
         ),
@@ -74,7 +75,7 @@ _EFFECT: Final = record(
         "staleByRevisions": number(
             "Lists show the state so many revisions ago, and watches lag behind by as many.", minimum=1, maximum=100000
         ),
-        "closeConnections": flag("All connections of the users and user agents that fit are closed, once, now."),
+        "closeConnections": flag_field("All connections of the users and user agents that fit are closed, once, now."),
     },
     rules={
         " + ".join(f"(has(self.{name}) ? 1 : 0)" for name in _EFFECTS)
@@ -87,8 +88,8 @@ _STATUS: Final = record(
     "What it has done so far.",
     {
         "hits": number("How many requests it hit; of closeConnections, how many connections."),
-        "effect": text("The effect, in few words."),
-        "lastHit": text("The last request that it hit: who, what and when."),
+        "effect": text_field("The effect, in few words."),
+        "lastHit": text_field("The last request that it hit: who, what and when."),
     },
 )
 
@@ -99,12 +100,12 @@ FAULT: Final = bench_resource(
     spec=record("Whom it concerns, and how.", {"match": _MATCH, "effect": _EFFECT}, required=["effect"]),
     status=_STATUS,
     columns=[
-        column("Verbs", ".spec.match.verbs"),
-        column("Resources", ".spec.match.resources"),
-        column("Users", ".spec.match.users", priority=1),
-        column("Effect", ".status.effect"),
-        column("Hits", ".status.hits", "integer"),
-        column("Last Hit", ".status.lastHit", priority=1),
+        printer_column("Verbs", ".spec.match.verbs"),
+        printer_column("Resources", ".spec.match.resources"),
+        printer_column("Users", ".spec.match.users", priority=1),
+        printer_column("Effect", ".status.effect"),
+        printer_column("Hits", ".status.hits", "integer"),
+        printer_column("Last Hit", ".status.lastHit", priority=1),
     ],
     rules={"has(self.spec)": "spec is needed"},
 )

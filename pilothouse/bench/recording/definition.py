@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from typing import Final
 
-from pilothouse.bench.definitions import bench_resource, column, number, record, text, texts
+from pilothouse.bench.definitions import bench_resource, number, record, texts
+from pilothouse.kinds.definitions import printer_column, text_field
 
 _REQUEST: Final = record(
     "Requests that are the same as far as rights go.",
     {
-        "user": text("Who asked."),
-        "verb": text("The verb, as in RBAC."),
-        "group": text("The API group; empty for the core's, and for paths without a resource."),
-        "resource": text("The resource; empty for paths that have none."),
-        "subresource": text("The subresource, if any."),
-        "namespace": text("The namespace; empty for all, and for what has none."),
-        "name": text("The name of the object; empty if none was named, * if there were many."),
-        "nonResourceURL": text("The path, where it has no resource."),
+        "user": text_field("Who asked."),
+        "verb": text_field("The verb, as in RBAC."),
+        "group": text_field("The API group; empty for the core's, and for paths without a resource."),
+        "resource": text_field("The resource; empty for paths that have none."),
+        "subresource": text_field("The subresource, if any."),
+        "namespace": text_field("The namespace; empty for all, and for what has none."),
+        "name": text_field("The name of the object; empty if none was named, * if there were many."),
+        "nonResourceURL": text_field("The path, where it has no resource."),
         "count": number("How often."),
     },
     required=["user", "verb", "count"],
@@ -49,8 +50,8 @@ RECORDING: Final = bench_resource(
         },
     ),
     columns=[
-        column("Users", ".spec.users"),
-        column("Requests", ".status.total", "integer"),
-        column("Distinct", ".status.distinct", "integer"),
+        printer_column("Users", ".spec.users"),
+        printer_column("Requests", ".status.total", "integer"),
+        printer_column("Distinct", ".status.distinct", "integer"),
     ],
 )

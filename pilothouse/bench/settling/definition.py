@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from pilothouse.bench.conditions import CONDITIONS
-from pilothouse.bench.definitions import bench_resource, column, duration, flag, record, texts
+from pilothouse.bench.definitions import bench_resource, duration, record, texts
+from pilothouse.kinds.definitions import flag_field, printer_column
 
 SETTLED: Final = bench_resource(
     "Settled",
@@ -22,13 +23,13 @@ SETTLED: Final = bench_resource(
     status=record(
         "What came of it; not there while it is waited for.",
         {
-            "settled": flag("Whether the server came to rest in time."),
+            "settled": flag_field("Whether the server came to rest in time."),
             "waitingFor": texts("Who still worked when the time was over."),
             "conditions": CONDITIONS,
         },
     ),
     columns=[
-        column("Settled", ".status.settled", "boolean"),
-        column("Waiting For", ".status.waitingFor"),
+        printer_column("Settled", ".status.settled", "boolean"),
+        printer_column("Waiting For", ".status.waitingFor"),
     ],
 )

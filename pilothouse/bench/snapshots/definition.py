@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from pilothouse.bench.definitions import bench_resource, column, flag, number, record, text
+from pilothouse.bench.definitions import bench_resource, number, record
+from pilothouse.kinds.definitions import flag_field, printer_column, text_field
 
 SNAPSHOT: Final = bench_resource(
     "Snapshot",
@@ -14,7 +15,7 @@ SNAPSHOT: Final = bench_resource(
     spec=record(
         "What is to be done with it.",
         {
-            "restore": flag(
+            "restore": flag_field(
                 "Whether to go back to it, once: it is taken out when that is done, and then the write is answered."
                 " Watches end as after a compaction, and resource versions go on rising."
             )
@@ -23,18 +24,18 @@ SNAPSHOT: Final = bench_resource(
     status=record(
         "What was saved.",
         {
-            "saved": flag("Whether the server has it."),
+            "saved": flag_field("Whether the server has it."),
             "objects": number("How many objects it has."),
             "bytes": number("How large they are as they are stored."),
             "revision": number("The revision at which they were so."),
             "restores": number("How often it was gone back to."),
-            "message": text("Why it is not there."),
+            "message": text_field("Why it is not there."),
         },
     ),
     columns=[
-        column("Saved", ".status.saved", "boolean"),
-        column("Objects", ".status.objects", "integer"),
-        column("Bytes", ".status.bytes", "integer"),
-        column("Restores", ".status.restores", "integer"),
+        printer_column("Saved", ".status.saved", "boolean"),
+        printer_column("Objects", ".status.objects", "integer"),
+        printer_column("Bytes", ".status.bytes", "integer"),
+        printer_column("Restores", ".status.restores", "integer"),
     ],
 )

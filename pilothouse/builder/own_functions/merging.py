@@ -6,9 +6,8 @@ the mirror keeps         uid, creationTimestamp, finalizers, managedFields, gene
 
 from __future__ import annotations
 
-import orjson
-
 from pilothouse.apiserver.registry.metadata import new_uid
+from pilothouse.machinery.codec.json import canonical_json
 from pilothouse.machinery.objects import Json, metadata
 from pilothouse.machinery.times import now
 
@@ -55,7 +54,7 @@ def changes_what_the_author_keeps(obj: Json, mirrored: Json, carried: frozenset[
 
 def same(one: Json, other: Json) -> bool:
     """As JSON: to Python, True equals 1."""
-    return one == other and _canonical(one) == _canonical(other)
+    return one == other and canonical_json(one) == canonical_json(other)
 
 
 def _kept_by_author(obj: Json, carried: frozenset[str]) -> Json:
@@ -64,7 +63,3 @@ def _kept_by_author(obj: Json, carried: frozenset[str]) -> Json:
 
 def _content(obj: Json) -> Json:
     return {key: value for key, value in obj.items() if key not in _NOT_CONTENT}
-
-
-def _canonical(obj: Json) -> bytes:
-    return orjson.dumps(obj, option=orjson.OPT_SORT_KEYS)

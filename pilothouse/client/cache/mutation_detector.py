@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import os
 
-import orjson
-
 from pilothouse.client.clock import Clock
+from pilothouse.machinery.codec.json import canonical_json
 from pilothouse.machinery.objects import Json
 
 PERIOD = 1.0
@@ -32,13 +31,13 @@ class CacheMutationDetector:
         self._rotated = clock.now()
 
     def add_object(self, obj: Json) -> None:
-        self._cached.append((obj, _serialized(obj)))
+        self._cached.append((obj, canonical_json(obj)))
 
     def compare_objects(self) -> None:
         """Raises CacheMutated with the original and the current state of the first modified object."""
         for obj, original in (*self._retained, *self._cached):
-            if _serialized(obj) != original:
-                now = _serialized(obj).decode()
+            if canonical_json(obj) != original:
+                now = canonical_json(obj).decode()
                 raise CacheMutated(f"cache {self._name} modified\n  was {original.decode()}\n  is  {now}")
 
     async def run(self) -> None:
@@ -51,10 +50,6 @@ class CacheMutationDetector:
                 await self._clock.sleep(PERIOD)
         finally:
             self.compare_objects()
-
-
-def _serialized(obj: Json) -> bytes:
-    return orjson.dumps(obj, option=orjson.OPT_SORT_KEYS)
 
 
 def detector_from_environment(name: str, clock: Clock) -> CacheMutationDetector | None:

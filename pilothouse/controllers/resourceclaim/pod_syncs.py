@@ -8,14 +8,9 @@ from pilothouse.apiserver.tallies import CounterTally
 from pilothouse.client.cache.indexer import Indexer
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.resource import ResourceClient
-from pilothouse.controllers.resourceclaim.pods import (
-    POD_CLAIM_NAME,
-    is_for,
-    is_reserved_for,
-    pod_claims,
-    statuses_of,
-)
+from pilothouse.controllers.resourceclaim.pods import POD_CLAIM_NAME, is_for, is_reserved_for, pod_claims
 from pilothouse.controllers.resources import PODS, RESOURCE_CLAIMS
+from pilothouse.kinds.references import resource_claim_statuses
 from pilothouse.machinery.objects import Json, annotations_of, labels_of, name_of, namespace_of, uid_of
 from pilothouse.machinery.status_error import StatusError
 
@@ -55,7 +50,7 @@ class PodSyncs:
         self._made.pop(uid_of(pod), None)
 
     def needs_work(self, pod: Json) -> bool:
-        made = statuses_of(pod)
+        made = resource_claim_statuses(pod)
         for each in pod_claims(pod):
             from_template = each.get("resourceClaimTemplateName") is not None
             if from_template and each["name"] not in made:
@@ -70,14 +65,14 @@ class PodSyncs:
 
     async def sync(self, pod: Json) -> None:
         """Raises ClaimNotPossible, StatusError."""
-        made = statuses_of(pod)
+        made = resource_claim_statuses(pod)
         for each in pod_claims(pod):
             try:
                 if (claim := await self._from_template(pod, each, made)) is not None:
                     made[each["name"]] = name_of(claim)
             except StatusError as error:
                 raise ClaimNotPossible(each["name"], f"create ResourceClaim: {error}") from error
-        if made != statuses_of(pod):
+        if made != resource_claim_statuses(pod):
             await self._write_statuses(pod, made)
         if pod["spec"].get("nodeName"):
             await self._reserve(pod, made)

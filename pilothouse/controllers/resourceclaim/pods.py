@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kinds.owners import controller_of
 from pilothouse.kinds.pods import has_ended, node_name
+from pilothouse.kinds.references import resource_claim_names
 from pilothouse.machinery.objects import Json, namespace_of, uid_of
 
 FINALIZER = "resource.kubernetes.io/delete-protection"
@@ -18,25 +17,8 @@ def pod_claims(pod: Json) -> list[Json]:
     return (pod.get("spec") or {}).get("resourceClaims") or []
 
 
-def statuses_of(pod: Json) -> dict[str, str | None]:
-    """Return by the names in the pod the claims that were made for it; None for one that it does not need."""
-    found = (pod.get("status") or {}).get("resourceClaimStatuses") or ()
-    return {each["name"]: each.get("resourceClaimName") for each in found}
-
-
-def claim_names(pod: Json) -> Iterator[str]:
-    """The names of all claims that the pod uses and that exist, as far as it says."""
-    made = statuses_of(pod)
-    for each in pod_claims(pod):
-        if name := each.get("resourceClaimName") or made.get(each["name"]):
-            yield name
-    extended = (pod.get("status") or {}).get("extendedResourceClaimStatus") or {}
-    if name := extended.get("resourceClaimName"):
-        yield name
-
-
 def claim_keys(pod: Json) -> list[str]:
-    return [f"{namespace_of(pod)}/{name}" for name in claim_names(pod)]
+    return [f"{namespace_of(pod)}/{name}" for name in resource_claim_names(pod)]
 
 
 def template_keys(pod: Json) -> set[str]:

@@ -27,7 +27,7 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource, GroupVersionKind
-from pilothouse.machinery.objects import Json, items, metadata
+from pilothouse.machinery.objects import Json, drop_resource_version, items
 
 KIND = GroupVersionKind("", "v1", "ComponentStatus")
 CONTROLLER_MANAGER_PORT = 10257
@@ -109,11 +109,6 @@ class ComponentStatuses:
         }
 
 
-def _without_version(obj: Json) -> Json:
-    metadata(obj).pop("resourceVersion", None)
-    return obj
-
-
 def _of_health(field: str) -> Callable[[Json], str]:
     def cell(obj: Json) -> str:
         healthy = next((each for each in items(obj, "conditions") if each.get("type") == "Healthy"), None)
@@ -137,7 +132,7 @@ def component_status_storages(registries: Registries) -> list[ServedResource]:
             storage=ComponentStatuses(checks),
             kind=KIND,
             decoder=TypedDecoder(KIND),
-            from_stored=_without_version,
+            from_stored=drop_resource_version,
             convert_field=metadata_fields_only,
             warning=Deprecation("1.19").warning(KIND),
             columns=[

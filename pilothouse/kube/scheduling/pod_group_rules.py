@@ -11,11 +11,17 @@ from typing import Any, TypeAlias
 
 from pilothouse.apiserver.server.features import enabled
 from pilothouse.kube.scheduling.priorityclasses import HIGHEST_USER_PRIORITY
-from pilothouse.kube.validation.fields import dns_label, dns_subdomain, follow, in_limits, non_empty, one_of
+from pilothouse.kube.validation.fields import (
+    dns_label,
+    dns_subdomain,
+    in_limits,
+    non_empty,
+    one_of,
+    qualified_name,
+)
 from pilothouse.machinery.field import Errors, Path, duplicate, forbidden, invalid, required, too_many
 from pilothouse.machinery.objects import Json, items, part, text
 from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE, semantically_equal
-from pilothouse.machinery.validation.names import is_qualified_name
 
 MAX_TOPOLOGIES = 1
 MAX_RESOURCE_CLAIMS = 4
@@ -105,11 +111,7 @@ def _validate_constraints(constraints: Json, path: Path) -> Errors:
         yield too_many(where, len(topologies), MAX_TOPOLOGIES)
         return
     for position, topology in enumerate(topologies):
-        yield from required_name(text(topology, "key"), where.index(position).child("key"), _label_key)
-
-
-def _label_key(value: str, path: Path) -> Errors:
-    return follow(is_qualified_name, value, path)
+        yield from required_name(text(topology, "key"), where.index(position).child("key"), qualified_name)
 
 
 def _validate_claims(claims: Sequence[Json], path: Path) -> Errors:

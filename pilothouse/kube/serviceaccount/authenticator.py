@@ -20,7 +20,7 @@ from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
 from pilothouse.kube.serviceaccount.keys import VerifyingKey, VerifyingKeys
 from pilothouse.machinery.bounded_cache import BoundedCache
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.gofmt import quoted_list
 from pilothouse.machinery.objects import Json
 
 _WRONG_SIGNATURE = "go-jose/go-jose: error in cryptographic primitive"
@@ -104,8 +104,8 @@ class ServiceAccountTokenAuthenticator:
         meant_for: Sequence[str] = (claimed,) if isinstance(claimed, str) else claimed
         accepted = tuple(audience for audience in wanted if audience in meant_for)
         if not accepted:
-            targets = f"the target audiences {_go_strings(wanted)}"
-            raise InvalidToken(f"token audiences {_go_strings(meant_for)} is invalid for {targets}")
+            targets = f"the target audiences {quoted_list(wanted)}"
+            raise InvalidToken(f"token audiences {quoted_list(meant_for)} is invalid for {targets}")
         remarks = await self._validator.validate(verified.claims, token)
         return TokenIdentity(verified.user, accepted, remarks)
 
@@ -153,7 +153,3 @@ def unverified_issuer(token: str) -> str | None:
         return None
     issuer = claims.get("iss") if isinstance(claims, dict) else None
     return issuer if isinstance(issuer, str) else None
-
-
-def _go_strings(texts: Sequence[str]) -> str:
-    return f"[{' '.join(map(quote, texts))}]"

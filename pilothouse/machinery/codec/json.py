@@ -103,6 +103,11 @@ def dump_spelled(value: Any, *, sort_keys: bool = False) -> bytes:
     return orjson.dumps(value, default=_spelled, option=orjson.OPT_SORT_KEYS if sort_keys else None)
 
 
+def canonical_json(value: Any) -> bytes:
+    """Return JSON with sorted keys: equal values have equal bytes."""
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+
+
 def _spelled(number: Literal) -> orjson.Fragment:
     return orjson.Fragment(number.text)
 

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
+from pilothouse.kinds.definitions import flag_field, printer_column, text_field
 from pilothouse.machinery.objects import Json
 from pilothouse.nodes.behavior.behaviors import SIMULATED_BEHAVIORS
 from pilothouse.nodes.behavior.model import PROBES
 
 _NAME = f"{SIMULATED_BEHAVIORS.resource}.{SIMULATED_BEHAVIORS.group}"
-
-
-def _text(description: str, **more: object) -> Json:
-    return {"type": "string", "description": description, **more}
-
-
-def _flag(description: str) -> Json:
-    return {"type": "boolean", "description": description}
 
 
 def _number(description: str, **more: object) -> Json:
@@ -23,7 +16,7 @@ def _number(description: str, **more: object) -> Json:
 
 def _duration(description: str) -> Json:
     pattern = r"^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$|^0$"
-    return _text(f"{description} A duration such as 500ms or 1m30s.", maxLength=32, pattern=pattern)
+    return text_field(f"{description} A duration such as 500ms or 1m30s.", maxLength=32, pattern=pattern)
 
 
 def _object(description: str, **properties: Json) -> Json:
@@ -61,35 +54,35 @@ _SELECTOR = _object(
 _ANSWER = _object(
     "An answer to commands that begin like this.",
     command={"type": "array", "description": "The first words of the command.", "items": {"type": "string"}},
-    stdout=_text("What the command writes."),
-    stderr=_text("What it writes as errors."),
+    stdout=text_field("What the command writes."),
+    stderr=text_field("What it writes as errors."),
     exitCode=_number("What it ends with.", minimum=0, maximum=255),
 )
 
 _CONTAINER = _object(
     "What containers do.",
     startAfter=_duration("How long it takes until they are created."),
-    imagePullError=_text("The image can not be pulled, and why: ErrImagePull and ImagePullBackOff."),
+    imagePullError=text_field("The image can not be pulled, and why: ErrImagePull and ImagePullBackOff."),
     exitAfter=_duration("How long they run before they end; restartPolicy says whether they run again."),
     exitCode=_number("What they end with.", minimum=0, maximum=255),
-    oomKilled=_flag("They end because they take too much memory: exit code 137, OOMKilled."),
+    oomKilled=flag_field("They end because they take too much memory: exit code 137, OOMKilled."),
     exitTimes=_number("How often they end; from then on they stay.", minimum=1),
     failingProbes=_set("The probes that fail.", enum=[*PROBES]),
     readyAfter=_duration("How long it takes until they are ready, whatever their probes say."),
-    logs=_text("What they have logged.", maxLength=1 << 18),
+    logs=text_field("What they have logged.", maxLength=1 << 18),
     exec={"type": "array", "description": "What they answer to commands.", "items": _ANSWER, "maxItems": 100},
-    cpu=_text("The processors they use: a quantity such as 250m, or a share of their request such as 50%."),
-    memory=_text("The memory they use, likewise."),
+    cpu=text_field("The processors they use: a quantity such as 250m, or a share of their request such as 50%."),
+    memory=text_field("The memory they use, likewise."),
 )
 
 _NODE = _object(
     "What nodes do.",
-    notReady=_flag("They say that they are not ready."),
-    gone=_flag("Nothing is heard of them: no heartbeats, and their pods stay as they are."),
-    memoryPressure=_flag("They are low on memory."),
-    diskPressure=_flag("They are low on disk space."),
-    pidPressure=_flag("They are low on process ids."),
-    networkUnavailable=_flag("Their network is not set up."),
+    notReady=flag_field("They say that they are not ready."),
+    gone=flag_field("Nothing is heard of them: no heartbeats, and their pods stay as they are."),
+    memoryPressure=flag_field("They are low on memory."),
+    diskPressure=flag_field("They are low on disk space."),
+    pidPressure=flag_field("They are low on process ids."),
+    networkUnavailable=flag_field("Their network is not set up."),
 )
 
 _SPEC = _object(
@@ -99,10 +92,6 @@ _SPEC = _object(
     container=_CONTAINER,
     node=_NODE,
 )
-
-
-def _column(name: str, path: str, kind: str = "string", priority: int = 0) -> Json:
-    return {"name": name, "type": kind, "jsonPath": path, "priority": priority}
 
 
 DEFINITION: Json = {
@@ -133,13 +122,13 @@ DEFINITION: Json = {
                     }
                 },
                 "additionalPrinterColumns": [
-                    _column("Priority", ".spec.priority", "integer"),
-                    _column("Namespaces", ".spec.selector.namespaces"),
-                    _column("Pods", ".spec.selector.podSelector.matchLabels"),
-                    _column("Nodes", ".spec.selector.nodes"),
-                    _column("Exit-After", ".spec.container.exitAfter"),
-                    _column("Failing-Probes", ".spec.container.failingProbes", priority=1),
-                    _column("Age", ".metadata.creationTimestamp", "date"),
+                    printer_column("Priority", ".spec.priority", "integer"),
+                    printer_column("Namespaces", ".spec.selector.namespaces"),
+                    printer_column("Pods", ".spec.selector.podSelector.matchLabels"),
+                    printer_column("Nodes", ".spec.selector.nodes"),
+                    printer_column("Exit-After", ".spec.container.exitAfter"),
+                    printer_column("Failing-Probes", ".spec.container.failingProbes", priority=1),
+                    printer_column("Age", ".metadata.creationTimestamp", "date"),
                 ],
             }
         ],

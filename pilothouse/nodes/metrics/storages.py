@@ -23,7 +23,7 @@ from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.event_loop import yield_periodically
 from pilothouse.machinery.names import GroupResource, GroupVersionKind
-from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
+from pilothouse.machinery.objects import Json, drop_resource_version, name_of, namespace_of
 from pilothouse.machinery.quantity import Quantity, parse_quantity
 from pilothouse.machinery.server_errors import ServiceUnavailable
 from pilothouse.nodes.metrics.objects import GROUP_VERSION, NODE_METRICS, POD_METRICS
@@ -92,7 +92,7 @@ def _served(plural: str, kind: GroupVersionKind, kubelet: SimulatedKubelet, *, n
         storage=MeasuredObjects(kubelet, kind, f"/usage/{plural}"),
         kind=kind,
         decoder=UnstructuredDecoder(kind),
-        from_stored=_without_version,
+        from_stored=drop_resource_version,
         convert_field=metadata_fields_only,
         columns=[
             NAME,
@@ -101,11 +101,6 @@ def _served(plural: str, kind: GroupVersionKind, kubelet: SimulatedKubelet, *, n
         ],
         serializers=TEXT,
     )
-
-
-def _without_version(obj: Json) -> Json:
-    metadata(obj).pop("resourceVersion", None)
-    return obj
 
 
 def _total(name: str) -> Callable[[Json], str]:

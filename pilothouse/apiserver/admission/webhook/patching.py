@@ -10,10 +10,9 @@ from pilothouse.apiserver.admission.versioned import VersionedAttributes, admit_
 from pilothouse.apiserver.admission.webhook.errors import CallingWebhookFailed
 from pilothouse.apiserver.admission.webhook.hooks import AdmissionWebhook
 from pilothouse.apiserver.admission.webhook.response import AdmissionResponse
-from pilothouse.machinery.codec.json import JsonError, parse_printed
+from pilothouse.machinery.codec.json import JsonError, canonical_json, parse_printed
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote
-from pilothouse.machinery.objects import Json
 from pilothouse.machinery.patch import json_patch
 from pilothouse.machinery.patch.errors import PatchDoesNotApply, PatchError
 from pilothouse.machinery.server_errors import InternalError
@@ -43,14 +42,10 @@ async def apply_patch(hook: AdmissionWebhook, seen: VersionedAttributes, respons
         raise InternalError.of(f"admission webhook {quote(hook.name)} {why}")
     if response.patch_type != "JSONPatch":
         raise CallingWebhookFailed(hook.name, f"unsupported patch type {quote(response.patch_type)}", code=400)
-    before = _canonical(seen.obj)
+    before = canonical_json(seen.obj)
     try:
         new = patch.apply(orjson.loads(orjson.dumps(seen.obj)))
     except PatchDoesNotApply as error:
         raise InternalError.of(str(error)) from None
     after = await admit_change(seen, new)
-    return Patched(_canonical(after.obj) != before, steps)
-
-
-def _canonical(obj: Json | None) -> bytes:
-    return orjson.dumps(obj, option=orjson.OPT_SORT_KEYS)
+    return Patched(canonical_json(after.obj) != before, steps)

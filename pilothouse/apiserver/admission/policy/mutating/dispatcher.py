@@ -9,8 +9,6 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-import orjson
-
 from pilothouse.apiserver.admission.equivalents import ServedForm
 from pilothouse.apiserver.admission.interface import Attributes
 from pilothouse.apiserver.admission.policy.hooks import Hook
@@ -24,6 +22,7 @@ from pilothouse.apiserver.admission.variables import admission_variables
 from pilothouse.apiserver.admission.versioned import VersionedAttributes, admit_change, versioned
 from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.cel.authorization import Authorizations
+from pilothouse.machinery.codec.json import canonical_json
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import Forbidden, Invalid
 from pilothouse.machinery.objects import Json, name_of, namespace_of
@@ -120,9 +119,9 @@ async def _mutate(round: _Round, invocation: Invocation[Mutator]) -> list[_Error
     key = (invocation.policy.name, invocation.binding.name, namespace_of(param), name_of(param))
     if attributes.reinvocation.is_reinvoke and not round.state.is_due(key):
         return []
-    before = _canonical(attributes.obj)
+    before = canonical_json(attributes.obj)
     errors = [error for mutation in mutator.mutations for error in await _mutate_once(round, invocation, mutation)]
-    if _canonical(attributes.obj) != before:
+    if canonical_json(attributes.obj) != before:
         round.state.changed()
     if mutator.reinvocable:
         round.state.called(key)
@@ -158,10 +157,6 @@ def _form(seen: VersionedAttributes) -> ServedForm:
         why = "There can be a delay between when CustomResourceDefinitions are created and when they are available."
         raise ServiceUnavailable(f"Resource kind {seen.kind} not found. {why}")
     return form
-
-
-def _canonical(obj: Json | None) -> bytes:
-    return orjson.dumps(obj, option=orjson.OPT_SORT_KEYS)
 
 
 def _refusal(attributes: Attributes, errors: Sequence[_Error]) -> StatusError:

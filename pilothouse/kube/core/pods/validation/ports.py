@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pilothouse.kube.validation.fields import required_one_of
+from pilothouse.kube.validation.fields import port_num, required_one_of
 from pilothouse.machinery.field import Errors, Path, duplicate, invalid, required
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.names import is_valid_port_name
-from pilothouse.machinery.validation.numbers import is_valid_port_num
 
 PROTOCOLS = ("SCTP", "TCP", "UDP")
 
@@ -22,21 +21,11 @@ def validate_container_ports(ports: Sequence[Json], path: Path) -> Errors:
         if not port.get("containerPort"):
             yield required(at.child("containerPort"))
         else:
-            yield from validate_port_number(port["containerPort"], at.child("containerPort"))
+            yield from port_num(port["containerPort"], at.child("containerPort"))
         if port.get("hostPort"):
-            yield from validate_port_number(port["hostPort"], at.child("hostPort"))
+            yield from port_num(port["hostPort"], at.child("hostPort"))
         if (protocol := port.get("protocol")) not in PROTOCOLS:
             yield from required_one_of(protocol or "", at.child("protocol"), PROTOCOLS)
-
-
-def validate_port_number(port: int, path: Path) -> Errors:
-    for message in is_valid_port_num(port):
-        yield invalid(path, port, message)
-
-
-def validate_port_number_or_name(port: int | str, path: Path) -> Errors:
-    for message in is_valid_port_name(port) if isinstance(port, str) else is_valid_port_num(port):
-        yield invalid(path, port, message)
 
 
 def _validate_name(name: str, path: Path, taken: set[str]) -> Errors:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
-from pilothouse.kube.core.pods.validation.ports import validate_port_number_or_name
-from pilothouse.kube.validation.fields import non_empty, nonnegative, one_of
+from pilothouse.kube.validation.fields import non_empty, nonnegative, one_of, port_num_or_name
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_supported, required
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.names import is_http_header_name
@@ -80,7 +79,7 @@ def _validate_exec(action: Json, path: Path, _: int | None) -> Errors:
 
 def _validate_http_get(action: Json, path: Path, _: int | None) -> Errors:
     yield from non_empty(action.get("path"), path.child("path"))
-    yield from validate_port_number_or_name(action.get("port", 0), path.child("port"))
+    yield from port_num_or_name(action.get("port", 0), path.child("port"))
     yield from one_of(action.get("scheme") or "", path.child("scheme"), _SCHEMES)
     for header in action.get("httpHeaders") or ():
         for message in is_http_header_name(header.get("name") or ""):
@@ -88,7 +87,7 @@ def _validate_http_get(action: Json, path: Path, _: int | None) -> Errors:
 
 
 def _validate_port(action: Json, path: Path, _: int | None) -> Errors:
-    yield from validate_port_number_or_name(action.get("port", 0), path.child("port"))
+    yield from port_num_or_name(action.get("port", 0), path.child("port"))
 
 
 def _validate_sleep(action: Json, path: Path, grace_period: int | None) -> Errors:
