@@ -149,7 +149,7 @@ def resource_claims(count: int = 12_000) -> bytes:
     return _dump("v1", "Pod", {"name": "hostile"}, spec={"containers": [container], "resourceClaims": claims})
 
 
-def tolerations(count: int = 20_000, resources: int = 4_000) -> bytes:
+def tolerations(count: int = 8_000, resources: int = 2_000) -> bytes:
     """Some of them for the taints of extended resources."""
     asked = {f"example.com/r{at}": "1" for at in range(resources)}
     container = {"name": "c", "image": "i", "resources": {"requests": asked, "limits": asked}}

@@ -68,8 +68,13 @@ def is_too_deep(value: Any, most: int) -> bool:
     for _ in range(most):
         if not level:
             return False
-        level = [part for whole in level for part in _parts(whole) if type(part) in CONTAINERS]
+        level = [part for whole in level for part in _containers_in(whole)]
     return bool(level)
+
+
+def _containers_in(value: Any) -> list[Any]:
+    checkpoint()
+    return [part for part in _parts(value) if type(part) in CONTAINERS]
 
 
 def _parts(value: Any) -> Iterable[Any]:

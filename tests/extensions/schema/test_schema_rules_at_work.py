@@ -198,7 +198,7 @@ DEAR = "self.all(x, self.all(y, x + y >= 0))"
 @pytest.fixture
 def at_leisure(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a thread, where rules may take long."""
-    monkeypatch.setattr("pilothouse.extensions.schema.rules.budget.may_take_long", lambda: True)
+    monkeypatch.setattr("pilothouse.extensions.schema.rules.budget.is_offloaded", lambda: True)
 
 
 @pytest.mark.usefixtures("at_leisure")
