@@ -1,1 +1,1 @@
-"""API priority and fairness: which requests may run at once, and whose turn it is when not all may."""
+"""API Priority and Fairness: limits concurrent requests, and queues the excess fairly."""

@@ -1,8 +1,7 @@
-"""Applies the flow schemas and priority levels of the API: which level a request belongs to, and which level gets how
-many seats.
+"""Applies flow schemas and priority levels: classifies requests, and assigns seats to levels.
 
-Every ten seconds the levels lend each other what they did not need. A configuration without its mandatory objects is
-completed with them, so that there is always somebody to whom a request belongs.
+Seats are lent between levels every ten seconds. Missing mandatory objects are added to the configuration, so every
+request matches a flow schema.
 """
 
 from __future__ import annotations
@@ -27,14 +26,14 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, name_of
 
 BEGIN_AT_ONCE = 4
-"""How many requests begin in one turn of the event loop; see docs/decisions/fairness.md."""
+"""Requests started per turn of the event loop; see docs/decisions/fairness.md."""
 _ADJUST_EVERY = 10.0
 _REMEMBERED, _REMEMBERED_BYTES = 10_000, 8 << 20
 
 
 @dataclass(slots=True, eq=False)
 class Flow:
-    """Requests that wait for each other, and with others take turns."""
+    """A flow: requests within a flow are FIFO; flows share seats fairly."""
 
     schema: FlowSchema
     level: PriorityLevel
@@ -47,13 +46,13 @@ class Flow:
 
 class FlowController:
     def __init__(self, limit: int, *, begin_at_once: int, now: Callable[[], float] = time.monotonic) -> None:
-        """`limit` is how many seats there are, `begin_at_once` how many requests begin in one turn of the loop."""
+        """`limit`: number of seats. `begin_at_once`: requests started per turn of the event loop."""
         self._limit = limit
         self._now = now
         self.pacer = Pacer(begin_at_once)
         self._schemas: list[FlowSchema] = []
         self._flows: BoundedCache[Hashable, Flow] = BoundedCache(entries=_REMEMBERED, total_bytes=_REMEMBERED_BYTES)
-        """By all that decides about it; emptied when the configuration changes."""
+        """Classification key → flow; cleared when the configuration changes."""
         self.levels: dict[str, PriorityLevel] = {}
         self.fair_fraction = 0.0
         self.reads, self.writes = KindUse(now), KindUse(now)
@@ -61,7 +60,7 @@ class FlowController:
 
     @classmethod
     def of(cls, options: ServerRunOptions) -> FlowController | None:
-        """Return one that gives the sum of both limits; None where it is off, or where there is no limit."""
+        """Build a controller with the sum of both limits; None if disabled or unlimited."""
         reads, writes = options.max_requests_inflight, options.max_mutating_requests_inflight
         if not options.enable_priority_and_fairness or not (reads and writes):
             return None
@@ -69,11 +68,11 @@ class FlowController:
 
     @property
     def flows(self) -> Iterator[tuple[str, str]]:
-        """Yield the names of each flow schema's priority level and of the schema."""
+        """Yield (priority level, flow schema) names."""
         return ((schema.level, schema.name) for schema in self._schemas)
 
     def configure(self, schemas: Iterable[Json], levels: Iterable[Json]) -> None:
-        """Takes over new objects. Requests that run or wait go on where they are."""
+        """Apply a new configuration. Executing and queued requests stay in place."""
         self._configure_levels({name_of(level): level for level in (*_named(MANDATORY_LEVELS), *levels)})
         known = [FlowSchema(schema) for schema in (*_named(MANDATORY_SCHEMAS), *schemas)]
         latest = {schema.name: schema for schema in known if schema.level in self.levels}
@@ -135,14 +134,14 @@ class FlowController:
         return next(schema for schema in self._schemas if schema.name == CATCH_ALL)
 
     def adjust(self) -> None:
-        """Lends seats from levels that did not need theirs to those that could have used more."""
+        """Lend unused seats of levels to levels with higher demand."""
         self.fair_fraction = adjust(self.levels.values())
         for level in self.levels.values():
             seats = level.queues.limit or round(self._limit / 10)
             level.queues.use.set_limits(seats=seats, waiting=level.queuing.places)
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Adjust the seats periodically until cancelled."""
         while True:
             await asyncio.sleep(_ADJUST_EVERY)
             self.adjust()

@@ -1,4 +1,4 @@
-"""/debug/api_priority_and_fairness/: who waits and who runs, a row for each level, queue or request."""
+"""/debug/api_priority_and_fairness/: dumps of priority levels, queues and requests."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _REQUESTS = [
 _DETAILS = ["UserName", "Verb", "APIPath", "Namespace", "Name", "APIVersion", "Resource", "SubResource"]
 
 _IDLE_QUEUES = 1000
-"""Maximum rows of idle queues for each level."""
+"""Maximum rows of idle queues per level."""
 
 _Row: TypeAlias = list[str]
 _Rows: TypeAlias = Callable[[list[PriorityLevel], Request], Iterator[_Row]]
@@ -76,7 +76,7 @@ def _handler(controller: FlowController, rows: _Rows) -> Handler:
 
 
 def _table(rows: list[_Row]) -> str:
-    """Columns as wide as what is in them, as Go's tabwriter has it."""
+    """Align the columns like Go's tabwriter."""
     cells = [[f"{cell}," for cell in row[:-1]] + row[-1:] for row in rows]
     widths = [max(8, *(len(row[column]) + 1 for row in cells)) for column in range(len(cells[0]))]
     return "".join(

@@ -1,4 +1,4 @@
-"""How many seats a priority level has wanted lately: what borrowing between levels goes by."""
+"""Recent seat demand of a priority level, the basis of borrowing between levels."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from math import sqrt
 from pilothouse.machinery.dataclass import dataclass
 
 _REMEMBERED = 0.977
-"""The part of the smoothed demand that is left after one adjustment without any; upstream's constant."""
+"""Decay factor of the smoothed demand per adjustment; upstream's constant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class ObservedDemand:
 
 
 class SeatDemand:
-    """The integral over time of a number that changes now and then, and of its square."""
+    """Time integral of the demand and of its square."""
 
     def __init__(self) -> None:
         self._begin(0)
@@ -34,7 +34,7 @@ class SeatDemand:
         self._high = max(self._high, value)
 
     def reset(self, value: int) -> ObservedDemand:
-        """Return the demand seen since the last call, and begin anew with the number as it is now."""
+        """Return the demand since the last call, and restart with the current value."""
         high = max(self._high, value)
         if self._seconds > 0:
             average = self._sum / self._seconds
@@ -52,10 +52,10 @@ class DemandStats:
     smoothed: float = 0.0
     average: float = 0.0
     deviation: float = 0.0
-    """The last two are those of the last period only."""
+    """`average` and `deviation` cover the last period only."""
 
     def update(self, observed: ObservedDemand) -> None:
-        """Rises at once, and falls slowly."""
+        """Update the smoothed demand: rises immediately, falls slowly."""
         self.high = round(observed.high)
         self.average, self.deviation = observed.average, observed.deviation
         envelope = observed.average + observed.deviation

@@ -1,4 +1,4 @@
-"""How many seats a request takes: lists by how much they read, writes by how many watch what they change."""
+"""Seat estimates: lists by number of objects, writes by number of watchers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WRITES = frozenset(("create", "update", "patch", "delete"))
 class WorkEstimate:
     seats: int = 1
     lingering: float = 0.0
-    """Seconds for which the seats stay taken after the answer, while watchers are told."""
+    """Seconds of seat occupancy after the response, while watchers are notified."""
 
 
 ONE_SEAT = WorkEstimate()
@@ -36,11 +36,11 @@ class ResourceStats:
 
 
 StatsOf: TypeAlias = Callable[[GroupResource], ResourceStats | None]
-"""None for a resource that is not served here."""
+"""Return the stats of a resource; None for resources not served here."""
 
 
 def estimate(request: Request, stats_of: StatsOf, series: FlowSeries) -> WorkEstimate:
-    """`series`: of the flow, where it is counted how many watch what is written."""
+    """Estimate the work; `series` records the number of watchers of written resources."""
     info = request.info
     if not info.is_resource or info.verb == "get":
         return ONE_SEAT
@@ -52,7 +52,7 @@ def estimate(request: Request, stats_of: StatsOf, series: FlowSeries) -> WorkEst
 
 
 def count_watchers(request: Request, stats_of: StatsOf, series: FlowSeries) -> ResourceStats | None:
-    """Return what is known of the resource that the request writes; None for a request that tells no watcher."""
+    """Return the stats of the written resource; None for requests that notify no watchers."""
     info = request.info
     if not info.is_resource or info.verb not in _WRITES or info.subresource == "token":
         return None
@@ -63,7 +63,7 @@ def count_watchers(request: Request, stats_of: StatsOf, series: FlowSeries) -> R
 
 
 def _resumes(request: Request) -> bool:
-    """A watch from where an earlier one ended sends no state first."""
+    """Return whether a watch resumes at a resource version, without initial state."""
     if request.info.verb != "watch" or request.param("sendInitialEvents") == "true":
         return False
     return request.param("resourceVersion") not in ("", "0")
@@ -71,7 +71,7 @@ def _resumes(request: Request) -> bool:
 
 def _reading(stats: ResourceStats, request: Request) -> WorkEstimate:
     limit = request.param("limit")
-    # A limit that cannot be read is refused later.
+    # Invalid limits are rejected later.
     asked = int(limit) if limit.isdecimal() and len(limit) < _LONG_LIMIT else 0
     count = min(stats.objects, asked) if asked else stats.objects
     return WorkEstimate(min(_MOST_SEATS, max(1, ceil(count / _OBJECTS_PER_SEAT))))

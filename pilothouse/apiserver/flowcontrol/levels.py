@@ -1,7 +1,7 @@
-"""Priority levels: how many seats each has, of its own and borrowed.
+"""Priority levels: nominal, borrowed and lent seats.
 
-The server's seats are divided as fairly as the bounds of the levels allow: all get the same multiple of what they aim
-at, except that none gets less or more than its bounds.
+Seats are divided fairly within the bounds of the levels: every level gets the same multiple of its target, clamped to
+its minimum and maximum.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ class PriorityLevel:
     spec: Json
     queues: QueueSet
     line: Line = field(default_factory=Line)
-    """The requests that have seats, and wait to begin."""
+    """Requests with seats that wait to start."""
     stats: DemandStats = field(default_factory=DemandStats)
     nominal: int = 0
     minimum: int = 0
     maximum: int = 0
     quiescing: bool = False
-    """Nobody wants it any more: it goes when its last request has."""
+    """Whether the level was deleted; a quiescing level is removed after its last request."""
 
     @property
     def is_exempt(self) -> bool:
@@ -41,7 +41,7 @@ class PriorityLevel:
 
     @property
     def target(self) -> float:
-        """The seats that it should have by what was wanted lately."""
+        """Return the target number of seats by recent demand."""
         return max(float(self.least_now), self.stats.smoothed)
 
     @property
@@ -63,12 +63,12 @@ class PriorityLevel:
 
     @property
     def least_now(self) -> int:
-        """The seats it can not be made to lend: its minimum, and those it used at its busiest, up to its own."""
+        """Return the seats that cannot be lent: the minimum, or peak usage up to the nominal limit."""
         used = self.stats.high if self.is_exempt else min(self.nominal, self.stats.high)
         return max(self.minimum, used)
 
     def divide(self, server_limit: int, shares: float) -> None:
-        """Its own seats, of all those of the server."""
+        """Compute nominal, minimum and maximum seats from the server's limit."""
         self.nominal = ceil(server_limit * self.shares / shares) if shares else 0
         lendable, borrowing = self._limits.get("lendablePercent"), self._limits.get("borrowingLimitPercent")
         self.minimum = self.nominal - round(self.nominal * (lendable or 0) / 100)
@@ -82,7 +82,7 @@ def new_level(config: Json, now: Callable[[], float]) -> PriorityLevel:
 
 
 def adjust(levels: Iterable[PriorityLevel]) -> float:
-    """Gives every level the seats that it has for the next while; the multiple of its target that each gets."""
+    """Assign the seats of every level for the next period; return the common multiple of the targets."""
     known = list(levels)
     for level in known:
         level.stats.update(level.queues.use.reset_demand())
@@ -125,9 +125,9 @@ class SeatAllocation:
 
 
 def allocate(total: float, claims: Sequence[SeatClaim]) -> SeatAllocation:
-    """Return seats that sum up to `total` where the bounds let them, and else each claim's bound nearest to that."""
+    """Return seats that sum up to `total` within the bounds, or the nearest bounds if infeasible."""
     low, high = 0.0, max((claim.upper / max(claim.target, _LEAST_TARGET) for claim in claims), default=0.0)
-    for _ in range(_BISECTIONS):  # what is given out only grows with the multiple, so that halving finds it
+    for _ in range(_BISECTIONS):  # bisection: the sum grows monotonically with the multiple
         middle = (low + high) / 2
         if sum(claim.at(middle) for claim in claims) < total:
             low = middle

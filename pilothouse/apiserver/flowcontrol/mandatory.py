@@ -1,6 +1,6 @@
-"""The flow schemas and priority levels without which no server can be: nobody may change them or take them away.
+"""The mandatory flow schemas and priority levels; clients cannot change or delete them.
 
-Masters are served at once, whatever happens, and whoever belongs nowhere else belongs to `catch-all`.
+`exempt` serves system:masters without limits; `catch-all` matches all remaining requests.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ def group_subject(name: str) -> Json:
 
 
 def all_requests_of(*subjects: Json) -> Json:
-    """Return the rule that matches whatever the subjects ask."""
+    """Return a rule for all requests of the subjects."""
     resources = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "clusterScope": True, "namespaces": ["*"]}
     paths = {"verbs": ["*"], "nonResourceURLs": ["*"]}
     return {"subjects": list(subjects), "resourceRules": [resources], "nonResourceRules": [paths]}
 
 
 def flow_schema_spec(level: str, precedence: int, distinguisher: str, *rules: Json) -> Json:
-    """Return a spec whose flows are told apart by the distinguisher method; with an empty one, all are one flow."""
+    """Return a flow schema spec; an empty distinguisher method makes all requests a single flow."""
     spec: Json = {"priorityLevelConfiguration": {"name": level}, "matchingPrecedence": precedence}
     if distinguisher:
         spec["distinguisherMethod"] = {"type": distinguisher}
@@ -42,4 +42,4 @@ MANDATORY_SCHEMAS: dict[str, Json] = {
     EXEMPT: flow_schema_spec(EXEMPT, 1, "", all_requests_of(group_subject("system:masters"))),
     CATCH_ALL: flow_schema_spec(CATCH_ALL, 10000, "ByUser", all_requests_of(*EVERYONE)),
 }
-"""Specs by name, as those of the levels are."""
+"""Name → spec."""

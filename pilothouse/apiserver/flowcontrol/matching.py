@@ -1,4 +1,4 @@
-"""Which flow schema a request belongs to: the first, by precedence and then by name, that has a rule for it."""
+"""Request classification: the first matching flow schema by precedence, then by name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class FlowSchema:
         return any(_matches_rule(rule, user, info) for rule in self._rules)
 
     def flow(self, user: User, info: RequestInfo) -> str:
-        """Return the flow distinguisher: the user, the namespace, or nothing, as the schema says."""
+        """Return the flow distinguisher: user, namespace, or an empty string."""
         if self._by == "ByUser":
             return user.name
         return info.namespace if self._by == "ByNamespace" else ""

@@ -1,4 +1,4 @@
-"""The states of flow control as metrics, under upstream's names: read off when they are scraped."""
+"""Metrics of flow control state under upstream's names, collected at scrape time."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ _USES: dict[str, tuple[str, dict[str, str]]] = {
         {"executing": "executing", "waiting": "waiting"},
     ),
 }
-"""The part of a level's use by phase, which is no label where there is none."""
+"""Metric → (part of the level's use, phase label)."""
 
 
 class FlowControlCollector(Collector):
@@ -100,7 +100,7 @@ class FlowControlCollector(Collector):
         self._controller = controller
 
     async def run(self) -> None:
-        """Be shown for as long as it runs: a server that has ended leaves no series, and no memory, behind."""
+        """Export metrics until cancelled; a stopped server leaves no series behind."""
         REGISTRY.register(self)
         try:
             await asyncio.get_running_loop().create_future()
@@ -141,7 +141,7 @@ class FlowControlCollector(Collector):
                     yield level.name, ticket
 
     def _executing(self, name: str, about: str, value: Callable[[Ticket], int]) -> Metric:
-        """By flow schema, for those that have requests now."""
+        """Build a metric by flow schema, for schemas with executing requests."""
         found: Counter[tuple[str, str]] = Counter()
         for level in list(self._controller.levels.values()):
             for ticket in list(level.queues.executing):

@@ -1,11 +1,11 @@
-"""Pacing: how many requests begin in one turn of the event loop.
+"""Pacing: limits the requests started per turn of the event loop.
 
-All requests share one processor. One that begins runs until it waits for something, and nobody who came meanwhile can
-get in between; were all that have seats to begin at once, a newcomer would wait for all of them.
+All requests share a processor. A started request runs until its first wait, and delays later arrivals meanwhile. If all
+requests with seats started at once, a newcomer would wait for all of them.
 
     limit 4, seats for all: 30 requests of flow A, then one of flow B     A A A A | B A A A | A A A A | …
 
-Each turn costs something by itself, so that as long as a flow is alone, more of its requests begin at once.
+Each turn has a fixed cost, so a single active flow may start more requests per turn.
 """
 
 from __future__ import annotations
@@ -15,25 +15,24 @@ from collections import deque
 from heapq import heappop, heappush
 
 _ALONE = 4
-"""How many times as many begin at once while nobody else asks."""
+"""Factor of the limit while a single flow is active."""
 _REMEMBERED = 1000
-"""Turns for which a flow that asked once is not taken for gone."""
+"""Turns for which a flow counts as active after its last request."""
 
 
 class Line:
-    """The requests of one priority level that wait to begin.
+    """The requests of a priority level that wait to start.
 
-    Flows take turns, each the longer apart the more its requests weigh; one that comes anew is as far as the one that
-    had its turn last.
+    Flows take turns, spaced by the weight of their requests. A new flow starts at the current position.
     """
 
     __slots__ = ("_at", "_flows", "_numbers", "_order")
 
     def __init__(self) -> None:
-        self._at = 0  # of the request that began last
+        self._at = 0  # position of the last started request
         self._numbers = 0
-        self._flows: dict[int, deque[tuple[asyncio.Future[None], int]]] = {}  # turns and weights, oldest first
-        self._order: list[tuple[int, int, int]] = []  # a heap: when each flow is next, who came first, which it is
+        self._flows: dict[int, deque[tuple[asyncio.Future[None], int]]] = {}  # flow → (turn, weight), oldest first
+        self._order: list[tuple[int, int, int]] = []  # heap of (position, arrival, flow)
 
     def add(self, turn: asyncio.Future[None], flow: int, weight: int) -> None:
         waiting = self._flows.get(flow)
@@ -43,7 +42,7 @@ class Line:
         waiting.append((turn, weight))
 
     def next(self) -> asyncio.Future[None] | None:
-        """The one whose turn it is, out of the line; None where nobody waits."""
+        """Remove and return the next request, or None for an empty line."""
         while self._order:
             self._at, _, flow = heappop(self._order)
             waiting = self._flows[flow]
@@ -52,7 +51,7 @@ class Line:
                 self._push(self._at + weight, flow)
             else:
                 del self._flows[flow]
-            if not turn.done():  # else its client has gone
+            if not turn.done():  # otherwise the client has disconnected
                 return turn
         return None
 
@@ -62,19 +61,19 @@ class Line:
 
 
 class Pacer:
-    """Lets `limit` requests begin in a turn, more while all are of one flow. Those held back begin in the next turns;
-    their levels take turns."""
+    """Starts `limit` requests per turn, more for a single flow. Delayed requests start in the next turns, round-robin
+    over their levels."""
 
     def __init__(self, limit: int) -> None:
-        self._limits = (limit * _ALONE, limit)  # for a flow alone, and for several
-        self._flow = 0  # whose request came last
-        self._several = 0  # turns until the flow that asks is thought to be alone
+        self._limits = (limit * _ALONE, limit)  # (single flow, several flows)
+        self._flow = 0  # flow of the last request
+        self._several = 0  # turns until the current flow counts as the only flow
         self._begun = 0
         self._turning = False
-        self._lines: deque[Line] = deque()  # those in which somebody waits
+        self._lines: deque[Line] = deque()  # lines with waiting requests
 
     def begin(self, flow: int) -> bool:
-        """Whether a request may begin in this turn; if so, it is counted. Others that wait to begin come first."""
+        """Return whether a request may start in this turn, and count it if so. Waiting requests take precedence."""
         if flow != self._flow:
             self._flow, self._several = flow, _REMEMBERED
         if self._begun >= self._limits[self._several > 0]:
@@ -85,7 +84,7 @@ class Pacer:
         return True
 
     async def wait(self, line: Line, flow: int, weight: int) -> None:
-        """For a request that may not begin in this turn; returns in the turn in which it may."""
+        """Wait for a turn in which the request may start."""
         turn = asyncio.get_running_loop().create_future()
         line.add(turn, flow, weight)
         if line not in self._lines:

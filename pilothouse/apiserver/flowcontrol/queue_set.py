@@ -1,7 +1,7 @@
-"""The queues of one priority level: fair queuing in virtual time.
+"""The queues of a priority level: fair queuing in virtual time.
 
-Each queue has the virtual time at which its next request begins. It moves on by the work of what is dispatched, so
-that of two queues that always have something waiting, both get the same; one that was empty begins at the present.
+Each queue tracks the virtual start time of its next request, and advances by the work of dispatched requests. Busy
+queues therefore get equal service. A previously empty queue starts at the current virtual time.
 
     queue A: 3 waiting, at R=10      queue B: 1 waiting, at R=4      B's request goes first, then A's
 """
@@ -19,16 +19,16 @@ from pilothouse.apiserver.flowcontrol.use import LevelUse
 from pilothouse.machinery.dataclass import dataclass
 
 _ESTIMATED_SECONDS = 0.003
-"""The seconds that a request is thought to take, until it is known."""
+"""Estimated duration of a request before completion, in seconds."""
 
 
 class Rejected(Exception):
-    """The request can not be served now; the text is the reason that metrics count."""
+    """The request is rejected; the text is the reason label of the metrics."""
 
 
 @dataclass(slots=True, eq=False)
 class Ticket:
-    """A request that waits, runs, or has been given up."""
+    """A queued, executing or cancelled request."""
 
     seats: int
     flow: str = ""
@@ -39,7 +39,7 @@ class Ticket:
     arrival_r: float = 0.0
     turn: asyncio.Future[None] | None = None
     about: object = None
-    """The description that the dumps show."""
+    """Description for debug dumps."""
     is_read: bool = False
 
     @property
@@ -51,10 +51,10 @@ class Ticket:
 class Queue:
     index: int
     waiting: deque[Ticket] = field(default_factory=deque)
-    seats_waiting: int = 0  # of all that wait
+    seats_waiting: int = 0  # sum over waiting requests
     executing: int = 0
     seats_in_use: int = 0
-    next_r: float = 0.0  # the virtual time at which its next request begins
+    next_r: float = 0.0  # virtual start time of the next request
 
     @property
     def is_idle(self) -> bool:
@@ -67,7 +67,7 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class Queuing:
-    """`queues` is 0 where what does not fit is refused, and -1 where nothing ever is."""
+    """Queuing configuration. queues: 0 = reject when full; -1 = exempt (never queue or reject)."""
 
     queues: int
     hand: int = 1
@@ -75,7 +75,7 @@ class Queuing:
 
     @property
     def places(self) -> int:
-        """How many requests may wait."""
+        """Return the maximum number of waiting requests."""
         return max(0, self.queues) * self.length
 
 
@@ -88,7 +88,7 @@ class QueueSet:
         self.waiting = 0
         self.dispatched = self.rejected = self.timed_out = self.cancelled = 0
         self.queues: dict[int, Queue] = {}
-        """Queues that are not idle, by index. An idle queue has no state, so ten million of them cost nothing."""
+        """Index → active queue. Idle queues have no state, so ten million queues cost nothing."""
         self.use = LevelUse(now)
         self.now = now
         self._r = 0.0
@@ -98,14 +98,14 @@ class QueueSet:
         self.configure(queuing, limit=0)
 
     def configure(self, queuing: Queuing, *, limit: int) -> None:
-        """Requests in queues that are too many stay there until their turn comes."""
+        """Apply a configuration. Requests in excess queues stay queued until dispatched."""
         self.queuing = queuing
         self.limit = limit
         self._dispatch_all()
 
     @property
     def virtual_time(self) -> float:
-        """How far each flow has come, at the last change."""
+        """Return the virtual time of the last change."""
         return self._r
 
     @property
@@ -113,7 +113,7 @@ class QueueSet:
         return not self.waiting and not self.executing
 
     def start(self, ticket: Ticket) -> bool:
-        """Whether the request may run at once, in which case it must be finished. Raises Rejected."""
+        """Return whether the request may run immediately; the caller must then `finish` it. Raises Rejected."""
         ticket.arrived = ticket.started = self.now()
         queues = self.queuing.queues
         if not self.waiting and (queues < 0 or self._fits(ticket.seats)):
@@ -125,7 +125,7 @@ class QueueSet:
         return False
 
     async def wait(self, ticket: Ticket, entropy: int, *, timeout: float) -> None:
-        """Returns when the request's turn has come, and it must be finished. Raises Rejected."""
+        """Wait for dispatch; the caller must then `finish` the request. Raises Rejected."""
         self._enqueue(ticket, entropy)
         self._dispatch_all()
         assert ticket.turn is not None
@@ -139,7 +139,7 @@ class QueueSet:
             limit.cancel()
 
     def finish(self, ticket: Ticket) -> None:
-        """Gives the seats to whoever is next."""
+        """Release the seats, and dispatch waiting requests."""
         if ticket.queue is not None:
             self._sync()
         del self.executing[ticket]
@@ -150,7 +150,7 @@ class QueueSet:
             queue.executing -= 1
             queue.seats_in_use -= ticket.seats
             self._rest(queue)
-            # It was charged an estimate when it began.
+            # Replace the estimate charged at dispatch with the actual duration.
             queue.next_r -= ticket.seats * (_ESTIMATED_SECONDS - (self.now() - ticket.started))
             self._bound(queue)
         if self.waiting:
@@ -181,7 +181,7 @@ class QueueSet:
         self._note_use()
 
     def _choose(self, entropy: int) -> Queue:
-        """Return the queue of the flow's hand with the least to do; among equals they take turns."""
+        """Return the least loaded queue of the flow's hand; ties rotate."""
         hand = deal(entropy, deck=self.queuing.queues, hand=self.queuing.hand)
         self._dealt += 1
         turned = hand[self._dealt % len(hand) :] + hand[: self._dealt % len(hand)]
@@ -192,12 +192,12 @@ class QueueSet:
             pass
 
     def _dispatch(self) -> bool:
-        """Start the next request; return False when it must wait for more seats."""
+        """Dispatch the next request; return False if seats are missing."""
         self._sync()
         queue = self._next_queue()
         ticket = queue.waiting[0]
         assert ticket.turn is not None
-        if ticket.turn.done():  # its client has gone, and will clean up when it is its task's turn
+        if ticket.turn.done():  # the client has disconnected; its task cleans up
             self._leave(ticket)
             return True
         if not self._fits(ticket.seats):
@@ -216,7 +216,7 @@ class QueueSet:
         return True
 
     def _next_queue(self) -> Queue:
-        """The one whose next request would be done first in virtual time, the search beginning behind the last."""
+        """Return the queue with the earliest virtual finish time; ties resolve round-robin."""
 
         def turn(queue: Queue) -> tuple[float, bool, int]:
             return queue.next_r + queue.waiting[0].work, queue.index <= self._robin, queue.index
@@ -232,11 +232,11 @@ class QueueSet:
         self._note_use()
 
     def _fits(self, seats: int) -> bool:
-        """Whether there are seats for the request; one wider than the whole level fits when nothing else runs."""
+        """Return whether the seats are free. A request wider than the level fits when nothing else runs."""
         return self.seats_in_use + seats <= self.limit or (seats > self.limit and not self.executing)
 
     def _cancel(self, ticket: Ticket) -> None:
-        """The client has gone: while it waited, or just when its turn came."""
+        """Handle a client disconnect while waiting or right after dispatch."""
         self.cancelled += 1
         if ticket in self.executing:
             self.finish(ticket)
@@ -244,7 +244,7 @@ class QueueSet:
             self._leave(ticket)
 
     def _leave(self, ticket: Ticket) -> None:
-        """Take the ticket out of its queue; a second call does nothing."""
+        """Remove the ticket from its queue; idempotent."""
         assert ticket.queue is not None
         if ticket not in ticket.queue.waiting:
             return
@@ -262,13 +262,13 @@ class QueueSet:
             self.queues.pop(queue.index, None)
 
     def _bound(self, queue: Queue) -> None:
-        """A queue saves up nothing while it has nothing to do."""
+        """Advance the queue's virtual time, so that idle time earns no credit."""
         if queue.waiting:
             queue.next_r = max(queue.next_r, queue.waiting[0].arrival_r)
 
     def _sync(self) -> None:
-        """Virtual time is what each of the busy queues has got, were all served alike: the seats that are really in
-        use, not those that could be, since what is paced runs later and not longer."""
+        """Advance virtual time by the service per busy queue. The rate uses the seats in use, not the limit, because
+        pacing delays requests without prolonging them."""
         now = self.now()
         if self.queues:
             self._r += self.seats_in_use / len(self.queues) * (now - self._at)

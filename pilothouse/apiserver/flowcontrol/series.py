@@ -1,4 +1,4 @@
-"""What is counted of each request by flow control, under upstream's names."""
+"""Per-request metrics of flow control, under upstream's names."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ WATCH_COUNT = HistogramTally(
 
 
 class FlowSeries:
-    """Where the requests of one flow schema are counted, each series looked up once."""
+    """Metric series of a flow schema, each looked up once."""
 
     __slots__ = ("estimated_seats", "execution", "labels", "watch_execution", "watchers")
 

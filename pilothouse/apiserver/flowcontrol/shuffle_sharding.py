@@ -1,6 +1,6 @@
-"""Shuffle sharding: each flow is dealt a hand of queues, so that two flows seldom share all of theirs.
+"""Shuffle sharding: each flow gets a hand of queues, so that two flows rarely share all queues.
 
-A flow that floods fills the queues of its hand; another, with even one queue outside of it, is not held up.
+A flooding flow fills the queues of its hand. A flow with a queue outside of that hand is not delayed.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ def flow_hash(schema: str, distinguisher: str) -> int:
 
 @lru_cache(maxsize=4096)
 def deal(entropy: int, *, deck: int, hand: int) -> tuple[int, ...]:
-    """`hand` different cards of `deck`, the same for the same entropy.
+    """Return `hand` distinct cards of `deck`, deterministic by entropy.
 
-    The remainders are positions among the cards not yet dealt; each is moved past those dealt before it.
+    The remainders are positions among the undealt cards; each is shifted past the dealt cards.
     """
     remainders: list[int] = []
     for dealt in range(hand):

@@ -1,4 +1,4 @@
-"""For how long a number was which part of its limit: a histogram with one observation for every nanosecond."""
+"""Time-weighted histogram of a ratio to its limit: an observation per nanosecond."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class TimeHistogram:
     def __init__(self, bounds: Sequence[float]) -> None:
         self._bounds = bounds
         self._limit = 1
-        self._seconds = [0.0] * (len(bounds) + 1)  # in each bucket
+        self._seconds = [0.0] * (len(bounds) + 1)  # per bucket
         self._sum = 0.0
 
     def set_limit(self, limit: int) -> None:
-        """For what is added from now on. A limit of nothing counts as one."""
+        """Set the limit for later additions; at least 1."""
         self._limit = max(1, limit)
 
     def add(self, value: int, seconds: float) -> None:
@@ -29,7 +29,7 @@ class TimeHistogram:
         self._sum += ratio * seconds
 
     def with_more(self, values: Iterable[tuple[int, float]]) -> TimeHistogram:
-        """Return another histogram, to which these values and their seconds are added."""
+        """Return a copy with these (value, seconds) pairs added."""
         other = copy(self)
         other._seconds = list(self._seconds)
         for value, seconds in values:
@@ -37,7 +37,7 @@ class TimeHistogram:
         return other
 
     def shown(self) -> tuple[list[tuple[str, float]], float]:
-        """Return the buckets by their bounds, each with all below it, and the sum."""
+        """Return the cumulative buckets by bound, and the sum."""
         names = [*(f"{bound:.15g}" for bound in self._bounds), "+Inf"]
         counts = (float(round(each * _NANOSECONDS)) for each in accumulate(self._seconds))
         return list(zip(names, counts, strict=True)), self._sum * _NANOSECONDS

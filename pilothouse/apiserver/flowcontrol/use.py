@@ -1,10 +1,10 @@
-"""How much of what there is was used, and for how long: by each priority level, and by reads and writes.
+"""Time-weighted utilization of each priority level, and of reads and writes.
 
-Each request changes the use twice, so a change only adds the time that has passed to that of the state that ends:
+Each request changes the utilization twice, so a change only adds the elapsed time to the ending state:
 
     enter((1, 0)) enter((2, 0)) enter((1, 0))     {(0, 0): 3.1 s, (1, 0): 0.2 s, (2, 0): 0.1 s}
 
-Histograms and sums are made of that when limits change, when there are many states, and when they are shown.
+Histograms and sums are computed when limits change, when many states accumulate, and on scrape.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _MOST_STATES = 1000
 
 State: TypeAlias = tuple[int, ...]
 Part: TypeAlias = tuple[tuple[float, ...], Callable[[State], int]]
-"""The bounds of a histogram, and what it shows of a state."""
+"""Histogram bounds, and the value of a state."""
 
 
 class Use:
-    """`enter` and what settles belong to the event loop; `shown` is for any thread."""
+    """Utilization. Only `shown` is thread-safe; all other methods belong to the event loop."""
 
     __slots__ = ("__weakref__", "_at", "_histograms", "_now", "_parts", "_seconds", "_settling", "state")
 
@@ -38,7 +38,7 @@ class Use:
         self._histograms = {name: TimeHistogram(bounds) for name, (bounds, _) in parts.items()}
         self._now = now
         self._at = now()
-        self._seconds: dict[State, float] = {}  # of states that have ended, since it was settled
+        self._seconds: dict[State, float] = {}  # state → seconds since the last settlement
         self._settling = Lock()
 
     def enter(self, state: State) -> None:
@@ -52,7 +52,7 @@ class Use:
         self.state, self._at = state, now
 
     def set_limits(self, **limits: int) -> None:
-        """Of the parts by their names, from now on."""
+        """Set the limits of parts by name, from now on."""
         self.enter(self.state)
         self._settle()
         for name, limit in limits.items():
@@ -77,7 +77,7 @@ class Use:
 
 
 class LevelUse(Use):
-    """Of one priority level: seats in use, seats that are waited for, requests that execute, requests that wait."""
+    """Utilization of a priority level: seats in use, seats requested, executing requests, waiting requests."""
 
     __slots__ = ("_demand",)
 
@@ -92,7 +92,7 @@ class LevelUse(Use):
         self._demand = SeatDemand()
 
     def reset_demand(self) -> ObservedDemand:
-        """Return the demand seen since the last call, and begin anew."""
+        """Return the demand since the last call, and restart."""
         self.enter(self.state)
         self._settle()
         return self._demand.reset(_seats_wanted(self.state))
@@ -107,7 +107,7 @@ def _seats_wanted(state: State) -> int:
 
 
 class KindUse(Use):
-    """Of reads, or of writes, by the server's requests: how many execute, and how many wait."""
+    """Utilization by reads or by writes: executing and waiting requests."""
 
     __slots__ = ()
 
@@ -120,10 +120,10 @@ class KindUse(Use):
 
     @property
     def count(self) -> int:
-        """How many execute."""
+        """Return the number of executing requests."""
         return self.state[0]
 
     def change(self, executing: int, waiting: int = 0) -> None:
-        """By so many requests more, or fewer."""
+        """Adjust the counts by the given differences."""
         now_executing, now_waiting = self.state
         self.enter((now_executing + executing, now_waiting + waiting))
