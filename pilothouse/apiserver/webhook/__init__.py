@@ -1,1 +1,1 @@
-"""Calls to webhooks: where a service is, and one way to send it a review over TLS."""
+"""Webhook calls: service resolution, and posting of reviews over TLS."""

@@ -1,7 +1,6 @@
-"""Calls to webhooks: a review goes out as JSON over TLS, and its answer comes back, or WebhookCallFailed says in
-client-go's words why not.
+"""Webhook calls: posts reviews as JSON over TLS. Raises WebhookCallFailed with client-go's messages.
 
-Connections are kept and shared by all configurations that mean the same endpoint. Redirects are not followed.
+Connections are pooled by endpoint and shared between configurations. Redirects are not followed.
 """
 
 from __future__ import annotations
@@ -78,9 +77,9 @@ class WebhookClients:
         """Least recently used first."""
 
     async def post(self, config: Json, body: Json, *, timeout: float) -> Json:
-        """`config` is a WebhookClientConfig. Raises WebhookCallFailed. The timeout, in seconds, is for all of it; the
-        webhook is told, in whole seconds."""
-        # All that speaks to other servers waits for its first use.
+        """Post `body` to a WebhookClientConfig. The timeout covers the whole call, and is sent to the webhook in whole
+        seconds. Raises WebhookCallFailed."""
+        # Deferred import of the HTTP client.
         from pilothouse.apiserver.webhook.connections import Call
 
         endpoint = endpoint_of(config)
@@ -112,7 +111,7 @@ class WebhookClients:
         self._pools.clear()
 
     def _drop_oldest_idle(self) -> None:
-        """One at most, since each call adds one at most. What is in use stays, however many that are."""
+        """Drop at most one idle pool, since each call adds at most one. Pools in use stay, regardless of the limit."""
         if len(self._pools) <= _MAX_ENDPOINTS:
             return
         oldest = next((each for each, pool in self._pools.items() if not pool.in_use), None)
@@ -121,7 +120,7 @@ class WebhookClients:
 
 
 async def _send_patiently(connections: EndpointConnections, call: Call) -> OutboundResponse:
-    """A webhook may ask to be asked again later."""
+    """Send the call, and honour Retry-After."""
     start = time.monotonic()
     try:
         for tried in range(_MAX_RETRIES):

@@ -1,4 +1,4 @@
-"""The connections to one endpoint. A service is resolved anew for each of them, so that they spread over its pods."""
+"""The connections to a webhook endpoint. Services are resolved per connection, to balance over the pods."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote
 
 _IDLE = 30.0
-"""Seconds after which a connection that nobody uses is closed."""
+"""Idle timeout of a connection in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class EndpointConnections:
         return self._target.authority
 
     async def post(self, call: Call) -> OutboundResponse:
-        """Raises WebhookCallFailed."""
+        """Send the call. Raises WebhookCallFailed."""
         request = OutboundRequest("POST", replace(self._target, query=call.query), call.headers, call.body)
         try:
             return await self._exchange(request)
@@ -58,7 +58,7 @@ class EndpointConnections:
             raise WebhookCallFailed(f"Post {quote(f'{self.url}?{call.query}')}: {error}") from None
 
     async def _exchange(self, request: OutboundRequest, *, fresh: bool = False) -> OutboundResponse:
-        """Once more when a kept connection turns out to be closed by the other side."""
+        """Exchange request and response; retry once if a pooled connection was closed by the peer."""
         exchange = await self._pool.take(request.target, fresh=fresh)
         try:
             request.send_on(exchange)
@@ -80,13 +80,13 @@ class EndpointConnections:
             raise WebhookCallFailed(why) from None
 
     def close(self) -> None:
-        """Calls under way keep their connections."""
+        """Close idle connections; calls in progress keep theirs."""
         self._pool.close()
 
 
 def _locate(services: ServiceResolver, service: ServiceReference) -> Locate:
     async def locate(target: Target) -> Target:
-        """Raises ServiceUnresolved."""
+        """Resolve the service. Raises ServiceUnresolved."""
         found = await services.resolve(service.namespace, service.name, service.port)
         return replace(target, address=found.host, port=found.port)
 

@@ -1,4 +1,4 @@
-"""The credentials of this server for the webhooks that it calls."""
+"""The server's credentials for webhook calls."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Protocol, TypeAlias
 class WebhookCredentials(Protocol):
     @property
     def client_certificate(self) -> bytes:
-        """PEM, with its key; empty where there is none."""
+        """Return certificate and key as PEM; empty without a certificate."""
 
     async def headers(self) -> Mapping[str, str]:
-        """Return the headers that authenticate a request, as they are at this moment."""
+        """Return the current authentication headers."""
 
 
 FindCredentials: TypeAlias = Callable[[str], WebhookCredentials | None]
-"""For a webhook at host:port, or at name.namespace.svc:port."""
+"""Find the credentials for a webhook at host:port or name.namespace.svc:port."""
 
 
 def anonymous(target: str) -> WebhookCredentials | None:
-    """Webhooks are told nothing about their caller, unless somebody configured it."""
+    """Return None: the default without configured credentials."""
     return None

@@ -1,4 +1,4 @@
-"""The endpoint that a WebhookClientConfig points to."""
+"""The endpoint of a WebhookClientConfig."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class ServiceReference:
 
 @dataclass(frozen=True, slots=True)
 class WebhookEndpoint:
-    """Two configurations with the same one share connections. The name in `base` is the one that the certificate
-    must have; a service is asked for only when a connection is made."""
+    """A webhook endpoint, and the key of shared connections. The certificate must match the host name in `base`;
+    services are resolved on connect only."""
 
     base: str
     path: str
     authorities: bytes
-    """PEM. When empty, the system's."""
+    """PEM bundle; empty = the system's CAs."""
     service: ServiceReference | None = None
 
     @property
@@ -42,13 +42,14 @@ class WebhookEndpoint:
 
     @property
     def target(self) -> str:
-        """Host and port, by which credentials are found."""
+        """Return host:port, the lookup key of credentials."""
         parts = urlsplit(self.base)
         return parts.netloc if parts.port else f"{parts.netloc}:{_PORT}"
 
     @property
     def protocols(self) -> list[str]:
-        """What to offer. Under HTTP/2 all calls would share a connection, and so one of the pods that answer."""
+        """Return the ALPN protocols. HTTP/2 would multiplex all calls over a single connection, and therefore a single
+        pod."""
         return ["h2", "http/1.1"] if self.service is None and _is_local(urlsplit(self.base).hostname) else ["http/1.1"]
 
 
@@ -60,7 +61,7 @@ def _is_local(host: str | None) -> bool:
 
 
 def endpoint_of(config: Json) -> WebhookEndpoint:
-    """Raises WebhookCallFailed for a configuration that points nowhere."""
+    """Return the endpoint. Raises WebhookCallFailed for an invalid configuration."""
     authorities = base64.b64decode(config.get("caBundle") or "").strip()
     if config.get("service"):
         service = config["service"]
@@ -80,7 +81,7 @@ def _path(path: str) -> str:
 
 
 def tls_context(authorities: bytes, client_certificate: bytes = b"") -> ssl.SSLContext:
-    """Raises WebhookCallFailed."""
+    """Build the TLS context. Raises WebhookCallFailed."""
     try:
         context = verifying_context(authorities.decode("ascii"))
     except (ssl.SSLError, UnicodeDecodeError):
@@ -91,7 +92,7 @@ def tls_context(authorities: bytes, client_certificate: bytes = b"") -> ssl.SSLC
 
 
 def _load(context: ssl.SSLContext, client_certificate: bytes) -> None:
-    """OpenSSL reads keys from files only; this one is unreadable for others, and gone when it has been read."""
+    """Load the certificate through a private temporary file, because OpenSSL reads keys from files only."""
     with tempfile.NamedTemporaryFile() as file:
         file.write(client_certificate)
         file.flush()

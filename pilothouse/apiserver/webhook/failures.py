@@ -1,4 +1,4 @@
-"""The errors of webhooks that answer without success, in the words of client-go: people search for them."""
+"""Errors of webhook calls, with client-go's messages, which users search for."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _UNEXPECTED = "UnexpectedServerResponse"
 
 
 class WebhookCallFailed(Exception):
-    """`status` is there when the webhook answered, but with no success."""
+    """The call failed; `status` is set if the webhook returned an error response."""
 
     def __init__(self, text: str, *, status: StatusError | None = None) -> None:
         super().__init__(text)
@@ -19,11 +19,11 @@ class WebhookCallFailed(Exception):
 
 
 class NoClient(WebhookCallFailed):
-    """It was not even asked: what its configuration says can not be used."""
+    """The call was not made because the configuration is invalid."""
 
 
 def refused(code: int, content_type: str, body: bytes) -> WebhookCallFailed:
-    """For an answer that is no success: the Status in it, or one made from the HTTP code."""
+    """Build the error of an error response from its Status, or from the HTTP code."""
     status = status_in(body)
     is_failure = status is not None and status.get("status") == "Failure"
     error = from_status(status, http_code=code) if status and is_failure else _generic(code, content_type, body)

@@ -1,6 +1,6 @@
-"""The contract of webhooks that answer reviews: what is asked goes out as an object, and comes back with a status.
+"""The contract of review webhooks: a review object is posted, and returned with a status.
 
-A status is believed only if its fields have their types. In Python the text `"false"` is true.
+Status fields are type-checked: the string `"false"` is true in Python.
 """
 
 from __future__ import annotations
@@ -11,22 +11,22 @@ from pilothouse.machinery.objects import Json
 
 
 class ReviewFailed(Exception):
-    """No answer, whatever was tried. `timed_out`: because it took too long."""
+    """The review failed after all retries. `timed_out`: whether the timeout expired."""
 
     def __init__(self, text: str, *, code: int = 0, timed_out: bool = False) -> None:
         super().__init__(text)
         self.code = code
-        """The status of the last HTTP answer; 0 where there was none."""
+        """Status code of the last HTTP response; 0 without a response."""
         self.timed_out = timed_out
 
 
 class ReviewWebhook(Protocol):
     async def review(self, review: Json) -> Json:
-        """Raises ReviewFailed."""
+        """Post the review and return the response. Raises ReviewFailed."""
 
 
 def checked_status(answer: Json, **types: type) -> Json:
-    """Return the status of an answered review. Raises ReviewFailed where a field has another type than `types` says."""
+    """Return the status of a review. Raises ReviewFailed if a field does not have the type in `types`."""
     return checked_fields(answer.get("status"), "status", **types)
 
 

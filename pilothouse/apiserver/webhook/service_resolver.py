@@ -1,4 +1,4 @@
-"""Where the pods behind a Service are reached: what webhooks and aggregated APIs ask before they connect."""
+"""Service resolution for webhooks and aggregated APIs."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ class ServiceAddress:
 
 
 class ServiceUnresolved(Exception):
-    """The Service, its port or its endpoints are missing; the text says which, in upstream's words."""
+    """The Service, its port or its endpoints are missing; the text is upstream's."""
 
 
 class ServiceResolver(Protocol):
     async def resolve(self, namespace: str, name: str, port: int) -> ServiceAddress:
-        """Raises ServiceUnresolved. The answer is for one connection: the next may go elsewhere."""
+        """Return an address for a single connection; the next call may return another. Raises ServiceUnresolved."""
 
 
 class NoServices:
-    """For a server that knows of no Services."""
+    """Resolver of a server without Services."""
 
     async def resolve(self, namespace: str, name: str, port: int) -> ServiceAddress:
         raise ServiceUnresolved(f"service {quote(name)} not found")
