@@ -1,5 +1,5 @@
-"""The spans of requests that come in and of those that go out: names and attributes of upstream's instrumentation of
-HTTP and gRPC, after OpenTelemetry's conventions."""
+"""Spans of incoming and outgoing requests, with the names and attributes of upstream's HTTP and gRPC instrumentation
+(OpenTelemetry conventions)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FAILED: Final = 500
 
 
 def span_name(request: Request) -> str:
-    """Return the method, and for a resource its path without the names in it."""
+    """Return the method, followed by the path template of a resource."""
     info = request.info
     if not info.is_resource:
         return request.method
@@ -31,7 +31,7 @@ def span_name(request: Request) -> str:
 
 
 def asked(request: Request) -> Attributes:
-    """Return the attributes of a request that has come in."""
+    """Return the attributes of an incoming request."""
     found: dict[str, Value] = {
         **_place(request.header(b"host")),
         "http.request.method": request.method,
@@ -60,7 +60,7 @@ def _place(authority: str) -> Attributes:
 
 
 def answered(span: Span, response: Response) -> Response:
-    """End the span with its answer: at once, or when the last of it is sent."""
+    """End the span with the response: immediately, or after the last byte of a stream."""
     status_of(span, response.status)
     if isinstance(response.body, bytes):
         span.set({"http.response.body.size": len(response.body)})
@@ -77,7 +77,7 @@ def status_of(span: Span, status: int, failed_from: int = _FAILED) -> None:
 
 
 class Outgoing:
-    """One request to another server. Its headers make that server part of the trace; without one there are none."""
+    """An outgoing request. Its headers propagate the trace, if any."""
 
     __slots__ = ("_span", "headers")
 
@@ -94,14 +94,14 @@ _UNTRACED = Outgoing(None)
 
 
 def joined(headers: Headers, trace: Headers) -> Headers:
-    """Return the headers of a request that is passed on: what they say of its trace is what the trace has now."""
+    """Return the headers of a forwarded request, with its trace headers replaced."""
     replaced = {name for name, _ in trace}
     return [*(field for field in headers if field[0] not in replaced), *trace] if trace else headers
 
 
 @contextmanager
 def outgoing(method: str, url: str) -> Iterator[Outgoing]:
-    """Around a request to another server. What the block raises goes on."""
+    """Trace a request to another server; exceptions propagate."""
     around = CURRENT.get()
     if around is None or around.ended:
         yield _UNTRACED
@@ -119,7 +119,7 @@ def outgoing(method: str, url: str) -> Iterator[Outgoing]:
 
 @contextmanager
 def outgoing_rpc(method: str, address: str) -> Iterator[list[tuple[str, str]] | None]:
-    """Around a call by gRPC. Gives the metadata that makes the other server part of the trace."""
+    """Trace a gRPC call; yields the metadata that propagates the trace."""
     around = CURRENT.get()
     if around is None or around.ended:
         yield None

@@ -1,7 +1,7 @@
-"""Spans that are recorded, and sent to a collector by OTLP over gRPC: the SDK of OpenTelemetry.
+"""Span recording with the OpenTelemetry SDK, and export by OTLP over gRPC.
 
-Nothing waits for the collector: spans are queued, a thread sends them in batches, and those that find the queue full
-are dropped. This module needs the packages of the extra `tracing`.
+Export never blocks: spans are queued, sent in batches by a thread, and dropped when the queue is full. This module
+needs the packages of the extra `tracing`.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ _SECONDS_TO_SEND = 10
 _SECONDS_TO_STOP = 3.0
 _NOBODY = Context()
 _COMPLAINING = ("opentelemetry.sdk._shared_internal", "opentelemetry.exporter.otlp.proto.grpc.exporter")
-"""The SDK's loggers, which have a line for each span that is dropped."""
+"""SDK loggers with a message per dropped span."""
 _SECONDS_OF_SILENCE = 60.0
 
 
 class OnceAMinute(logging.Filter):
-    """Lets each message pass at most once a minute, whatever is in it."""
+    """Rate-limits each message template to once a minute."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class OnceAMinute(logging.Filter):
 
 
 class RecordedSpan:
-    """A span of the SDK with what its children share."""
+    """An SDK span, with the state shared by its children."""
 
     __slots__ = ("_companions", "_span", "_tracer", "audit_id", "ended")
 
@@ -97,10 +97,10 @@ class RecordedSpan:
 
 
 class RecordingTracer:
-    """Records a share of the traces that begin here, and all that it is told to begin."""
+    """Records a share of new traces, and all sampled incoming traces."""
 
     def __init__(self, endpoint: str | None, share: float, *, instance: str) -> None:
-        """`endpoint` is the collector's, as gRPC names it; None for localhost:4317."""
+        """`endpoint`: gRPC target of the collector; None = localhost:4317."""
         self._share = share
         seldom = OnceAMinute()
         for name in _COMPLAINING:
@@ -123,19 +123,19 @@ class RecordingTracer:
         return RecordedSpan(self._tracer, span, beginning.audit_id, [*beginning.companions])
 
     async def run(self) -> None:
-        """Until it is cancelled; then `close`."""
+        """Run until cancelled, then `close`."""
         try:
             await asyncio.Event().wait()
         finally:
             await self.close()
 
     async def close(self) -> None:
-        """Send what is queued, unless the collector takes too long."""
+        """Flush the queue within a time limit."""
         closing = Thread(target=self._provider.shutdown, daemon=True)
         closing.start()
         await asyncio.to_thread(closing.join, _SECONDS_TO_STOP)
         if closing.is_alive():
-            self._exporter.shutdown()  # ends its attempts
+            self._exporter.shutdown()  # stops the retries
 
 
 def _context_of(parent: RemoteParent) -> SpanContext:

@@ -1,9 +1,9 @@
-"""The span that work belongs to. Whoever does something worth seeing says so here, whether it is traced or not:
+"""The current span, and the instrumentation API:
 
     @spanned("cacher.Get", lambda self, key: {"key": key})      a span around each call
-    event("About to Get from storage")                          a moment in the span around
+    event("About to Get from storage")                          an event in the current span
 
-Where nothing is traced, each costs no more than a look at one variable.
+Without tracing, each costs a single variable lookup.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ CLIENT: Final = "CLIENT"
 
 
 class Span(Protocol):
-    """One piece of work in a trace, from `child` to `end`."""
+    """A unit of work in a trace, from `child` to `end`."""
 
     audit_id: str
-    """Of the request that it belongs to."""
+    """Audit id of the request."""
     ended: bool
 
     def child(self, name: str, attributes: Attributes | None = None, *, kind: str = INTERNAL) -> Span: ...
@@ -40,20 +40,20 @@ class Span(Protocol):
     def set(self, attributes: Attributes) -> None: ...
 
     def fail(self, why: str) -> None:
-        """Mark it as failed."""
+        """Mark the span as failed."""
 
     def end(self) -> None: ...
 
     def carried(self) -> Headers:
-        """Return the headers by which another server joins the trace."""
+        """Return the headers that propagate the trace."""
 
 
 CURRENT: Final[ContextVar[Span | None]] = ContextVar("span", default=None)
-"""None where nothing is traced. Tasks that a request leaves behind still see its span, which has `ended`."""
+"""None without tracing. Background tasks of a request still see its span, with `ended` set."""
 
 
 def event(name: str, attributes: Attributes | None = None) -> None:
-    """Note in the span around what has happened."""
+    """Record an event in the current span."""
     span = CURRENT.get()
     if span is not None:
         span.event(name, attributes or {})
@@ -62,7 +62,7 @@ def event(name: str, attributes: Attributes | None = None) -> None:
 def spanned(
     name: str, attributes: Callable[..., Attributes]
 ) -> Callable[[Callable[P, Coroutine[Any, Any, T]]], Callable[P, Coroutine[Any, Any, T]]]:
-    """Puts a span around each call. `attributes` gets the arguments of the call, and is asked only if it is traced."""
+    """Wrap each call in a span. `attributes` receives the call's arguments, and is evaluated only for traced calls."""
 
     def decorate(work: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
         @wraps(work)
@@ -78,7 +78,7 @@ def spanned(
 
 
 async def within(span: Span, work: Coroutine[Any, Any, T]) -> T:
-    """Do the work in the span, which ends with it."""
+    """Run the work in the span, and end the span."""
     token = CURRENT.set(span)
     try:
         return await work
@@ -88,6 +88,6 @@ async def within(span: Span, work: Coroutine[Any, Any, T]) -> T:
 
 
 def audited(attributes: Attributes) -> Attributes:
-    """Return the attributes with the audit id of the request that is served."""
+    """Return the attributes with the audit id of the current request."""
     span = CURRENT.get()
     return {"audit-id": span.audit_id if span else "", **attributes}

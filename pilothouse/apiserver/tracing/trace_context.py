@@ -1,4 +1,4 @@
-"""W3C Trace Context: the headers by which a request says to which trace it belongs, and by which it is passed on."""
+"""W3C Trace Context: parsing and propagation of the trace headers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SAMPLED = 1
 
 @dataclass(frozen=True, slots=True)
 class RemoteParent:
-    """The span of another program in which a request was made."""
+    """The remote span of the caller."""
 
     trace_id: int
     span_id: int
@@ -26,7 +26,7 @@ class RemoteParent:
 
 
 def remote_parent(request: Request) -> RemoteParent | None:
-    """None where the request names no parent, or none that makes sense."""
+    """Return the parent span, or None for a missing or invalid header."""
     found = _FORM.fullmatch(request.header(PARENT))
     if found is None:
         return None
@@ -42,13 +42,13 @@ def written(trace_id: int, span_id: int, *, sampled: bool) -> bytes:
 
 
 def companions(request: Request) -> Headers:
-    """Return what the request says besides its parent and is passed on unread, if it is no longer than it may be."""
+    """Return the further trace headers, propagated verbatim within their size limits."""
     found = ((name, request.header(name).encode("latin-1")) for name in _LONGEST)
     return [(name, value) for name, value in found if value and len(value) <= _LONGEST[name]]
 
 
 class PassedOn:
-    """Stands for the span of a request that is not recorded: other servers are told what it said of its trace."""
+    """Span of an unrecorded request: only propagates the request's trace headers."""
 
     __slots__ = ("_headers", "audit_id", "ended")
 
@@ -67,7 +67,7 @@ class PassedOn:
     def fail(self, why: str) -> None: ...
 
     def end(self) -> None:
-        """It lasts as long as its request, whatever ends in between."""
+        """Do nothing: the span lasts as long as the request."""
 
     def carried(self) -> Headers:
         return self._headers

@@ -1,4 +1,4 @@
-"""Who starts traces: which requests are recorded, and where their spans begin."""
+"""Tracers: sampling decisions, and the start of traces."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from pilothouse.machinery.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """Where a trace begins in this server, or goes on."""
+    """The start of a trace in this server, or its continuation."""
 
     name: str
     kind: str = INTERNAL
     parent: RemoteParent | None = None
-    """The span that it is part of."""
+    """The parent span."""
     link: RemoteParent | None = None
-    """A span that is only mentioned: its trace is not ours to write into."""
+    """A linked span whose trace is not continued, because the client is not trusted."""
     audit_id: str = ""
     companions: Headers | tuple[()] = ()
-    """What else is passed on with the trace."""
+    """Further headers to propagate."""
 
 
 class Tracer(Protocol):
     def samples(self) -> bool:
-        """Decide about a trace that begins here: whether it is recorded."""
+        """Return the sampling decision for a new trace."""
 
     def begin(self, beginning: Beginning) -> Span: ...

@@ -1,4 +1,4 @@
-"""The spans of verbs: Get, List, Create, … around what an endpoint does, and SerializeObject around its answer."""
+"""Verb spans: Get, List, Create, … around handlers, and SerializeObject around responses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pilothouse.apiserver.tracing.spans import CURRENT, Span, within
 
 
 def traced(name: str, handler: Handler) -> Handler:
-    """The handler, in a span of that name where its request is traced."""
+    """Wrap the handler in a span for traced requests."""
 
     def call(request: Request) -> Awaitable[Response]:
         around = CURRENT.get()
