@@ -1,1 +1,1 @@
-"""Admission: what may still change or refuse a write after authorization, before it is stored."""
+"""Admission: plugins that change or reject writes after authorization and before storage."""

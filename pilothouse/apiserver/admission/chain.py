@@ -1,5 +1,5 @@
-"""The chain of plugins, in order: all that admit first, and once more where one of them asks for it; then all that
-validate."""
+"""The admission chain: runs all mutating plugins in order, reinvokes them on request, then runs all validating
+plugins."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _ADMIT, _VALIDATE = "admit", "validate"
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """One side of one plugin."""
+    """One side (admit or validate) of a plugin."""
 
     labels: tuple[str, ...]
-    """Name, type and operation, under which it is measured."""
+    """Metric labels: name, type and operation."""
     run: Callable[[Attributes], Awaitable[None]]
     passed: HistogramRow = field(init=False)
-    """How long it took where it refused nothing, which is mostly."""
+    """Latency of calls that did not reject (the common case)."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "passed", CONTROLLER.row((*self.labels, "false")))
@@ -40,7 +40,7 @@ class _Step:
 
 @dataclass(frozen=True, slots=True)
 class _Phase:
-    """One side of all plugins that have anything to do for one operation on one resource."""
+    """One side of all plugins that handle an operation on a resource."""
 
     labels: tuple[str, ...]
     steps: tuple[_Step, ...]
@@ -63,14 +63,14 @@ class _Phase:
 
 
 _Phases: TypeAlias = dict[tuple[Operation, str, str], _Phase]
-"""By operation, group and resource; made when they are first asked for."""
+"""(operation, group, resource) → phase; filled on first use."""
 
 _MOST_PHASES = 4096
-"""Resources come and go with their definitions; beyond so many, all phases are made anew."""
+"""Maximum number of cached phases; the cache is cleared beyond, because custom resources come and go."""
 
 
 class AdmissionChain:
-    """The plugins that every write passes. An empty chain admits everything.
+    """The admission plugins of every write. An empty chain admits everything.
 
     >>> from pilothouse.apiserver import AdmissionChain
     >>> AdmissionChain().plugins
@@ -108,7 +108,7 @@ class AdmissionChain:
 
 
 async def _admit(phase: _Phase, attributes: Attributes) -> None:
-    """The second round is the last, whatever changes in it."""
+    """Run the phase, and at most one reinvocation."""
     await phase.run(attributes)
     if attributes.reinvocation.should_reinvoke:
         attributes.reinvocation.is_reinvoke = True
@@ -127,7 +127,7 @@ def _phase(plugins: Sequence[Plugin], type: str, operation: Operation, resource:
 
 
 def _method_of(plugin: Plugin, type: str) -> Callable[[Attributes], Awaitable[None]] | None:
-    """Return the plugin's method for this phase; most plugins have only one."""
+    """Return the plugin's method for this phase, or None."""
     if type == _ADMIT:
         return plugin.admit if isinstance(plugin, MutationPlugin) else None
     return plugin.validate if isinstance(plugin, ValidationPlugin) else None

@@ -1,4 +1,4 @@
-"""The versions in which the same objects are served, and how an object gets from its stored form into each of them."""
+"""Equivalent resources: the served versions of the same stored objects, and the conversion into each."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from pilothouse.machinery.names import GroupVersionKind, GroupVersionResource
 from pilothouse.machinery.objects import Json
 
 Conversion: TypeAlias = Callable[[Json], Awaitable[Json]]
-"""Leaves what it is given alone. Raises StatusError."""
+"""Convert a stored object without changing the argument. Raises StatusError."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServedForm:
-    """A resource, or a subresource of it, as one group version serves it."""
+    """A resource or subresource as served in a group version."""
 
     resource: GroupVersionResource
     kind: GroupVersionKind
     read: Callable[[Any], Json]
-    """Any JSON value as an object of the kind: known fields only, with defaults. Raises DecodeError."""
+    """Decode a JSON value as an object of the kind: drop unknown fields, apply defaults. Raises DecodeError."""
     unknown_fields: Callable[[Any], Sequence[str]] = lambda value: ()
-    """The complaints of strict reading; none where nobody reads strictly. Raises DecodeError."""
+    """Return the errors of strict decoding. Raises DecodeError."""
     atom: Callable[[], Atom] = lambda: DEDUCED
-    """How objects of the kind merge."""
+    """Return the merge schema of the kind."""
     printed: Callable[[Json], Json] = lambda obj: obj
-    """Leaves out of an object what is not shown when it is empty."""
+    """Drop empty fields with omitempty semantics."""
     from_stored: Conversion | None = None
     to_stored: Conversion | None = None
 
     async def served(self, obj: Json) -> Json:
-        """Return the object in this form. It may be `obj` itself: not to be changed."""
+        """Return the object in this form; treat the result as read-only, as `obj` itself may be returned."""
         return self.printed(obj if self.from_stored is None else await self.from_stored(obj))
 
     async def stored(self, obj: Json) -> Json:
@@ -41,19 +41,19 @@ class ServedForm:
 
 
 class EquivalentResources:
-    """Resources are equivalent when their objects are the same in the store."""
+    """Registry of equivalent resources: resources that share stored objects."""
 
     def __init__(self) -> None:
         self._forms: dict[tuple[str, str], list[ServedForm]] = defaultdict(list)
         self._keys: dict[GroupVersionResource, str] = {}
 
     def register(self, storage: str, subresource: str, form: ServedForm) -> None:
-        """`storage` names the place where the objects are."""
+        """Register a form; `storage` identifies the stored objects."""
         self._keys[form.resource] = storage
         self._forms[storage, subresource].append(form)
 
     def forms(self, resource: GroupVersionResource, subresource: str) -> Sequence[ServedForm]:
-        """In the order in which they were registered, the resource's own among them."""
+        """Return all equivalent forms in registration order, including the form of the resource itself."""
         return self._forms.get((self._keys.get(resource, ""), subresource), ())
 
     def form(self, resource: GroupVersionResource, subresource: str) -> ServedForm | None:

@@ -1,6 +1,6 @@
-"""The contract of an admission plugin: it may change objects (admit), refuse them (validate), or both.
+"""The contract of admission plugins: change objects (admit), reject writes (validate), or both.
 
-When a webhook or a policy changed the object, all plugins that admit see it in a second round, and never in a third
+After a webhook or policy changes the object, the mutating plugins run a second round, never a third
 (`ReinvocationContext`).
 """
 
@@ -24,19 +24,19 @@ T = TypeVar("T")
 
 
 class ReinvocationContext:
-    """The state that the plugins share over both rounds of one request."""
+    """Plugin state shared by both rounds of a request."""
 
     __slots__ = ("_values", "is_reinvoke", "should_reinvoke")
 
     def __init__(self) -> None:
         self.is_reinvoke = False
-        """Whether this is the second round."""
+        """Whether the second round is running."""
         self.should_reinvoke = False
-        """Whether a plugin asked for a second round."""
+        """Whether a plugin requested a second round."""
         self._values: dict[str, Any] | None = None
 
     def value(self, plugin: str, make: Callable[[], T]) -> T:
-        """Return the state that the plugin keeps between the rounds, made when it first asks."""
+        """Return the plugin's state, created on first use and kept between the rounds."""
         if self._values is None:
             self._values = {}
         if plugin not in self._values:
@@ -46,7 +46,7 @@ class ReinvocationContext:
 
 
 class Operation(Enum):
-    """What a write does.
+    """Operation of a write.
 
     >>> from pilothouse.apiserver import Operation
     >>> [operation.value for operation in Operation]
@@ -60,13 +60,13 @@ class Operation(Enum):
 
 
 class Annotate(Protocol):
-    """Tells the audit log something; `level` is the audit level from which on it is logged."""
+    """Add an audit annotation; `level` is the minimum audit level for logging the annotation."""
 
     def __call__(self, key: str, value: str, level: str = METADATA) -> None: ...
 
 
 def unheard(key: str, value: str, level: str = METADATA) -> None:
-    """Annotates nothing: for requests that no audit log hears of."""
+    """Discard the annotation, for requests without an audit event."""
 
 
 NO_EQUIVALENTS = EquivalentResources()
@@ -74,11 +74,11 @@ NO_EQUIVALENTS = EquivalentResources()
 
 @dataclass(slots=True, eq=False)
 class Attributes:
-    """One write as admission sees it. `obj` is None for deletes, `old` for creates.
+    """The attributes of a write for admission. `obj` is None for deletes, `old` for creates.
 
-    Nobody changes them; they are not frozen because that makes them three times as dear, and every write has two.
+    Treat as immutable; not frozen because that triples construction cost, and every write has two instances.
 
-    `kind` and `resource` are what the request names; `obj` and `old` have the stored form, whichever version that is.
+    `kind` and `resource` are those of the request; `obj` and `old` are in the storage version.
 
     >>> from pilothouse.apiserver import AdmissionAttributes, GroupVersion, Operation, User
     >>> v1 = GroupVersion("wardle.example.com", "v1")
@@ -101,25 +101,25 @@ class Attributes:
     warn: Callable[[str], None] = lambda _: None
     annotate: Annotate = unheard
     equivalents: EquivalentResources = NO_EQUIVALENTS
-    """The other versions in which the object could have come, and how it gets there."""
+    """The other served versions of the object, with their conversions."""
     weight: Weight = field(default_factory=Weight)
-    """How much the request is about; what a plugin does with its objects is carried by it."""
+    """Size of the request; large objects are processed off the event loop."""
     deadline: float = inf
-    """By when the request is to be answered, on the monotonic clock: nobody is asked for longer."""
+    """Deadline of the request on the monotonic clock; bounds all outgoing calls."""
     reinvocation: ReinvocationContext = field(default_factory=ReinvocationContext)
 
 
 AdmissionAttributes: TypeAlias = Attributes
-"""For those who know the attributes of authorization too."""
+"""Alias for modules that also import the authorization attributes."""
 
 
 class Plugin(Protocol):
-    """Has at least one of the two sides, MutationPlugin and ValidationPlugin."""
+    """An admission plugin; implements MutationPlugin, ValidationPlugin, or both."""
 
     name: str
 
     def handles(self, operation: Operation) -> bool:
-        """Always the same answer for an operation."""
+        """Return whether the plugin handles the operation; the result must be constant."""
 
 
 class Handler:
@@ -133,14 +133,14 @@ class Handler:
 
 @runtime_checkable
 class SelectivePlugin(Plugin, Protocol):
-    """One that has nothing to do for other resources, and is not asked about them."""
+    """A plugin for certain resources only; the chain skips the plugin for all other resources."""
 
     resources: Collection[GroupResource]
 
 
 @runtime_checkable
 class MutationPlugin(Plugin, Protocol):
-    """A plugin that may change what is written.
+    """A plugin that may change objects.
 
     >>> from pilothouse.apiserver import AdmissionAttributes, AdmissionChain, MutationPlugin, Operation
     >>> class PaintItRed:
@@ -154,12 +154,12 @@ class MutationPlugin(Plugin, Protocol):
     """
 
     async def admit(self, attributes: Attributes) -> None:
-        """May change `attributes.obj` in place. Raises to refuse."""
+        """Change `attributes.obj` in place, or raise to reject."""
 
 
 @runtime_checkable
 class ValidationPlugin(Plugin, Protocol):
-    """A plugin that may refuse what is written.
+    """A plugin that may reject writes.
 
     >>> from pilothouse.apiserver import AdmissionAttributes, AdmissionChain, Operation, ValidationPlugin
     >>> from pilothouse.errors import Forbidden
@@ -174,4 +174,4 @@ class ValidationPlugin(Plugin, Protocol):
     """
 
     async def validate(self, attributes: Attributes) -> None:
-        """Changes nothing. Raises to refuse."""
+        """Raise to reject; must not change the object."""

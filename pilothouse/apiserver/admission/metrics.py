@@ -1,4 +1,4 @@
-"""How long admission takes and what it refuses, under upstream's names."""
+"""Metrics of admission latency and rejections, under upstream's names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NamespaceLifecycle: nothing is created in a namespace that is missing or on its way out, and some never go."""
+"""NamespaceLifecycle: rejects creates in missing or terminating namespaces, and deletion of the immortal namespaces."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pilothouse.machinery.errors import Forbidden, NotFound
 from pilothouse.machinery.names import GroupResource
 
 NamespacePhase: TypeAlias = Callable[[str], Awaitable[str | None]]
-"""A namespace's status.phase; None where there is no such namespace."""
+"""Return a namespace's status.phase, or None for a missing namespace."""
 
 IMMORTAL = frozenset(("default", "kube-system", "kube-public"))
 _NAMESPACES = GroupResource("", "namespaces")
@@ -31,7 +31,7 @@ class NamespaceLifecycle:
         resource = attributes.resource.group_resource
         if attributes.operation is Operation.DELETE and resource == _NAMESPACES and attributes.name in IMMORTAL:
             raise Forbidden.of(resource, attributes.name, "this namespace may not be deleted")
-        # What is there may still be changed and deleted: only creates need a living namespace.
+        # Updates and deletes stay allowed: only creates need an active namespace.
         if attributes.operation is not Operation.CREATE or not attributes.namespace or resource == _NAMESPACES:
             return
         if (resource.group, resource.resource) in _NAMESPACED_REVIEWS:

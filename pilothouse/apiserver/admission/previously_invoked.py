@@ -1,4 +1,4 @@
-"""Which webhooks or policies are called again, in the second round, because the object changed after they saw it."""
+"""Reinvocation tracking: selects webhooks and policies for the second round after later changes of the object."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pilothouse.machinery.objects import Json
 
 
 class PreviouslyInvoked:
-    """Of one request.
+    """Reinvocation state of a request.
 
-    a (IfNeeded) is called, b changes the object   → a is called again
-    a (IfNeeded) changes the object, b does not    → a is not called again: it has seen what it did itself
+    a (IfNeeded) runs, b changes the object             → a is reinvoked
+    a (IfNeeded) changes the object, b does not         → a is not reinvoked for its own change
     """
 
-    _called: set[Hashable]  # may be called again, and have not seen the changes that come after them
-    _due: set[Hashable]  # are to be called again
+    _called: set[Hashable]  # reinvocable, with no later change so far
+    _due: set[Hashable]  # to be reinvoked
 
     def __init__(self) -> None:
         self._called, self._due = set(), set()
@@ -26,16 +26,16 @@ class PreviouslyInvoked:
         return who in self._due
 
     def called(self, who: Hashable) -> None:
-        """Takes note of one that asks to be called again if need be."""
+        """Record a call of a reinvocable webhook or policy."""
         self._called.add(who)
 
     def changed(self) -> None:
-        """The object is not what those who were called have seen."""
+        """Mark all recorded calls for reinvocation after a change."""
         self._due |= self._called
         self._called.clear()
 
     def notice_other_changes(self, obj: Json | None) -> None:
-        """In the second round: whether other plugins changed the object since these left it."""
+        """Detect, in the second round, changes by other plugins since the first."""
         if canonical_json(obj) != self._output:
             self.changed()
 

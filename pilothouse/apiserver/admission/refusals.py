@@ -1,4 +1,4 @@
-"""The refusal of a write by admission."""
+"""Rejections of writes by admission."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ NOT_YET_READY = "not yet ready to handle request"
 
 
 def refused(attributes: Attributes, why: str) -> Forbidden:
-    """The object may have no name yet, when it will be generated."""
+    """Build Forbidden; objects with a generated name are named by generateName."""
     meta = metadata(attributes.obj) if attributes.obj is not None else {}
     name = attributes.name or meta.get("name") or meta.get("generateName") or "Unknown"
     return Forbidden.of(attributes.resource.group_resource, name, why)

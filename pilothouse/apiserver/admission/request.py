@@ -1,4 +1,4 @@
-"""AdmissionRequest: what webhooks are told of a request, and what expressions see of it."""
+"""AdmissionRequest for webhooks and CEL expressions."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pilothouse.machinery.objects import Json
 
 
 def admission_request(attributes: Attributes, kind: GroupVersionKind, resource: GroupVersionResource) -> Json:
-    """Without a uid and the objects. `kind` and `resource` are those that the request is seen as; of what may be left
-    out, there is only what is set."""
+    """Build the request without uid and objects. `kind` and `resource` are those of the match; unset optional fields
+    are omitted."""
     parts: Json = {
         "uid": "",
         "kind": _kind(kind),

@@ -1,4 +1,4 @@
-"""The variables of a request for the expressions of webhooks and policies, in upstream's shape."""
+"""CEL variables of a request for webhooks and policies, in upstream's shape."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def admission_variables(
     params: Json | None = None,
     authorizations: Authorizations | None = None,
 ) -> dict[str, Any]:
-    """`resource` is the one that `request.resource` names."""
+    """Build the variables; `resource` becomes `request.resource`."""
     variables: dict[str, Any] = {
         "object": seen.obj,
         "oldObject": seen.old,
@@ -43,7 +43,7 @@ def admission_variables(
 
 
 def _namespace(namespace: Json) -> Json:
-    """Return the parts of the namespace that upstream shows to expressions."""
+    """Return the namespace fields that upstream exposes to expressions."""
     meta = namespace.get("metadata") or {}
     return {
         "metadata": {name: meta[name] for name in _NAMESPACE_METADATA if name in meta},

@@ -1,4 +1,4 @@
-"""A request as a webhook or a policy sees it: its objects in the version that the matching rule names."""
+"""A request with its objects converted to the version of the matching rule."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pilothouse.machinery.server_errors import InternalError
 
 @dataclass(frozen=True, slots=True)
 class VersionedAttributes:
-    """`obj` and `old` are those of the attributes, converted. They are not to be changed."""
+    """Attributes with converted `obj` and `old`; treat both as read-only."""
 
     attributes: Attributes
     match: Match
@@ -28,16 +28,16 @@ class VersionedAttributes:
 
 
 async def versioned(attributes: Attributes, match: Match) -> VersionedAttributes:
-    """Raises InternalError where there is no way into that version."""
+    """Convert the objects of the request. Raises InternalError if the version cannot be reached."""
     obj = await _served(attributes, match, attributes.obj)
     return VersionedAttributes(attributes, match, obj, await _served(attributes, match, attributes.old))
 
 
 async def admit_change(seen: VersionedAttributes, changed: Json) -> VersionedAttributes:
-    """Puts a changed object, in the version in which it was seen, in place of the request's own.
+    """Replace the request's object with a changed object in the version of `seen`.
 
-    The new object is read as if it had come from a client: fields that nobody knows go, and defaults come.
-    Raises InternalError where it is no object of the kind.
+    The new object is decoded like client input: unknown fields are dropped and defaults applied. Raises InternalError
+    if the object is invalid for its kind.
     """
     attributes, match = seen.attributes, seen.match
     assert attributes.obj is not None, "only an object that is there can change"
@@ -49,7 +49,7 @@ async def admit_change(seen: VersionedAttributes, changed: Json) -> VersionedAtt
         stored = await form.stored(obj)
     except DecodeError as error:
         raise InternalError.of(str(error)) from None
-    # In place, because whoever began the request holds on to its object.
+    # In place: the request handler holds a reference to the object.
     if stored is not attributes.obj:
         attributes.obj.clear()
         attributes.obj.update(stored)

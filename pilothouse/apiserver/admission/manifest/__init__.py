@@ -1,1 +1,1 @@
-"""Static admission configuration: webhooks and policies in files of the server, which no client can change."""
+"""Static admission configuration: webhooks and policies in files of the server, immutable for clients."""

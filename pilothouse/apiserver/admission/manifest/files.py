@@ -1,4 +1,4 @@
-"""The files of a manifest directory: the documents of all that are YAML or JSON, by the names of the files."""
+"""The documents of all YAML and JSON files in a manifest directory, sorted by file name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SEPARATOR = b"---"
 
 
 class ManifestError(ValueError):
-    """The manifests cannot be used."""
+    """The manifests are invalid or unreadable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +29,11 @@ class ManifestDocument:
 class ManifestFiles:
     documents: tuple[ManifestDocument, ...]
     hash: str
-    """Of the content of all files; empty where there is none."""
+    """Digest of the content of all files; empty without content."""
 
 
 def read_manifest_files(directory: str) -> ManifestFiles:
-    """Raises ManifestError."""
+    """Read all manifests of the directory. Raises ManifestError."""
     digest, documents, empty = hashlib.sha256(), [], True
     for file in manifest_paths(directory):
         if data := _content(file):
@@ -44,7 +44,7 @@ def read_manifest_files(directory: str) -> ManifestFiles:
 
 
 def manifest_paths(directory: str) -> list[str]:
-    """Return the manifests by their names. Raises ManifestError."""
+    """Return the paths of the manifests, sorted. Raises ManifestError."""
     try:
         with os.scandir(directory) as entries:
             files = sorted(entry.name for entry in entries if not entry.is_dir(follow_symlinks=False))
@@ -65,7 +65,7 @@ def _why(error: OSError) -> str:
 
 
 def _documents(file: str, data: bytes) -> Iterator[bytes]:
-    """Yield what stands between separators, unless it is blank. Behind a separator may only be a comment."""
+    """Yield the non-blank documents between separators. A separator line may only have a trailing comment."""
     lines: list[bytes] = []
     for line in BytesIO(data):
         if not line.startswith(_SEPARATOR):
@@ -77,7 +77,7 @@ def _documents(file: str, data: bytes) -> Iterator[bytes]:
             raise ManifestError(f"failed to split YAML documents in file {quote(file)}: {problem}")
         if document := b"".join(lines).strip():
             yield document
-        # Upstream begins the next document with the separator where none has ended by it.
+        # As upstream: a separator without a preceding document becomes the first line of the next document.
         lines = [] if lines else [line]
     if document := b"".join(lines).strip():
         yield document

@@ -1,4 +1,4 @@
-"""How often static manifests were loaded, when last, and which are in use."""
+"""Metrics of static manifests: number of loads, time of the last load, and hash in use."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _LAST_CONFIG = Gauge(
 
 
 class ManifestMetrics:
-    """Of one plug-in in one server."""
+    """The manifest metrics of a plugin in a server."""
 
     def __init__(self, plugin: str, server_id: str) -> None:
         self._plugin = plugin

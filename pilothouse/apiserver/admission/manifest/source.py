@@ -1,6 +1,6 @@
-"""The manifests of one plug-in: read at the start, and again whenever a file changes.
+"""The manifests of a plugin: loaded at the start and reloaded after file changes.
 
-What cannot be used stops a start, and is logged and counted later: the manifests that were in use stay so.
+Invalid manifests prevent the start. Invalid changes are logged and counted, and the previous manifests stay in use.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from pilothouse.apiserver.file_watch import poll
 
 T = TypeVar("T")
 Load: TypeAlias = Callable[[tuple[ManifestDocument, ...]], T]
-"""Makes of all documents what the plug-in works with. Raises ManifestError."""
+"""Compile the documents for the plugin. Raises ManifestError."""
 
 _log = logging.getLogger(__name__)
 
 
 class StaticManifests(Generic[T]):
     def __init__(self, directory: str, load: Load[T], *, plugin: str, server_id: str = "", every: float = 1.0) -> None:
-        """Raises ManifestError."""
+        """Load the manifests. Raises ManifestError."""
         self._directory, self._load, self._plugin, self._every = directory, load, plugin, every
         self._metrics = ManifestMetrics(plugin, server_id)
         self._seen = self._settling = self._signature()
@@ -40,11 +40,11 @@ class StaticManifests(Generic[T]):
         _log.info("loaded static manifests of %s from %s", plugin, directory)
 
     def __call__(self) -> T:
-        """Return what is in use: the same object as long as nothing changes."""
+        """Return the manifests in use; the same object until a change."""
         return self._current
 
     async def run(self) -> None:
-        """Follow the directory until cancelled."""
+        """Watch the directory until cancelled."""
         await poll(self.look, every=self._every)
 
     async def look(self) -> None:
@@ -60,9 +60,9 @@ class StaticManifests(Generic[T]):
             _log.info("reloaded static manifests of %s from %s", self._plugin, self._directory)
 
     def _read(self) -> tuple[str, T] | None:
-        """None where the content is that in use. What was seen is not looked at again until it changes.
+        """Return the new hash and manifests, or None without changes. Content is read once per change.
 
-        Files must look the same twice: whoever writes one empties it first, and nobody shall go unprotected meanwhile.
+        Files must be stable over two polls: writers truncate a file first, and enforcement must not lapse meanwhile.
         """
         before, self._settling = self._settling, self._signature()
         if self._settling != before or self._settling == self._seen:

@@ -1,1 +1,1 @@
-"""Which requests a webhook or a policy is about."""
+"""Request matching for webhooks and policies."""

@@ -1,4 +1,4 @@
-"""Match conditions of webhooks and policies: asked about a request, measured, and subject to a failure policy."""
+"""Match conditions of webhooks and policies: evaluation, metrics and failure policy."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Whose conditions they are, as the metrics say it: `kind` is webhook or policy, `type` admit or validating."""
+    """Owner of the conditions, for metrics: `kind` is webhook or policy, `type` is admit or validating."""
 
     name: str
     kind: str
     type: str
     fails_open: bool
-    """Whether a condition that cannot be evaluated is as good as one that does not hold."""
+    """Whether an evaluation error counts as no match."""
 
 
 async def conditions_hold(
@@ -38,8 +38,8 @@ async def conditions_hold(
     *,
     params: Json | None = None,
 ) -> bool:
-    """Raises MatchFailed where nobody knows, and that is no reason to go on."""
-    # Expressions are much to import for servers that have none.
+    """Return whether all conditions hold. Raises MatchFailed on errors, unless the owner fails open."""
+    # Deferred import: CEL is expensive to import for servers without expressions.
     from pilothouse.apiserver.admission.variables import admission_variables
     from pilothouse.apiserver.cel.match_conditions import MatchFailed
 

@@ -1,4 +1,4 @@
-"""The criteria that a request must meet for a webhook or a policy to be about it, compiled once per configuration."""
+"""The match criteria of a webhook or policy, compiled once per configuration."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from pilothouse.machinery.selectors.labels import EVERYTHING, Selector, from_lab
 @dataclass(frozen=True, slots=True)
 class MatchCriteria:
     rules: tuple[RuleWithOperations, ...]
-    """None of them match nothing, unless `without_rules`."""
+    """Without rules, nothing matches unless `without_rules`."""
     excluded: tuple[RuleWithOperations, ...] = ()
     namespace_selector: Selector = EVERYTHING
     object_selector: Selector = EVERYTHING
     equivalent: bool = False
-    """Whether a rule that names one version also is about requests in another."""
+    """Whether rules also match requests for equivalent resources (matchPolicy Equivalent)."""
     without_rules: bool = False
-    """Whether having no rules means being about everything."""
+    """Whether an empty rule list matches everything."""
 
     @classmethod
     def of_webhook(cls, webhook: Json) -> MatchCriteria:
-        """Raises InvalidSelector."""
+        """Compile the criteria of a webhook. Raises InvalidSelector."""
         return cls(
             rules=rules_of(webhook.get("rules")),
             namespace_selector=from_label_selector(webhook.get("namespaceSelector")),

@@ -1,7 +1,7 @@
-"""Matching of requests: against rules, also through equivalent resources, and against the labels of what is written.
+"""Request matching: against rules, equivalent resources, and labels of the object and its namespace.
 
-A request for apps/v1 deployments matches a rule for apps/v1beta1 where the criteria say Equivalent; the Match then
-names apps/v1beta1, the version in which the webhook or the policy wants to see the object.
+With matchPolicy Equivalent, a request for apps/v1 deployments matches a rule for apps/v1beta1. The Match then names
+apps/v1beta1, the version for the webhook or policy.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pilothouse.machinery.objects import Json, labels_of
 from pilothouse.machinery.selectors.labels import Selector
 
 GetNamespace: TypeAlias = Callable[[str], Awaitable[Json | None]]
-"""A Namespace object by its name; None where there is none."""
+"""Return a Namespace by name, or None."""
 
 _NAMESPACES = GroupResource("", "namespaces")
 _WRITES = (Operation.CREATE, Operation.UPDATE)
@@ -31,13 +31,14 @@ _EXEMPT = frozenset(
 
 
 def is_exempt(attributes: Attributes) -> bool:
-    """Webhooks and policies have no say in what configures them, so that a wrong one can be taken back."""
+    """Return whether the object is admission configuration: exempt, so that a wrong webhook or policy can be
+    removed."""
     return (attributes.kind.group, attributes.kind.kind) in _EXEMPT
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """The resource that the rule names, and the kind in which its objects are to be sent."""
+    """A match: the resource of the rule, and the kind in which objects are sent."""
 
     resource: GroupVersionResource
     kind: GroupVersionKind
@@ -48,14 +49,14 @@ class Matcher:
         self.get_namespace = get_namespace
 
     async def matches(self, attributes: Attributes, criteria: MatchCriteria) -> Match | None:
-        """Raises NotFound where the criteria ask for labels of a namespace that is not there."""
+        """Return the match, or None. Raises NotFound if a namespace selector needs a missing namespace."""
         match = _match_rules(attributes, criteria)
         if match is None or not _selects_object(attributes, criteria.object_selector):
             return None
         return match if await self._selects_namespace(attributes, criteria.namespace_selector) else None
 
     async def _selects_namespace(self, attributes: Attributes, selector: Selector) -> bool:
-        """Whether the selector matches the object's namespace, or the object itself where it is a namespace.
+        """Return whether the selector matches the object's namespace, or the object itself if it is a Namespace.
 
         Other cluster-scoped objects always match.
         """
@@ -64,7 +65,7 @@ class Matcher:
         return selector.matches(labels_of(await self._namespace(attributes)))
 
     async def _namespace(self, attributes: Attributes) -> Json:
-        """The namespace as it will be, where the request is about a namespace."""
+        """Return the namespace of the request; for requests on a Namespace, the new object."""
         if (
             attributes.operation in _WRITES
             and attributes.resource.resource == "namespaces"
@@ -86,7 +87,7 @@ def _match_rules(attributes: Attributes, criteria: MatchCriteria) -> Match | Non
 
 
 def _match_any(attributes: Attributes, rules: tuple[RuleWithOperations, ...], *, equivalent: bool) -> Match | None:
-    """Return the first match: of the request's own resource before any equivalent one, then of earlier rules."""
+    """Return the first match: the request's own resource takes precedence over equivalents, then earlier rules."""
     if any(rule.matches(attributes, attributes.resource) for rule in rules):
         return Match(attributes.resource, attributes.kind)
     if not equivalent:
@@ -100,7 +101,7 @@ def _match_any(attributes: Attributes, rules: tuple[RuleWithOperations, ...], *,
 
 
 def _selects_object(attributes: Attributes, selector: Selector) -> bool:
-    """Either as it was or as it will be. What has no metadata has no labels to be selected by."""
+    """Return whether the selector matches the old or new object. Objects without metadata do not match."""
     if selector.empty:
         return True
     objects = (attributes.obj, attributes.old)

@@ -1,4 +1,4 @@
-"""Rules: the operations on resources that a webhook or a policy is about, as their configurations write them."""
+"""Rules: the operations and resources of a webhook or policy configuration."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class RuleWithOperations:
     groups: frozenset[str]
     versions: frozenset[str]
     resources: tuple[tuple[str, str], ...]
-    """Resource and subresource; either may be the wildcard, and no subresource is the resource itself."""
+    """(resource, subresource) pairs; either may be the wildcard, and an empty subresource means the resource itself."""
     scope: str = _ANY
     names: frozenset[str] = frozenset()
-    """Empty for objects of any name."""
+    """Object names; empty matches all names."""
 
     @classmethod
     def of(cls, rule: Json) -> RuleWithOperations:
@@ -37,7 +37,7 @@ class RuleWithOperations:
         )
 
     def matches(self, attributes: Attributes, resource: GroupVersionResource) -> bool:
-        """`resource` stands for the one that the request names: itself, or one that is equivalent."""
+        """Return whether the rule matches; `resource` is the request's resource or an equivalent."""
         return (
             _includes(self.operations, attributes.operation.value)
             and _includes(self.groups, resource.group)
@@ -51,7 +51,8 @@ class RuleWithOperations:
         )
 
     def _in_scope(self, attributes: Attributes, resource: GroupVersionResource) -> bool:
-        """A namespace is of the cluster, although its requests are in the namespace of its name."""
+        """Return whether the scope matches. Namespaces are cluster-scoped, although their requests carry a
+        namespace."""
         if self.scope == _ANY:
             return True
         namespaced = bool(attributes.namespace) and resource != _NAMESPACES

@@ -1,1 +1,1 @@
-"""Policies: expressions that decide about writes or change them, and the bindings that say where they hold."""
+"""Admission policies: CEL expressions that validate or mutate objects, and their bindings."""

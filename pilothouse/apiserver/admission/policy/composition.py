@@ -1,4 +1,4 @@
-"""Compiles the parts that validating and mutating policies have in common: variables and match conditions."""
+"""Compilation of the parts shared by validating and mutating policies: variables and match conditions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Composition:
         self._owner = Owner(name_of(policy), "policy", "validate", spec.get("failurePolicy") == "Ignore")
 
     async def is_about(self, seen: VersionedAttributes, params: Json | None, authorizations: Authorizations) -> bool:
-        """Whether the match conditions hold. Raises MatchFailed."""
+        """Return whether the match conditions hold. Raises MatchFailed."""
         if self._conditions is None:
             return True
         return await conditions_hold(self._conditions, seen, self._owner, authorizations, params=params)

@@ -1,4 +1,4 @@
-"""Policies and bindings as they are used: selectors are compiled when one is read, expressions when they are needed."""
+"""Compiled policies and bindings: selectors are compiled on read, expressions on first use."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ E = TypeVar("E")
 
 @dataclass(frozen=True, slots=True)
 class PolicyCriteria:
-    """Which requests; or what is wrong with the selection."""
+    """Match criteria, or the error of their compilation."""
 
     match: MatchCriteria | None = None
     problem: str = ""
@@ -31,7 +31,7 @@ class PolicyCriteria:
 
 
 class AdmissionPolicy(Generic[E]):
-    """`compile` makes of the policy what it does to a request."""
+    """A policy; `compile` builds its evaluator."""
 
     def __init__(self, obj: Json, compile: Callable[[Json], E]) -> None:
         self.obj = obj
@@ -52,7 +52,7 @@ class PolicyBinding:
     name: str
     policy_name: str
     criteria: PolicyCriteria | None
-    """None: whatever the policy is about."""
+    """None: the binding does not narrow the policy's criteria."""
     param_ref: Json | None = None
     actions: tuple[str, ...] = ()
 
@@ -71,7 +71,7 @@ class PolicyBinding:
 
 @dataclass(frozen=True, slots=True)
 class Hook(Generic[E]):
-    """A policy that somebody bound."""
+    """A policy with its bindings."""
 
     policy: AdmissionPolicy[E]
     bindings: Sequence[PolicyBinding]
@@ -84,5 +84,5 @@ def _param_kind(kind: Json | None) -> GroupVersionKind | None:
     try:
         return GroupVersion.parse(api_version).kind(kind.get("kind") or "")
     except ValueError:
-        # Nobody has such a kind, which is what whoever looks for it will find out.
+        # Unknown kind: the later lookup reports the error.
         return GroupVersionKind("", api_version, kind.get("kind") or "")

@@ -1,4 +1,4 @@
-"""From the policies that hold to those that are about a request: one invocation for each binding and parameter."""
+"""Selection of policy invocations for a request: one per binding and parameter."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Invocation(Generic[E]):
 
 @dataclass(frozen=True, slots=True)
 class Misconfigured(Generic[E]):
-    """A policy that can not be evaluated for a binding; its failure policy decides what follows."""
+    """A policy that cannot be evaluated for a binding; subject to the failure policy."""
 
     policy: AdmissionPolicy[E]
     binding: PolicyBinding | None
@@ -43,7 +43,7 @@ class Invocations(Generic[E]):
         self._params = params
 
     async def of(self, hook: Hook[E], attributes: Attributes) -> list[Invocation[E] | Misconfigured[E]]:
-        """In the order of the bindings; empty where the policy is not about the request."""
+        """Return the invocations in the order of the bindings; empty if the policy does not match."""
         try:
             match = await self._match(attributes, hook.policy.criteria)
             if match is None:
@@ -82,7 +82,7 @@ class Invocations(Generic[E]):
         return [*await collect_params(self._params, resource, binding.param_ref, attributes.namespace)]
 
     async def namespace_of(self, attributes: Attributes) -> Json | None:
-        """The namespace that a request is in. A namespace is in none."""
+        """Return the namespace of the request; None for cluster-scoped objects and Namespaces."""
         if not attributes.namespace or (attributes.kind.group, attributes.kind.kind) == ("", "Namespace"):
             return None
         return await self.matcher.get_namespace(attributes.namespace)

@@ -1,4 +1,4 @@
-"""How often and how long policies are evaluated, under upstream's names."""
+"""Metrics of policy evaluations and their latency, under upstream's names."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pilothouse.apiserver.tallies import CounterTally, HistogramTally
 
 
 class PolicyMetrics:
-    """The metrics of one kind of policy; `labels` come after policy, binding and error type, which every kind has."""
+    """The metrics of a kind of policy; `labels` follow the common labels policy, binding and error type."""
 
     def __init__(self, kind: str, labels: tuple[str, ...] = (), *, checks: str, seconds: str) -> None:
         prefix = f"apiserver_{kind}_admission_policy_check"
@@ -29,7 +29,7 @@ VALIDATING = PolicyMetrics(
     seconds="[BETA] Validation admission latency for individual validation expressions in seconds, labeled by policy "
     "and further including binding and enforcement action taken.",
 )
-"""The enforcement action is allow, deny, audit or warn."""
+"""Enforcement actions: allow, deny, audit and warn."""
 
 MUTATING = PolicyMetrics(
     "mutating",

@@ -1,4 +1,4 @@
-"""Parameters: the objects that a binding names or selects, in each of which the policy is evaluated once."""
+"""Policy parameters: objects that a binding names or selects. The policy is evaluated once per parameter."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NO_PARAMS: Sequence[Json | None] = (None,)
 
 
 class ConfigurationError(Exception):
-    """A policy or a binding cannot be used as it is."""
+    """The policy or binding is misconfigured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class ParamResource:
 
 
 class ParamReader(Protocol):
-    """Reads objects of any resource, with their kind and apiVersion. What it raises are StatusErrors."""
+    """Reads objects of any resource, including kind and apiVersion. Raises StatusError only."""
 
     async def resource(self, kind: GroupVersionKind) -> ParamResource | None: ...
 
@@ -37,7 +37,8 @@ class ParamReader(Protocol):
 async def collect_params(
     reader: ParamReader, resource: ParamResource | None, reference: Json | None, namespace: str
 ) -> Sequence[Json | None]:
-    """`resource` is that of the policy's paramKind, if it has one. Raises ConfigurationError, StatusError."""
+    """Return the parameters; `resource` is the resource of paramKind, if any. Raises ConfigurationError or
+    StatusError."""
     if resource is None or reference is None:
         return NO_PARAMS
     params = await _read(reader, resource, reference, _namespace(resource, reference, namespace))

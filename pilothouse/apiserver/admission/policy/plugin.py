@@ -1,6 +1,6 @@
-"""The base of the plugins of validating and of mutating policies.
+"""The base class of the policy plugins.
 
-The evaluation of expressions is imported with the first policy.
+CEL evaluation is imported with the first policy.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ E = TypeVar("E")
 
 class PolicyDispatcher(Protocol[E]):
     async def dispatch(self, hooks: Sequence[Hook[E]], attributes: Attributes) -> None:
-        """Raises what the policies refuse with."""
+        """Evaluate the policies. Raises StatusError to reject."""
 
 
 class PolicyPlugin(ABC, Generic[E]):
-    """E evaluates the expressions of one policy."""
+    """Base of policy plugins; E is the evaluator of a policy."""
 
     def __init__(
         self,

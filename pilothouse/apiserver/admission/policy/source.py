@@ -1,4 +1,4 @@
-"""The policies that hold at the moment. A policy without a binding, and a binding without a policy, do nothing."""
+"""The policies in force. Unbound policies and dangling bindings have no effect."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _POLICY_RESOURCES = frozenset(
     for how in ("validating", "mutating")
     for what in ("policies", "policybindings")
 )
-"""No policy that clients write has a say in what policies are, so that a wrong one can be taken back."""
+"""Exempt from API-based policies, so that a wrong policy can be removed."""
 _REVIEWS = frozenset(
     (
         ("authentication.k8s.io", "selfsubjectreviews"),
@@ -30,18 +30,18 @@ _REVIEWS = frozenset(
         ("authorization.k8s.io", "subjectaccessreviews"),
     )
 )
-"""No policy has a say in who may do what."""
+"""Exempt from all policies: authorization and authentication reviews."""
 
 
 class ObjectSource(Protocol[T_co]):
-    """Everything that is stored of one resource; the same sequence as long as nothing changes."""
+    """All stored objects of a resource; the same sequence until a change."""
 
     async def all(self) -> Sequence[T_co]:
-        """Raises CacheNotReady."""
+        """Return all objects. Raises CacheNotReady."""
 
 
 class PolicySource(Generic[E]):
-    _policies: Sequence[AdmissionPolicy[E]]  # what the hooks were made from
+    _policies: Sequence[AdmissionPolicy[E]]  # input of the cached hooks
     _bindings: Sequence[PolicyBinding]
 
     def __init__(
@@ -56,8 +56,8 @@ class PolicySource(Generic[E]):
         self._hooks: Sequence[Hook[E]] = ()
 
     async def hooks(self, attributes: Attributes) -> Sequence[Hook[E]]:
-        """Static ones first, then by the names of the policies, and each with its bindings by their names. Raises
-        Forbidden while nobody knows yet."""
+        """Return the hooks: static policies first, then by policy name, each with bindings sorted by name. Raises
+        Forbidden until the policies are loaded."""
         resource = (attributes.resource.group, attributes.resource.resource)
         if resource in _REVIEWS:
             return ()

@@ -1,4 +1,4 @@
-"""Policies in files of the server, compiled once for each change of the files."""
+"""Static policies from files, compiled once per change of the files."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ E = TypeVar("E")
 
 @dataclass(frozen=True, slots=True)
 class PolicyManifests:
-    """Each by their names."""
+    """Static policies and bindings, sorted by name."""
 
     policies: tuple[Json, ...] = ()
     bindings: tuple[Json, ...] = ()
 
 
 GetPolicyManifests: TypeAlias = Callable[[], PolicyManifests]
-"""The same object as long as nothing changes."""
+"""Return the manifests; the same object until a change."""
 
 _NONE = PolicyManifests()
 

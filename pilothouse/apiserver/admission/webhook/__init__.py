@@ -1,1 +1,1 @@
-"""MutatingAdmissionWebhook and ValidatingAdmissionWebhook: admission by servers that others run."""
+"""MutatingAdmissionWebhook and ValidatingAdmissionWebhook: admission by external servers."""

@@ -1,4 +1,4 @@
-"""One call of one webhook: the review goes out, and a verified answer comes back."""
+"""A webhook call: sends the review and verifies the response."""
 
 from __future__ import annotations
 
@@ -29,17 +29,16 @@ _NO_VERSION = "could not create admission objects: webhook does not accept known
 
 class WebhookClient(Protocol):
     async def post(self, config: Json, body: Json, *, timeout: float) -> Json:
-        """Raises WebhookCallFailed."""
+        """Post the review. Raises WebhookCallFailed."""
 
 
 async def call(
     client: WebhookClient, hook: AdmissionWebhook, seen: VersionedAttributes, *, mutating: bool
 ) -> AdmissionResponse:
-    """The answer of a webhook that lets the write go on.
+    """Return the response of a webhook that allowed the write.
 
-    What it says for the audit log and the client is passed on in any case. Raises CallingWebhookFailed,
-    WebhookRejection, Timeout when the request's own time is over, and BadRequest for a dry run that the webhook cannot
-    be trusted with.
+    Audit annotations and warnings are always passed on. Raises CallingWebhookFailed, WebhookRejection, Timeout after
+    the request's deadline, and BadRequest for a dry run of a webhook with side effects.
     """
     attributes = seen.attributes
     if attributes.dry_run and not hook.can_dry_run:

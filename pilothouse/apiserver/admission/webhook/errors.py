@@ -1,4 +1,4 @@
-"""The errors of webhook calls that keep a write from going on."""
+"""Errors of webhook calls that reject a write."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from pilothouse.machinery.status_error import StatusError
 
 
 class CallingWebhookFailed(Exception):
-    """The webhook could not be asked, or its answer makes no sense. `code` is what the metrics count."""
+    """The webhook call failed, or its response is invalid. `code` is the metric label."""
 
     def __init__(self, webhook: str, reason: str, *, code: int = 503, answered: int = 0) -> None:
-        """`answered` is the status of an answer whose own words are in `reason`."""
+        """Build the error; `answered` is the status of a response whose text is in `reason`."""
         super().__init__(f"failed calling webhook {quote(webhook)}: {reason}")
         self.code = code
         self.logged = f"failed calling webhook {quote(webhook)}: status code {answered}" if answered else str(self)
-        """The words for logs, which have nothing of what a webhook answered: it may be anything's (CVE-2020-8561)."""
+        """Message for logs without response content, which may come from any server (CVE-2020-8561)."""
 
 
 class WebhookRejection(Exception):
-    """The webhook was asked and said no."""
+    """The webhook denied the request."""
 
     def __init__(self, webhook: str, result: Json | None) -> None:
         self.status = denied(webhook, result)
@@ -29,7 +29,7 @@ class WebhookRejection(Exception):
 
 
 def denied(webhook: str, result: Json | None) -> StatusError:
-    """The Status that the webhook sent, with its words after upstream's, and in any case a failure."""
+    """Build the webhook's Status: its message after upstream's prefix, with an error code."""
     result = result or {}
     by = f"admission webhook {quote(webhook)} denied the request"
     why = result.get("message") or result.get("reason")

@@ -1,4 +1,4 @@
-"""A webhook of a configuration, compiled into the form in which requests are held against it."""
+"""A compiled webhook of a configuration."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ _TIMEOUT = 10
 @dataclass(frozen=True, slots=True)
 class AdmissionWebhook:
     uid: str
-    """Tells webhooks apart that have the same name in one configuration, or in several."""
+    """Unique id of the webhook; names may repeat within and between configurations."""
     name: str
     configuration: str
     client_config: Json
     criteria: MatchCriteria
     conditions: MatchConditions | None
-    """None where there are none."""
+    """None without match conditions."""
     fails_open: bool
-    """Whether a write goes on when the webhook cannot be asked."""
+    """Whether the write proceeds if the call fails (failurePolicy Ignore)."""
     can_dry_run: bool
     timeout: float
     review_versions: tuple[str, ...]
-    """The versions of AdmissionReview that it understands, in order of preference."""
+    """Supported AdmissionReview versions in order of preference."""
     reinvocable: bool
 
 
 def webhooks_of(configuration: Json, *, origin: str = "") -> tuple[AdmissionWebhook, ...]:
-    """Return the webhooks of a configuration in its order. `origin` tells those of files from those of clients."""
+    """Return the webhooks in configuration order. `origin` distinguishes static from API configurations."""
     seen: Counter[str] = Counter()
     found = []
     for webhook in configuration.get("webhooks") or ():

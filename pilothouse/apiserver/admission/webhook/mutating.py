@@ -1,5 +1,4 @@
-"""MutatingAdmissionWebhook: calls the webhooks that a request concerns one after the other; each sees what those before
-it did to the object."""
+"""MutatingAdmissionWebhook: calls matching webhooks sequentially; each sees the changes of its predecessors."""
 
 from __future__ import annotations
 
@@ -43,7 +42,7 @@ class MutatingAdmissionWebhook(WebhookPlugin):
             state.notice_other_changes(attributes.obj)
         for index, hook in enumerate(hooks):
             match = await self.match(hook, attributes, _TYPE)
-            # Who was not called in the first round is not called in the second.
+            # Webhooks without a call in the first round are not called in the second.
             if match is None or (round.is_reinvoke and not state.is_due(hook.uid)):
                 continue
             if await self._call(hook, attributes, match, index):
@@ -54,7 +53,7 @@ class MutatingAdmissionWebhook(WebhookPlugin):
         state.leave(attributes.obj)
 
     async def _call(self, hook: AdmissionWebhook, attributes: Attributes, match: Match, index: int) -> bool:
-        """Whether the object changed. Raises StatusError."""
+        """Call the webhook, and return whether the object changed. Raises StatusError."""
         turn = f"round_{int(attributes.reinvocation.is_reinvoke)}_index_{index}"
         patched = None
         try:
@@ -77,13 +76,13 @@ class MutatingAdmissionWebhook(WebhookPlugin):
         response = await call(self.client, hook, seen, mutating=True)
         if not response.patch:
             return None
-        from pilothouse.apiserver.admission.webhook.patching import apply_patch  # not needed before somebody patches
+        from pilothouse.apiserver.admission.webhook.patching import apply_patch  # deferred until the first patch
 
         return await apply_patch(hook, seen, response)
 
 
 def _annotate(attributes: Attributes, hook: AdmissionWebhook, turn: str, patched: Patched | None) -> None:
-    """The patch itself is for logs that also have the request's body."""
+    """Add the audit annotations; the patch requires level Request."""
     source = {"configuration": hook.configuration, "webhook": hook.name}
     mutated = {**source, "mutated": patched is not None and patched.changed}
     attributes.annotate(f"{_ANNOTATION}{turn}", orjson.dumps(mutated).decode())

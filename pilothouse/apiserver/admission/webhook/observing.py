@@ -1,4 +1,4 @@
-"""Observes the calls of webhooks for the metrics."""
+"""Metrics of webhook calls."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from pilothouse.apiserver.external_latency import webhook_took
 
 _MUTATING = "admit"
 _MOST = 600
-"""Greater codes are counted as this one, since webhooks may make them up."""
+"""Cap of the status code label: webhooks may return arbitrary codes."""
 
 
 @contextmanager
 def observed(hook: AdmissionWebhook, type: str, attributes: Attributes) -> Iterator[None]:
-    """Around one call. What it raises goes on."""
+    """Observe a webhook call; exceptions propagate."""
     start = time.perf_counter()
     code, error_type, rejected = 0, "", True
     try:

@@ -1,4 +1,4 @@
-"""The patch in a webhook's answer, and the object that it makes of the request's."""
+"""Application of the patch in a webhook response."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _UNDECODABLE = "received undecodable patch in webhook response: "
 class Patched:
     changed: bool
     patch: Any
-    """As the webhook sent it."""
+    """The patch as sent by the webhook."""
 
 
 async def apply_patch(hook: AdmissionWebhook, seen: VersionedAttributes, response: AdmissionResponse) -> Patched | None:
-    """None for a patch that says nothing. Raises CallingWebhookFailed for one that is none, and InternalError for one
-    that does not fit the object."""
+    """Apply the patch; None for an empty patch. Raises CallingWebhookFailed for a malformed patch, and InternalError if
+    the patch does not apply."""
     try:
         steps = parse_printed(response.patch).value
         patch = json_patch.decode(steps, strict=False)

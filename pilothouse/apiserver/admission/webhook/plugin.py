@@ -1,4 +1,4 @@
-"""The base of both webhook plugins: which webhooks there are, and which of them a request concerns."""
+"""The base class of both webhook plugins: webhook selection and matching."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import Forbidden
 
 GetWebhooks: TypeAlias = Callable[[], Awaitable[Sequence[AdmissionWebhook]]]
-"""All webhooks of one type: by the names of their configurations, and in each in its order. Raises CacheNotReady."""
+"""Return all webhooks of a type, sorted by configuration name and position. Raises CacheNotReady."""
 
 GetStaticWebhooks: TypeAlias = Callable[[], Sequence[AdmissionWebhook]]
-"""Those in files of the server, in the same order."""
+"""Return the static webhooks, in the same order."""
 
 
 def no_static_webhooks() -> Sequence[AdmissionWebhook]:
@@ -33,7 +33,7 @@ class WebhookPlugin:
     get_webhooks: GetWebhooks
     matcher: Matcher
     authorizer: Authorizer
-    """Whom match conditions may ask."""
+    """The authorizer for match conditions."""
     client: WebhookClient
     get_static_webhooks: GetStaticWebhooks = no_static_webhooks
 
@@ -41,8 +41,8 @@ class WebhookPlugin:
         return True
 
     async def webhooks(self, attributes: Attributes) -> Sequence[AdmissionWebhook]:
-        """Static ones come first, and alone have a say in admission configuration: no client can lock itself out by
-        them. Raises Forbidden while nobody knows which there are."""
+        """Return the webhooks, static webhooks first. Admission configuration is subject to static webhooks only, so
+        clients cannot lock themselves out. Raises Forbidden until the webhooks are loaded."""
         static = self.get_static_webhooks()
         if is_exempt(attributes):
             return static
@@ -53,7 +53,7 @@ class WebhookPlugin:
         return (*static, *hooks) if static else hooks
 
     async def match(self, hook: AdmissionWebhook, attributes: Attributes, type: str) -> Match | None:
-        """None where the webhook is not to be called. Raises Forbidden where that cannot be found out."""
+        """Return the match, or None to skip the webhook. Raises Forbidden if matching fails."""
         match = await self.matcher.matches(attributes, hook.criteria)
         if match is None or hook.conditions is None:
             return match

@@ -1,4 +1,4 @@
-"""AdmissionReview: a webhook's answer, believed only as far as it keeps to the contract."""
+"""Validation of AdmissionReview responses."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ _RESULT: dict[str, tuple[type, str]] = {
 
 
 class UndecodableResponse(ValueError):
-    """The answer is no AdmissionReview; the text is Go's."""
+    """The response is not an AdmissionReview; the text is Go's."""
 
 
 class InvalidWebhookResponse(ValueError):
-    """The answer is an AdmissionReview that breaks the contract."""
+    """The AdmissionReview violates the contract."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class AdmissionResponse:
 
 
 def read_response(asked: AdmissionReview, answer: Json, *, mutating: bool) -> AdmissionResponse:
-    """Raises UndecodableResponse, InvalidWebhookResponse."""
+    """Decode and verify the response. Raises UndecodableResponse or InvalidWebhookResponse."""
     kind = _kind_of(answer)
     _check_kind(kind, asked.version)
     response = answer.get("response")
@@ -65,7 +65,7 @@ def read_response(asked: AdmissionReview, answer: Json, *, mutating: bool) -> Ad
     patch = base64.b64decode(text)
     if asked.version == "v1":
         _verify(asked, kind, response, patch, mutating=mutating)
-    # The older version was never held to its contract, and knows one type of patch only.
+    # v1beta1 responses were never validated, and support JSONPatch only.
     patch_type = response.get("patchType") or "" if asked.version == "v1" else "JSONPatch"
     return AdmissionResponse(
         allowed=bool(response.get("allowed")),
@@ -85,7 +85,7 @@ def _kind_of(answer: Json) -> GroupVersionKind:
 
 
 def _check_kind(kind: GroupVersionKind, version: str) -> None:
-    """Raise UndecodableResponse for another kind. Parts that are left out pass; the checks of v1 miss them later."""
+    """Raise UndecodableResponse for a different kind. Missing parts pass here; the v1 checks reject them later."""
     group, found, name = kind.group or GROUP, kind.version or version, kind.kind or KIND
     if (group, name) != (GROUP, KIND) or found not in VERSIONS:
         raise UndecodableResponse(not_registered(name, f"{group}/{found}"))

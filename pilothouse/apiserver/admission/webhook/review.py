@@ -1,4 +1,4 @@
-"""AdmissionReview: the question that a webhook is asked."""
+"""AdmissionReview requests."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class AdmissionReview:
 
 
 def new_review(seen: VersionedAttributes, versions: tuple[str, ...]) -> AdmissionReview | None:
-    """In the first of the versions that this server speaks; None where it speaks none of them."""
+    """Build the review in the first supported version, or None without a supported version."""
     for version in versions:
         if version in VERSIONS:
             uid = str(uuid4())
@@ -31,6 +31,6 @@ def new_review(seen: VersionedAttributes, versions: tuple[str, ...]) -> Admissio
 
 
 def _request(uid: str, seen: VersionedAttributes) -> Json:
-    """Keys and their order are the same in all versions."""
+    """Build the request; keys and their order are identical in all versions."""
     request = admission_request(seen.attributes, seen.match.kind, seen.match.resource)
     return request | {"uid": uid, "object": seen.obj, "oldObject": seen.old}

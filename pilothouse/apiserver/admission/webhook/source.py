@@ -1,4 +1,4 @@
-"""The webhooks of all configurations of one kind: by the configurations' names, and in each in its order."""
+"""The webhooks of all configurations of a kind, sorted by configuration name and position."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class WebhookSource:
         self._webhooks: tuple[AdmissionWebhook, ...] = ()
 
     async def __call__(self) -> Sequence[AdmissionWebhook]:
-        """Raises CacheNotReady."""
+        """Return the webhooks. Raises CacheNotReady."""
         compiled = await self._configurations.all()
         if compiled is not self._of:
             self._of, self._webhooks = compiled, tuple(hook for hooks in compiled for hook in hooks)

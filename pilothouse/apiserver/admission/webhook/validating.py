@@ -1,4 +1,4 @@
-"""ValidatingAdmissionWebhook: asks all webhooks that a request concerns at once, and refuses what one refuses."""
+"""ValidatingAdmissionWebhook: calls matching webhooks concurrently, and rejects if any webhook rejects."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class ValidatingAdmissionWebhook(WebhookPlugin):
             return error.status
         except StatusError as error:
             return error
-        except Exception as error:  # all are waited for, so that none is still at work when the request has ended
+        except Exception as error:  # wait for all calls, so that no call outlives the request
             _log.exception("calling webhook %s", hook.name)
             return InternalError.of(f"ValidatingAdmissionWebhook/{hook.name} has panicked: {error}")
         return None

@@ -1,1 +1,1 @@
-"""MutatingAdmissionPolicy: expressions that say how an object is to be changed."""
+"""MutatingAdmissionPolicy: expressions that mutate objects."""

@@ -1,4 +1,4 @@
-"""Mutations by apply configurations: merged as a server-side apply merges, but nobody owns what they set."""
+"""Mutations by apply configurations: server-side apply merge without field ownership."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pilothouse.machinery.objects import Json
 
 
 def configured(form: ServedForm, obj: Json, configuration: Any) -> Json:
-    """`configuration` is what the expression made. Raises MutationFailed."""
+    """Merge `configuration`, the value of the expression, into the object. Raises MutationFailed."""
     if wrong := [*type_mismatches(configuration, "Object")]:
         raise MutationFailed("type mismatch: " + "\n".join(wrong))
     try:
@@ -50,7 +50,7 @@ def _failed(why: str) -> MutationFailed:
 
 
 def _atomics(atom: Atom, value: Any, path: str) -> Iterator[str]:
-    """The paths of atomic values: each would replace all of something of which the expression may name a part only."""
+    """Yield the paths of atomic values. Applying a partial atomic value would drop its other fields."""
     if isinstance(value, dict) and atom.map is not None:
         if atom.map.atomic:
             yield path

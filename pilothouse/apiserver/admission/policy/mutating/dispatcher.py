@@ -1,6 +1,6 @@
-"""Dispatch to mutating policies, one after the other: each sees what those before it did to the object.
+"""Sequential dispatch to mutating policies: each policy sees the changes of its predecessors.
 
-Which policies are about the request is settled before the first of them changes anything.
+Matching policies are selected before the first mutation.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ NAME = "MutatingAdmissionPolicy"
 
 @dataclass(frozen=True, slots=True)
 class _Round:
-    """The state that all policies share in one round of one request."""
+    """State shared by all policies in a round of a request."""
 
     attributes: Attributes
     namespace: Json | None
@@ -57,7 +57,7 @@ class MutatingDispatcher:
         self._authorizer = authorizer
 
     async def dispatch(self, hooks: Sequence[Hook[Mutator]], attributes: Attributes) -> None:
-        """Raises what the policies refuse with."""
+        """Apply the matching policies. Raises StatusError to reject."""
         found = [each for hook in hooks for each in await self._invocations.of(hook, attributes)]
         if not found:
             return
@@ -80,7 +80,8 @@ class MutatingDispatcher:
             for invocation in invocations:
                 errors += await _mutate(round, invocation)
             if again.should_reinvoke:
-                # Who changed the object is called again, too: upstream takes its own last word for a later change.
+                # As upstream: the mutating policy itself is reinvoked too, because its own change counts as a later
+                # change.
                 state.changed()
         finally:
             state.leave(attributes.obj)
@@ -107,7 +108,7 @@ def _failure(invocation: Invocation[Mutator], error: MutationFailed) -> list[_Er
 
 
 async def _mutate(round: _Round, invocation: Invocation[Mutator]) -> list[_Error]:
-    """Raises StatusError where no failure policy helps."""
+    """Apply a policy and return its errors. Raises StatusError for errors outside of the failure policy."""
     attributes, mutator = round.attributes, invocation.policy.evaluator
     seen = await versioned(attributes, invocation.match)
     try:
@@ -146,7 +147,7 @@ async def _mutate_once(round: _Round, invocation: Invocation[Mutator], mutation:
     finally:
         labels = (invocation.policy.name, invocation.binding.name, error_type)
         MUTATING.observe(labels, time.perf_counter() - start)
-    # Even where the object stayed as it was.
+    # Also for an unchanged object.
     round.attributes.reinvocation.should_reinvoke = True
     return []
 
@@ -160,7 +161,7 @@ def _form(seen: VersionedAttributes) -> ServedForm:
 
 
 def _refusal(attributes: Attributes, errors: Sequence[_Error]) -> StatusError:
-    """Forbidden by its code, whatever its reason."""
+    """Build the rejection: code 403 with any reason."""
     details = {**(refused(attributes, "").details or {}), "causes": [{"message": each.message} for each in errors]}
     kind: type[StatusError] = Invalid if errors[0].invalid else Forbidden
     return kind(errors[0].message, code=Forbidden.code, details=details)

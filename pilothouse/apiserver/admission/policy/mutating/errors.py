@@ -1,4 +1,4 @@
-"""Why a mutation did not come about."""
+"""Errors of mutations."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from pilothouse.apiserver.cel.evaluation import OUT_OF_BUDGET
 
 
 class MutationFailed(Exception):
-    """A mutation that could not be made; the failure policy decides what follows."""
+    """A failed mutation; subject to the failure policy."""
 
     @property
     def error_type(self) -> str:
-        """The name of the error in metrics."""
+        """Return the metric label of the error."""
         if str(self).startswith("compilation"):
             return "compile_error"
         if str(self).startswith(OUT_OF_BUDGET):

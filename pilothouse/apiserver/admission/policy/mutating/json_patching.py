@@ -20,12 +20,12 @@ _UNMARSHALABLE = "JSONPath valueExpression evaluated to a type that could not ma
 
 
 def json_patched(form: ServedForm, obj: Json, patch: Any) -> Json:
-    """`patch` is what the expression made. Raises MutationFailed, InternalError."""
+    """Apply `patch`, the value of the expression. Raises MutationFailed or InternalError."""
     steps = [_step(operation) for operation in patch]
     try:
         patched: Json = json_patch.decode(steps, strict=False).apply(orjson.loads(orjson.dumps(obj)))
     except FailedTest:
-        # A patch whose test does not hold is not for this object.
+        # A failed test operation means that the patch does not apply to this object.
         return obj
     except PatchError as error:
         raise MutationFailed(f"JSON Patch: {error}") from None

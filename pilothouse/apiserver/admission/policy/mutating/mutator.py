@@ -1,4 +1,4 @@
-"""A mutating policy, compiled: whether it is about a request, and what each of its mutations makes of the object."""
+"""A compiled mutating policy: match conditions and mutations."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Mutation:
     async def mutated(
         self, form: ServedForm, obj: Json, variables: Mapping[str, Any], authorizations: Authorizations
     ) -> Json:
-        """A new object. Raises MutationFailed, InternalError."""
+        """Return the mutated copy. Raises MutationFailed or InternalError."""
         if self.expression.program is None:
             raise MutationFailed(self.expression.problem)
         evaluator = ExpressionEvaluator(Activation(variables, self.variables), authorizations, BUDGET)
@@ -51,7 +51,7 @@ class Mutator:
         self.mutations = [self._mutation(each) for each in spec.get("mutations") or ()]
 
     async def is_about(self, seen: VersionedAttributes, params: Json | None, authorizations: Authorizations) -> bool:
-        """Raises MutationFailed."""
+        """Return whether the match conditions hold. Raises MutationFailed."""
         try:
             return await self._composition.is_about(seen, params, authorizations)
         except MatchFailed as error:

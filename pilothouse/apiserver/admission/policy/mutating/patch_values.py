@@ -1,4 +1,4 @@
-"""Objects and patches that expressions make, as JSON."""
+"""Conversion of CEL objects and patches to JSON."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from pilothouse.machinery.gofmt import quote
 
 
 class NotJson(ValueError):
-    """A value that no object can have."""
+    """The value has no JSON representation."""
 
 
 def as_json(value: Any) -> Any:
-    """Raises NotJson."""
+    """Convert a CEL value to JSON. Raises NotJson."""
     match value:
         case Struct():
             return {name: as_json(each) for name, each in value.fields.items()}
@@ -42,7 +42,7 @@ def _key(name: Any) -> str:
 
 
 def type_mismatches(value: Any, path: str) -> Iterator[str]:
-    """A message for each object whose type is named for another place: `Object.spec{metadata: …}` in `spec`."""
+    """Yield a message for each object of a wrong type, such as `Object.spec{metadata: …}` in `spec`."""
     match value:
         case Struct():
             if value.type != path:

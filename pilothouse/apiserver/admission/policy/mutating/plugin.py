@@ -1,4 +1,4 @@
-"""MutatingAdmissionPolicy: whoever binds a policy may change what is written, by the expressions of the policy."""
+"""The MutatingAdmissionPolicy plugin."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class MutatingAdmissionPolicy(PolicyPlugin["Mutator"]):
     name = "MutatingAdmissionPolicy"
 
     def handles(self, operation: Operation) -> bool:
-        """There is nothing to change in a DELETE."""
+        """Return False for DELETE, which has no object to mutate."""
         return operation is not Operation.DELETE
 
     async def admit(self, attributes: Attributes) -> None:

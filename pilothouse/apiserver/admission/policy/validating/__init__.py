@@ -1,1 +1,1 @@
-"""ValidatingAdmissionPolicy: expressions that must be true of what is written."""
+"""ValidatingAdmissionPolicy: expressions that must be true for a write."""

@@ -1,4 +1,4 @@
-"""The decisions and audit annotations of one policy about one request."""
+"""Decisions and audit annotations of a policy for a request."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class PolicyDecisionEvaluation(Enum):
 
 @dataclass(frozen=True, slots=True)
 class PolicyDecision:
-    """About one expression."""
+    """Decision of an expression."""
 
     denied: bool
-    """Errors deny, unless the failure policy is Ignore."""
+    """Errors deny unless failurePolicy is Ignore."""
     outcome: PolicyDecisionEvaluation
     message: str = ""
     reason: str = ""
@@ -27,7 +27,7 @@ class PolicyDecision:
 
     @property
     def error_type(self) -> str:
-        """The name of the error in metrics."""
+        """Return the metric label of the error."""
         if self.outcome is PolicyDecisionEvaluation.ADMIT:
             return "no_error"
         if self.message.startswith("compilation"):
@@ -45,7 +45,7 @@ class AuditAnnotation:
     key: str
     value: str = ""
     error: str = ""
-    """Denies the request."""
+    """A non-empty error denies the request."""
     elapsed: float = 0.0
 
 

@@ -1,4 +1,4 @@
-"""Dispatch to validating policies: all are asked, their audit annotations published, and the first denial is raised."""
+"""Dispatch to validating policies: evaluates all policies, publishes audit annotations, and raises the first denial."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class ValidatingDispatcher:
         self._authorizer = authorizer
 
     async def dispatch(self, hooks: Sequence[Hook[PolicyValidator]], attributes: Attributes) -> None:
-        """Raises what the policies refuse with."""
+        """Evaluate the policies. Raises StatusError to reject."""
         authorizations = Authorizations(self._authorizer, attributes.user)
         denials = [denial for hook in hooks for denial in await self._denials(hook, attributes, authorizations)]
         if denials:
@@ -94,7 +94,7 @@ class ValidatingDispatcher:
 
 @dataclass(frozen=True, slots=True)
 class _Enforcement:
-    """The actions of one binding, taken for one request."""
+    """Enforces the actions of a binding for a request."""
 
     policy: str
     binding: PolicyBinding
@@ -102,7 +102,7 @@ class _Enforcement:
     annotations: CollectedAnnotations
 
     def denials(self, result: ValidateResult) -> list[_Denial]:
-        """Do what the binding asks for with each decision, and return those that deny the request."""
+        """Enforce the binding's actions for each decision, and return the denials."""
         denials: list[_Denial] = []
         for index, decision in enumerate(result.decisions):
             if decision.denied:
@@ -138,7 +138,7 @@ class _Enforcement:
 
 
 def _refusal(attributes: Attributes, denial: _Denial) -> StatusError:
-    """Reads as forbidden, whatever the reason that the policy gives."""
+    """Build the rejection, with the text of Forbidden and the policy's reason."""
     by = f" with binding '{denial.binding.name}'" if denial.binding is not None else ""
     message = f"ValidatingAdmissionPolicy '{denial.policy}'{by} denied request: {denial.message}"
     forbidden = refused(attributes, message)
@@ -147,7 +147,7 @@ def _refusal(attributes: Attributes, denial: _Denial) -> StatusError:
 
 
 class CollectedAnnotations:
-    """The audit annotations of one policy from all of its bindings; different values of one key are joined."""
+    """Audit annotations of a policy from all bindings; distinct values of a key are joined."""
 
     def __init__(self) -> None:
         self._values: dict[str, list[str]] = {}

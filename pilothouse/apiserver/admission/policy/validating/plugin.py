@@ -1,4 +1,4 @@
-"""ValidatingAdmissionPolicy: whoever binds a policy has a say in what is written, by the expressions of the policy."""
+"""The ValidatingAdmissionPolicy plugin."""
 
 from __future__ import annotations
 

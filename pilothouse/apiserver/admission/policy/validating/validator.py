@@ -1,4 +1,4 @@
-"""A validating policy, compiled: from what a request looks like to decisions about it."""
+"""A compiled validating policy: evaluates a request into decisions."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class PolicyValidator:
     async def validate(
         self, seen: VersionedAttributes, variables: Mapping[str, Any], authorizations: Authorizations
     ) -> ValidateResult:
-        """The variables are those of the request, the authorizer among them."""
+        """Evaluate the policy; `variables` are the request's CEL variables, including the authorizer."""
         try:
             if not await self._composition.is_about(seen, variables["params"], authorizations):
                 return ValidateResult()
@@ -76,7 +76,7 @@ class PolicyValidator:
         ]
 
     def _decision(self, evaluated: _Evaluated, *, why: str = "", denial: str = "", reason: str = "") -> PolicyDecision:
-        """`why`: what went wrong beside the expression itself."""
+        """Build the decision; `why` is an error outside of the expression."""
         if problem := evaluated.evaluation.error or why:
             return self._failure(problem, evaluated.elapsed)
         if evaluated.evaluation.value is True:
@@ -97,7 +97,7 @@ class PolicyValidator:
         return [annotation for annotation in found if annotation is not None]
 
     def _annotation(self, named: NamedExpression, evaluated: _Evaluated) -> AuditAnnotation | None:
-        """Return the audit annotation, None where its value is null or empty."""
+        """Return the audit annotation, or None for null and empty values."""
         evaluation = evaluated.evaluation
         if evaluation.error:
             error = AuditAnnotation(named.name, error=evaluation.error, elapsed=evaluated.elapsed)
@@ -131,7 +131,7 @@ def _without_authorizer(variables: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _message(validation: _Validation, evaluation: Evaluation) -> str:
-    """Return the value of the message expression where it can be a message, or the fixed message, or the expression."""
+    """Return the value of messageExpression if valid, else the fixed message, else the expression."""
     text = evaluation.value.strip() if isinstance(evaluation.value, str) else ""
     if text and "\n" not in text and len(text.encode()) <= _LONGEST_MESSAGE:
         return text
