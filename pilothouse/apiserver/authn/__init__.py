@@ -1,1 +1,1 @@
-"""Who makes a request: authenticators, each in its own file, and their union."""
+"""Authentication: authenticators, one per file, and their union."""

@@ -1,4 +1,4 @@
-"""The CAs in some files, as the chains of certificates name them. Changed files are read again."""
+"""Trusted CA certificates from files, reloaded after changes."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from pilothouse.apiserver.file_watch import FileWatch
 log = logging.getLogger(__name__)
 
 Authorities: TypeAlias = Callable[[], frozenset[bytes]]
-"""CA certificates, DER, that are trusted at the moment."""
+"""Return the CA certificates (DER) in force."""
 
 _BLOCK = re.compile(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
 
 
 class AuthorityFiles:
-    """Looks at the files when it is asked, if the last look is some time ago. What does not load changes nothing."""
+    """Polls the files on use, at most once per interval. Invalid files leave the certificates unchanged."""
 
     def __init__(self, files: Iterable[Path], *, poll_seconds: float = 5.0) -> None:
-        """Raises OSError, ValueError."""
+        """Load the files. Raises OSError or ValueError."""
         self._files = tuple(files)
         self._poll_seconds = poll_seconds
         self._next_look = time.monotonic() + poll_seconds
@@ -53,5 +53,5 @@ class AuthorityFiles:
 
 
 def certificates_in(bundle: str) -> list[bytes]:
-    """DER. Raises ValueError for what is no certificate."""
+    """Return the certificates of a PEM bundle as DER. Raises ValueError for an invalid certificate."""
     return [ssl.PEM_cert_to_DER_cert(block) for block in _BLOCK.findall(bundle)]

@@ -1,4 +1,4 @@
-"""Bearer tokens of requests, and the several kinds of tokens that there are."""
+"""Bearer token authentication, and the union of token authenticators."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EXTRA_SPACE = "the provided Authorization header contains extra space before the
 
 
 class UnionTokenAuthenticator:
-    """Asks all in order until one knows the token; what others found wrong with it matters only if none does."""
+    """Tries token authenticators in order until one returns an identity. Errors are raised only if all fail."""
 
     def __init__(self, authenticators: Sequence[TokenAuthenticator]) -> None:
         self._authenticators = tuple(authenticators)
@@ -39,7 +39,7 @@ class UnionTokenAuthenticator:
 
 
 class BearerAuthenticator:
-    """A token that nobody knows is refused, not taken for no token."""
+    """Authenticates bearer tokens. Unknown tokens are rejected, not treated as anonymous."""
 
     def __init__(self, tokens: TokenAuthenticator) -> None:
         self._tokens = tokens
@@ -59,7 +59,7 @@ class BearerAuthenticator:
 
 
 def user_of(found: TokenIdentity | None, request: Request) -> User:
-    """Return the token's user, and pass remarks on the token on to the request. Raises Unauthorized."""
+    """Return the token's user, and add the token's warnings and annotations to the request. Raises Unauthorized."""
     if found is None:
         raise Unauthorized
     if found.remarks is not NO_REMARKS:
@@ -70,7 +70,7 @@ def user_of(found: TokenIdentity | None, request: Request) -> User:
 
 
 def bearer_token(header: str) -> str:
-    """Return the token of an Authorization header, up to the next space; empty where there is none."""
+    """Return the bearer token of an Authorization header, up to the next space; empty without a token."""
     scheme, _, rest = header.strip().partition(" ")
     return rest.partition(" ")[0] if scheme.lower() == "bearer" else ""
 

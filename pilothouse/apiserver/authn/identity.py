@@ -1,7 +1,7 @@
-"""Identities: the users that authenticators make of credentials. None has a control character in any of its parts.
+"""Validated construction of users from credentials, without control characters in any field.
 
-Names and groups go on in headers, to servers behind this one and to webhooks, and into logs. One with a line break in
-it could claim to be several.
+Names and groups are forwarded in headers to aggregated servers and webhooks, and written to logs. A line break in a
+name could inject further identities.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]").search
 
 
 class InvalidIdentity(InvalidToken):
-    """The credentials are those of somebody who cannot be named."""
+    """The credentials contain an invalid name, uid, group or extra."""
 
 
 def identity(
     name: str, *, uid: str = "", groups: Sequence[str] = (), extra: Mapping[str, Sequence[str]] | None = None
 ) -> User:
-    """The one way in which authenticators make users. Raises InvalidIdentity."""
+    """Build a user; all authenticators use this function. Raises InvalidIdentity."""
     user = User(name, uid, tuple(groups), {key: tuple(values) for key, values in (extra or {}).items()})
     _check(user)
     return user
 
 
 def _check(user: User) -> None:
-    """Raises InvalidIdentity, which names the part but does not repeat it."""
+    """Raise InvalidIdentity for control characters. The message names the field without its value."""
     if _CONTROL(user.name):
         raise InvalidIdentity("the user name contains control characters")
     if _CONTROL(user.uid):

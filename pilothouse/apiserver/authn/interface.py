@@ -1,4 +1,4 @@
-"""The contract of authenticators: who makes this request or has this token, or None where they cannot tell."""
+"""The contract of authenticators: return the user of a request or token, or None for unknown credentials."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pilothouse.machinery.dataclass import dataclass
 
 
 class Authenticator(Protocol):
-    """Says who makes a request.
+    """Authenticates requests.
 
     >>> from pilothouse.apiserver import Authenticator, Request, User
     >>> class ByHeader:
@@ -23,12 +23,12 @@ class Authenticator(Protocol):
     """
 
     async def authenticate(self, request: Request) -> User | None:
-        """None: no credentials that this authenticator knows. Raises Unauthorized for wrong ones."""
+        """Return the user, or None for unknown credentials. Raises Unauthorized for invalid credentials."""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenRemarks:
-    """Remarks on the use of a token, for its user (warnings) and for the audit log (annotations)."""
+    """Remarks on a token: warnings for the client, annotations for the audit log."""
 
     warnings: tuple[str, ...] = ()
     annotations: tuple[tuple[str, str], ...] = ()
@@ -41,29 +41,28 @@ NO_REMARKS = TokenRemarks()
 class TokenIdentity:
     user: User
     audiences: tuple[str, ...] = ()
-    """The audiences that the token is meant for, of those asked for."""
+    """The intersection of requested and token audiences."""
     remarks: TokenRemarks = NO_REMARKS
 
     @property
     def size(self) -> int:
-        """About how many bytes it takes."""
+        """Return the approximate size in bytes."""
         texts = (*self.audiences, *self.remarks.warnings, *chain.from_iterable(self.remarks.annotations))
         return self.user.size + sum(64 + len(text) for text in texts)
 
 
 def accepted_audiences(own: tuple[str, ...], asked: Sequence[str] | None) -> tuple[str, ...] | None:
-    """Of a token that is meant for the server's own audiences, whoever made it: those that were asked for, or None
-    where there is none."""
+    """Return the requested audiences among the server's own audiences, or None without overlap."""
     return own if asked is None else tuple(audience for audience in asked if audience in own) or None
 
 
 class InvalidToken(Exception):
-    """A token of the authenticator's own kind that is not good; the arguments say why, one reason each."""
+    """An invalid token of the authenticator's type; each argument is a reason."""
 
 
 class TokenAuthenticator(Protocol):
     async def authenticate_token(self, token: str, audiences: Sequence[str] | None = None) -> TokenIdentity | None:
-        """None: not a token that this authenticator knows. Raises InvalidToken.
+        """Return the identity, or None for an unknown token. Raises InvalidToken.
 
-        `audiences`: whom the token must be meant for, any of them; the server itself where None.
+        `audiences`: accepted audiences, at least one of which the token must have; None = the server's own.
         """

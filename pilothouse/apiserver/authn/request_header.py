@@ -1,7 +1,7 @@
-"""Users named in headers by a front proxy, which proves with its client certificate that it may do so.
+"""Front-proxy authentication: users in headers, trusted by the proxy's client certificate.
 
-The headers are believed only behind a certificate of the proxies' own CA with an allowed name. Behind any other they
-are nothing, and nothing further in ever sees them.
+The headers are trusted only with a certificate of the request-header CA and an allowed common name. Otherwise the
+headers are stripped before any further processing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pilothouse.machinery.errors import Unauthorized
 
 @dataclass(frozen=True)
 class RequestHeaders:
-    """The names of the headers; the first one with a value names the user, all together name the groups."""
+    """Header names. The first header with a value is the user; all group headers are combined."""
 
     username: tuple[str, ...] = ("X-Remote-User",)
     uid: tuple[str, ...] = ("X-Remote-Uid",)
@@ -40,11 +40,11 @@ class RequestHeaders:
 
     @cached_property
     def _any(self) -> re.Pattern[bytes]:
-        """Finds in `Request.header_names` whether any may be there."""
+        """Return a pattern that detects any of the headers in `Request.header_names`."""
         return re.compile(b"\0(?:" + b"|".join(map(re.escape, (*self._names, *self._prefixes))) + b")")
 
     def strip(self, request: Request) -> None:
-        """Takes the headers from the request, whoever sent them."""
+        """Remove the headers from the request."""
         if self._any.search(request.header_names) is None:
             return
         names, prefixes = self._names, self._prefixes
@@ -53,7 +53,7 @@ class RequestHeaders:
         )
 
     def user(self, headers: Headers) -> User | None:
-        """Raises InvalidIdentity."""
+        """Return the user of the headers, or None. Raises InvalidIdentity."""
         name = _first(headers, self.username)
         if not name:
             return None
@@ -76,7 +76,7 @@ class RequestHeaders:
 
 
 STANDARD = RequestHeaders()
-"""The headers that aggregators send."""
+"""The standard headers of aggregators."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class RequestHeaderAuthenticator:
     headers: RequestHeaders
     authorities: Authorities
     allowed_names: tuple[str, ...] = ()
-    """Common names of certificates; without any, whatever the CA has signed will do."""
+    """Allowed common names; empty allows every certificate of the CA."""
     clock: Callable[[], float] = server_time.wall
 
     async def authenticate(self, request: Request) -> User | None:
@@ -106,7 +106,7 @@ def _key(name: str) -> bytes:
 
 
 def _text(value: bytes) -> str:
-    """As proxies send it: in HTTP itself bytes have no encoding, and in Go text is UTF-8."""
+    """Decode as UTF-8, the encoding of Go proxies; HTTP itself defines no encoding."""
     return value.decode("utf-8", "replace")
 
 
@@ -120,5 +120,5 @@ def _first(headers: Headers, names: tuple[str, ...]) -> str:
 
 
 def _settled(name: str, groups: tuple[str, ...]) -> bool:
-    """Whether it has been said already whether this user is authenticated."""
+    """Return whether the user is already classified as authenticated or unauthenticated."""
     return name == ANONYMOUS or ALL_AUTHENTICATED in groups or ALL_UNAUTHENTICATED in groups

@@ -1,4 +1,4 @@
-"""Service accounts as users: what they are called, and which groups they are in."""
+"""User names and groups of service accounts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pilothouse.machinery.validation.names import is_dns1123_label, is_dns1123_s
 
 PREFIX = "system:serviceaccount:"
 NODE_NAME = "authentication.kubernetes.io/node-name"
-"""The extra that says on which node a token is used."""
+"""Extra key of the node that uses the token."""
 _ALL = "system:serviceaccounts"
 
 
@@ -26,7 +26,7 @@ def group_names(namespace: str) -> tuple[str, ...]:
 
 
 def service_account_name(user: str) -> ServiceAccountName | None:
-    """Return the service account that has this user name; None for other users."""
+    """Return the service account of a user name, or None for other users."""
     namespace, _, name = user.removeprefix(PREFIX).partition(":")
     if not user.startswith(PREFIX) or is_dns1123_label(namespace) or is_dns1123_subdomain(name):
         return None

@@ -1,4 +1,4 @@
-"""The superuser, without credentials: for the insecure port, and for the server when it calls itself."""
+"""The superuser without credentials, for the insecure port and in-process calls."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ INSECURE_SUPERUSER = User("system:unsecured", groups=(SYSTEM_PRIVILEGED_GROUP, A
 
 
 class AlwaysUser:
-    """Every request is made by this user, whatever it shows."""
+    """Authenticates every request as a fixed user."""
 
     def __init__(self, user: User) -> None:
         self._user = user

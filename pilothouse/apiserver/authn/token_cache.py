@@ -1,6 +1,6 @@
-"""Remembers for a while whose token a token is, or that it is nobody's. Who asks meanwhile waits for the same answer.
+"""Cache of token identities and rejections. Concurrent lookups of a token share a single call.
 
-Tokens are known by a keyed digest, so that neither the memory nor the time of a look-up says anything about them.
+Cache keys are keyed digests, so neither memory contents nor lookup times reveal tokens.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class _CachedResult:
 
     @property
     def size(self) -> int:
-        """About how many bytes it takes: issuers put into tokens what they like."""
+        """Return the approximate size in bytes; issuers control the size of identities."""
         return 512 + sum(map(len, self.problems)) + (self.identity.size if self.identity else 0)
 
 
@@ -47,7 +47,7 @@ class CachedTokens:
     def __init__(
         self, authenticator: TokenAuthenticator, *, success_ttl: float, failure_ttl: float, errors: bool = False
     ) -> None:
-        """`errors`: whether it is remembered, too, what was wrong with a token."""
+        """`errors`: whether to cache the reasons of invalid tokens."""
         self._authenticator = authenticator
         self._success_ttl = success_ttl
         self._failure_ttl = failure_ttl
@@ -72,7 +72,7 @@ class CachedTokens:
         return outcome.identity
 
     async def _shared(self, key: bytes, token: str, audiences: Sequence[str] | None) -> _CachedResult:
-        """A client that goes away does not take the answer from the others."""
+        """Share the pending call. The cancellation of a client does not cancel the call for the others."""
         task = self._asking.get(key)
         if task is None:
             task = self._asking[key] = asyncio.create_task(self._ask(key, token, audiences))

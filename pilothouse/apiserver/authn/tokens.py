@@ -1,4 +1,4 @@
-"""Static tokens: the token file, and the token of the server's own loopback client."""
+"""Static tokens: the token file, and the token of the loopback client."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED, API_SERVER_USER, 
 
 
 class StaticTokens:
-    """Knows users by their tokens. The tokens are meant for the server's own audiences and for no others.
+    """Authenticates static tokens, valid for the server's own audiences only.
 
-    Tokens are kept and looked up as SHA-256 digests, so that how long a look-up takes says nothing about them.
+    Tokens are stored and looked up as SHA-256 digests, so lookup times reveal nothing.
     """
 
     def __init__(self, users: Mapping[str, User], audiences: Sequence[str] = ()) -> None:
@@ -35,7 +35,7 @@ def _digest(token: str) -> bytes:
 
 
 def read_token_file(path: Path) -> dict[str, User]:
-    """token,user,uid[,"group1,group2"] a line, as --token-auth-file has it. Raises ValueError."""
+    """Read a --token-auth-file with lines of token,user,uid[,"group1,group2"]. Raises ValueError."""
     users: dict[str, User] = {}
     with path.open(newline="", encoding="utf-8") as file:
         for number, row in enumerate(csv.reader(file), start=1):

@@ -1,6 +1,6 @@
-"""Several authenticators in order: the first that knows the user decides.
+"""The union of authenticators: the first user wins.
 
-What one of them found wrong matters only if none knows the user.
+Errors are raised only if no authenticator returns a user.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pilothouse.machinery.errors import Unauthorized
 
 
 class UnionAuthenticator:
-    """Asks the authenticators in order until one knows the user. Is an Authenticator.
+    """Tries authenticators in order until one returns a user; implements Authenticator.
 
     >>> from pilothouse.apiserver import UnionAuthenticator
     >>> UnionAuthenticator([]).authenticators

@@ -1,4 +1,4 @@
-"""The identity that a request is made with, and the names that upstream reserves."""
+"""User identities, and upstream's reserved names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ API_SERVER_USER = "system:apiserver"
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Somebody who makes requests.
+    """The identity of a client.
 
     >>> from pilothouse.apiserver import User
     >>> User("jane", groups=("developers",)).groups
@@ -30,6 +30,6 @@ class User:
 
     @property
     def size(self) -> int:
-        """About how many bytes it takes."""
+        """Return the approximate size in bytes."""
         texts = (self.name, self.uid, *self.groups, *self.extra, *chain.from_iterable(self.extra.values()))
         return 256 + sum(64 + len(text) for text in texts)

@@ -1,4 +1,4 @@
-"""Users as the API shows them."""
+"""UserInfo of the API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asks a webhook whose token a token is, in a TokenReview."""
+"""Token authentication by a TokenReview webhook."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pilothouse.machinery.objects import Json
 
 class WebhookTokens:
     def __init__(self, webhook: ReviewWebhook, *, version: str = "v1", audiences: Sequence[str] = ()) -> None:
-        """`audiences`: the server's own, for which a token is good where the webhook says nothing of audiences."""
+        """`audiences`: the server's own, assumed for webhooks that return no audiences."""
         self._webhook = webhook
         self._version = version
         self._audiences = tuple(audiences)

@@ -1,4 +1,4 @@
-"""Bearer tokens of browsers, which can set no header but the list of subprotocols when they open a WebSocket."""
+"""Bearer tokens in the WebSocket subprotocol header, for browsers, which cannot set other headers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pilothouse.machinery.errors import Unauthorized
 _PREFIX = "base64url.bearer.authorization.k8s.io."
 _HEADER = b"sec-websocket-protocol"
 _MOST_PROTOCOLS = 64
-"""Subprotocols that are read: nobody knows yet whose request it is."""
+"""Maximum number of parsed subprotocols; the request is not yet authenticated."""
 
 
 class WebSocketTokenAuthenticator:
@@ -31,28 +31,28 @@ class WebSocketTokenAuthenticator:
         if not any(tokens):
             return None
         if len(tokens) > 1 or not others:
-            raise Unauthorized  # of others, one is needed to be echoed back
+            raise Unauthorized  # the server must echo one of the other subprotocols
         token = _decoded(tokens[0])
         try:
             found = await self._tokens.authenticate_token(token)
         except InvalidToken:
             raise Unauthorized from None
         user = user_of(found, request)
-        # What is echoed back to the client, or logged, has no token in it.
+        # Remove the token from the header that is echoed and logged.
         shown = [(name, value) for name, value in request.headers if name != _HEADER]
         request.set_headers([*shown, (_HEADER, ",".join(others).encode("latin-1"))])
         return user
 
 
 def _protocols(request: Request) -> list[str]:
-    """Return the first protocols. The header may be there several times."""
+    """Return the first protocols of all subprotocol headers."""
     values = (value.decode("latin-1") for name, value in request.headers if name == _HEADER)
     protocols = (name.strip() for value in values for name in value.split(",", _MOST_PROTOCOLS)[:_MOST_PROTOCOLS])
     return list(islice(protocols, _MOST_PROTOCOLS))
 
 
 def _decoded(encoded: str) -> str:
-    """Raises Unauthorized."""
+    """Decode the token. Raises Unauthorized."""
     if "=" in encoded:
         raise Unauthorized
     try:

@@ -1,8 +1,8 @@
-"""Client certificates: common name and organizations of a certificate that is good at the time of the request.
+"""Client certificates: maps common name and organizations of a currently valid certificate to a user.
 
-A certificate that does not verify, is out of time, or whose CA is trusted no longer is wrong, however old its
-connection is; other credentials may still be good. TLS trusts the CAs of front proxies as well: a certificate of theirs
-names no user, and is wrong where it stands alone.
+Unverified and expired certificates, and certificates of a removed CA, are rejected even on open connections. Other
+credentials may still succeed. TLS also trusts the request-header CA: its certificates name no user, and are rejected
+without other credentials.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _EXPIRATION = HistogramTally(
 
 class X509Authenticator:
     def __init__(self, authorities: Authorities, *, clock: Callable[[], float] = server_time.wall) -> None:
-        """`authorities` are the CAs whose certificates are users."""
+        """`authorities`: the client CAs."""
         self._authorities = authorities
         self._clock = clock
         self._users: BoundedCache[bytes, User] = BoundedCache(entries=4096, total_bytes=16 << 20)  # by certificate

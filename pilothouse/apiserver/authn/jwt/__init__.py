@@ -1,1 +1,1 @@
-"""Tokens that others issue: OpenID Connect ID tokens, and whatever signed JWTs a configuration speaks of."""
+"""Tokens of external issuers: OpenID Connect ID tokens and other configured JWTs."""

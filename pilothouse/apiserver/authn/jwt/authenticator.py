@@ -1,4 +1,4 @@
-"""Authenticates the tokens of one issuer, or of several: each token is for the issuer that it names."""
+"""JWT authentication for configured issuers; the `iss` claim selects the issuer."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from pilothouse.machinery import server_time
 
 
 class JWTAuthenticator:
-    """Knows tokens of its issuer only."""
+    """Authenticates tokens of a single issuer."""
 
     def __init__(
         self, settings: IssuerSettings, *, pace: KeySetPace = DEFAULT_PACE, now: Callable[[], float] = server_time.wall
     ) -> None:
-        """Raises ValueError."""
+        """Compile the settings. Raises ValueError."""
         self.issuer = settings.url
         self.keys = RemoteKeySet(settings, pace=pace)
         self._verifier = Verifier(settings, self.keys, now)
@@ -32,14 +32,14 @@ class JWTAuthenticator:
         self._hash = "sha256:" + hashlib.sha256(settings.url.encode()).hexdigest()
 
     async def run(self) -> None:
-        """Keeps the keys, until cancelled."""
+        """Refresh the keys until cancelled."""
         try:
             await self.keys.run()
         finally:
             self._distributed.close()
 
     async def authenticate(self, token: str) -> User:
-        """The token claims to be of this issuer. Raises InvalidToken."""
+        """Authenticate a token that claims this issuer. Raises InvalidToken."""
         start, result = time.perf_counter(), "failure"
         try:
             if not self.keys.ready:
@@ -53,7 +53,8 @@ class JWTAuthenticator:
 
 
 class JWTAuthenticators:
-    """The tokens are meant for the server's own audiences, whatever their issuers call them."""
+    """Selects the issuer's authenticator. Tokens count as issued for the server's own audiences, regardless of
+    `aud`."""
 
     def __init__(self, authenticators: Sequence[JWTAuthenticator], audiences: Sequence[str] = ()) -> None:
         self.authenticators = tuple(authenticators)

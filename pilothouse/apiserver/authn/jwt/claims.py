@@ -1,4 +1,4 @@
-"""From the claims of a token that was verified to the user that they stand for."""
+"""Mapping of verified claims to a user."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ClaimMapper:
         self._user_rules = [(rule, compiled_on_user(rule.expression)) for rule in settings.user_rules]
 
     async def user_of(self, claims: Json) -> User:
-        """Raises InvalidToken."""
+        """Build the user. Raises InvalidToken."""
         seen = ClaimExpressions(claims)
         user = identity(
             await self._name(claims, seen),

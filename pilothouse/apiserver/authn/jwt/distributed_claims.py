@@ -1,6 +1,6 @@
-"""A claim that a token has elsewhere: another token, fetched from where the first one says, has it.
+"""Distributed claims: claims in a second token, fetched from the endpoint in the first token.
 
-The other token may be of another issuer, but must be as good as the first: rightly signed, for us, and in time.
+The second token may have a different issuer, but must pass the same checks of signature, audience and expiry.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class DistributedClaims:
         self._sources: dict[str, _Source] = {}
 
     async def expand(self, claims: Json) -> Json:
-        """Return the claims with the groups claim, if that is kept elsewhere. Raises InvalidToken."""
+        """Return the claims, with a distributed groups claim resolved. Raises InvalidToken."""
         names = claims.get("_claim_names")
         if not self._claim or self._claim in claims or not isinstance(names, dict) or self._claim not in names:
             return claims
@@ -77,7 +77,8 @@ class DistributedClaims:
         return found[self._claim]
 
     def _source(self, issuer: str) -> _Source:
-        """Its keys are fetched in the background; until they are there its tokens are not good."""
+        """Return the source of the issuer. Its keys are fetched in the background; its tokens are invalid until
+        then."""
         if issuer not in self._sources:
             if len(self._sources) >= _MOST_ISSUERS:
                 self._sources.pop(next(iter(self._sources))).fetching.cancel()

@@ -1,4 +1,4 @@
-"""The expressions of an issuer: about the claims of a token, and about the user that they make."""
+"""CEL expressions of an issuer on claims and on the mapped user."""
 
 from __future__ import annotations
 
@@ -45,17 +45,17 @@ def compiled_on_user(source: str) -> Expression:
 
 @dataclass(frozen=True, slots=True)
 class ClaimExpressions:
-    """Evaluates on the claims of one token."""
+    """Evaluates expressions on the claims of a token."""
 
     claims: Json
 
     async def value(self, expression: Expression) -> Any:
-        """Raises InvalidToken."""
+        """Evaluate the expression. Raises InvalidToken."""
         return await _evaluated(expression, {"claims": self.claims})
 
 
 async def user_fulfils(expression: Expression, user: User) -> bool:
-    """Raises InvalidToken."""
+    """Return whether the expression is true for the user. Raises InvalidToken."""
     seen = {
         "username": user.name,
         "uid": user.uid,
@@ -76,7 +76,7 @@ async def _evaluated(expression: Expression, variables: Json) -> Any:
 
 
 def selects_claim(source: str, claim: str) -> bool:
-    """Return whether the expression selects the claim by its name."""
+    """Return whether the expression selects the claim by name."""
     try:
         tree = _claims().compile(source).program
     except CompilationFailed:

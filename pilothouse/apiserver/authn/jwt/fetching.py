@@ -1,4 +1,4 @@
-"""Fetches what issuers publish, over TLS. Redirects are not followed, and nobody makes the server read without end."""
+"""HTTPS fetches of issuer documents, without redirects and with a size limit."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _MAX_ANSWER = 1 << 20
 
 
 class FetchFailed(Exception):
-    """Nobody answered, or not with success."""
+    """The request failed or returned an error status."""
 
 
 async def fetch(url: str, tls: ssl.SSLContext, *, token: str = "", timeout: float = _TIMEOUT) -> bytes:
-    """`token`: the bearer token to show. Raises FetchFailed."""
+    """Fetch the URL; `token` is sent as bearer token. Raises FetchFailed."""
     try:
         async with asyncio.timeout(timeout):
             return await _fetch(url, tls, token)
@@ -28,7 +28,7 @@ async def fetch(url: str, tls: ssl.SSLContext, *, token: str = "", timeout: floa
 
 
 async def _fetch(url: str, tls: ssl.SSLContext, token: str) -> bytes:
-    # All that speaks to other servers waits for its first use.
+    # Deferred import of the HTTP client.
 
     from pilothouse.apiserver.outbound.request import AnswerTooLarge, OutboundRequest, ask
 
@@ -46,7 +46,7 @@ async def _fetch(url: str, tls: ssl.SSLContext, token: str) -> bytes:
 
 
 def tls_context(authorities: str) -> ssl.SSLContext:
-    """Raises ValueError."""
+    """Build a TLS context that trusts the PEM bundle. Raises ValueError."""
     try:
         return verifying_context(authorities)
     except ssl.SSLError:

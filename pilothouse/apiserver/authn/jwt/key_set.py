@@ -1,8 +1,7 @@
-"""The keys of an issuer, as it publishes them.
+"""The published signing keys of an issuer.
 
-They are fetched in the background: again and again until that works, and from time to time from then on. A token that
-was signed with a key that is not known makes them be fetched again: once for all who wait, and not more often than now
-and then, whoever asks.
+Keys are fetched in the background, with retries until the first success and periodically afterwards. An unknown key id
+triggers a refresh. Concurrent refreshes are shared and rate-limited.
 """
 
 from __future__ import annotations
@@ -25,20 +24,20 @@ from pilothouse.machinery.objects import Json
 _log = logging.getLogger(__name__)
 
 _KEY_BYTES = 512
-"""About the size of a published key."""
+"""Approximate size of a published key."""
 
 
 class KeysUnavailable(Exception):
-    """The issuer did not answer, or not with keys."""
+    """The issuer did not answer or did not return keys."""
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedKey:
     id: str
     key: Any
-    """As the verifying library wants it."""
+    """The key in the type of the cryptography library."""
     algorithms: tuple[str, ...]
-    """The algorithms that a key of this type can have been used with."""
+    """Signature algorithms that are valid for the key type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,7 @@ class KeySetPace:
     at_most_every: float = 1.0
     refresh_every: float = 300.0
     wait_for_keys: float = 5.0
-    """How long a request waits for keys that it needs."""
+    """Seconds that a request waits for missing keys."""
 
 
 DEFAULT_PACE = KeySetPace()
@@ -55,7 +54,7 @@ DEFAULT_PACE = KeySetPace()
 
 class RemoteKeySet:
     def __init__(self, settings: IssuerSettings, *, pace: KeySetPace = DEFAULT_PACE) -> None:
-        """Raises ValueError for CAs that make no sense."""
+        """Raises ValueError for invalid CA certificates."""
         self._settings = settings
         self._pace = pace
         self._tls = tls_context(settings.certificate_authority)
@@ -65,7 +64,7 @@ class RemoteKeySet:
         self._fetching: asyncio.Task[None] | None = None
         self.initialized = asyncio.Event()
         self.problem = f'oidc: authenticator for issuer "{settings.url}" is not initialized'
-        """Why there are no keys; empty once there are."""
+        """Reason of missing keys; empty after the first success."""
 
     @property
     def keys(self) -> Sequence[PublishedKey]:
@@ -76,14 +75,14 @@ class RemoteKeySet:
         return not self.problem
 
     async def run(self) -> None:
-        """For ever: until there are keys, and then so that those which are taken back are not believed for long."""
+        """Fetch the keys, then refresh periodically until cancelled, so that revoked keys expire."""
         await self.initialize()
         while True:
             await asyncio.sleep(self._pace.refresh_every)
             await self.refresh()
 
     async def initialize(self) -> None:
-        """Returns when there are keys."""
+        """Retry until the keys are fetched."""
         while True:
             try:
                 return await self._initialize()
@@ -93,7 +92,7 @@ class RemoteKeySet:
             await asyncio.sleep(self._pace.again_after_failure)
 
     async def refresh(self) -> None:
-        """Fetches the keys once more, unless that was just done. What fails leaves the keys as they were."""
+        """Fetch the keys again, rate-limited. A failure leaves the keys unchanged."""
         if self._fetching is None:
             if time.monotonic() - self._fetched < self._pace.at_most_every:
                 return
@@ -163,7 +162,7 @@ def _all_published(listed: list[Any]) -> tuple[PublishedKey, ...]:
 
 
 def _published(listed: Any) -> PublishedKey | None:
-    """None for keys that sign no tokens here, such as those for encryption or with a shared secret."""
+    """Parse a JWK; None for unsupported keys, such as encryption keys or shared secrets."""
     import jwt
 
     if not isinstance(listed, dict) or listed.get("use") not in (None, "sig"):

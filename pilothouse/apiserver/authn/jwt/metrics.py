@@ -1,4 +1,4 @@
-"""Metrics of the authentication of tokens from other issuers, under upstream's names."""
+"""Metrics of JWT authentication, under upstream's names."""
 
 from __future__ import annotations
 

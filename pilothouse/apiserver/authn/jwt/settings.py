@@ -1,4 +1,4 @@
-"""The settings of one issuer of tokens."""
+"""The settings of a token issuer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ALL_ALGORITHMS = ("ES256", "ES384", "ES512", "PS256", "PS384", "PS512", "RS256",
 
 @dataclass(frozen=True, slots=True)
 class ClaimOrExpression:
-    """Where something about a user comes from: a claim with a prefix, or an expression. Nowhere if both are empty."""
+    """Source of a user field: a claim with a prefix, or an expression. Both empty = unset."""
 
     claim: str = ""
     prefix: str = ""
@@ -20,7 +20,7 @@ class ClaimOrExpression:
 
 @dataclass(frozen=True, slots=True)
 class TokenValidationRule:
-    """An expression that must be true, and what is said if it is not."""
+    """An expression that must be true, and the message of its violation."""
 
     expression: str
     message: str = ""
@@ -30,19 +30,19 @@ class TokenValidationRule:
 class IssuerSettings:
     url: str
     audiences: tuple[str, ...]
-    """A token must be meant for one of them."""
+    """Accepted audiences; tokens need at least one."""
     username: ClaimOrExpression
     groups: ClaimOrExpression = ClaimOrExpression()
     uid: ClaimOrExpression = ClaimOrExpression()
     extra: tuple[tuple[str, str], ...] = ()
-    """Keys, with the expressions for their values."""
+    """Extra keys and the expressions of their values."""
     required_claims: tuple[tuple[str, str], ...] = ()
     claim_rules: tuple[TokenValidationRule, ...] = ()
     user_rules: tuple[TokenValidationRule, ...] = ()
     discovery_url: str = ""
-    """Where the issuer's configuration is, if not at its well-known place."""
+    """URL of the discovery document; empty = the well-known URL."""
     certificate_authority: str = field(default="", repr=False)
-    """PEM. Without it the system's are trusted."""
+    """PEM bundle; empty = the system's CAs."""
     algorithms: tuple[str, ...] = ALL_ALGORITHMS
 
     @property

@@ -1,5 +1,4 @@
-"""Whether a token is what it says: signed by a key of its issuer, for us, and good now. Nothing in it is believed
-before."""
+"""Token verification: signature, audience and expiry. Claims are untrusted until verified."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ from pilothouse.machinery.objects import Json
 
 LONGEST_TOKEN = 1 << 17
 _SIGNATURE_WORTH = 100
-"""Bytes of other work that take as long as the verification of a signature."""
+"""Cost of a signature verification in bytes of other work."""
 _NOT_BEFORE_LEEWAY = 300.0
 _GOOGLE = "accounts.google.com"
 
@@ -31,7 +30,7 @@ class Verifier:
         self._now = now
 
     async def verify(self, token: str) -> Json:
-        """The claims. Raises InvalidToken."""
+        """Return the verified claims. Raises InvalidToken."""
         claims = claims_in(token)
         header = _part(token.partition(".")[0])
         if claims is None or header is None:
@@ -48,7 +47,7 @@ class Verifier:
         return claims
 
     def _check(self, claims: Json) -> None:
-        """Check audience and times, which need no signature, so that wrong tokens cost little. Raises InvalidToken."""
+        """Check audience and times before the signature, so that invalid tokens are cheap. Raises InvalidToken."""
         meant_for = _audiences(claims.get("aud"))
         if not set(meant_for) & set(self._settings.audiences):
             got = f"got [{' '.join(map(quote, meant_for))}]"
@@ -70,7 +69,7 @@ class Verifier:
         return self._keys.keys is not before and await self._is_signed_by_known(token, header, algorithm)
 
     async def _is_signed_by_known(self, token: str, header: Json, algorithm: str) -> bool:
-        """A token that names no key may have been signed by any."""
+        """Return whether a known key signed the token. Tokens without a key id are tried with all keys."""
         keys = self._candidates(header)
         return await offload_by_size(_SIGNATURE_WORTH * len(keys), _signed_by, token, keys, algorithm)
 
@@ -98,7 +97,7 @@ def _invalid_token(why: str) -> InvalidToken:
 
 
 def unverified_issuer(token: str) -> str | None:
-    """Return the issuer that the token claims to have; None for text that is no token."""
+    """Return the unverified issuer, or None for text that is not a JWT."""
     claims = claims_in(token)
     issuer = claims.get("iss") if claims is not None else None
     if not isinstance(issuer, str):
@@ -107,7 +106,7 @@ def unverified_issuer(token: str) -> str | None:
 
 
 def claims_in(token: str) -> Json | None:
-    """Return the claims in the token, unverified; None for text that is no token."""
+    """Return the unverified claims, or None for text that is not a JWT."""
     parts = token.split(".") if len(token) <= LONGEST_TOKEN else ()
     return _part(parts[1]) if len(parts) == 3 else None
 
