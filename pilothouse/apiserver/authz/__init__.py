@@ -1,1 +1,1 @@
-"""Who may do what: authorizers, each in its own file, and their union."""
+"""Authorization: authorizers, one per file, and their union."""

@@ -1,4 +1,4 @@
-"""Authorizers that always answer the same."""
+"""Authorizers with a constant decision."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NO_OPINION = Answer(Decision.NO_OPINION)
 
 
 class AlwaysAllow:
-    """Everybody may do everything.
+    """Allows every request.
 
     >>> from pilothouse.apiserver import AlwaysAllow, Attributes, User
     >>> (await AlwaysAllow().authorize(Attributes(User("jane"), "delete"))).decision.value
@@ -36,7 +36,7 @@ class AlwaysDeny:
 
 
 class PrivilegedGroup:
-    """Members of system:masters may do everything; it stands before every other authorizer."""
+    """Allows all requests of system:masters; precedes every other authorizer."""
 
     async def authorize(self, attributes: Attributes) -> Answer:
         return _ALLOW if SYSTEM_PRIVILEGED_GROUP in attributes.user.groups else _NO_OPINION
@@ -44,7 +44,7 @@ class PrivilegedGroup:
 
 @dataclass(frozen=True, slots=True)
 class AlwaysAllowPaths:
-    """Everybody may ask for these paths, and for nothing below them."""
+    """Allows everybody to request these exact paths."""
 
     paths: frozenset[str]
 

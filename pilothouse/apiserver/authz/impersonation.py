@@ -1,11 +1,11 @@
-"""Who may act as whom. A requestor asks to be taken for another user; every part of that user is authorized.
+"""Impersonation: authorizes every part of the requested user.
 
-Constrained modes are tried first, from the narrowest on: each asks whether the requestor may make *this* request as
-somebody of that sort (`impersonate-on:MODE:VERB`), and then for each part (`impersonate:MODE`). The legacy mode asks
-only for the parts (`impersonate`). The first mode that allows decides; otherwise the first refusal is the answer. The
-mode by which a requestor last succeeded is tried before all others.
+Constrained modes are tried first, narrowest first. Each mode checks whether the requestor may make *this* request as a
+user of the mode's type (`impersonate-on:MODE:VERB`), then checks each part (`impersonate:MODE`). The legacy mode checks
+only the parts (`impersonate`). The first mode that allows decides; otherwise the first refusal is returned. The last
+successful mode of a requestor is tried before all others.
 
-    associated-node   a service account as the node that its pod runs on
+    associated-node   a service account as the node of its pod
     arbitrary-node    any node                       serviceaccount   any service account
     user-info         any other user, with groups, uid and extra
 """
@@ -35,19 +35,19 @@ _NODE_PREFIX = "system:node:"
 _NODES_GROUP = "system:nodes"
 _MANY = 4
 _PER_TURN = 64
-"""Parts of a user that are authorized before others run: some milliseconds."""
+"""Parts authorized per turn of the event loop: a few milliseconds."""
 _ENTRY_BYTES = 200
 _BYTES_PER_CHARACTER = 4
 
 
 def node_name(username: str) -> str:
-    """The node that a username stands for; empty where it is no node's."""
+    """Return the node of a username, or an empty string for other users."""
     return username.removeprefix(_NODE_PREFIX) if username.startswith(_NODE_PREFIX) else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """One way of impersonating. `applies` says whether it is for this wanted user at all."""
+    """An impersonation mode. `applies` is a predicate on the requested user."""
 
     name: str
     applies: Callable[[User, User], bool]
@@ -77,14 +77,14 @@ MODES = (
 
 
 class Impersonator:
-    """Tries the mode first by which a requestor last succeeded, so that a refusal is in the words of what they use."""
+    """Tries the requestor's last successful mode first, so that refusals refer to the mode in use."""
 
     def __init__(self, authorizer: Authorizer) -> None:
         self._authorizer = authorizer
         self._last_mode: BoundedCache[str, Mode] = BoundedCache(entries=10_000, total_bytes=4 << 20)
 
     async def impersonated_user(self, wanted: User, attributes: Attributes) -> tuple[User, str]:
-        """The user to go on as, and the verb of the constrained mode that allows it, if one does. Raises Forbidden."""
+        """Return the impersonated user and the verb of the constrained mode, if any. Raises Forbidden."""
         first_refusal: Forbidden | None = None
         for mode in self._modes(attributes.user):
             if not mode.applies(wanted, attributes.user):
@@ -111,14 +111,14 @@ class Impersonator:
 
 @dataclass(frozen=True, slots=True)
 class Impersonation:
-    """The checks of one mode for one request."""
+    """The checks of a mode for a request."""
 
     authorizer: Authorizer
     mode: Mode
     attributes: Attributes
 
     async def authorize(self, wanted: User) -> User:
-        """Return the wanted user with all of its groups. Raises Forbidden."""
+        """Return the requested user with all groups. Raises Forbidden."""
         if self.mode.name:
             verb = f"impersonate-on:{self.mode.name}:{self.attributes.verb}"
             await self._authorize(replace(self.attributes, verb=verb))
@@ -130,7 +130,7 @@ class Impersonation:
         return replace(wanted, groups=_with_standing(wanted.name, groups))
 
     async def _authorize_name(self, wanted: User) -> tuple[str, ...]:
-        """Return the groups that the user will have: those of nodes and service accounts follow from their names."""
+        """Return the user's groups; groups of nodes and service accounts derive from the name."""
         part, groups = self._part("users", wanted.name), wanted.groups
         account = service_account_name(wanted.name)
         if self.mode.name and node_name(wanted.name):
@@ -177,7 +177,7 @@ class Impersonation:
         )
 
     async def _authorize_each(self, parts: Sequence[Attributes]) -> None:
-        """Authorize the parts in order, with a turn of the event loop now and then: a head has room for thousands."""
+        """Authorize the parts in order, yielding to the event loop: request headers may carry thousands of parts."""
         async for part in yield_periodically(parts, every=_PER_TURN):
             await self._authorize(part)
 
@@ -191,7 +191,7 @@ class Impersonation:
 
 
 def _with_standing(name: str, groups: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the groups with that of authenticated or of unauthenticated users."""
+    """Return the groups, including system:authenticated or system:unauthenticated."""
     if name == ANONYMOUS:
         return groups if ALL_UNAUTHENTICATED in groups else (*groups, ALL_UNAUTHENTICATED)
     if ALL_UNAUTHENTICATED in groups or ALL_AUTHENTICATED in groups:

@@ -1,4 +1,4 @@
-"""Counts what each authorizer decides."""
+"""Metrics of authorizer decisions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The contract of an authorizer: from the attributes of a request to allow, deny or no opinion."""
+"""The contract of authorizers: map request attributes to allow, deny or no opinion."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pilothouse.machinery.status_error import StatusError, details_of
 
 
 class Decision(Enum):
-    """Allowed, denied, or left to the next authorizer; if nobody allows, the request is refused.
+    """Allow, deny, or defer to the next authorizer; requests without an allow are rejected.
 
     >>> from pilothouse.apiserver import Decision
     >>> Decision.NO_OPINION.value
@@ -29,9 +29,9 @@ class Decision(Enum):
 
 @dataclass(slots=True, unsafe_hash=True)
 class Attributes:
-    """Who wants to do what to which resource. Requests for no resource have only verb and path.
+    """Attributes of a request: user, verb and resource. Non-resource requests have only verb and path.
 
-    Nobody changes them; they are not frozen because that makes them four times as dear, and every request has some.
+    Treat as immutable; not frozen because that quadruples construction cost on every request.
 
     >>> from pilothouse.apiserver import Attributes, User
     >>> Attributes(User("jane"), "get", path="/version").is_resource
@@ -54,7 +54,7 @@ class Attributes:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An authorizer's decision and its reason, which refused users are told.
+    """An authorizer's decision and its reason, shown to rejected users.
 
     >>> from pilothouse.apiserver import Answer, Decision
     >>> Answer(Decision.DENY, "it is Sunday").reason
@@ -64,11 +64,11 @@ class Answer:
     decision: Decision
     reason: str = ""
     error: str = ""
-    """The problem that kept an authorizer from deciding. Users who are not allowed are told of it."""
+    """Error that prevented a decision; shown to rejected users."""
 
 
 class Authorizer(Protocol):
-    """Decides whether a request may be made.
+    """Authorizes requests.
 
     >>> from pilothouse.apiserver import Answer, Attributes, Authorizer, Decision, User
     >>> class ReadersOnly:
@@ -102,7 +102,7 @@ def attributes_of(request: Request) -> Attributes:
 
 
 def forbidden(attributes: Attributes, reason: str) -> StatusError:
-    """Upstream's 403, which says who, what and where."""
+    """Build upstream's 403 with user, verb and resource."""
     user = quote(attributes.user.name)
     if not attributes.is_resource:
         what = sanitized(f"User {user} cannot {attributes.verb} path {quote(attributes.path)}")
@@ -121,5 +121,5 @@ def _reason_suffix(reason: str) -> str:
 
 
 def sanitized(message: str) -> str:
-    """No answer to a browser looks like HTML."""
+    """Escape HTML, so that browsers do not render responses as HTML."""
     return message.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,4 +1,4 @@
-"""The rules that apply to a user, as far as authorizers decide by rules."""
+"""The rules of a user, as far as authorizers are rule-based."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Rules:
     resources: tuple[ResourceRule, ...] = ()
     paths: tuple[NonResourceRule, ...] = ()
     incomplete: bool = False
-    """There may be more that the user may do."""
+    """Whether the user may have further permissions."""
     error: str = ""
 
 
@@ -38,13 +38,13 @@ ALL_RULES = Rules((ResourceRule(("*",), ("*",), ("*",)),), (NonResourceRule(("*"
 
 @runtime_checkable
 class RuleResolver(Protocol):
-    """An authorizer that can list what a user may do in a namespace."""
+    """An authorizer that can list the permissions of a user in a namespace."""
 
     async def rules_for(self, user: User, namespace: str) -> Rules: ...
 
 
 async def rules_of(authorizer: object, user: User, namespace: str) -> Rules:
-    """No rules from an authorizer that cannot list them."""
+    """Return the user's rules; empty for authorizers without rules."""
     return await authorizer.rules_for(user, namespace) if isinstance(authorizer, RuleResolver) else NO_RULES
 
 

@@ -1,4 +1,4 @@
-"""Several authorizers in order: the first that allows or denies decides."""
+"""The union of authorizers: the first allow or deny decides."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Somebody else decides: a webhook is asked in a SubjectAccessReview."""
+"""Authorization by a SubjectAccessReview webhook."""

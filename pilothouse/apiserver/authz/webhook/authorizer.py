@@ -1,6 +1,6 @@
-"""The webhook authorizer: asks a webhook, remembers its answers for a while, and counts both under upstream's names.
+"""The webhook authorizer: calls the webhook, caches its decisions, and reports metrics under upstream's names.
 
-The configuration says what is decided when there is no answer.
+The configuration defines the decision for failed calls.
 """
 
 from __future__ import annotations
@@ -59,14 +59,14 @@ MATCH_FAILURES = CounterTally(
 
 _REMEMBERED, _REMEMBERED_BYTES = 8192, 16 << 20
 _LONGEST_REMEMBERED = 10_000
-"""Bytes that clients choose of a question: longer ones are not remembered, as they would fill the memory."""
+"""Maximum client-controlled bytes of a cached review; larger reviews would fill the memory."""
 _NO_OPINION = Answer(Decision.NO_OPINION)
 _BOTH = "webhook subject access review returned both allow and deny response"
 
 
 class Conditions(Protocol):
     async def match(self, spec: Json) -> bool:
-        """Whether the webhook is to be asked. Raises MatchFailed."""
+        """Return whether to call the webhook. Raises MatchFailed."""
 
 
 class NoConditions:
@@ -78,7 +78,7 @@ class NoConditions:
 class WebhookConfig:
     name: str
     version: str = "v1"
-    """Of the SubjectAccessReview."""
+    """Version of the SubjectAccessReview."""
     authorized_ttl: float = 300.0
     unauthorized_ttl: float = 30.0
     on_error: Decision = Decision.NO_OPINION
@@ -143,7 +143,7 @@ def _answer(status: Json) -> Answer:
 
 
 def _in_version(spec: Json, version: str) -> Json:
-    """The old version calls the groups `group`."""
+    """Rename `groups` to `group` for v1beta1."""
     if version != "v1beta1" or "groups" not in spec:
         return spec
     return {("group" if name == "groups" else name): value for name, value in spec.items()}

@@ -1,6 +1,6 @@
-"""Which requests a webhook is asked about: those of which all its expressions are true.
+"""Match conditions of an authorization webhook: all expressions must be true.
 
-One that is false decides, whatever the others do. Otherwise one that fails makes the whole fail.
+A false expression decides, regardless of errors in others. Otherwise an error fails the match.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class ReviewConditions:
         self._expressions = tuple(expressions)
 
     async def match(self, spec: Json) -> bool:
-        """Raises MatchFailed."""
+        """Return whether all conditions hold. Raises MatchFailed."""
         if not self._expressions:
             return True
         evaluator = ExpressionEvaluator(
@@ -78,7 +78,7 @@ class ReviewConditions:
 
 
 def _with_zero_values(spec: Json) -> Json:
-    """Return the spec with empty values for fields it lacks, so that expressions need not ask for them."""
+    """Return the spec with zero values for missing fields, so that expressions need no presence tests."""
     seen: Json = {"user": "", "groups": [], "uid": "", "extra": {}} | spec
     if "resourceAttributes" in spec:
         seen["resourceAttributes"] = dict.fromkeys(_ATTRIBUTES, "") | spec["resourceAttributes"]

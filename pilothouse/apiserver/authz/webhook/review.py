@@ -1,4 +1,4 @@
-"""The attributes of a request as a SubjectAccessReview asks about them."""
+"""Conversion of request attributes to a SubjectAccessReview."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OPERATORS = {
 
 
 def review_spec(asked: Attributes) -> Json:
-    """Return the spec of a SubjectAccessReview, without empty fields."""
+    """Return the spec of a SubjectAccessReview without empty fields."""
     spec: Json = {}
     if asked.is_resource:
         spec["resourceAttributes"] = _resource(asked)
