@@ -1,1 +1,1 @@
-"""Audit: who asked for what, and what was answered, as a policy says, to a file and to a webhook."""
+"""Audit: policy-driven logging of requests and responses to a file and a webhook."""

@@ -1,4 +1,4 @@
-"""The audit annotations of a request: each key is written once, and keeps its first value."""
+"""Audit annotations of a request; each key is write-once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.validation.names import is_qualified_name
 
 METADATA = "Metadata"
-"""The audit level from which on an annotation is logged, unless it says another."""
+"""Default minimum audit level of an annotation."""
 REQUEST = "Request"
 
 _log = logging.getLogger(__name__)
@@ -27,8 +27,8 @@ class Annotations:
         self._annotations: dict[str, Annotation] = {}
 
     def add(self, key: str, value: str, level: str = METADATA) -> None:
-        """A key that makes no sense, and a second value for a key, are logged and dropped: a write does not fail
-        because of what is said about it."""
+        """Add an annotation. Invalid keys and conflicting values are logged and dropped, because annotations must not
+        fail a request."""
         if why := _refusal(key):
             _log.warning("audit annotation %s is dropped: %s", quote(key), why)
             return
@@ -37,7 +37,7 @@ class Annotations:
             _log.warning("audit annotation %s is already set and may not be overwritten", quote(key))
 
     def at(self, *levels: str) -> dict[str, str]:
-        """Return the annotations of the given levels, in the order in which they were added."""
+        """Return the annotations of the given levels in insertion order."""
         return {key: each.value for key, each in self._annotations.items() if each.level in levels}
 
 

@@ -1,8 +1,8 @@
-"""How events get to where they are kept: at once, or gathered into batches by a task of their own.
+"""Delivery of events: synchronous, or batched by a background task.
 
-blocking         the request waits until the event is written; an event that can not be is counted and lost
-blocking-strict  the same, but the request fails when its RequestReceived event can not be written
-batch            events wait in a buffer, bounded in number and in bytes; when it is full, new ones are counted and lost
+blocking         the request waits for the write; failed events are counted and dropped
+blocking-strict  like blocking, but a failed RequestReceived event fails the request
+batch            events are buffered, bounded in number and bytes; a full buffer counts and drops new events
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ BLOCKING, BLOCKING_STRICT, BATCH = "blocking", "blocking-strict", "batch"
 
 class Backend(AuditSink, Protocol):
     async def run(self) -> None:
-        """Send batches until cancelled; events that still wait then are sent."""
+        """Send batches until cancelled, then flush the buffer."""
 
 
 class BlockingBackend:
-    """Requests wait until `send` has returned: a file is written at once, a webhook is waited for."""
+    """Delivers events synchronously: requests wait for `send`."""
 
     def __init__(
         self, name: str, send: Callable[[list[Json]], Awaitable[None]], *, strict: bool, truncation: Truncation | None
@@ -60,11 +60,11 @@ class BlockingBackend:
 class BatchConfig:
     buffer_size: int = 10000
     buffer_bytes: int = 64 * 1024 * 1024
-    """Bytes of events that wait or are being sent."""
+    """Maximum bytes of buffered and in-flight events."""
     max_size: int = 400
     max_wait: float = 30.0
     throttle: Callable[[], Awaitable[None]] | None = None
-    """Waits until another batch may be sent."""
+    """Wait until the next batch may be sent."""
 
 
 class _Waiting(NamedTuple):
@@ -79,7 +79,7 @@ class BatchBackend:
     config: BatchConfig = field(default_factory=BatchConfig)
     truncation: Truncation | None = None
     _waiting: asyncio.Queue[_Waiting] = field(init=False)
-    _bytes: int = 0  # of what waits or is being sent
+    _bytes: int = 0  # buffered and in-flight bytes
 
     def __post_init__(self) -> None:
         self._waiting = asyncio.Queue(self.config.buffer_size)
@@ -118,7 +118,7 @@ class BatchBackend:
             self._bytes -= sum(size for _, size in gathered)
 
     async def _gathered(self) -> list[_Waiting]:
-        """At most a batch; when `max_wait` has passed since the first event, what there is."""
+        """Return a full batch, or a partial batch after `max_wait` since the first event."""
         events = [await self._waiting.get()]
         try:
             async with asyncio.timeout(self.config.max_wait):

@@ -1,8 +1,7 @@
-"""The audit of one request: an event that fills as the request goes on, and is sent at each of its stages.
+"""The audit context of a request: an event that accumulates data and is sent at each stage.
 
-Objects stand in an event as the JSON that they were encoded as, once. What was answered is encoded when the event
-that shows it is sent, so that an answer which nobody reads is not held a second time for its sake; and one that is
-very large is left out, as if it were truncated.
+Objects are stored as encoded JSON fragments, encoded once. The response is encoded when its event is sent, to avoid
+holding a second copy meanwhile. Very large responses are dropped as if truncated.
 """
 
 from __future__ import annotations
@@ -24,16 +23,16 @@ _log = logging.getLogger(__name__)
 
 _OBJECT_KEYS = ("uid", "resourceVersion")
 LARGEST_RESPONSE: Final = MAX_BATCH
-"""Bytes of an answer that is still logged: as many as a truncated batch may have."""
+"""Maximum bytes of a logged response: the size of a truncated batch."""
 
 
 class AuditSink(Protocol):
     async def process(self, event: Json) -> bool:
-        """Takes an event, which nobody changes any more. False when it could not be kept."""
+        """Process an event, immutable from now on. Returns False if the event was lost."""
 
 
 class AuditContext:
-    """Which of its parts are logged follows from the level that the policy gave the request."""
+    """Audit context; the policy's level determines the logged parts."""
 
     __slots__ = ("_decision", "_event", "_response", "_response_size", "_response_work", "_sink")
 
@@ -43,7 +42,7 @@ class AuditContext:
         self._sink = sink
         self._response: Callable[[], bytes] | None = None
         self._response_size = 0
-        self._response_work = 0  # how many of its bytes have to be encoded
+        self._response_work = 0  # bytes to encode
 
     @property
     def wants_request(self) -> bool:
@@ -54,34 +53,35 @@ class AuditContext:
         return self._decision.level >= Level.REQUEST_RESPONSE
 
     def log_request_object(self, obj: Json) -> None:
-        """Log the object that was sent, decoded and defaulted; at the metadata level only which object it is."""
+        """Log the decoded, defaulted request object; at level Metadata only its reference."""
         self._complete_reference(obj.get("metadata") or {})
         if self.wants_request:
             self._event["requestObject"] = orjson.Fragment(orjson.dumps(self._shown(obj)))
 
     async def log_request_patch(self, patch: bytes) -> None:
-        """As it was sent: a patch is JSON of any kind, or, for apply, YAML, which is logged as text."""
+        """Log the patch as sent: any JSON, or the YAML of an apply patch as text."""
         if self.wants_request:
             is_json = await offload_by_size(len(patch), _is_json, patch)
             self._event["requestObject"] = orjson.Fragment(patch) if is_json else patch.decode("utf-8", "replace")
 
     def log_response_object(self, body: bytes) -> None:
-        """JSON, whatever the client was sent. Only to be called when `wants_response`."""
+        """Log the response as JSON, regardless of the negotiated encoding. Requires `wants_response`."""
         self.log_response_later(len(body), lambda: body)
         self._response_work = len(body) if self._decision.omit_managed_fields else 0
 
     def log_response_later(self, size: int, make: Callable[[], bytes]) -> None:
-        """The same, of about `size` bytes, made when the event is sent, in a thread if it is large."""
+        """Log a response of about `size` bytes, encoded when the event is sent; large responses are encoded in a
+        thread."""
         self._response, self._response_size, self._response_work = make, size, size
 
     def log_impersonated_user(self, user: Json, constraint: str) -> None:
-        """`constraint` is the verb of the constrained mode by which it was allowed; empty for the legacy mode."""
+        """Log the impersonated user; `constraint` is the verb of the constrained mode, empty for the legacy mode."""
         self._event["impersonatedUser"] = user
         if constraint:
             self._event["authenticationMetadata"] = {"impersonationConstraint": constraint}
 
     def log_status(self, status: Json) -> None:
-        """The outcome: a failure's Status, or the code of a success."""
+        """Log the outcome: the Status of a failure, or the code of a success."""
         self._event["responseStatus"] = {"metadata": {}, **{k: v for k, v in status.items() if k not in _TYPE}}
 
     @property
@@ -89,14 +89,14 @@ class AuditContext:
         return "responseStatus" in self._event
 
     async def stage(self, stage: str, annotations: dict[str, str] | None = None) -> bool:
-        """Sends the event as it is now, unless the policy omits this stage. False when it could not be kept."""
+        """Send the current event unless the policy omits the stage. Returns False if the event was lost."""
         if stage in self._decision.omit_stages:
             return True
         return await self._sink.process(self._event_at(stage, annotations))
 
     async def response_stage(self, stage: str, annotations: dict[str, str] | None = None) -> None:
-        """The same with what was answered, which is not needed again. If it is too large, or there is no time to
-        encode it because the task is being cancelled, the event is sent without it and says so."""
+        """Send the event with the response, and release the response. Oversized responses, and responses of cancelled
+        tasks, are dropped and marked as truncated."""
         make, self._response = self._response, None
         if make is None or stage in self._decision.omit_stages:
             await self.stage(stage, annotations)
@@ -125,10 +125,10 @@ class AuditContext:
         body = make()
         if self._decision.omit_managed_fields:
             body = orjson.dumps(self._shown(orjson.loads(body)))
-        return orjson.Fragment(body.rstrip(b"\n"))  # an event is one line of a log
+        return orjson.Fragment(body.rstrip(b"\n"))  # an event is a single log line
 
     def _shown(self, obj: Any) -> Any:
-        """The object, or one that shares all but its managed fields with it."""
+        """Return the object, or a shallow copy without managed fields."""
         if not self._decision.omit_managed_fields or not isinstance(obj, dict):
             return obj
         items = obj.get("items")

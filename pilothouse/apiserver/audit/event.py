@@ -1,4 +1,4 @@
-"""The part of an audit event that is known before the outcome of its request."""
+"""The initial part of an audit event, known before the outcome of the request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events as lines of a file that is rotated, or of standard output: in JSON, or in the format that was before it."""
+"""Events as lines of a rotated file or standard output, in JSON or in the legacy format."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class StandardOutput:
 
 
 class LogBackend:
-    """Called from one thread at a time."""
+    """Writes events as lines; not thread-safe."""
 
     def __init__(self, lines: LineWriter, *, legacy: bool = False) -> None:
         self._lines = lines
@@ -56,7 +56,7 @@ class LogBackend:
 
 
 def legacy_line(event: Json) -> str:
-    """Return the event in upstream's legacy format, without the end of the line."""
+    """Return the event in upstream's legacy format, without newline."""
     user, acting = event.get("user") or {}, event.get("impersonatedUser")
     reference, status = event.get("objectRef") or {}, event.get("responseStatus")
     fields = {

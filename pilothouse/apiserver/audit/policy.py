@@ -1,4 +1,4 @@
-"""The audit policy: the first rule that a request matches says how much of it is logged."""
+"""The audit policy: the first matching rule determines the audit level."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pilothouse.machinery.validation.object_names import name_is_dns_subdomain
 
 
 class Level(IntEnum):
-    """The more is logged, the greater."""
+    """Audit levels in increasing order of detail."""
 
     NONE = 0
     METADATA = 1
@@ -35,7 +35,7 @@ STAGES = ("RequestReceived", "ResponseStarted", "ResponseComplete", "Panic")
 
 @dataclass(frozen=True, slots=True)
 class RequestAuditConfig:
-    """How one request is audited."""
+    """The audit configuration of a request."""
 
     level: Level
     omit_stages: frozenset[str] = frozenset()
@@ -47,18 +47,18 @@ NOT_AUDITED = RequestAuditConfig(Level.NONE)
 
 class AuditPolicy:
     def __init__(self, policy: Json) -> None:
-        """A valid Policy."""
+        """Compile a valid Policy."""
         everywhere = frozenset(policy.get("omitStages") or ())
         managed = bool(policy.get("omitManagedFields"))
         self._rules = [(_Rule(rule), _decision(rule, everywhere, managed)) for rule in policy.get("rules") or ()]
 
     def decide(self, attributes: Attributes) -> RequestAuditConfig:
-        """A request that no rule speaks of is not logged."""
+        """Return the decision of the first matching rule; requests without a match are not audited."""
         return next((decision for rule, decision in self._rules if rule.matches(attributes)), NOT_AUDITED)
 
 
 def read_policy(path: Path) -> AuditPolicy:
-    """Raises OSError, and ValueError that names everything that is wrong."""
+    """Read and validate the policy. Raises OSError, or ValueError with all errors."""
     try:
         policy = parse_yaml(path.read_bytes()).value
     except ValueError as error:
@@ -83,7 +83,7 @@ def _decision(rule: Json, omit_stages: frozenset[str], omit_managed_fields: bool
 
 
 class _Rule:
-    """An empty list says nothing, and matches everything."""
+    """A compiled rule; empty lists match everything."""
 
     def __init__(self, rule: Json) -> None:
         self._users = frozenset(rule.get("users") or ())

@@ -1,4 +1,4 @@
-"""A file that is set aside when it has grown, under a name with the time; old ones go by number and by age."""
+"""A rotating file: full files are renamed with a timestamp, and backups expire by number and age."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DAY = 86400.0
 
 
 class RotatedFile:
-    """`max_age` is in days; 0 keeps files of any age, number and size."""
+    """A rotating file. `max_age` is in days; 0 disables a limit."""
 
     def __init__(
         self,
@@ -28,7 +28,7 @@ class RotatedFile:
         compress: bool = False,
         now: Callable[[], float] = time.time,
     ) -> None:
-        """Raises OSError."""
+        """Open the file. Raises OSError."""
         self._path = path
         self._max_bytes, self._max_backups, self._max_age = max_bytes, max_backups, max_age
         self._compress = compress
@@ -37,7 +37,7 @@ class RotatedFile:
         self._file = self._opened()
 
     def write(self, data: bytes) -> None:
-        """Raises OSError. What is written at once is never torn apart between two files."""
+        """Write the data to a single file, never split by a rotation. Raises OSError."""
         if self._max_bytes:
             self._make_room(len(data))
         _write_all(self._file, data)
@@ -49,8 +49,8 @@ class RotatedFile:
         return os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | BINARY, 0o600)
 
     def _make_room(self, size: int) -> None:
-        """Rotates the file where it is full. Several processes may write it: who has the lock does it, and the others
-        find that the path leads to another file."""
+        """Rotate a full file. With several writing processes, the lock holder rotates, and the others reopen the
+        path."""
         while not self._is_current():
             self._reopen()
         if not self._is_full(size):
@@ -78,7 +78,8 @@ class RotatedFile:
         self._file = self._opened()
 
     def _rotate(self) -> None:
-        """The lock goes with the file that is closed: after its path leads to another one, where that is possible."""
+        """Rename and reopen the file. Closing the old file releases its lock, after the path refers to the new file
+        where possible."""
         aside = self._unused_name()
         if CAN_RENAME_OPEN_FILES:
             self._path.rename(aside)
@@ -94,7 +95,7 @@ class RotatedFile:
         self._drop_old()
 
     def _unused_name(self) -> Path:
-        """A name with the time; two files may be full within one millisecond."""
+        """Return an unused timestamped name; two files may fill up within a millisecond."""
         now = datetime.fromtimestamp(self._now(), UTC)
         while True:
             moment = now.strftime("%Y-%m-%dT%H-%M-%S.%f")[:-3]
@@ -117,7 +118,7 @@ class RotatedFile:
 
 
 def _write_all(file: int, data: bytes) -> None:
-    """By one call, as a rule: what several processes append so is not mixed."""
+    """Write all data, normally in a single call: appends of several processes then do not interleave."""
     left = memoryview(data)
     while left:
         left = left[os.write(file, left) :]

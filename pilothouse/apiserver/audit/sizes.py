@@ -1,4 +1,4 @@
-"""How much of an event is audited, unless the flags say otherwise. Options read it, so nothing is imported here."""
+"""Default size limits of audit events. Imported by the options, so this module has no imports."""
 
 from __future__ import annotations
 

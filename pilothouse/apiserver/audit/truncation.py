@@ -1,4 +1,4 @@
-"""Events that are too large lose their objects, and those that still are, go."""
+"""Truncation: oversized events lose their objects; events that are still oversized are dropped."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TRUNCATED = "audit.k8s.io/truncated"
 
 
 def truncated(event: Json) -> Json:
-    """The event without its objects, which says that it had some."""
+    """Return the event without objects, marked as truncated."""
     return marked_truncated({key: value for key, value in event.items() if key not in _OBJECTS})
 
 
@@ -29,7 +29,7 @@ class Truncation:
     max_batch: int = MAX_BATCH
 
     def batches(self, events: list[Json]) -> Iterator[list[Json]]:
-        """The events in batches of bounded size."""
+        """Yield the events in batches of bounded size."""
         batch: list[Json] = []
         size = 0
         for event in events:
