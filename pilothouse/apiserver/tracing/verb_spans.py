@@ -23,12 +23,12 @@ def traced(name: str, handler: Handler) -> Handler:
 
 
 async def awaited(handler: Handler, request: Request) -> Response:
-    """Call the handler when awaited, not before: the span around it measures all of its work."""
+    """Call the handler on await only, so that the enclosing span measures all of its work."""
     return await handler(request)
 
 
 async def serialized(request: Request, media_type: str, work: Coroutine[Any, Any, Response]) -> Response:
-    """The work of writing the answer to a request that is traced, in a span of its own."""
+    """Run the serialization of a traced request in a span."""
     around = CURRENT.get()
     assert around is not None
     around.event("About to write a response", {})
