@@ -1,1 +1,1 @@
-"""Passing requests on to other servers: what becomes of their headers, and upgrades."""
+"""Forwarding of requests to other servers: headers and upgrades."""

@@ -1,4 +1,4 @@
-"""Headers that no proxy passes on, and the one that every proxy adds."""
+"""Hop-by-hop headers, and X-Forwarded-For."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ HOP_BY_HOP = frozenset(
     }
 )
 CORS = frozenset(b"access-control-allow-" + name for name in (b"credentials", b"headers", b"methods", b"origin"))
-"""CORS headers of the other server are dropped: what other origins may do is this server's own business."""
+"""CORS headers of the backend, dropped: this server alone decides about cross-origin access."""
 
 
 def forwarded_for(request: Request) -> Headers:
-    """Return X-Forwarded-For: the addresses the request came by, and last its peer's; empty where none is known."""
+    """Return X-Forwarded-For with the peer's address appended; empty without a known peer."""
     if request.client is None:
         return []
     earlier = [value for name, value in request.headers if name == b"x-forwarded-for"]

@@ -1,4 +1,4 @@
-"""The metrics of WebSockets that are passed on to kubelets, under upstream's names."""
+"""Metrics of WebSockets forwarded to kubelets, under upstream's names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A session in a container, asked for over SPDY: its streams, and how it ended."""
+"""A remote command session over SPDY: streams and exit status."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MAX_STATUS: Final = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class SessionStreams:
-    """The streams that a session is to have, besides that for its end."""
+    """The streams of a session, besides the error stream."""
 
     stdin: bool = False
     stdout: bool = False
@@ -38,7 +38,7 @@ class SessionStreams:
 
 
 class RemoteCommand:
-    """A context manager: the session is open within it. Raises InternalError where the other side does not open it."""
+    """Context manager of an open session. Raises InternalError if the backend does not open the session."""
 
     stdin: SpdyStream | None = None
     stdout: SpdyStream | None = None
@@ -102,7 +102,7 @@ class RemoteCommand:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def status(self) -> Json:
-        """Return how the session ended, as a Status, once it has."""
+        """Wait for the end of the session, and return its Status."""
         message = bytearray()
         while data := await self._error.read():
             message += data[: _MAX_STATUS - len(message)]
@@ -117,7 +117,7 @@ SUCCESS: Final[Json] = {"metadata": {}, "status": "Success"}
 
 
 def exit_status(code: int) -> Json:
-    """Return the Status that tells the exit code of a command that failed."""
+    """Return the Status of a command with a non-zero exit code."""
     return {
         "metadata": {},
         "status": "Failure",
@@ -128,7 +128,7 @@ def exit_status(code: int) -> Json:
 
 
 def error_status(error: InternalError) -> Json:
-    """Return the error as the Status that an error channel carries."""
+    """Return the error as a Status for the error channel."""
     return {key: value for key, value in error.status.items() if key not in ("kind", "apiVersion")}
 
 
@@ -160,7 +160,7 @@ def _as_status(message: bytes) -> Json:
 
 
 async def _problem(answer: Upgraded) -> str:
-    """Return why the other side refused: the message of a Status, or all that it said."""
+    """Return the reason of a refused upgrade: the message of a Status, or the whole body."""
     body = await answer.beginning()
     with suppress(orjson.JSONDecodeError):
         match orjson.loads(body):

@@ -1,4 +1,4 @@
-"""Sessions over a WebSocket for kubelets that speak SPDY: each channel of the one becomes a stream of the other."""
+"""Translation of WebSocket sessions to SPDY: maps each channel to a stream."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _STATUS_SECONDS: Final = 10.0
 
 
 def is_translatable(request: Request) -> bool:
-    """Whether a WebSocket is asked for in the version in which channels can be closed."""
+    """Return whether the client requests a v5 WebSocket, the version with closable channels."""
     return is_websocket_request(request) and V5 in subprotocols(request)
 
 
 def translated(request: Request, target: Target, streams: SessionStreams) -> Response:
-    """Answer a request that `is_translatable`. The client hears on the channel for errors what goes wrong behind."""
+    """Answer a request that `is_translatable`. Backend errors are sent on the error channel."""
     if refused := handshake_refusal(request):
         TRANSLATED.inc(("400",))
         return refused
@@ -43,13 +43,13 @@ class _Translation:
     target: Target
     wanted: SessionStreams
     status: Json | None = None
-    """How the session ended; None as long as it has not."""
+    """The outcome of the session; None while running."""
 
     async def run(self, transport: asyncio.Transport, received: bytes) -> None:
-        """Ends with the session, or when the client goes."""
+        """Run until the session ends or the client disconnects."""
         channels = Channels(DuplexWebSocket(raw_connection(transport, received)), V5)
         try:
-            await channels.send(self._first_channel(), b"")  # tells the client that the connection stands
+            await channels.send(self._first_channel(), b"")  # signals the client that the connection is established
             try:
                 async with RemoteCommand(self.target, self.wanted) as session:
                     await until_one_ends(_take(channels, session), self._give(channels, session))
@@ -73,7 +73,7 @@ class _Translation:
         return STDERR if self.wanted.stderr else ERROR
 
     async def _give(self, channels: Channels, session: RemoteCommand) -> None:
-        """Ends with the session, when all that it wrote is sent."""
+        """Copy the output until the session has ended and all output is sent."""
         outputs = ((session.stdout, STDOUT), (session.stderr, STDERR))
         with suppress(ConnectionError):
             await asyncio.gather(*(_copy(stream, channels, number) for stream, number in outputs if stream))
@@ -86,7 +86,7 @@ async def _copy(stream: SpdyStream, channels: Channels, number: int) -> None:
 
 
 async def _take(channels: Channels, session: RemoteCommand) -> None:
-    """Ends when the client has gone. What comes for a stream that is closed, or that nobody asked for, is dropped."""
+    """Copy the input until the client disconnects. Data for closed or unrequested streams is dropped."""
     streams = {STDIN: session.stdin, RESIZE: session.resize}
     while (received := await channels.receive()) is not None:
         stream = streams.get(received.channel)

@@ -1,4 +1,4 @@
-"""SPDY within a WebSocket, for who can speak only that: each message carries bytes of the SPDY connection behind it."""
+"""SPDY tunneled through a WebSocket: each message carries bytes of the backend's SPDY connection."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OWN: Final = frozenset({b"upgrade", b"x-stream-protocol-version"})
 
 
 def tunneled_protocols(request: Request) -> list[str]:
-    """Return the protocols of SPDY that a WebSocket is asked to carry."""
+    """Return the requested SPDY protocols of the tunnel."""
     if not is_websocket_request(request):
         return []
     asked = subprotocols(request)
@@ -32,7 +32,7 @@ def tunneled_protocols(request: Request) -> list[str]:
 
 
 async def tunneled(request: Request, target: Target) -> Response:
-    """Answer a request that `tunneled_protocols` knows. Raises StatusError where the target cannot be asked."""
+    """Answer a request with `tunneled_protocols`. Raises StatusError if the target is unreachable."""
     answer = handshake_refusal(request) or await _asked(request, target)
     TUNNELED.inc((str(answer.status),))
     return answer
@@ -62,7 +62,7 @@ class _Tunnel:
     behind: Upgraded
 
     async def run(self, transport: asyncio.Transport, received: bytes) -> None:
-        """Ends when either side does, and closes the other."""
+        """Run until either side closes, then close the other."""
         socket = DuplexWebSocket(raw_connection(transport, received))
         try:
             await until_one_ends(self._inwards(socket), self._outwards(socket))

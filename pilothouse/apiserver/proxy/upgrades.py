@@ -1,4 +1,4 @@
-"""Passing an upgrade on: once both sides have agreed, bytes flow between them until one closes."""
+"""Forwarding of upgrades: after the handshake, bytes are copied until either side closes."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _CHUNK = 64 * 1024
 _MAX_HEAD = 64 * 1024
 SWITCHING = 101
 _NOT_FORWARDED = frozenset({b"authorization", b"content-length", b"transfer-encoding"})
-"""The client's credentials are for this server; the rest describes the hop that the request came by."""
+"""The client's credentials are for this server only; the other headers are hop-specific."""
 
 
 @dataclass(frozen=True, slots=True)
 class Upgraded:
-    """The answer to a request for an upgrade, and the connection on which it came: what follows it is not read yet."""
+    """The response to an upgrade request, with its connection; data after the response is unread."""
 
     status: int
     headers: Headers
@@ -38,7 +38,7 @@ class Upgraded:
         return next((value.decode("latin-1") for each, value in self.headers if each == name), "")
 
     async def beginning(self) -> bytes:
-        """Return the body of a refusal, as far as anybody wants to read it, and close the connection."""
+        """Return the bounded beginning of a refusal's body, and close the connection."""
         length = self.header(b"content-length")
         try:
             if length.isascii() and length.isdigit():
@@ -51,8 +51,8 @@ class Upgraded:
 
 
 async def forward_upgrade(request: Request, target: Target, headers: Headers | None = None) -> Response:
-    """Sends the request's headers, or those given. Raises StatusError when nothing answers, or nothing can be asked.
-    A refusal of the other side is answered as it came."""
+    """Forward the upgrade with the request's headers or the given headers. Refusals of the backend are passed on.
+    Raises StatusError if the backend is unreachable or the request is invalid."""
     sent = forwarded_headers(request) if headers is None else headers
     answer = await ask_for_upgrade(request.method, target, sent)
     if answer.is_switched:
@@ -61,7 +61,7 @@ async def forward_upgrade(request: Request, target: Target, headers: Headers | N
 
 
 async def ask_for_upgrade(method: str, target: Target, headers: Headers) -> Upgraded:
-    """Return what the target answers. Raises StatusError when nothing answers, or nothing can be asked."""
+    """Return the target's response. Raises StatusError if the target is unreachable or the request is invalid."""
     head = _head(method, target, headers)
     reader, writer = await _dial(target)
     try:
@@ -111,7 +111,7 @@ def forwarded_headers(request: Request) -> Headers:
 
 
 def _head(method: str, target: Target, headers: Headers) -> bytes:
-    """Raises StatusError."""
+    """Build the request head. Raises StatusError."""
     verb, resource = method.encode(), target.resource.encode()
     try:
         check_request(verb, resource, headers)
@@ -121,7 +121,7 @@ def _head(method: str, target: Target, headers: Headers) -> bytes:
 
 
 async def refusal_of(answer: Upgraded) -> Response:
-    """Return the refusal as it came. Raises StatusError for an answer that is neither."""
+    """Return the backend's refusal. Raises StatusError for a response that is neither a switch nor an error."""
     if answer.status < 400:
         answer.writer.close()
         raise StatusError(f"invalid upgrade response: status code {answer.status}")
@@ -135,7 +135,7 @@ class _Tunnel:
     writer: asyncio.StreamWriter
 
     async def run(self, transport: asyncio.Transport, early: bytes) -> None:
-        """Ends when either side does, and closes the other."""
+        """Run until either side closes, then close the other."""
         client = raw_connection(transport, early)
         try:
             await until_one_ends(_pump(client.reader, self.writer), _pump(self.reader, client.writer))
