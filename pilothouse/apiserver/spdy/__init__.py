@@ -1,1 +1,1 @@
-"""SPDY/3.1 as kubelets and kubectl speak it: streams in both directions on one upgraded connection, for either end."""
+"""SPDY/3.1 in Kubernetes' dialect: bidirectional streams on an upgraded connection, for client and server."""

@@ -1,7 +1,7 @@
-"""One end of a SPDY connection: its streams, pings, and how it ends.
+"""A SPDY endpoint: streams, pings and shutdown.
 
-There are no windows in what Kubernetes speaks. Where a stream is not read, the connection is not read either, and so
-the other end is held up.
+Kubernetes uses no flow-control windows. An unread stream pauses reading of the whole connection, which applies back-
+pressure to the peer.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ from pilothouse.apiserver.spdy.reading import FrameReader
 from pilothouse.apiserver.spdy.stream import SpdyStream
 
 MAX_STREAMS: Final = 1024
-"""That are open at a time on one connection."""
+"""Maximum concurrent streams per connection."""
 IDLE_SECONDS: Final = 4 * 60 * 60.0
 _ANSWER_SECONDS: Final = 30.0
 _LEAVE_SECONDS: Final = 10.0
 
 
 class StreamRefused(Exception):
-    """Whoever is offered a stream does not take it."""
+    """The acceptor rejects the stream."""
 
 
 Accept: TypeAlias = Callable[[SpdyStream], None]
-"""Takes a stream that the other end began, or raises StreamRefused."""
+"""Accept a stream of the peer, or raise StreamRefused."""
 
 
 class SpdyConnection:
-    """`run` must run for anything to be received. The end that serves has even numbers for its streams and pings."""
+    """A SPDY connection. Frames are received only while `run` runs. The server uses even ids for streams and pings."""
 
     def __init__(
         self,
@@ -60,14 +60,14 @@ class SpdyConnection:
         self._accept = accept
         self._streams: dict[int, SpdyStream] = {}
         self._next_stream = self._next_ping = 2 if serves else 1
-        self._theirs = 0  # the last stream that the other end began
-        self._parity = 1 if serves else 0  # of the other end's streams
+        self._theirs = 0  # the peer's last stream
+        self._parity = 1 if serves else 0  # of the peer's stream ids
         self._is_closed = False
         self._used = asyncio.get_running_loop().time()
         self._idle_timer: asyncio.TimerHandle | None = None
 
     async def run(self, *, idle_seconds: float = IDLE_SECONDS) -> None:
-        """Receives until the other end goes, breaks the protocol, or neither end has sent anything for long."""
+        """Receive until the peer disconnects, violates the protocol, or the connection is idle for too long."""
         self._close_when_idle(idle_seconds)
         failed = GoAwayStatus.OK
         try:
@@ -107,7 +107,7 @@ class SpdyConnection:
             case Ping(number) if number % 2 == self._parity:
                 await self.send(frame)
             case _:
-                pass  # an answer to a ping; settings and windows mean nothing here, headers that come later neither
+                pass  # ping replies; settings, windows and late headers are ignored
 
     async def _offered(self, frame: SynStream) -> None:
         number = frame.stream
@@ -132,9 +132,9 @@ class SpdyConnection:
         return False
 
     async def create_stream(self, headers: StreamHeaders) -> SpdyStream:
-        """Return a stream that the other end has taken.
+        """Open a stream, and wait for its acceptance.
 
-        Raises ConnectionError where it does not, TimeoutError where it does not say so in time.
+        Raises ConnectionError on rejection, TimeoutError without a timely reply.
         """
         if self._is_closed:
             raise ConnectionResetError("the connection is closed")
@@ -149,14 +149,14 @@ class SpdyConnection:
         return stream
 
     async def ping_every(self, seconds: float) -> None:
-        """Pings until the connection is closed, so that nobody between the ends takes it for dead."""
+        """Ping until the connection closes, to keep intermediaries from dropping it."""
         while not self._is_closed:
             await asyncio.sleep(seconds)
             await self.send(Ping(self._next_ping))
             self._next_ping = (self._next_ping + 2) % 2**31 or 2
 
     async def send(self, frame: Frame) -> None:
-        """Returns when the other end takes more. What is sent on a closed connection goes nowhere."""
+        """Send a frame, and wait while the peer is slow. No-op on a closed connection."""
         if not self._is_closed:
             self._used = asyncio.get_running_loop().time()
             self._writer.write(encode(frame, self._compressor))
@@ -168,7 +168,7 @@ class SpdyConnection:
             self._streams.pop(stream.id, None)
 
     def close(self) -> None:
-        """Resets the streams that are open, and takes leave. What was written before is still sent."""
+        """Reset open streams and send GOAWAY. Previously written data is still sent."""
         self._end(GoAwayStatus.OK)
 
     def _end(self, status: GoAwayStatus) -> None:
@@ -181,7 +181,7 @@ class SpdyConnection:
         ]
         self._writer.writelines([encode(frame, self._compressor) for frame in leave])
         self._writer.close()
-        # Who does not read what is left for it does not keep the connection open.
+        # A peer that does not read must not keep the connection open.
         asyncio.get_running_loop().call_later(_LEAVE_SECONDS, self._writer.transport.abort)
         if self._idle_timer is not None:
             self._idle_timer.cancel()

@@ -1,4 +1,4 @@
-"""The words that both ends of SPDY/3 have compressed already when they begin."""
+"""The predefined zlib dictionary of SPDY/3."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _WORDS: Final = (
     "retry-after|server|te|trailer|transfer-encoding|upgrade|user-agent|vary|via|warning|www-authenticate|"
     "method|get|status|200 OK|version|HTTP/1.1|url|public|set-cookie|keep-alive|origin"
 )
-"""In the dictionary, each stands behind its length."""
+"""Each word is preceded by its length in the dictionary."""
 _STATUSES: Final = (
     "100101201202205206300302303304305306307402405406407408409410411412413414415416417502504505"
     "203 Non-Authoritative Information204 No Content301 Moved Permanently400 Bad Request401 Unauthorized"

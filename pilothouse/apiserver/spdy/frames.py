@@ -1,4 +1,4 @@
-"""The frames of SPDY/3.1, and their bytes."""
+"""SPDY/3.1 frames, and their encoding."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pilothouse.apiserver.spdy.header_block import BadHeaderBlock, HeaderCompres
 from pilothouse.machinery.dataclass import dataclass
 
 FRAME_HEADER: Final = Struct(">II")
-"""A control bit with version and type, or the stream of data; then flags and length."""
+"""Control bit with version and type, or stream id of a data frame; then flags and length."""
 CONTROL: Final = 0x8000_0000
 MAX_CONTROL_PAYLOAD: Final = 64 * 1024
 MAX_DATA: Final = (1 << 24) - 1
@@ -41,12 +41,12 @@ class GoAwayStatus(IntEnum):
 
 
 class SpdyError(Exception):
-    """The other end broke the protocol in a way that ends the connection."""
+    """A protocol violation that ends the connection."""
 
 
 @dataclass(frozen=True, slots=True)
 class SynStream:
-    """A stream begins."""
+    """Opens a stream."""
 
     stream: int
     headers: StreamHeaders
@@ -58,7 +58,7 @@ class SynStream:
 
 @dataclass(frozen=True, slots=True)
 class SynReply:
-    """The other end takes the stream."""
+    """Accepts a stream."""
 
     stream: int
     headers: StreamHeaders
@@ -74,7 +74,7 @@ class RstStream:
 @dataclass(frozen=True, slots=True)
 class Settings:
     values: tuple[tuple[int, int, int], ...]
-    """Flags, id and value of each."""
+    """(flags, id, value) of each setting."""
     clear: bool = False
 
 
@@ -91,7 +91,7 @@ class GoAway:
 
 @dataclass(frozen=True, slots=True)
 class MoreHeaders:
-    """HEADERS: more of them for a stream that has begun."""
+    """HEADERS: further headers of an open stream."""
 
     stream: int
     headers: StreamHeaders
@@ -100,7 +100,7 @@ class MoreHeaders:
 
 @dataclass(frozen=True, slots=True)
 class WindowUpdate:
-    """Nobody here counts windows, as no kubelet and no kubectl does: connections push back as a whole."""
+    """Ignored, as by kubelet and kubectl: back-pressure applies to the whole connection."""
 
     stream: int
     delta: int
@@ -117,7 +117,7 @@ Frame: TypeAlias = SynStream | SynReply | RstStream | Settings | Ping | GoAway |
 
 
 def encode(frame: Frame, compressor: HeaderCompressor) -> bytes:
-    """Return the bytes of the frame. Those with headers must be sent in the order in which they were encoded."""
+    """Encode the frame. Frames with headers must be sent in the order of encoding."""
     match frame:
         case Data(stream, data, fin):
             return FRAME_HEADER.pack(stream, _flags(fin) | len(data)) + data
@@ -151,7 +151,7 @@ def _control(kind: int, payload: bytes, flags: int = 0) -> bytes:
 
 
 def decode_control(first_word: int, flags: int, payload: bytes, decompressor: HeaderDecompressor) -> Frame:
-    """Return the control frame. Raises SpdyError."""
+    """Decode a control frame. Raises SpdyError."""
     if first_word >> 16 & 0x7FFF != _VERSION:
         raise SpdyError(f"version {first_word >> 16 & 0x7FFF} is not spoken here")
     try:

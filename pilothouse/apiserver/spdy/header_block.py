@@ -1,7 +1,7 @@
-"""Headers as SPDY sends them: a list of names and values, compressed with all that the connection has sent before.
+"""SPDY header blocks: name/value lists, compressed with the shared history of the connection.
 
-Each end has one compressor for what it sends and one decompressor for what it gets; every block goes through them, in
-order, wanted or not.
+Each endpoint has a compressor for sending and a decompressor for receiving. Every block must pass through in order,
+even if its headers are ignored.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from typing import Final, TypeAlias
 from pilothouse.apiserver.spdy.dictionary import DICTIONARY
 
 StreamHeaders: TypeAlias = Mapping[str, tuple[str, ...]]
-"""The values of each header, by names in lower case."""
+"""Lower-case name → values."""
 
 MAX_BLOCK: Final = 64 * 1024
-"""Bytes of headers, when they are not compressed any more."""
+"""Maximum decompressed size of a header block."""
 _MOST_HEADERS: Final = 1000
 _LONG: Final = Struct(">I")
 _SEPARATOR: Final = "\0"
 _WINDOW_BITS: Final = 11
-"""Enough for the dictionary. The compressor of an idle connection would take a quarter of a megabyte otherwise."""
+"""Sufficient for the dictionary; the default would take 256 KiB per idle connection."""
 
 
 class BadHeaderBlock(Exception):
-    """Headers that cannot be read, or are more than anybody needs. Nothing that follows can be read, either."""
+    """An undecodable or oversized header block; all later blocks are undecodable as well."""
 
 
 class HeaderCompressor:
@@ -47,7 +47,7 @@ class HeaderDecompressor:
         self._zlib = zlib.decompressobj(zdict=DICTIONARY)
 
     def decompress(self, block: bytes) -> StreamHeaders:
-        """Raises BadHeaderBlock. However well the block is compressed, no more than MAX_BLOCK is made of it."""
+        """Decompress a block to at most MAX_BLOCK bytes. Raises BadHeaderBlock."""
         try:
             plain = self._zlib.decompress(block, MAX_BLOCK + 1)
         except zlib.error as error:
@@ -75,7 +75,7 @@ def _read(plain: bytes) -> StreamHeaders:
 
 
 def _text(plain: bytes, place: int) -> tuple[str, int]:
-    """Return the text at the place, and where it ends."""
+    """Return the text at the offset, and its end."""
     begin = place + _LONG.size
     if begin > len(plain):
         raise BadHeaderBlock("it ends too early")

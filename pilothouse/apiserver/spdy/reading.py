@@ -1,4 +1,4 @@
-"""Frames from a connection. Control frames are read whole, data in pieces: nobody says how much is held here."""
+"""Frame reader. Control frames are read whole; data frames are read in pieces, to bound memory."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class FrameReader:
         self._reader = reader
         self._decompressor = HeaderDecompressor()
         self._stream = 0
-        self._left = 0  # bytes of the data frame of `_stream` that were not returned yet
+        self._left = 0  # unreturned bytes of the data frame of `_stream`
         self._fin = False
 
     async def read(self) -> Frame | None:
-        """Return the next frame, or a piece of one of data, the last of which has its flags; None at the end.
+        """Return the next frame or piece of a data frame; None at the end. The last piece carries the frame's flags.
 
-        Raises SpdyError, or OSError where the connection breaks.
+        Raises SpdyError, or OSError if the connection breaks.
         """
         if self._left:
             return await self._piece()

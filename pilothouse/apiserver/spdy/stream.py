@@ -1,4 +1,4 @@
-"""A stream of a SPDY connection: bytes in both directions, each of which ends on its own."""
+"""A bidirectional SPDY stream; each direction closes independently."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 _BUFFER: Final = 64 * 1024
 _PIECE: Final = 32 * 1024
-"""Bytes that one stream sends before others have their turn."""
+"""Bytes sent per turn of a stream."""
 
 
 class _Gate(asyncio.Transport):
-    """Stands where a reader has its transport: while much is not read yet, the connection is not read from."""
+    """Stands in for the reader's transport: a full buffer pauses the connection."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -36,17 +36,17 @@ class SpdyStream:
         self.id = number
         self.headers = headers
         self.answered = asyncio.Event()
-        """Set once the other end has taken the stream, or refused it."""
+        """Set after acceptance or rejection by the peer."""
         self.is_refused = False
         self._connection = connection
         self._gate = _Gate()
         self._received = asyncio.StreamReader(limit=_BUFFER)
         self._received.set_transport(self._gate)
-        self._ended = False  # nothing more is received
-        self._closed = False  # nothing more is sent
+        self._ended = False  # receiving direction closed
+        self._closed = False  # sending direction closed
 
     def header(self, name: str) -> str:
-        """Return the first value of the header, whose name is in lower case; or nothing."""
+        """Return the first value of the lower-case header, or an empty string."""
         values = self.headers.get(name) or ("",)
         return values[0]
 
@@ -56,36 +56,36 @@ class SpdyStream:
 
     @property
     def is_closed(self) -> bool:
-        """Whether nothing can be sent any more."""
+        """Return whether the sending direction is closed."""
         return self._closed
 
     async def read(self, size: int = _BUFFER) -> bytes:
-        """Return what has come, at most `size` bytes; nothing once the other end has closed or reset the stream."""
+        """Return up to `size` received bytes; empty after the peer closes or resets the stream."""
         return await self._received.read(size)
 
     async def write(self, data: bytes) -> None:
-        """Raises BrokenPipeError when the stream is closed."""
+        """Send data. Raises BrokenPipeError on a closed stream."""
         for begin in range(0, len(data), _PIECE):
             if self._closed:
                 raise BrokenPipeError("write on closed stream")
             await self._connection.send(Data(self.id, data[begin : begin + _PIECE]))
 
     async def close(self) -> None:
-        """Sends that nothing more will be sent. What the other end sends can still be read."""
+        """Close the sending direction; receiving continues."""
         if not self._closed:
             self._closed = True
             self._connection.forget_when_over(self)
             await self._connection.send(Data(self.id, b"", fin=True))
 
     async def reset(self, status: ResetStatus = ResetStatus.CANCEL) -> None:
-        """Ends both directions, for both ends."""
+        """Reset both directions for both endpoints."""
         if not self.is_over:
             self.end()
             self._connection.forget_when_over(self)
             await self._connection.send(RstStream(self.id, status))
 
     async def feed(self, data: bytes, *, fin: bool) -> None:
-        """Takes what the connection has received for the stream. Returns when there is room for more."""
+        """Buffer received data, and wait until the buffer has room."""
         if not self._ended:
             if data:
                 self._received.feed_data(data)
@@ -94,7 +94,7 @@ class SpdyStream:
             await self._gate.open.wait()
 
     def end(self) -> None:
-        """Ends both directions here, as when the connection has gone."""
+        """End both directions locally, such as after a lost connection."""
         self._closed = True
         self._end_received()
         if not self.answered.is_set():
