@@ -1,4 +1,4 @@
-"""Requests to other servers: where they are, the connections to them, one request and its answer, what goes wrong.
+"""HTTP client: targets, connections, exchanges and failures.
 
-Everything that this server asks of others over HTTP goes this way: kubelets, pods, webhooks, aggregated APIs, issuers.
+All outgoing HTTP goes through this package: kubelets, pods, webhooks, aggregated APIs and token issuers.
 """

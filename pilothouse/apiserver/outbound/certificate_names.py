@@ -1,4 +1,4 @@
-"""The certificate of a server that was not made for the name it was asked by, and what Go's crypto/x509 says then."""
+"""Host name mismatches of server certificates, with the messages of Go's crypto/x509."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pilothouse.apiserver.outbound.tls import unverified_context
 
 
 def hostname_problem(certificate: bytes, wanted: str) -> str:
-    """Return crypto/x509's HostnameError for a certificate, in DER, that is not for the host `wanted`."""
+    """Return crypto/x509's HostnameError for a DER certificate that does not match `wanted`."""
     from cryptography import x509
 
     try:
@@ -30,9 +30,9 @@ def hostname_problem(certificate: bytes, wanted: str) -> str:
 
 
 async def certificate_of(target: Target) -> bytes:
-    """Return the certificate, in DER, that the server shows now; empty when it shows none.
+    """Return the server's current certificate as DER; empty without a certificate.
 
-    Nothing is sent, so that nothing needs to be trusted.
+    Unverified, but safe: no data is sent.
     """
     try:
         _, writer = await asyncio.open_connection(

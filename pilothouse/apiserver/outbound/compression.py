@@ -1,4 +1,4 @@
-"""Answers that may come compressed, because the request said so."""
+"""Decompression of gzip responses."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _GZIP = 31
 
 
 async def inflated(answer: OutboundResponse, *, limit: int) -> OutboundResponse:
-    """The answer as it was before it was compressed. Raises AnswerTooLarge for more than `limit` bytes, BackendFailed
-    for what is not whole. A few bytes may stand for very many, so that none of it is done on the event loop."""
+    """Return the decompressed response. Raises AnswerTooLarge beyond `limit` bytes, and BackendFailed for truncated
+    data. Decompression runs off the event loop, because a small body may expand enormously."""
     if answer.header(b"content-encoding").lower() != "gzip":
         return answer
     return replace(answer, body=await offload(_gunzipped, answer.body, limit))

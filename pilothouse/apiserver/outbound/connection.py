@@ -1,7 +1,7 @@
-"""One HTTP/1.1 connection to another server, for one request at a time.
+"""An HTTP/1.1 client connection, for one request at a time.
 
-Guarantees: what waits to be passed on is bounded: the other server is held back while nobody reads. A connection is
-good for another request only when both messages of the last one are complete.
+Guarantees: buffers are bounded by back-pressure on the server. A connection is reused only after both messages of the
+last exchange are complete.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from pilothouse.apiserver.outbound.failures import BackendFailed, broken_connect
 _HIGH_WATER: Final = 512 << 10
 _LOW_WATER: Final = 256 << 10
 INPUT: Final = memoryview(bytearray(256 << 10))
-"""Event loops fill it and say so in one step, so all connections can share it."""
+"""Receive buffer shared by all connections: the event loop fills and delivers it in a single step."""
 
 
 class BackendConnection(BackendExchange, asyncio.BufferedProtocol):
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(loop)
         self._parser = chosen_parsers().response()
-        self._to_send = b""  # the head, until it is sent with what follows it
+        self._to_send = b""  # the head, held to be sent with the body
         self._reading = True
         self._drained = asyncio.Event()
         self._drained.set()
@@ -37,7 +37,7 @@ class BackendConnection(BackendExchange, asyncio.BufferedProtocol):
         self.transport: asyncio.Transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = cast("asyncio.Transport", transport)  # uvloop's are not of asyncio's class
+        self.transport = cast("asyncio.Transport", transport)  # uvloop's transports are not subclasses of asyncio's
 
     @property
     def reusable(self) -> bool:
@@ -89,7 +89,7 @@ class BackendConnection(BackendExchange, asyncio.BufferedProtocol):
         self._wake()
 
     def _parse(self, data: bytes) -> None:
-        """An empty `data` is the end of what comes."""
+        """Parse received data; empty data is the end of input."""
         try:
             for event in self._parser.receive(data):
                 if isinstance(event, bytes):

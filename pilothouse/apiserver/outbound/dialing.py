@@ -1,4 +1,4 @@
-"""New connections to another server, in the protocol that the handshake settles."""
+"""New connections, with the protocol negotiated in the TLS handshake."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ _KEEP_ALIVE = 30
 
 Connection: TypeAlias = BackendConnection | Http2BackendConnection
 Locate: TypeAlias = Callable[[Target], Awaitable[Target]]
-"""Finds where a target is at this moment; asked anew for each connection."""
+"""Resolve a target; called for each connection."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dialer:
-    """Connections with one trust: plain ones without `tls`."""
+    """Dials with fixed TLS settings; without `tls`, in plain text."""
 
     tls: ssl.SSLContext | None
     server_name: str = ""
-    """Whom the certificate must be for, if not for the target's own name."""
+    """Expected name of the certificate; empty = the target's name."""
     locate: Locate | None = None
 
     async def dial(self, target: Target) -> Connection:
-        """Raises DialFailed, and what `locate` raises."""
+        """Connect to the target. Raises DialFailed, and the errors of `locate`."""
         located = await self.locate(target) if self.locate else target
         return await reach(replace(located, server_name=self.server_name or located.server_name), self._connect)
 
@@ -50,14 +50,14 @@ class Dialer:
             ssl_handshake_timeout=place.timeout if self.tls else None,
         )
         connected: socket.socket | None = transport.get_extra_info("socket")
-        if connected is None:  # the other side has gone already
+        if connected is None:  # the peer has already disconnected
             raise ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET))
         keep_alive(connected, _KEEP_ALIVE)
         return negotiation.settled
 
 
 class _Negotiation(asyncio.Protocol):
-    """Stands in until the handshake, if there is one, has settled the protocol."""
+    """Placeholder protocol until the handshake has negotiated the protocol."""
 
     settled: Connection
 

@@ -1,7 +1,7 @@
-"""One request to another server and its answer, whatever the protocol.
+"""A request and its response, independent of the protocol.
 
-Guarantees: an answer is passed on as it comes; what has come and was not read waits in order, and whoever brings it is
-told what was read, so that it can hold the other server back; an answer that breaks off raises BackendFailed.
+Guarantees: responses are streamed. Unread data is queued in order, and the connection is notified of reads, for back-
+pressure. A truncated response raises BackendFailed.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class Head:
 
 
 class BackendExchange(ABC):
-    reused: bool  # the request is not the first on its connection
-    _chunks: deque[bytes]  # what has come of the body and was not read yet
+    reused: bool  # whether the connection served an earlier request
+    _chunks: deque[bytes]  # received, unread chunks of the body
     _head: Head | None
-    _waiter: asyncio.Future[None] | None  # of whoever waits for a head, a chunk or the end
+    _waiter: asyncio.Future[None] | None  # of the reader waiting for a head, a chunk or the end
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -43,26 +43,26 @@ class BackendExchange(ABC):
 
     @abstractmethod
     def send_head(self, method: str, target: str, headers: Headers) -> None:
-        """Begins a request. Raises BackendFailed for what can not be sent."""
+        """Start a request. Raises BackendFailed for an invalid request."""
 
     @abstractmethod
     def send_end(self, body: bytes = b"") -> None:
-        """Sends the whole body, or its end."""
+        """Send the whole body, or its end."""
 
     @abstractmethod
     async def send_stream(self, body: AsyncIterator[bytes]) -> None:
-        """Sends a body as it comes, no faster than it is taken. Stops when the answer is there before its end."""
+        """Stream a body with back-pressure. Stops if the response completes early."""
 
     @abstractmethod
     def close(self) -> None:
-        """Give up the rest of the answer."""
+        """Abandon the rest of the response."""
 
     @abstractmethod
     def _body_read(self, size: int) -> None:
-        """So many of the bytes that waited were read."""
+        """Account for `size` bytes read."""
 
     async def head(self) -> Head:
-        """Raises BackendFailed."""
+        """Wait for the response head. Raises BackendFailed."""
         while self._head is None:
             if self._failure is not None:
                 raise self._failure
@@ -70,7 +70,7 @@ class BackendExchange(ABC):
         return self._head
 
     def fail_at(self, deadline: float) -> None:
-        """Breaks the answer off if it has not ended by then, in the time of the event loop."""
+        """Fail the response unless complete by `deadline` (event loop time)."""
         self._timer = self._loop.call_at(deadline, self._out_of_time)
 
     def _out_of_time(self) -> None:
@@ -79,13 +79,13 @@ class BackendExchange(ABC):
 
     @property
     def whole_body(self) -> bytes | None:
-        """The body, if all of it is here."""
+        """Return the body if complete, else None."""
         if not self._ended or self._failure is not None:
             return None
         return self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
 
     async def body(self) -> AsyncIterator[bytes]:
-        """Yield the body as it comes. Raises BackendFailed when the answer breaks off."""
+        """Yield chunks of the body. Raises BackendFailed if the response is truncated."""
         while True:
             if self._chunks:
                 chunk = self._next_chunk()
@@ -100,7 +100,7 @@ class BackendExchange(ABC):
                 await self._wait()
 
     def _next_chunk(self) -> bytes:
-        """Small ones are joined, for each costs a write; joining large ones would cost more than it saves."""
+        """Return the next chunk. Small chunks are joined to save writes; joining large chunks would cost more."""
         if len(self._chunks) == 1 or self._waiting_bytes > _JOINED:
             return self._chunks.popleft()
         joined = b"".join(self._chunks)
@@ -108,7 +108,7 @@ class BackendExchange(ABC):
         return joined
 
     def forget(self) -> None:
-        """The request is done with."""
+        """Release the buffers and the timer."""
         self._chunks.clear()
         self._waiting_bytes = 0
         if self._timer is not None:
@@ -124,7 +124,7 @@ class BackendExchange(ABC):
         self._waiting_bytes += len(data)
 
     def _break_off(self, why: str, *, unprocessed: bool = False) -> None:
-        """End the answer with a failure; what has come before can still be read."""
+        """Fail the response; chunks received before stay readable."""
         if self._failure is None:
             self._failure = BackendFailed(why, unanswered=self._head is None, unprocessed=unprocessed)
         self._wake()

@@ -1,6 +1,5 @@
-"""Failures between this server and another, in the words of Go's net, crypto/tls and net/http: people search for
-them. Each text stands here once.
-"""
+"""Connection failures, with the messages of Go's net, crypto/tls and net/http, which users search for. Each text is
+defined once, in this module."""
 
 from __future__ import annotations
 
@@ -26,17 +25,17 @@ _BY_VERIFY_CODE: Final = {
     **dict.fromkeys((2, 7, 18, 19, 20, 21), _UNKNOWN_AUTHORITY),
     **dict.fromkeys(_OTHER_TIME, _OUT_OF_TIME),
 }
-"""By OpenSSL's numbers."""
+"""OpenSSL verify code → message."""
 _OTHER_NAME: Final = frozenset({62, 64})
-"""OpenSSL's numbers for a host name and for an IP address that do not match."""
+"""OpenSSL's codes for host name and IP address mismatches."""
 _NO_TLS: Final = frozenset({"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE"})
-"""OpenSSL's reasons where the other side answered a handshake in another protocol."""
+"""OpenSSL's reasons for a non-TLS peer."""
 
 
 class BackendFailed(StreamBroken):
-    """The other server went away, or spoke no HTTP.
+    """The server disconnected, or violated HTTP.
 
-    `unanswered`: before it had said anything. `unprocessed`: it says that it has not looked at the request.
+    `unanswered`: before any response. `unprocessed`: the server reports that the request was not processed.
     """
 
     def __init__(self, why: str, *, unanswered: bool = False, unprocessed: bool = False) -> None:
@@ -46,8 +45,8 @@ class BackendFailed(StreamBroken):
 
 
 class DialFailed(BackendFailed):
-    """No connection could be made. `target` has the address that was tried; `certificate` is that of its server, in
-    DER, where it is for another name."""
+    """The connection attempt failed. `target` has the tried address; `certificate` is the DER certificate of a name
+    mismatch."""
 
     def __init__(self, cause: OSError, target: Target, certificate: bytes = b"") -> None:
         super().__init__(dial_problem(cause, target, certificate))
@@ -56,7 +55,7 @@ class DialFailed(BackendFailed):
 
 
 def dial_problem(error: OSError, target: Target, certificate: bytes = b"") -> str:
-    """Return why there is no connection, as the net, crypto/tls and net/http packages say it."""
+    """Return the dial error in the words of Go's net, crypto/tls and net/http."""
     if isinstance(error, socket.gaierror):
         return f"dial tcp: lookup {target.connect_host}: no such host"
     if isinstance(error, ssl.SSLError):
@@ -71,7 +70,7 @@ def dial_problem(error: OSError, target: Target, certificate: bytes = b"") -> st
 
 
 def tls_problem(error: ssl.SSLError, wanted: str, certificate: bytes = b"") -> str:
-    """Return why TLS failed. `wanted` is the name that the certificate was to be for, `certificate` what was shown."""
+    """Return the TLS error. `wanted` is the expected name, `certificate` the presented certificate."""
     if is_other_name(error):
         return f"{_UNVERIFIED}: {hostname_problem(certificate, wanted)}"
     if isinstance(error, ssl.SSLCertVerificationError):
@@ -84,17 +83,17 @@ def tls_problem(error: ssl.SSLError, wanted: str, certificate: bytes = b"") -> s
 
 
 def is_other_name(error: BaseException) -> bool:
-    """Whether a certificate is good, but for somebody else."""
+    """Return whether the certificate is valid for a different name."""
     return isinstance(error, ssl.SSLCertVerificationError) and error.verify_code in _OTHER_NAME
 
 
 def is_out_of_time(error: BaseException) -> bool:
-    """Whether a certificate has expired, or is not good yet."""
+    """Return whether the certificate is expired or not yet valid."""
     return isinstance(error, ssl.SSLCertVerificationError) and error.verify_code in _OTHER_TIME
 
 
 def broken_connection(error: Exception | None) -> str:
-    """Why a connection that stood is gone."""
+    """Return the reason of a lost connection."""
     if isinstance(error, ConnectionResetError):
         return "read: connection reset by peer"
     if isinstance(error, ssl.SSLError):

@@ -1,8 +1,7 @@
-"""One HTTP/2 connection to another server, for many requests at once.
+"""An HTTP/2 client connection for concurrent requests.
 
-Guarantees, beyond those of the dispatcher: one slow reader does not hold the others back, for each stream has a window
-of its own; a request that the server says it has not looked at fails as `unprocessed`; a connection on which nothing is
-heard is asked for a sign of life.
+Guarantees, beyond those of the dispatcher: per-stream windows keep a slow reader from blocking other streams. Requests
+that the server reports as unprocessed fail as `unprocessed`. Silent connections are checked with a ping.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _RECEIVE_WINDOW: Final = 1 << 30
 _FRAME_SIZE: Final = 128 << 10
 _HEADER_BYTES: Final = 1 << 20
 _HEADER_TIMEOUT: Final = 30.0
-_STREAMS: Final = 100  # until the server says how many it takes
+_STREAMS: Final = 100  # until the server's SETTINGS
 _QUIET: Final = 30.0
 _SIGN_OF_LIFE: Final = 15.0
 
@@ -45,10 +44,10 @@ class Http2BackendConnection(FrameDispatcher[BackendStream], asyncio.BufferedPro
             receive_window=_RECEIVE_WINDOW,
         )
         self._users = set()
-        self._unhandled: Iterator[Frame] | None = None  # of what was read; while there is some, nothing more is read
+        self._unhandled: Iterator[Frame] | None = None  # unhandled frames; reading is paused meanwhile
         self.highest = -1  # the first stream is 1
         self._most = _STREAMS
-        self._retired = False  # nobody gets a new stream
+        self._retired = False  # no new streams
         self._heard, self._asked = True, False
         self._watch: asyncio.TimerHandle | None = None
         self.drained = asyncio.Event()
@@ -57,7 +56,7 @@ class Http2BackendConnection(FrameDispatcher[BackendStream], asyncio.BufferedPro
         self.transport: asyncio.Transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = cast("asyncio.Transport", transport)  # uvloop's are not of asyncio's class
+        self.transport = cast("asyncio.Transport", transport)  # uvloop's transports are not subclasses of asyncio's
         announced = {
             Setting.ENABLE_PUSH: 0,
             Setting.INITIAL_WINDOW_SIZE: STREAM_WINDOW,
@@ -90,14 +89,14 @@ class Http2BackendConnection(FrameDispatcher[BackendStream], asyncio.BufferedPro
         return not self._users
 
     def stream(self) -> BackendStream:
-        """Return a stream for one request; it must be closed in the end."""
+        """Return a stream for a request; the caller must close it."""
         stream = BackendStream(self, self._loop)
         stream.reused = self.highest > 0
         self._users.add(stream)
         return stream
 
     def begin(self, stream: BackendStream) -> bool:
-        """Gives the stream its number. False if the server takes no more."""
+        """Assign the stream's id. Returns False at the server's stream limit."""
         if not self._can_begin:
             return False
         self.highest += 2
@@ -133,9 +132,9 @@ class Http2BackendConnection(FrameDispatcher[BackendStream], asyncio.BufferedPro
             self._loop.call_soon(self._go_on)
 
     def _take_turn(self, waiting: Iterator[Frame]) -> bool:
-        """Handle TURN_BYTES of frames; return False if some may be left. Raises ConnectionFailure.
+        """Handle TURN_BYTES of frames; return False if frames may be left. Raises ConnectionFailure.
 
-        Nobody looks into DATA: it costs no more than its head.
+        DATA payloads are not inspected, so only their headers count.
         """
         cost = 0
         for frame in waiting:
@@ -167,7 +166,7 @@ class Http2BackendConnection(FrameDispatcher[BackendStream], asyncio.BufferedPro
     def resume_writing(self) -> None:
         self.drained.set()
 
-    # What only servers say
+    # Frames of servers only
 
     def on_head(self, stream_id: int, fields: list[Field] | None, *, end_stream: bool) -> None:
         if (stream := self.streams.get(stream_id)) is None:
@@ -191,7 +190,7 @@ class Http2BackendConnection(FrameDispatcher[BackendStream], asyncio.BufferedPro
     # Ending
 
     def _check_liveness(self) -> None:
-        """Time has passed: a server that was asked for a sign of life has given one, or is gone."""
+        """Ping a silent server, and close the connection if the last ping is unanswered."""
         if (self._asked and not self._heard) or self.is_late(self.now()):
             self._break_off("http2: client connection lost")
             return
@@ -202,7 +201,7 @@ class Http2BackendConnection(FrameDispatcher[BackendStream], asyncio.BufferedPro
         self._watch = self._loop.call_later(_SIGN_OF_LIFE if self._asked else _QUIET, self._check_liveness)
 
     def close(self) -> None:
-        """Requests under way are answered all the same."""
+        """Retire the connection; requests in progress complete."""
         self._retired = True
         if not self._users:
             self.transport.close()
@@ -220,7 +219,7 @@ class Http2BackendConnection(FrameDispatcher[BackendStream], asyncio.BufferedPro
         self.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if self._unhandled is not None:  # it was said before
+        if self._unhandled is not None:  # frames received before the loss
             self._loop.call_soon(self.connection_lost, exc)
             return
         if self._watch is not None:

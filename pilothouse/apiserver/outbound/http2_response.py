@@ -1,4 +1,4 @@
-"""A field list as the head of an answer: the rules of RFC 9113, section 8, for what a server may send."""
+"""Response heads from field lists, by the rules of RFC 9113, section 8."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class ResponseFields:
 
 
 def response_fields(fields: list[Field] | None) -> ResponseFields:
-    """Raises StreamFailure."""
+    """Validate the fields. Raises StreamFailure."""
     if not fields:
         raise malformed("there are no header fields, or too many")
     (name, status), *headers = fields

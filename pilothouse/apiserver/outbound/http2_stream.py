@@ -1,4 +1,4 @@
-"""One request to another server over HTTP/2, and its answer, each within the windows that its receiver grants."""
+"""An HTTP/2 client stream: request and response within the flow-control windows."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ if TYPE_CHECKING:
     from pilothouse.apiserver.outbound.http2_connection import Http2BackendConnection
 
 STREAM_WINDOW: Final = 512 << 10
-"""Bytes of one answer that a server may send before they are read."""
+"""Receive window of a response."""
 
 
 class BackendStream(BackendExchange):
     def __init__(self, connection: Http2BackendConnection, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(loop)
-        self.id = 0  # until the request is begun
+        self.id = 0  # before the request starts
         self.send_window = 0
         self.reused = False
         self.connection = connection
         self._bodiless = False
-        self._block: bytes | None = None  # of a request that is not begun
-        self._unsent = memoryview(b"")  # waits for credit
-        self._last = False  # nothing comes after what is unsent
-        self._sent = False  # END_STREAM is sent
-        self._flushed = asyncio.Event()  # nothing is unsent, or never will be sent
+        self._block: bytes | None = None  # of an unstarted request
+        self._unsent = memoryview(b"")  # waiting for credit
+        self._last = False  # the unsent data is the last
+        self._sent = False  # END_STREAM sent
+        self._flushed = asyncio.Event()  # all data sent, or sending abandoned
         self.receive_window = STREAM_WINDOW
-        self._owed = 0  # credit for what was read
-        self.expected: int | None = None  # of the declared length of the body
+        self._owed = 0  # credit for data read
+        self.expected: int | None = None  # remaining declared length of the body
         self._closed = False
 
-    # Asking
+    # Request
 
     def send_head(self, method: str, target: str, headers: Headers) -> None:
         authority = next((value for name, value in headers if name == b"host"), b"")
@@ -70,7 +70,7 @@ class BackendStream(BackendExchange):
         self.send_end()
 
     def flush(self) -> None:
-        """Sends what the windows allow. It is called again when they have grown."""
+        """Send within the windows; called again when the windows grow."""
         if self._failure is not None or self._closed or self._sent:
             return
         out = [] if self._block is None else [self._begin(self._block)]
@@ -109,7 +109,7 @@ class BackendStream(BackendExchange):
     def credit(self) -> None:
         self.flush()
 
-    # Being answered
+    # Response
 
     @property
     def headed(self) -> bool:
@@ -120,7 +120,7 @@ class BackendStream(BackendExchange):
         return self._ended
 
     def receive_head(self, fields: list[Field] | None, *, end_stream: bool) -> None:
-        """Raises StreamFailure."""
+        """Handle the response head. Raises StreamFailure."""
         answer = response_fields(fields)
         if 100 <= answer.status < 200:
             if end_stream:
@@ -164,7 +164,7 @@ class BackendStream(BackendExchange):
         self.break_off(f"stream error: stream ID {self.id}; {failure.code.name}; {failure}")
 
     def break_off(self, why: str, *, unprocessed: bool = False) -> None:
-        """The server will say nothing more."""
+        """Fail the stream; the server sends nothing more."""
         self.connection.waiting.discard(self)
         if not self._ended:
             self._break_off(why, unprocessed=unprocessed)

@@ -1,7 +1,7 @@
-"""Connections to the addresses of one server, kept between requests.
+"""Connection pool for the addresses of a server.
 
-Where the other server offers HTTP/2, requests share connections. Under HTTP/1.1 each request under way has one of its
-own: the youngest is used first, old ones close.
+HTTP/2 requests share connections. Each HTTP/1.1 request in progress has its own connection; the youngest idle
+connection is reused first, and old connections close.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class _Idle:
 
 
 class ConnectionPool:
-    _idle: dict[tuple[str, int], deque[_Idle]]  # by address, oldest first
-    _shared: dict[tuple[str, int], SharedConnections]  # of addresses that speak HTTP/2
+    _idle: dict[tuple[str, int], deque[_Idle]]  # address → idle connections, oldest first
+    _shared: dict[tuple[str, int], SharedConnections]  # HTTP/2 connections by address
 
     def __init__(
         self,
@@ -48,14 +48,14 @@ class ConnectionPool:
         self._sweeper: asyncio.TimerHandle | None = None
 
     async def take(self, target: Target, *, fresh: bool = False) -> BackendExchange:
-        """For one request; with `fresh`, on a connection that is made after this call. It must be given back or closed.
-        Raises DialFailed."""
+        """Return an exchange, with `fresh` on a new connection. The caller must give back or close the exchange. Raises
+        DialFailed."""
         address = (target.host, target.connect_port)
         if (shared := self._shared.get(address)) is not None:
             exchange = await shared.take(target, fresh=fresh)
             if exchange is not None:
                 return exchange
-            self._shared.pop(address, None)  # it speaks HTTP/2 no longer
+            self._shared.pop(address, None)  # the server no longer speaks HTTP/2
         idle = self._idle.get(address)
         while idle and not fresh:
             found = idle.pop().connection
@@ -80,7 +80,7 @@ class ConnectionPool:
         self._sweep_later(self._idle_seconds)
 
     def give_back(self, target: Target, exchange: BackendExchange) -> None:
-        """Keeps the connection if it can be used again, and otherwise closes it."""
+        """Keep a reusable connection, and close others."""
         exchange.forget()
         if not isinstance(exchange, BackendConnection):
             exchange.close()
@@ -111,7 +111,7 @@ class ConnectionPool:
             self._sweep_later(self._idle_seconds / 3)
 
     def close(self) -> None:
-        """Closes what is idle; what is in use is closed when it is given back."""
+        """Close idle connections; connections in use close when given back."""
         self._closed = True
         if self._sweeper is not None:
             self._sweeper.cancel()

@@ -1,4 +1,4 @@
-"""The addresses of a target, tried one after the other as Go does: the first that takes a connection has it."""
+"""Sequential dialing of a target's addresses, like Go: the first success wins."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ T = TypeVar("T")
 
 
 async def reach(target: Target, connect: Callable[[Target], Awaitable[T]]) -> T:
-    """Return what `connect` makes of the first address that it can connect to, within the target's time.
+    """Return the result of `connect` for the first reachable address, within the target's timeout.
 
-    `connect` raises OSError for an address that does not take the connection.
+    `connect` raises OSError for an unreachable address.
 
-    Raises DialFailed: of the first address, when none takes the connection.
+    Raises DialFailed with the error of the first address if all fail.
     """
     try:
         async with asyncio.timeout(target.timeout):
@@ -39,13 +39,14 @@ async def reach(target: Target, connect: Callable[[Target], Awaitable[T]]) -> T:
 
 
 async def _dial_failed(error: OSError, place: Target) -> DialFailed:
-    """A certificate for another name is looked at once more: the handshake that failed did not keep it."""
+    """Build the error. After a name mismatch the certificate is fetched again, because the failed handshake discards
+    it."""
     wrong = await certificate_of(place) if is_other_name(error) else b""
     return DialFailed(error, place, wrong)
 
 
 async def _addresses(target: Target) -> list[Target]:
-    """The target at each of its addresses. Raises OSError."""
+    """Return the target at each resolved address. Raises OSError."""
     try:
         ipaddress.ip_address(target.connect_host)
     except ValueError:

@@ -1,6 +1,6 @@
-"""One request whose body is at hand, and its answer: as it comes, or whole.
+"""A request with an in-memory body, and its response: streamed or whole.
 
-exchange = await send(OutboundRequest("GET", target))       on a connection of its own, which close() ends
+exchange = await send(OutboundRequest("GET", target))       on a dedicated connection, ended by close()
 answer = await ask(OutboundRequest("GET", target), limit=1 << 20)
 """
 
@@ -20,7 +20,7 @@ _WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 
 @dataclass(frozen=True, slots=True)
 class OutboundRequest:
-    """Its Host is the target's, unless the headers have one; they must not say how long the body is."""
+    """A request. Host defaults to the target; the headers must not include Content-Length."""
 
     method: str
     target: Target
@@ -28,7 +28,7 @@ class OutboundRequest:
     body: bytes = b""
 
     def send_on(self, exchange: BackendExchange) -> None:
-        """Raises BackendFailed for what can not be sent."""
+        """Send the request. Raises BackendFailed for an invalid request."""
         headers = list(self.headers)
         if not any(name == b"host" for name, _ in headers):
             headers.insert(0, (b"host", self.target.authority.encode("latin-1")))
@@ -49,14 +49,14 @@ class OutboundResponse:
 
 
 class AnswerTooLarge(Exception):
-    """The answer is longer than its reader's limit."""
+    """The response exceeds the limit."""
 
     def __init__(self, limit: int) -> None:
         super().__init__(f"the answer is larger than {limit} bytes")
 
 
 async def send(request: OutboundRequest) -> BackendExchange:
-    """The exchange has a connection of its own, and must be closed. Raises BackendFailed."""
+    """Send on a dedicated connection; the caller must close the exchange. Raises BackendFailed."""
     exchange = _only_exchange(await Dialer(request.target.tls).dial(request.target))
     try:
         request.send_on(exchange)
@@ -67,7 +67,7 @@ async def send(request: OutboundRequest) -> BackendExchange:
 
 
 async def ask(request: OutboundRequest, *, limit: int) -> OutboundResponse:
-    """Raises BackendFailed, and AnswerTooLarge for a body of more than `limit` bytes."""
+    """Return the whole response. Raises BackendFailed, or AnswerTooLarge beyond `limit` bytes."""
     exchange = await send(request)
     try:
         head = await exchange.head()
@@ -77,7 +77,7 @@ async def ask(request: OutboundRequest, *, limit: int) -> OutboundResponse:
 
 
 async def read_answer(exchange: BackendExchange, head: Head, *, limit: int) -> OutboundResponse:
-    """Raises BackendFailed when the body breaks off, AnswerTooLarge when it has more than `limit` bytes."""
+    """Read the body. Raises BackendFailed if truncated, AnswerTooLarge beyond `limit` bytes."""
     body = bytearray()
     async for chunk in exchange.body():
         body += chunk
@@ -87,7 +87,7 @@ async def read_answer(exchange: BackendExchange, head: Head, *, limit: int) -> O
 
 
 def _only_exchange(connection: Connection) -> BackendExchange:
-    """The connection ends with it."""
+    """Return an exchange that closes its connection at the end."""
     if isinstance(connection, BackendConnection):
         return connection
     exchange = connection.stream()
@@ -96,5 +96,5 @@ def _only_exchange(connection: Connection) -> BackendExchange:
 
 
 def header(headers: Headers, name: bytes) -> str:
-    """The first value; empty where there is none."""
+    """Return the first value, or an empty string."""
     return next((value.decode("latin-1") for each, value in headers if each == name), "")

@@ -1,4 +1,4 @@
-"""The HTTP/2 connections to one address: a new one is made only when none has room, and by one caller for all."""
+"""HTTP/2 connections to an address. A new connection is dialed only at capacity, once for all waiting callers."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ class SharedConnections:
         self._closed = False
 
     async def take(self, target: Target, *, fresh: bool) -> BackendExchange | None:
-        """None if the server does not speak HTTP/2 any more. Raises DialFailed: whoever waits for the same connection
-        fails with it, and nobody waits for one after the other."""
+        """Return an exchange, or None if the server no longer speaks HTTP/2. A failed dial raises DialFailed for all
+        waiting callers, without further attempts."""
         since = asyncio.get_running_loop().time() if fresh else 0.0
         while (found := self._with_room(since)) is None:
             dialing = self._dialing
             if dialing is None:
                 made = await asyncio.shield(self._begin_dialing(target))
-                return None if made is None else made.stream()  # with room or not: nobody dials twice
+                return None if made is None else made.stream()  # even without capacity: never dial twice
             if await asyncio.shield(dialing) is None:
                 return None
         return found.stream()
@@ -47,7 +47,7 @@ class SharedConnections:
     def _dialed(self, dialing: asyncio.Task[Http2BackendConnection | None]) -> None:
         self._dialing = None
         if not dialing.cancelled():
-            dialing.exception()  # nobody may be left to hear it
+            dialing.exception()  # mark as retrieved: all callers may be gone
 
     def add(self, connection: Http2BackendConnection) -> None:
         self._connections.append(connection)
@@ -61,7 +61,7 @@ class SharedConnections:
         return None
 
     def sweep(self, before: float) -> bool:
-        """Closes what is idle since before then. False if nothing is left."""
+        """Close connections idle since `before`. Returns False if no connection is left."""
         for connection in self._connections:
             if connection.idle and connection.idle_since <= before:
                 connection.close()

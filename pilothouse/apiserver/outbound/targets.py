@@ -1,4 +1,4 @@
-"""A place that a request goes to."""
+"""Request targets."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.dataclass import dataclass
 
 _UNESCAPED = "$&+,/:;=@~"
-"""In paths, as Go has it."""
+"""Unescaped characters in paths, as in Go."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """`path` is escaped; `tls` is None for plain HTTP; the port is 0 where none is known, and then the scheme's own."""
+    """A request target. `path` is escaped; `tls` None = plain HTTP; port 0 = the scheme's default."""
 
     host: str
     port: int
@@ -23,11 +23,11 @@ class Target:
     query: str = ""
     tls: ssl.SSLContext | None = None
     timeout: float = 30.0
-    """Seconds until a connection must stand."""
+    """Connect timeout in seconds."""
     server_name: str = ""
-    """Whom the certificate must be for, if not for the host."""
+    """Expected name of the certificate; empty = the host."""
     address: str = ""
-    """Where the host was found and may be: it is not looked up again."""
+    """Resolved and permitted address of the host; skips the lookup."""
 
     @property
     def scheme(self) -> str:
@@ -43,7 +43,7 @@ class Target:
 
     @property
     def resource(self) -> str:
-        """Path and query, as the request line has them."""
+        """Return path and query for the request line."""
         return f"{self.path}?{self.query}" if self.query else self.path
 
     @property
@@ -56,18 +56,18 @@ class Target:
 
     @property
     def connect_authority(self) -> str:
-        """The host and port that connections go to, as Go's net package writes them."""
+        """Return host:port of the connection, formatted like Go's net package."""
         return f"{_bracketed(self.connect_host)}:{self.connect_port}"
 
 
 @bounded_cache(entries=4096, key_bytes=512)
 def escaped_path(path: str) -> str:
-    """A request's path as it may stand in the request line again: there it was decoded."""
+    """Escape a decoded path for the request line."""
     return escape(path, safe=_UNESCAPED)
 
 
 def target_of(url: str, *, tls: ssl.SSLContext | None) -> Target:
-    """Raises ValueError for what names no server."""
+    """Parse a URL. Raises ValueError without a host."""
     parts = urlsplit(url)
     host = parts.hostname or ""
     if not host:
