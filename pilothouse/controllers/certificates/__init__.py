@@ -1,1 +1,1 @@
-"""Certificates: the CA that pods trust, and requests for certificates."""
+"""Certificate controllers: root CA publication, and CertificateSigningRequests."""

@@ -1,7 +1,7 @@
-"""certificatesigningrequest-approving-controller: approves requests of kubelets for certificates to log in with.
+"""certificatesigningrequest-approving-controller: approves client certificate requests of kubelets.
 
-Who may have one without being asked is a question of rights: to create the subresource `nodeclient`, or
-`selfnodeclient` for a node that renews its own.
+Approval requires authorization of the requester to create the subresource `nodeclient`, or `selfnodeclient` for
+renewals.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class _Approver:
 
 
 async def _recognized(request: Json) -> list[_Recognized]:
-    """Raises ValueError."""
+    """Return the recognizers that match the request. Raises ValueError."""
     spec = request["spec"]
     if spec.get("signerName") != KUBE_APISERVER_CLIENT_KUBELET:
         return []

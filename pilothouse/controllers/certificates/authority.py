@@ -1,7 +1,7 @@
-"""A certificate authority that signs requests: their names and their key, our purposes and our times.
+"""Certificate authority that signs requests: names and key from the request, usages and validity from the CA.
 
-No other extension of a request is taken over. A certificate begins five minutes ago, so that clocks may differ, and
-never outlives the authority.
+Other extensions of a request are ignored. Certificates are backdated by five minutes to tolerate clock skew, and never
+outlive the CA.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pilothouse.machinery.dataclass import dataclass
 
 BACKDATE = timedelta(minutes=5)
 SHORT = timedelta(hours=8)
-"""Of a certificate that lives shorter the five minutes would be a noticeable part: it lives that much longer."""
+"""Validity below which the five minutes of backdating are added to the end."""
 
 _SUBJECT = (
     NameOID.COUNTRY_NAME,
@@ -37,7 +37,7 @@ _SUBJECT = (
     NameOID.COMMON_NAME,
     NameOID.SERIAL_NUMBER,
 )
-"""The attributes of a subject that are kept, in this order; the authority vouches for no others."""
+"""Subject attributes that are kept, in output order; the CA vouches for no others."""
 
 _KEY_USAGES = {
     "signing": "digital_signature",
@@ -66,7 +66,7 @@ _PURPOSES = {
     "microsoft sgc": x509.ObjectIdentifier("1.3.6.1.4.1.311.10.3.3"),
     "netscape sgc": x509.ObjectIdentifier("2.16.840.1.113730.4.1"),
 }
-"""In the order in which a certificate has them."""
+"""Extended key usages, in output order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,8 @@ class CertificateAuthority:
 
     @classmethod
     def load(cls, cert_file: Path, key_file: Path) -> CertificateAuthority:
-        """Of several certificates in the file the key's is taken. Raises OSError, ValueError."""
+        """Load the CA; of several certificates in the file, the one that matches the key. Raises OSError or
+        ValueError."""
         key: Any = load_pem_private_key(key_file.read_bytes(), password=None)
         return cls(certificate_of(key, x509.load_pem_x509_certificates(cert_file.read_bytes())), key)
 
@@ -132,7 +133,7 @@ class CertificateAuthority:
 
 
 def certificate_of(key: CertificateIssuerPrivateKeyTypes, among: Sequence[x509.Certificate]) -> x509.Certificate:
-    """Return the certificate that belongs to the key. Raises ValueError where none does."""
+    """Return the certificate that matches the key. Raises ValueError if none does."""
     for certificate in among:
         if certificate.public_key() == key.public_key():
             return certificate
@@ -145,13 +146,13 @@ def _subject(asked: x509.Name) -> x509.Name:
 
 
 def _with_usages(builder: x509.CertificateBuilder, usages: Sequence[str]) -> x509.CertificateBuilder:
-    """Raises ValueError."""
+    """Add the key usage extensions. Raises ValueError."""
     if unknown := [usage for usage in usages if usage not in _KEY_USAGES and usage not in _PURPOSES]:
         quoted = " ".join(f'"{usage}"' for usage in unknown)
         raise ValueError(f"unrecognized usage values: [{quoted}]")
     wanted = {_KEY_USAGES[usage] for usage in usages if usage in _KEY_USAGES}
     if "key_agreement" not in wanted:
-        wanted -= {"encipher_only", "decipher_only"}  # which say something about key agreement only
+        wanted -= {"encipher_only", "decipher_only"}  # valid only with key agreement
     if wanted:
         bits = {name: name in wanted for name in dict.fromkeys(_KEY_USAGES.values())}
         builder = builder.add_extension(x509.KeyUsage(**bits), critical=True)

@@ -1,4 +1,4 @@
-"""certificatesigningrequest-cleaner-controller: deletes requests that are done with, or that nobody answered."""
+"""certificatesigningrequest-cleaner-controller: deletes completed, denied, failed or stale requests."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def run(context: ControllerContext) -> None:
 
 
 def outlived(request: Json, now: datetime) -> str:
-    """Return why the request may go; empty if it must stay, as far as its conditions tell."""
+    """Return the reason to delete the request according to its conditions; empty to keep it."""
     if not conditions_of(request):
         old = _is_older(metadata(request).get("creationTimestamp"), PENDING_EXPIRATION, now)
         return "it is more than pendingExpiration duration old and unhandled" if old else ""

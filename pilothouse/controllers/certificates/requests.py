@@ -1,4 +1,4 @@
-"""CertificateSigningRequests: how far they are, what they ask for, and a controller's way through them."""
+"""CertificateSigningRequests: state, parsing, and the common controller loop."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ APPROVED, DENIED, FAILED = "Approved", "Denied", "Failed"
 async def run_on_requests(
     context: ControllerContext, name: str, handle: Callable[[Json], Awaitable[None]], *, workers: int = 1
 ) -> None:
-    """Calls `handle` for every request that has no certificate yet, and again whenever it changes."""
+    """Call `handle` for every request without a certificate, and again on each change."""
     queue = context.queue("certificate", str, first_delay=0.2)
     informer = context.informer(CERTIFICATE_SIGNING_REQUESTS)
     informer.add_event_handler(enqueue_keys(queue))
@@ -48,7 +48,7 @@ def with_condition(request: Json, condition: Json) -> Json:
 
 
 async def parsed(request: Json) -> CertificateSigningRequest:
-    """Return the PKCS #10 request in it, read in another thread: the library is slow to load. Raises ValueError."""
+    """Return the parsed PKCS #10 request. Parsing is offloaded: the library is slow to load. Raises ValueError."""
     return await asyncio.to_thread(_parse, request["spec"]["request"])
 
 

@@ -1,4 +1,4 @@
-"""The CA of this server's certificate as it is now: while it is replaced, namespaces and secrets must have both."""
+"""The current CA of the server's certificate. During a rotation, namespaces and secrets need both CAs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class RootCA:
         self._file = config.root_ca_file
 
     async def follow(self, changed: Callable[[], None], *, every: float = _LOOK_EVERY) -> None:
-        """Call `changed` whenever it is another. Returns at once for one that is in no file."""
+        """Call `changed` after each change of the file. Returns at once if the CA has no file."""
         while self._file is not None:
             await asyncio.sleep(every)
             if await asyncio.to_thread(self._reread, self._file):

@@ -1,4 +1,4 @@
-"""root-ca-certificate-publisher-controller: every namespace has the CA of this server in a ConfigMap."""
+"""root-ca-certificate-publisher-controller: publishes the server's CA as a ConfigMap in every namespace."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""certificatesigningrequest-signing-controller: signs what was approved for one of the kubernetes.io signers.
+"""certificatesigningrequest-signing-controller: signs approved requests for the kubernetes.io signers.
 
-The files of the authority are read anew for each certificate, so that one that was renewed is used at once.
+The CA files are read for each certificate, so that a renewed CA takes effect at once.
 """
 
 from __future__ import annotations
@@ -75,7 +75,8 @@ class _Authority:
     clock: Clock
 
     async def signed(self, request: Json) -> Json:
-        """Raises SignerRefusal for what can never be signed; OSError, ValueError."""
+        """Return the request with its certificate. Raises SignerRefusal for permanent failures, OSError or
+        ValueError."""
         spec = request["spec"]
         asked = await parsed(request)
         SIGNERS[spec["signerName"]](asked, spec.get("usages") or ())

@@ -1,4 +1,4 @@
-"""The signers of the kubernetes.io domain, and what each demands of a request that it signs."""
+"""The kubernetes.io signers and their requirements on requests."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _NODE = "system:node:"
 
 
 class SignerRefusal(ValueError):
-    """The request is none that this signer signs, in upstream's words."""
+    """The request violates the signer's requirements; the message is upstream's."""
 
 
 def check_api_client(request: CertificateSigningRequest, usages: Sequence[str]) -> None:
-    """Raises SignerRefusal."""
+    """Check a kube-apiserver-client request. Raises SignerRefusal."""
     for usage in usages:
         if usage not in (_SIGNATURE, _ENCIPHERMENT, _CLIENT):
             raise SignerRefusal(f"invalid usage for client certificate: {usage}")
@@ -31,7 +31,7 @@ def check_api_client(request: CertificateSigningRequest, usages: Sequence[str]) 
 
 
 def check_kubelet_client(request: CertificateSigningRequest, usages: Sequence[str]) -> None:
-    """Raises SignerRefusal."""
+    """Check a kube-apiserver-client-kubelet request. Raises SignerRefusal."""
     _check_organization(request)
     for kind, names in subject_alternative_names(request).items():
         if names:
@@ -41,7 +41,7 @@ def check_kubelet_client(request: CertificateSigningRequest, usages: Sequence[st
 
 
 def check_kubelet_serving(request: CertificateSigningRequest, usages: Sequence[str]) -> None:
-    """Raises SignerRefusal."""
+    """Check a kubelet-serving request. Raises SignerRefusal."""
     _check_organization(request)
     names = subject_alternative_names(request)
     if not names["DNS"] and not names["IP"]:
@@ -54,7 +54,7 @@ def check_kubelet_serving(request: CertificateSigningRequest, usages: Sequence[s
 
 
 def check_nothing(request: CertificateSigningRequest, usages: Sequence[str]) -> None:
-    """Let every request that was approved be signed."""
+    """Accept every approved request."""
 
 
 Check: TypeAlias = "Callable[[CertificateSigningRequest, Sequence[str]], None]"
@@ -74,7 +74,7 @@ def common_name(request: CertificateSigningRequest) -> str:
 
 
 def subject_alternative_names(request: CertificateSigningRequest) -> dict[str, list[object]]:
-    """Return the names by their kind, in the order in which a certificate has them."""
+    """Return the subject alternative names by kind, in certificate order."""
     from cryptography import x509
 
     kinds = {"DNS": x509.DNSName, "Email": x509.RFC822Name, "IP": x509.IPAddress, "URI": x509.UniformResourceIdentifier}
@@ -98,7 +98,7 @@ def _check_common_name(request: CertificateSigningRequest) -> None:
 
 
 def _check_usages(usages: Sequence[str], purpose: str) -> None:
-    """A key that can not encipher need not be for it."""
+    """Check the usages; key encipherment is optional, because some key types do not support it."""
     if set(usages) not in ({_SIGNATURE, _ENCIPHERMENT, purpose}, {_SIGNATURE, purpose}):
         wanted = " ".join(sorted((_SIGNATURE, _ENCIPHERMENT, purpose)))
         raise SignerRefusal(f"usages did not match [{wanted}]")

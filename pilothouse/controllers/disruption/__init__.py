@@ -1,1 +1,1 @@
-"""PodDisruptionBudgets: how many pods may be evicted at the moment."""
+"""disruption-controller: number of allowed pod disruptions per PodDisruptionBudget."""

@@ -1,4 +1,4 @@
-"""disruption-controller: keeps the status of PodDisruptionBudgets, by which evictions are allowed or refused."""
+"""disruption-controller: maintains the status of PodDisruptionBudgets, which gates evictions."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class _DisruptionController:
         return None if evicted.recheck is None else Requeue(evicted.recheck.total_seconds())
 
     async def _update(self, budget: Json) -> Disrupted:
-        """Raises ScaleUnknown, StatusError."""
+        """Write the budget's status. Raises ScaleUnknown or StatusError."""
         pods = self._pods_of(budget)
         if not pods:
             self._recorder.event(budget, NORMAL, "NoPods", "No matching pods found")
@@ -129,7 +129,7 @@ class _DisruptionController:
             return
 
     async def _wanted(self, budget: Json, pods: list[Json]) -> Wanted:
-        """Raises ScaleUnknown, StatusError."""
+        """Return the expected and desired number of pods. Raises ScaleUnknown or StatusError."""
         at_least, at_most = budget["spec"].get("minAvailable"), budget["spec"].get("maxUnavailable")
         if at_most is None and isinstance(at_least, int):
             return Wanted(len(pods), at_least)

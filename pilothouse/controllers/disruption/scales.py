@@ -1,6 +1,6 @@
-"""The number of pods that there should be: what the controllers of some pods want, each counted once.
+"""Expected number of pods: the total of the controllers' scales, each counted once.
 
-The server is asked each time, in this process, so that no workload needs to be kept in memory for it.
+Scales are read from the server in-process, so that no workload informers are needed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _APPS = ("apps", "extensions")
 
 
 class ScaleUnknown(Exception):
-    """The number of pods that a pod's controller wants can not be found out."""
+    """The scale of a pod's controller cannot be determined."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class ControllerScale:
 class ExpectedScale:
     replicas: int
     unmanaged: tuple[str, ...]
-    """The names of the pods that nobody controls."""
+    """Names of pods without a controller."""
 
 
 class Scales:
@@ -44,7 +44,7 @@ class Scales:
         self._mapper = RESTMapper(self._discovery)
 
     async def expected(self, pods: Iterable[Json]) -> ExpectedScale:
-        """Raises ScaleUnknown, StatusError."""
+        """Return the expected scale of the pods' controllers. Raises ScaleUnknown or StatusError."""
         unmanaged: list[str] = []
         by_reference: dict[str, ControllerScale] = {}
         for pod in pods:
@@ -62,7 +62,7 @@ class Scales:
         return ExpectedScale(sum(by_uid.values()), tuple(unmanaged))
 
     async def _of_replica_set(self, namespace: str, reference: Json) -> ControllerScale | None:
-        """A Deployment that controls the set decides for all its sets."""
+        """Return the scale of the ReplicaSet, or of the Deployment that controls it."""
         replica_set = await self._get(REPLICA_SETS, namespace, reference)
         if replica_set is None:
             return None

@@ -1,4 +1,4 @@
-"""Pods that were to be disrupted and were not: after two minutes their condition says that they no longer are."""
+"""Stale DisruptionTarget conditions: set to False if the pod is not deleted within two minutes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class StalePodDisruption:
         await Controller(_NAME, self._sync, caches=(self._pods,), queue=self._queue, clock=clock).run()
 
     def watch(self, pod: Json) -> None:
-        """Look at the pod again when its condition is stale."""
+        """Enqueue the pod for the time its condition becomes stale."""
         if (seconds := seconds_until_stale(pod, utc_now(self._context.clock))) is not None:
             self._queue.add_after(meta_namespace_key(pod), seconds)
 
@@ -51,7 +51,8 @@ class StalePodDisruption:
 
 
 def seconds_until_stale(pod: Json, now: datetime) -> float | None:
-    """Return 0 if the condition is stale now, None if it will never be: a kubelet takes as long as it wants to."""
+    """Return the seconds until the condition is stale, 0 if stale now; None if it never is, as for kubelet
+    terminations."""
     condition = find_condition(pod, _TARGET) or {}
     status = pod.get("status") or {}
     if is_deleting(pod) or condition.get("status") != "True":

@@ -1,7 +1,7 @@
-"""The status of a PodDisruptionBudget, from its pods and from how many there should be.
+"""Status of a PodDisruptionBudget, from its pods and their expected number.
 
-A pod that was evicted is remembered under disruptedPods until its deletion is seen, two minutes at most, so that it
-is not counted as healthy meanwhile.
+Evicted pods stay in disruptedPods until their deletion is observed, for at most two minutes, and meanwhile do not count
+as healthy.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ class Wanted:
 @dataclass(frozen=True, slots=True)
 class Disrupted:
     pods: dict[str, str]
-    """When each was evicted, by name."""
+    """Eviction time by pod name."""
     overdue: list[Json] = field(default_factory=list)
-    """Those whose deletion never came."""
+    """Pods that were not deleted in time."""
     recheck: timedelta | None = None
 
 
 def scaled(value: int | str, total: int) -> int:
-    """Return a number as it is, or a percentage of the total, rounded up."""
+    """Return an absolute number, or a percentage of the total, rounded up."""
     return scaled_int_or_percent(value, total, round_up=True)
 
 
@@ -64,7 +64,8 @@ def count_healthy(pods: Iterable[Json], evicted: Disrupted) -> int:
 
 
 def new_status(budget: Json, wanted: Wanted, *, healthy: int, evicted: Disrupted, now: datetime) -> Json:
-    """With no pods expected none may be disrupted: when the first appears, this may not have been looked at again."""
+    """Return the status. With no pods expected, no disruption is allowed: the status may be stale when the first pod
+    appears."""
     allowed = max(0, healthy - wanted.healthy) if wanted.expected > 0 else 0
     generation = metadata(budget).get("generation") or 0
     status: Json = {
@@ -82,7 +83,7 @@ def new_status(budget: Json, wanted: Wanted, *, healthy: int, evicted: Disrupted
 
 
 def failed_status(budget: Json, why: str, now: datetime) -> Json:
-    """Nothing may be disrupted as long as nobody knows what it would mean."""
+    """Return the status after a failed sync, which allows no disruptions."""
     status = budget.get("status") or {}
     said: Json = {"status": "False", "reason": "SyncFailed", "message": why}
     if status.get("observedGeneration"):
@@ -91,6 +92,6 @@ def failed_status(budget: Json, why: str, now: datetime) -> Json:
 
 
 def _with_condition(budget: Json, said: Json, now: datetime) -> list[Json]:
-    """The time moves only when the status does."""
+    """Set the condition; lastTransitionTime changes only with its status."""
     new: Json = {"type": _TYPE, "lastTransitionTime": format_time(now), **said}
     return with_condition(conditions_of(budget), keep_transition(new, find_condition(budget, _TYPE)))

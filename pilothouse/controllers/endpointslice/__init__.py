@@ -1,1 +1,1 @@
-"""Endpoint slices of services that select pods."""
+"""endpointslice-controller: EndpointSlices of services with selectors."""

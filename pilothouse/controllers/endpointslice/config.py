@@ -1,4 +1,4 @@
-"""The settings of the controllers of endpoints that flags give."""
+"""Settings of the endpoint controllers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pilothouse.machinery.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndpointConfig:
-    """A batch period is how long a change of a pod waits for others, so that they are written together."""
+    """Settings of the endpoint controllers. A batch period is the delay over which pod changes are batched."""
 
     concurrent_endpoint_syncs: int = 5
     endpoint_updates_batch_period: float = 0.0

@@ -1,4 +1,4 @@
-"""endpointslice-controller: services that select pods have slices with the pods' addresses."""
+"""endpointslice-controller: maintains EndpointSlices for services with selectors."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def run(context: ControllerContext) -> None:
 
 
 class _EndpointSlices:
-    _waiting_for: dict[str, set[str]]  # services that left pods out, by the missing node
+    _waiting_for: dict[str, set[str]]  # missing node → services that excluded its pods
 
     def __init__(self, context: ControllerContext) -> None:
         config, clock = context.config.endpoints, context.clock

@@ -1,4 +1,4 @@
-"""The endpoints that a service should have, by the set of ports that they offer."""
+"""Desired endpoints of a service, grouped by port set."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from pilothouse.machinery.objects import Json
 @dataclass(slots=True)
 class DesiredEndpoints:
     groups: dict[PortsKey, dict[EndpointKey, Json]] = field(default_factory=dict)
-    """Pods that can name a port have different numbers for it, or none; those of one group agree."""
+    """Endpoints by port set: a named port can resolve to different numbers per pod, or to none."""
     ports: dict[PortsKey, list[Json]] = field(default_factory=dict)
 
 
 def address_types(service: Json) -> tuple[str, ...]:
-    """Return the families of the service. One of old has none: it has that of its address, and a headless one both."""
+    """Return the service's IP families. Without ipFamilies: the family of clusterIP, or both for a headless service."""
     spec = service.get("spec") or {}
     if families := tuple(family for family in spec.get("ipFamilies") or () if family in (IPV4, IPV6)):
         return families
@@ -44,7 +44,7 @@ def countable_pods(selected: Iterable[Json]) -> list[Json]:
 
 
 def missing_nodes(service: Json, counted: Iterable[Json], nodes: Indexer) -> set[str]:
-    """Return the names of nodes that pods are said to run on and that do not exist. Some services do not mind."""
+    """Return referenced nodes that do not exist; empty if the service publishes not-ready addresses."""
     if publishes_not_ready(service):
         return set()
     return {name for name in map(node_name, counted) if name not in nodes}

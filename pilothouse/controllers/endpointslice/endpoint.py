@@ -1,4 +1,4 @@
-"""Endpoints of slices: how pods become them, and when two of them are the same."""
+"""Endpoints of slices: construction from pods, identity and comparison."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ _CONDITIONS = ("ready", "serving", "terminating")
 
 
 def endpoint_key(endpoint: Json) -> EndpointKey:
-    """Return the identity of an endpoint, by which one that changed is known again."""
+    """Return the identity of an endpoint, which is stable across updates."""
     target = endpoint.get("targetRef") or {}
     addresses = tuple(sorted(endpoint.get("addresses") or ()))
     return addresses, endpoint.get("hostname") or "", target.get("namespace") or "", target.get("name") or ""
 
 
 def is_same_beyond_key(one: Json, other: Json) -> bool:
-    """The version of what is referred to plays no part: it changes with every heartbeat. Hints are put on later."""
+    """Compare two endpoints, ignoring targetRef.resourceVersion, which changes with every heartbeat, and hints, which
+    are set later."""
     return _beyond_key(one) == _beyond_key(other)
 
 
@@ -32,12 +33,12 @@ def is_endpoint_ready(endpoint: Json) -> bool:
 
 
 def ports_key(ports: list[Json]) -> PortsKey:
-    """Return a key that is equal for the same ports in whatever order."""
+    """Return a key that is independent of port order."""
     return tuple(sorted(_port_key(port) for port in ports))
 
 
 def pod_endpoint(pod: Json, *, node: Json | None, service: Json, family: str) -> Json:
-    """Return the endpoint of a pod; without addresses if the pod has none of the family."""
+    """Return the endpoint of a pod; without addresses if the pod has none in the family."""
     serving, terminating = is_ready(pod), is_deleting(pod)
     ready = publishes_not_ready(service) or (serving and not terminating)
     endpoint: Json = {
@@ -51,7 +52,7 @@ def pod_endpoint(pod: Json, *, node: Json | None, service: Json, family: str) ->
 
 
 def endpoint_ports(service: Json, pod: Json) -> list[Json]:
-    """Return the ports of the service on this pod. Those whose number can not be found are left out."""
+    """Return the service's ports on this pod; unresolvable named ports are skipped."""
     found = []
     for port in (service.get("spec") or {}).get("ports") or ():
         number = pods.find_port(pod, port)

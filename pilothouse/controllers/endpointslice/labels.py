@@ -1,4 +1,4 @@
-"""The labels by which slices are found, and those that services hand on to them."""
+"""Labels of EndpointSlices: lookup labels, and labels propagated from the service."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ SERVICE_NAME = "kubernetes.io/service-name"
 MANAGED_BY = "endpointslice.kubernetes.io/managed-by"
 HEADLESS = "service.kubernetes.io/headless"
 _RESERVED = frozenset({SERVICE_NAME, MANAGED_BY, HEADLESS})
-"""Services can not hand these on."""
+"""Labels that are never propagated from services."""
 
 
 def manager_of(endpoint_slice: Json) -> str:
@@ -16,7 +16,7 @@ def manager_of(endpoint_slice: Json) -> str:
 
 
 def service_key(endpoint_slice: Json) -> str:
-    """The key of the service that the slice is of; empty if it does not say."""
+    """Return the key of the slice's service; empty without the service label."""
     name = labels_of(endpoint_slice).get(SERVICE_NAME)
     return f"{namespace_of(endpoint_slice)}/{name}" if name else ""
 

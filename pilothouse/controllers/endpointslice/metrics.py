@@ -1,4 +1,4 @@
-"""The metrics of the controllers that write slices."""
+"""Metrics of the EndpointSlice controllers."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _LATENCIES = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
 @dataclass(frozen=True, slots=True)
 class Efficiency:
-    """The number of slices that a number of endpoints takes."""
+    """Numbers of endpoints and slices of a port set."""
 
     endpoints: int
     slices: int
 
 
 class SliceMetrics:
-    """The metrics that the controllers for pods and for mirrored Endpoints share."""
+    """Metrics shared by the endpointslice and endpointslicemirroring controllers."""
 
     def __init__(self, registry: CollectorRegistry, subsystem: str, synced: str) -> None:
         self._registry, self._subsystem = registry, subsystem
@@ -36,7 +36,7 @@ class SliceMetrics:
         self._desired_slices = self._gauge(
             "desired_endpoint_slices", "Number of EndpointSlices that would exist with perfect endpoint allocation"
         )
-        # Gauges, though they only grow: a Counter would be shown under another name, with _total.
+        # Gauges instead of Counters: the library appends _total to counter names.
         self.changes = Gauge(
             "changes", "Number of EndpointSlice changes", ["operation"], subsystem=subsystem, registry=registry
         )
@@ -73,9 +73,9 @@ class ServiceSliceMetrics(SliceMetrics):
 
 
 class Distributions:
-    """The number of services that use each traffic distribution."""
+    """Number of services per traffic distribution."""
 
-    _of: dict[str, str]  # by the key of the service
+    _of: dict[str, str]  # by service key
 
     def __init__(self, registry: CollectorRegistry, subsystem: str) -> None:
         self._of = {}
@@ -96,9 +96,9 @@ class Distributions:
 
 
 class Totals:
-    """Sums over all services."""
+    """Totals over all services."""
 
-    _groups: dict[str, dict[str, Mapping[PortsKey, Efficiency]]]  # by the key of the service and the address type
+    _groups: dict[str, dict[str, Mapping[PortsKey, Efficiency]]]  # by service key and address type
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -120,6 +120,6 @@ class Totals:
             return
         self.endpoints += sign * sum(each.endpoints for each in groups.values())
         self.slices += sign * sum(each.slices for each in groups.values())
-        # A service without endpoints has an empty slice.
+        # A service without endpoints has one empty slice.
         needed = sum(ceil(each.endpoints / self._limit) for each in groups.values())
         self.desired_slices += sign * (needed or 1)

@@ -1,4 +1,4 @@
-"""New slices, owned by what they are made from."""
+"""Construction of new slices."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _MAX_NAME = 253
 
 
 def new_slice(owner: Json, kind: str, *, address_type: str, ports: list[Json], labels: dict[str, str]) -> Json:
-    """Return a slice without endpoints, whose name the server completes."""
+    """Return a slice without endpoints, with a generateName, controlled by the owner."""
     reference = {
         "apiVersion": "v1",
         "kind": kind,

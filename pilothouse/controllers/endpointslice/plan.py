@@ -1,13 +1,13 @@
-"""Plans: how the slices of one set of ports change to hold the desired endpoints, with as few writes as can be.
+"""Plans: minimal writes that bring the slices of one port set to the desired endpoints.
 
-1. Slices keep the endpoints that are still desired; those left empty are deleted.
-2. Slices that change anyway are filled up, the fullest first.
-3. The rest goes into one unchanged slice if it fits there, and else into new ones.
+1. Slices keep endpoints that are still desired; slices left empty are deleted.
+2. Changed slices are filled up, fullest first.
+3. Remaining endpoints go into one unchanged slice if they fit, else into new slices.
 
     limit 3, slices [a b c] [d e], desired a b d e f g:
-    c goes, so f takes its place; g is left over and fits into [d e] → [a b f] [d e g]
+    c is removed, so f takes its place; g remains and fits into [d e] → [a b f] [d e g]
 
-Nothing is ever moved from one slice to another.
+Endpoints never move between slices.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from pilothouse.machinery.objects import Json, metadata, name_of
 
 @dataclass(slots=True)
 class Plan:
-    """Slices to create have no name yet. Those to update are copies; what is in the cache is never changed."""
+    """Slices to create, update and delete. New slices have no name; slices to update are copies, so the cache is
+    unchanged."""
 
     create: list[Json] = field(default_factory=list)
     update: list[Json] = field(default_factory=list)
@@ -43,7 +44,7 @@ class Plan:
 
 
 class GroupPlanner:
-    """Plans for slices that all have the same ports and type of addresses."""
+    """Plans slices of one port set and address type."""
 
     def __init__(self, *, limit: int, labels: dict[str, str], new_slice: Callable[[], Json]) -> None:
         self._limit = limit

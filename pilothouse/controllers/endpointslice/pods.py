@@ -1,4 +1,4 @@
-"""The facts about pods that endpoints of services are made from."""
+"""Pod properties used in endpoints."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def family_of(address: Address) -> str:
 
 
 def family_of_text(address: str) -> str:
-    """Return the family of an address; IPv4 also for text that is none."""
+    """Return the family of an address; IPv4 for invalid text."""
     parsed = parse_ip_sloppy(address)
     return IPV4 if parsed is None else family_of(parsed)
 
 
 def hostname_in(pod: Json, service: Json) -> str:
-    """The name that the pod has within the service's domain, or nothing."""
+    """Return the pod's hostname in the service's domain; empty if none."""
     spec = pod.get("spec") or {}
     if spec.get("subdomain") == name_of(service) and namespace_of(service) == namespace_of(pod):
         return str(spec.get("hostname") or "")
@@ -45,7 +45,7 @@ def hostname_in(pod: Json, service: Json) -> str:
 
 
 def find_port(pod: Json, service_port: Json) -> int | None:
-    """The number of the port, which the pod knows if the service has only its name."""
+    """Return the port number; a named port is resolved from the pod. None if unresolvable."""
     target = service_port.get("targetPort") or service_port.get("port") or 0
     if isinstance(target, int):
         return target
@@ -60,7 +60,7 @@ def reference_to_pod(pod: Json) -> Json:
 
 
 def state(pod: Json) -> tuple[Any, ...]:
-    """Return a value that changes when endpoints of the pod may change."""
+    """Return a value that changes whenever endpoints of the pod may change."""
     spec, status = pod.get("spec") or {}, pod.get("status") or {}
     ips = [each.get("ip") for each in status.get("podIPs") or ()]
     names = node_name(pod), spec.get("hostname"), spec.get("subdomain")
@@ -74,7 +74,7 @@ def _ips(pod: Json) -> Iterator[Address]:
 
 
 def _ports(pod: Json) -> Iterator[Json]:
-    """Yield the ports of containers, and of init containers that go on running."""
+    """Yield ports of containers and sidecars."""
     for container in running_containers(pod.get("spec") or {}):
         yield from container.get("ports") or ()
 

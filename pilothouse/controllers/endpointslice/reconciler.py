@@ -1,4 +1,4 @@
-"""Makes the slices of one service hold exactly the endpoints of its pods."""
+"""Reconciliation of a service's slices with its pods."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ CONTROLLER = "endpointslice-controller.k8s.io"
 
 
 class ReconcileFailed(Exception):
-    """Some slices could not be written; the others were. `missing_nodes` are those for which pods were left out."""
+    """Some slices could not be written. `missing_nodes` are nodes whose pods were excluded."""
 
     def __init__(self, message: str, missing_nodes: set[str]) -> None:
         super().__init__(message)
@@ -55,7 +55,7 @@ class Reconciler:
         limit: int,
         emit: Callable[[Json, HintEvent], None],
     ) -> None:
-        """`limit` is how many endpoints a slice may have. `emit` records an event about a service."""
+        """`limit` is the maximum number of endpoints per slice. `emit` records an event about a service."""
         self.topology = TopologyCache()
         self._writer = writer
         self._nodes = nodes
@@ -72,7 +72,7 @@ class Reconciler:
         self._metrics.distributions.set(service, "")
 
     async def reconcile(self, service: Json, selected: Sequence[Json], existing: list[Json], trigger_time: str) -> None:
-        """Raises ReconcileFailed."""
+        """Reconcile the slices of the service. Raises ReconcileFailed."""
         counted = countable_pods(selected)
         missing = missing_nodes(service, counted, self._nodes)
         present = [pod for pod in counted if node_name(pod) not in missing]
@@ -135,7 +135,7 @@ class Reconciler:
             remove_hints(plan, unchanged)
 
     async def _carry_out(self, service: Json, plan: Plan, trigger_time: str) -> list[str]:
-        """Return the failures."""
+        """Execute the plan; return the error messages."""
         for each in (*plan.create, *plan.update):
             annotations = with_trigger_time(annotations_of(each), trigger_time)
             each["metadata"] = metadata(each) | {"annotations": annotations}
@@ -167,7 +167,7 @@ class Reconciler:
 
 
 def _keep_a_placeholder(plan: Plan, placeholder: Json, service: Json) -> None:
-    """A service without endpoints has one empty slice, so that it shows that somebody cares for it."""
+    """Ensure that a service without endpoints has one empty slice, as a sign that the controller has processed it."""
     if len(plan.delete) == 1 and _is_like(plan.delete[0], placeholder, service):
         plan.delete.clear()
     else:

@@ -1,4 +1,4 @@
-"""The services that select a pod, found by an index over their selectors and not by asking each of them."""
+"""Services that select a pod, found through an index over selectors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SELECTOR_INDEX = "selector"
 
 
 def selector_of(service: Json) -> dict[str, str]:
-    """Return the selector; empty for a service whose endpoints are not made from pods."""
+    """Return the selector; empty if the endpoints are not derived from pods."""
     return (service.get("spec") or {}).get("selector") or {}
 
 
@@ -36,7 +36,7 @@ class SelectingServices:
             services.add_indexers({SELECTOR_INDEX: _one_label})
 
     def of(self, pod: Json) -> set[str]:
-        """Return the keys of the services that select the pod."""
+        """Return the keys of services that select the pod."""
         namespace = namespace_of(pod)
         candidates = (
             service
@@ -46,7 +46,7 @@ class SelectingServices:
         return {meta_namespace_key(service) for service in candidates if selects(service, pod)}
 
     def affected(self, old: Json, new: Json) -> set[str]:
-        """Return the keys of the services whose endpoints a change of a pod may change."""
+        """Return the keys of services whose endpoints may change with the pod."""
         if resource_version_of(old) == resource_version_of(new):
             return set()
         if pods.state(old) != pods.state(new):
@@ -54,7 +54,7 @@ class SelectingServices:
         return self.of(old) ^ self.of(new) if labels_of(old) != labels_of(new) else set()
 
     def handler(self, enqueue: Callable[[Iterable[str]], None]) -> ResourceEventHandlerFuncs:
-        """Return a handler that enqueues the keys of the services that a change of a pod affects."""
+        """Return a handler that enqueues the keys of services affected by a pod."""
 
         def on_delete(obj: Deleted) -> None:
             if (pod := last_known_state(obj)) is not None:
@@ -68,7 +68,7 @@ class SelectingServices:
 
 
 def _one_label(service: Json) -> Iterator[str]:
-    """One label that every selected pod has is enough to find the service; the first is as good as any."""
+    """Yield the index key: one label of the selector suffices, because every selected pod has it."""
     selector = selector_of(service)
     if selector:
         name = min(selector)

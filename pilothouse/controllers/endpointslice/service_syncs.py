@@ -1,8 +1,7 @@
-"""The syncs of services: when each is due, and what of its pods it works on.
+"""Scheduling of service syncs, shared by the endpoints and endpointslice controllers.
 
-The controllers that make Endpoints and EndpointSlices from pods follow services in the same way. A service with many
-pods takes long to sync, and many pods change at once: the changes that come while it waits are done together, so that
-no more than a tenth of the time goes into one service.
+A service with many pods is slow to sync, and its pods change in bursts. Changes are batched, so that a service takes at
+most a tenth of the time.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ from pilothouse.machinery.objects import Json
 
 MAX_RETRIES = 15
 STALE = 0.05
-"""Seconds after which a cache that lags behind is looked at again."""
+"""Seconds until a stale cache is checked again."""
 
 _SHARE = 10
 _LEAST = 0.01
-"""The changes that one request makes in many pods come within this time."""
+"""Minimum batch period; covers pod changes caused by one request."""
 
 
 def has_endpoints_of_pods(service: Json) -> bool:
@@ -33,10 +32,10 @@ def has_endpoints_of_pods(service: Json) -> bool:
 
 
 class ServiceSyncs:
-    _took: dict[str, float]  # seconds that the last sync of each service took
+    _took: dict[str, float]  # duration in seconds of each service's last sync
 
     def __init__(self, context: ControllerContext, queue: RateLimitingQueue[str], *, batch_period: float) -> None:
-        """`queue` takes the keys of services; `batch_period` is how long a change of a pod waits for others."""
+        """`queue` takes service keys; `batch_period` is the delay over which pod changes are batched."""
         self._clock, self._queue, self._batch_period = context.clock, queue, batch_period
         self._services, self._pods = context.informer(SERVICES), context.informer(PODS)
         self._trigger_times = TriggerTimeTracker()
@@ -47,7 +46,7 @@ class ServiceSyncs:
         return self._pods, self._services
 
     def follow(self) -> None:
-        """Enqueue a service from now on whenever it changes, or pods of it do."""
+        """Enqueue services from now on when they or their pods change."""
         self._services.add_event_handler(enqueue_keys(self._queue))
         self._pods.add_event_handler(SelectingServices(self._services).handler(self._pod_changed))
 
@@ -56,7 +55,7 @@ class ServiceSyncs:
             self._queue.add_after(key, self.delay(key))
 
     def delay(self, key: str) -> float:
-        """Return how many seconds a change that is none of the service's own waits."""
+        """Return the delay in seconds for changes other than the service's own."""
         return max(self._batch_period, _LEAST, _SHARE * self._took.get(key, 0.0))
 
     def service(self, key: str) -> Json | None:
@@ -66,12 +65,12 @@ class ServiceSyncs:
         return selected_pods(service, self._pods.indexer)
 
     def trigger_time(self, service: Json, selected: list[Json]) -> str:
-        """Return the earliest time of the changes since the last call; empty when there were none."""
+        """Return the earliest time of the changes since the last call; empty without changes."""
         return self._trigger_times.compute(service, selected)
 
     @contextmanager
     def timed(self, key: str) -> Iterator[None]:
-        """Remember how long a sync takes that succeeds."""
+        """Record the duration of a successful sync."""
         started = self._clock.now()
         yield
         self._took[key] = self._clock.now() - started

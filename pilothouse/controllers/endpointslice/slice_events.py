@@ -1,4 +1,4 @@
-"""The slices that one controller manages: found by service, and watched for what others do to them."""
+"""Slices managed by one controller: index by service, and detection of external changes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class SliceEvents:
         return [each for each in self._slices.by_index(SERVICE_INDEX, service) if self._is_own(each)]
 
     def handler(self, changed: Callable[[str], None]) -> ResourceEventHandlerFuncs:
-        """Return a handler that tells `changed` of services whose slices are not as this controller left them."""
+        """Return a handler that calls `changed` with services whose slices were changed externally."""
 
         def enqueue(*slices: Json) -> None:
             for key in filter(None, map(service_key, slices)):

@@ -1,6 +1,6 @@
-"""The generations of slices that this process has written, so that a cache that lags behind is not taken for the truth.
+"""Generations of slices written by this process, to detect a stale cache.
 
-A sync that rests on an old cache would create a slice twice, or undo an update.
+A sync on a stale cache would create a slice twice or revert an update.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ _DELETED = -1
 
 
 class EndpointSliceTracker:
-    _generations: dict[str, dict[str, int]]  # by the key of the service and the uid of the slice
+    _generations: dict[str, dict[str, int]]  # by service key and slice uid
 
     def __init__(self) -> None:
         self._generations = {}
 
     def should_sync(self, endpoint_slice: Json) -> bool:
-        """Whether somebody else made or changed the slice."""
+        """Return whether the slice was created or changed externally."""
         known = self._of(endpoint_slice).get(uid_of(endpoint_slice))
         return known is None or _generation(endpoint_slice) > known
 
     def is_stale(self, service: str, slices: Iterable[Json]) -> bool:
-        """Whether the slices are older than what this process has written. One that waits to be deleted is not."""
+        """Return whether the slices are older than this process's writes; terminating slices are never stale."""
         known = dict(self._generations.get(service, {}))
         for each in slices:
             written = known.pop(uid_of(each), 0)
@@ -39,8 +39,7 @@ class EndpointSliceTracker:
         known[uid_of(endpoint_slice)] = _generation(endpoint_slice)
 
     def follow_back(self, old: Json, new: Json) -> None:
-        """A slice that was put back to a snapshot has an older generation, and is the truth all the same: the cache is
-        behind only if its last word is."""
+        """Forget a slice with a decreased generation: it was restored from a snapshot, so the cache is not stale."""
         if uid_of(old) == uid_of(new) and _generation(new) < _generation(old):
             self._of(new).pop(uid_of(new), None)
 
@@ -48,7 +47,7 @@ class EndpointSliceTracker:
         self._generations.setdefault(service_key(endpoint_slice), {})[uid_of(endpoint_slice)] = _DELETED
 
     def handle_deletion(self, endpoint_slice: Json) -> bool:
-        """Whether the deletion was this process's own."""
+        """Record a deletion; return whether this process requested it."""
         known = self._of(endpoint_slice)
         was_expected = known.pop(uid_of(endpoint_slice), _DELETED) == _DELETED
         if not known:

@@ -1,7 +1,6 @@
-"""Topology aware hints: endpoints are for zones in proportion to the CPU of the zones' nodes.
+"""Topology aware hints: endpoints are allocated to zones in proportion to node CPU.
 
-Hints are given out for each type of address by itself, and remembered, so that it shows when nodes have changed so
-much that a service must be done again.
+Hints are computed per address type and remembered, to detect services that need new hints after node changes.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ class HintEvent:
 
 
 class TopologyCache:
-    _hints: dict[str, dict[str, Zones]]  # by the key of the service and the type of its addresses
+    _hints: dict[str, dict[str, Zones]]  # by service key and address type
 
     def __init__(self) -> None:
         self.zones = ZoneShares()
@@ -59,7 +58,7 @@ class TopologyCache:
             self._hints.pop(service, None)
 
     def put_hints(self, service: str, address_type: str, plan: Plan, unchanged: list[Json]) -> Iterator[HintEvent]:
-        """Put hints on the slices of the plan, or take all away, and yield the events that say why."""
+        """Set or remove hints on the slices of the plan; yield events with the reason."""
         had = self.has_hints(service)
         try:
             hints = self._put(plan, unchanged)
@@ -103,7 +102,7 @@ def _ready(endpoint_slice: Json) -> Iterator[Json]:
 
 
 def _kept_hints(endpoint_slice: Json, hints: Zones, allocated: dict[str, ZoneAllocation]) -> Zones | None:
-    """The hints of a slice that need not change; None when they must."""
+    """Return the slice's hints if they can stay; None if they must change."""
     found = Zones()
     for endpoint in _ready(endpoint_slice):
         zones = [zone["name"] for zone in (endpoint.get("hints") or {}).get("forZones") or ()]
@@ -117,7 +116,7 @@ def _kept_hints(endpoint_slice: Json, hints: Zones, allocated: dict[str, ZoneAll
 
 
 def _hint_own_zones(slices: list[Json]) -> Zones:
-    """Raises NoAllocation on an endpoint that has no zone."""
+    """Hint each endpoint to its own zone; return the counts. Raises NoAllocation for an endpoint without a zone."""
     hints = Zones()
     for each in slices:
         each["endpoints"] = [dict(endpoint) for endpoint in each["endpoints"]]
@@ -132,7 +131,7 @@ def _hint_own_zones(slices: list[Json]) -> Zones:
 
 
 def _move_hints(slices: list[Json], allocated: dict[str, ZoneAllocation], hints: Zones) -> Zones:
-    """Move hints from zones with too many to those with too few, and return by how many each zone's number changed."""
+    """Move hints from zones with too many endpoints to zones with too few; return the change per zone."""
     due, moved = redistribution(allocated, hints), Zones()
     for endpoint in (endpoint for each in slices for endpoint in _ready(each)):
         zone, taker = endpoint["zone"], next(iter(due.receiving), None)

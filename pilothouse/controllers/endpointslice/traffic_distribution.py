@@ -1,4 +1,4 @@
-"""Hints for services whose traffic shall stay close: each ready endpoint is for its own zone, or its own node."""
+"""trafficDistribution hints: each ready endpoint serves its own zone or node."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pilothouse.machinery.objects import Json, annotations_of
 PREFER_SAME_NODE = "PreferSameNode"
 _CLOSE = frozenset({"PreferClose", "PreferSameZone", PREFER_SAME_NODE})
 _TOPOLOGY_ANNOTATIONS = ("service.kubernetes.io/topology-aware-hints", "service.kubernetes.io/topology-mode")
-"""The older one goes first."""
+"""Topology annotations, deprecated one first; it takes precedence."""
 
 
 def wants_topology_hints(service: Json) -> bool:
@@ -18,14 +18,14 @@ def wants_topology_hints(service: Json) -> bool:
 
 
 def traffic_distribution(service: Json) -> str:
-    """Return the distribution that the service asks for; empty for an unknown one, and for a service whose annotation
-    asks for topology hints, which goes before."""
+    """Return the service's traffic distribution; empty if unknown, or if an annotation requests topology hints, which
+    take precedence."""
     asked = (service.get("spec") or {}).get("trafficDistribution") or ""
     return asked if asked in _CLOSE and not wants_topology_hints(service) else ""
 
 
 def put_close_hints(plan: Plan, unchanged: list[Json], distribution: str) -> None:
-    """Slices that did not change otherwise are updated if a hint of theirs is wrong."""
+    """Set hints on all slices; unchanged slices are updated only if a hint is wrong."""
     for each in (*plan.create, *plan.update):
         each["endpoints"] = [_hinted(endpoint, distribution) for endpoint in each["endpoints"]]
     for each in unchanged:

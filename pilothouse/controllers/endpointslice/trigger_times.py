@@ -1,4 +1,4 @@
-"""The time of the change that endpoints are written for, from which proxies measure their delay."""
+"""Trigger times of endpoint changes, from which proxies measure programming latency."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class _SeenTimes:
 
 
 class TriggerTimeTracker:
-    _seen: dict[str, _SeenTimes]  # by the key of the service
+    _seen: dict[str, _SeenTimes]  # by service key
 
     def __init__(self) -> None:
         self._seen = {}
 
     def compute(self, service: Json, pods: Sequence[Json]) -> str:
-        """Return the earliest time of the changes since the last call; empty when there were none."""
+        """Return the earliest time of the changes since the last call; empty without changes."""
         key, created = meta_namespace_key(service), optional_time(metadata(service).get("creationTimestamp"))
         ready = {name_of(pod): optional_time(ready_condition(pod).get("lastTransitionTime")) for pod in pods}
         times = {name: moment for name, moment in ready.items() if moment is not None}

@@ -1,4 +1,4 @@
-"""Carries out plans: slices that would be deleted are reused for those that would be created, then each is written."""
+"""Execution of plans: slices to delete are reused for slices to create, then all are written."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from pilothouse.machinery.status_error import StatusError
 
 
 class WriteFailed(Exception):
-    """A slice could not be written; the message says which."""
+    """A slice could not be written; the message names it."""
 
 
 class SliceWriter:
     def __init__(self, client: Client, tracker: EndpointSliceTracker, changes: Gauge, of: str) -> None:
-        """`of` is the kind of what the slices are made from, for messages."""
+        """`of` is the owner's kind, for messages."""
         self._slices = client.for_resource(ENDPOINT_SLICES)
         self._tracker = tracker
         self._changes = changes
         self._of = of
 
     async def carry_out(self, plan: Plan, owner: Json) -> None:
-        """Nothing is created for an owner that is being deleted: the garbage collector is about to take it all.
+        """Execute the plan. Nothing is created for a terminating owner.
 
-        Raises WriteFailed; what is written is not taken back.
+        Raises WriteFailed; earlier writes are kept.
         """
         reuse(plan, owner)
         if not is_deleting(owner):
@@ -50,7 +50,7 @@ class SliceWriter:
             await self.delete(each, meta_namespace_key(owner))
 
     async def delete(self, each: Json, owner: str) -> None:
-        """Delete a slice of the owner with that key. Raises WriteFailed."""
+        """Delete a slice of the owner with this key. Raises WriteFailed."""
         try:
             await self._slices.namespace(namespace_of(each)).delete(name_of(each))
         except NotFound:
@@ -61,7 +61,7 @@ class SliceWriter:
         self._changes.labels("delete").inc()
 
     async def _create(self, each: Json, owner: Json) -> bool:
-        """Create a slice; return False if nothing can be created, because the namespace is about to go."""
+        """Create a slice; return False if the namespace is terminating."""
         try:
             created = await self._slices.namespace(namespace_of(owner)).create(each)
         except StatusError as error:
@@ -77,7 +77,8 @@ class SliceWriter:
 
 
 def reuse(plan: Plan, owner: Json) -> None:
-    """A slice of another owner with the same name is left to the garbage collector; addressType can not be changed."""
+    """Turn pairs of delete and create into updates. addressType is immutable. Slices of a former owner of the same name
+    are left to the garbage collector."""
     kept = []
     for old in plan.delete:
         fitting = next((new for new in plan.create if new["addressType"] == old.get("addressType")), None)

@@ -1,6 +1,6 @@
-"""The number of endpoints for each zone, by the share of CPU that its nodes have, and the moves of hints to get there.
+"""Allocation of endpoints to zones by CPU share, and redistribution of hints.
 
-A zone may have less than its share as long as no zone is overloaded by more than a fifth.
+A zone may have less than its share if no zone is overloaded by more than 20 %.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from pilothouse.machinery.dataclass import dataclass
 OVERLOAD_THRESHOLD = 0.2
 
 Zones: TypeAlias = dict[str, int]
-"""Numbers of endpoints by zone."""
+"""Number of endpoints per zone."""
 
 
 class NoAllocation(Exception):
-    """The endpoints can not be divided so that no zone is overloaded."""
+    """No allocation avoids overloading a zone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class ZoneAllocation:
 
 
 def allocations(ratios: Mapping[str, float], endpoints: int) -> dict[str, ZoneAllocation]:
-    """Raises NoAllocation."""
+    """Return the allocation per zone. Raises NoAllocation."""
     if len(ratios) < 2:
         raise NoAllocation("Nodes only ready in one zone")
     if len(ratios) > endpoints:
@@ -48,7 +48,7 @@ def allocations(ratios: Mapping[str, float], endpoints: int) -> dict[str, ZoneAl
 
 
 def is_overloaded(hints: Zones, ratios: Mapping[str, float]) -> bool:
-    """Whether hints that were given out earlier no longer fit the zones."""
+    """Return whether existing hints no longer fit the zones."""
     if not hints or not ratios:
         return bool(hints)
     total = sum(hints.values())
@@ -62,7 +62,7 @@ class Redistribution:
 
 
 def redistribution(allocated: Mapping[str, ZoneAllocation], hints: Zones) -> Redistribution:
-    """Return how many endpoints each zone must give or take to come near the desired number, the neediest first."""
+    """Return the endpoints each zone must give or receive to approach its desired number, largest need first."""
     surplus = {zone: hints.get(zone, 0) - allocation.desired for zone, allocation in allocated.items()}
     giving, receiving = Zones(), Zones()
     while True:

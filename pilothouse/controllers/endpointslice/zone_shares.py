@@ -1,4 +1,4 @@
-"""The share that each zone's nodes have of the CPU of all, kept up to date node by node."""
+"""CPU share of each zone's nodes, updated incrementally."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _CONTROL_PLANE = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes
 
 
 class ZoneShares:
-    """Of ready nodes; those of the control plane do not count."""
+    """CPU shares of ready nodes, excluding control plane nodes."""
 
     def __init__(self) -> None:
-        self._nodes: dict[str, tuple[str, int]] = {}  # zone and thousandths of a CPU; "" or 0 where a node has none
+        self._nodes: dict[str, tuple[str, int]] = {}  # (zone, milli-CPU) by node; "" or 0 if missing
         self._cpu: Counter[str] = Counter()
         self._untold = 0
-        """How many nodes do not tell their zone, or their CPU."""
+        """Number of nodes without zone or CPU."""
 
     def set_node(self, node: Json) -> None:
         self.forget_node(name_of(node))
@@ -44,7 +44,7 @@ class ZoneShares:
 
     @property
     def ratios(self) -> dict[str, float] | None:
-        """None when they can not be told: a node does not say enough, or there is one zone at most."""
+        """Return the ratio per zone; None if a node lacks information or there are fewer than two zones."""
         if self._untold or len(self._cpu) < 2:
             return None
         total = self._cpu.total()

@@ -1,1 +1,1 @@
-"""Empties namespaces that are being deleted, and lets them go."""
+"""namespace-controller: deletes the content of terminating namespaces, then finalizes them."""

@@ -1,4 +1,4 @@
-"""The five conditions of a terminating namespace; each is False when all is well."""
+"""The five conditions of a terminating namespace; False = no problem."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pilothouse.machinery.objects import Json
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The reason and the message of a condition."""
+    """Reason and message of a condition."""
 
     reason: str
     message: str
@@ -34,12 +34,12 @@ _WELL = {
     CONTENT_REMAINING: Verdict("ContentRemoved", "All content successfully removed"),
     FINALIZERS_REMAINING: Verdict("ContentHasNoFinalizers", "All content-preserving finalizers finished"),
 }
-"""In the order in which they are shown."""
+"""Reason and message without a problem, by condition type, in output order."""
 
 
 @dataclass(slots=True)
 class Progress:
-    """The results of one attempt to empty a namespace."""
+    """Results of one deletion attempt."""
 
     discovery_failure: Verdict | None = None
     errors: list[str] = field(default_factory=list)
@@ -47,7 +47,7 @@ class Progress:
     finalizers: Counter[str] = field(default_factory=Counter)
 
     def verdicts(self) -> dict[str, Verdict | None]:
-        """Return them by the type of the condition; None where all is well."""
+        """Return the verdict by condition type; None = no problem."""
         told = ", ".join(sorted(self.errors))
         message = f"Failed to delete all resource types, {len(self.errors)} remaining: {told}"
         return {
@@ -68,13 +68,13 @@ class Progress:
 
 
 def discovery_failed(message: str, groups: int) -> Verdict:
-    """`groups` is how many could not be read, or 0 when nothing could."""
+    """Return the verdict for `groups` unreadable API groups; 0 = discovery failed entirely."""
     told = f"Discovery failed for some groups, {groups} failing: {message}" if groups else message
     return Verdict("DiscoveryFailed", told)
 
 
 def update_conditions(namespace: Json, verdicts: Mapping[str, Verdict | None], now: float) -> Json | None:
-    """Return the namespace with its conditions brought up to date; None if they were."""
+    """Return the namespace with updated conditions; None if unchanged."""
     old = {each["type"]: each for each in conditions_of(namespace)}
     new = dict(old)
     for type_, well in _WELL.items():

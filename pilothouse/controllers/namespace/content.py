@@ -1,4 +1,4 @@
-"""Deletes all objects of one resource in one namespace, and says what is left of them."""
+"""Deletion of one resource's objects in a namespace, and the count of remaining objects."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from pilothouse.machinery.objects import name_of
 
 PODS = GroupResource("", "pods")
 FINALIZER_ESTIMATE = 15
-"""Seconds that whoever owns a finalizer is assumed to need."""
+"""Assumed seconds for the owner of a finalizer to finish."""
 
 _DELETE = DeleteOptions(propagation_policy="Background")
-"""Nothing may be orphaned: all that is in the namespace goes."""
+"""Background, never Orphan: everything in the namespace is deleted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Remaining:
-    """The objects that are left after a deletion, and the seconds until they might be gone."""
+    """Remaining objects after a deletion, and the estimated seconds until they are gone."""
 
     estimate: int = 0
     number: int = 0
@@ -41,7 +41,7 @@ class Content:
         self._metadata: ResourceClient = self._objects.metadata_only()
 
     async def delete(self, age: float) -> Remaining:
-        """Delete the objects, and return what remains. `age` is how many seconds ago the namespace was deleted.
+        """Delete the objects; return the remaining ones. `age` is the time in seconds since the namespace was deleted.
 
         Raises StatusError.
         """
@@ -55,7 +55,7 @@ class Content:
         return await self._remaining(estimate)
 
     async def _grace(self, age: float) -> int:
-        """Return the seconds that the pods may still take to end; 0 for other objects, and once they had their time."""
+        """Return the remaining grace period of pods in seconds; 0 for other resources, or after the grace period."""
         if self._resource.resource.group_resource != PODS:
             return 0
         longest = 0
@@ -66,7 +66,7 @@ class Content:
         return longest if age < longest else 0
 
     async def _delete_collection(self) -> bool:
-        """Return False where the resource can not do it."""
+        """Delete the collection; return False if the resource does not support it."""
         if "deletecollection" not in self._resource.verbs:
             return False
         try:
@@ -95,7 +95,7 @@ class Content:
             return Remaining(estimate)
         if not number:
             return Remaining()
-        if not estimate and not finalizers:  # nothing holds them, so they should have gone
+        if not estimate and not finalizers:  # without grace period or finalizers the objects should be gone
             gvr = self._resource.resource
             problem = f"unexpected items still remain in namespace: {self._namespace} for gvr: {gvr}"
             return Remaining(0, number, problem=problem)

@@ -1,4 +1,4 @@
-"""namespace-controller: empties namespaces that are being deleted, and lets them go."""
+"""namespace-controller: deletes the content of terminating namespaces, then finalizes them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 _RESYNC = 300.0
 _SOON = 0.25
 _MAX_DELAY = 60.0
-"""A namespace is tried again within a minute, whatever happens."""
+"""Maximum retry delay of a namespace, in seconds."""
 
 
 async def run(context: ControllerContext) -> None:
@@ -45,7 +45,7 @@ async def run(context: ControllerContext) -> None:
 
 
 def _wait(namespace: Json, estimate: int, clock: Clock) -> float:
-    """Return half the estimate at most, as upstream waits, and less as long as the deletion is young."""
+    """Return the retry delay: at most half the estimate, as upstream; less for recent deletions."""
     deleted_at = datetime.fromisoformat(metadata(namespace)["deletionTimestamp"]).timestamp()
     age = max(0.0, clock.wall() - deleted_at)
     return min(estimate // 2 + 1, max(_SOON, age / 2))

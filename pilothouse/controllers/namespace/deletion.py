@@ -1,7 +1,7 @@
-"""The end of a namespace: its pods go first, then everything else in it, then its finalizer, and with that itself.
+"""Deletion of a namespace: pods first, then all other content, then its finalizer.
 
-What can be deleted is deleted, whatever happens to the rest. A resource of which discovery knows nothing, because its
-server does not answer, keeps the namespace alive, and the namespace's conditions say so.
+A failure does not stop the deletion of other resources. If discovery of an API group fails, the namespace is kept and
+its conditions report the failure.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _RESOURCES_AT_ONCE = 8
 
 
 class NamespaceDeletionFailed(Exception):
-    """Not everything could be deleted; it is tried again."""
+    """Some content could not be deleted; the deletion is retried."""
 
 
 class NamespacedResourcesDeleter:
@@ -36,9 +36,9 @@ class NamespacedResourcesDeleter:
         self._clock = clock
 
     async def delete(self, name: str) -> int:
-        """Return the seconds until it is worth while to look again, 0 if all is done.
+        """Delete the namespace's content and finalize it; return the seconds until a retry, 0 when done.
 
-        Raises StatusError, NamespaceDeletionFailed.
+        Raises StatusError or NamespaceDeletionFailed.
         """
         try:
             namespace = await self._changed(await self._namespaces.get(name), self._say_terminating)
@@ -52,7 +52,7 @@ class NamespacedResourcesDeleter:
         return estimate
 
     async def _changed(self, namespace: Json, change: Callable[[Json], Awaitable[Json]]) -> Json:
-        """The namespace after the change, which is tried on the newest state as long as others write, too."""
+        """Apply the change, with retries on conflict; return the changed namespace."""
         while True:
             try:
                 return await change(namespace)
@@ -74,7 +74,7 @@ class NamespacedResourcesDeleter:
         return await self._namespaces.update(wanted, subresource="finalize")
 
     async def _delete_all_content(self, namespace: Json) -> int:
-        """Raises NamespaceDeletionFailed."""
+        """Delete all content; return the estimate in seconds. Raises NamespaceDeletionFailed."""
         progress = Progress()
         resources = await self._discover(progress)
         pods = [each for each in resources if each.resource.group_resource == PODS]
@@ -89,7 +89,7 @@ class NamespacedResourcesDeleter:
         return estimate
 
     async def _discover(self, progress: Progress) -> list[APIResource]:
-        """Return the deletable resources in namespaces. Failures are noted in `progress`, and the rest is returned."""
+        """Return the deletable namespaced resources that were discovered; failures are recorded in `progress`."""
         try:
             found = await DiscoveryClient(self._client).server_resources()
         except (StatusError, ConnectionFailed, InvalidResponse) as error:
@@ -101,7 +101,7 @@ class NamespacedResourcesDeleter:
         return [each for each in deletable if not each.is_subresource]
 
     async def _delete_content(self, namespace: Json, resources: list[APIResource], progress: Progress) -> int:
-        """The longest of the resources' estimates."""
+        """Delete the content; return the maximum estimate in seconds."""
         age = self._clock.wall() - datetime.fromisoformat(metadata(namespace)["deletionTimestamp"]).timestamp()
         turn = asyncio.Semaphore(_RESOURCES_AT_ONCE)
 
@@ -124,7 +124,7 @@ class NamespacedResourcesDeleter:
             return Remaining(problem=str(error))
 
     async def _report(self, namespace: Json, progress: Progress) -> None:
-        """A namespace that changed meanwhile is told of in the next attempt."""
+        """Write the conditions; on a conflict, the next attempt writes them."""
         updated = update_conditions(namespace, progress.verdicts(), self._clock.wall())
         if updated is None:
             return

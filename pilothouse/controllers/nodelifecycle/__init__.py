@@ -1,1 +1,1 @@
-"""Nodes that are no longer heard."""
+"""node-lifecycle-controller: detects and taints unresponsive nodes."""

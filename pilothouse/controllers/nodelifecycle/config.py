@@ -1,4 +1,4 @@
-"""The settings of the controller of nodes' lives that flags give."""
+"""Settings of the node lifecycle controller."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from pilothouse.machinery.dataclass import dataclass
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeLifecycleConfig:
     node_monitor_period: float = 5.0
-    """How often the heartbeats of all nodes are looked at."""
+    """Seconds between health checks of all nodes."""
     node_startup_grace_period: float = 60.0
-    """How long a new node may be silent before it is said to be unhealthy."""
+    """Seconds without heartbeat until a new node is unhealthy."""
     node_monitor_grace_period: float = 50.0
-    """How long a node that was heard before may be silent."""
+    """Seconds without heartbeat until a known node is unhealthy."""
     node_eviction_rate: float = 0.1
-    """How many nodes a second are tainted so that their pods go, in a zone that is healthy."""
+    """Nodes tainted NoExecute per second in a healthy zone."""
     secondary_node_eviction_rate: float = 0.01
-    """The same in a large zone that is unhealthy; in a small one, it is none."""
+    """Nodes tainted per second in a large unhealthy zone; 0 in a small one."""
     large_cluster_size_threshold: int = 50
     unhealthy_zone_threshold: float = 0.55
-    """The share of nodes that are not ready at which a zone is unhealthy, if they are at least three."""
+    """Fraction of not-ready nodes, at least three, that makes a zone unhealthy."""

@@ -1,7 +1,7 @@
-"""node-lifecycle-controller: says of nodes that are no longer heard that nobody knows how they are, and taints them.
+"""node-lifecycle-controller: sets unknown conditions on unresponsive nodes and taints them.
 
-A node is heard when its lease is renewed or its status changes. One that is silent gets unknown conditions, and its
-pods are not ready any more. One that is not ready is tainted so that its pods go; how fast, its zone's health says.
+A heartbeat is a renewed lease or a changed node status. Without heartbeats, the node's conditions become Unknown and
+its pods not ready. Nodes that are not ready are tainted NoExecute, at a rate given by the health of their zone.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class _NodeLifecycle:
         self._known: dict[str, Json] = {}
         self._healths: dict[str, NodeHealth] = {}
         self._to_mark_again: set[str] = set()
-        """Nodes that are down and some of whose pods could not be marked."""
+        """Nodes with pods that could not be marked not ready."""
 
     async def run(self) -> None:
         self._pods.add_event_handler(
@@ -87,7 +87,7 @@ class _NodeLifecycle:
             tasks.create_task(until(self._monitor, self._config.node_monitor_period, clock=self._clock))
 
     def _pod_changed(self, old: Json | None, new: Json) -> None:
-        """A pod that comes to a node that is down is never said to be ready."""
+        """Enqueue a pod that was just bound to a down node, to mark it not ready."""
         node = (new.get("spec") or {}).get("nodeName")
         if node and (old is None or (old.get("spec") or {}).get("nodeName") != node) and self._is_down(node):
             self._pod_queue.add(meta_namespace_key(new))
@@ -129,7 +129,7 @@ class _NodeLifecycle:
         self._known = present
 
     async def _check(self, node: Json, ready: dict[str, list[bool]]) -> None:
-        """Raises StatusError."""
+        """Check the health of the node. Raises StatusError."""
         observed = find_condition(node, READY)
         node = await self._update_health(node)
         current = find_condition(node, READY)
@@ -148,13 +148,13 @@ class _NodeLifecycle:
         self._to_mark_again.discard(name_of(node))
 
     async def _mark_pods(self, node: str) -> None:
-        """Raises StatusError."""
+        """Mark the node's pods not ready. Raises StatusError."""
         self._to_mark_again.add(node)
         pods = self._pods.indexer.by_index(PODS_BY_NODE, node)
         await mark_pods_not_ready(self._context.client, self._recorder, pods, utc_now(self._clock))
 
     async def _update_health(self, node: Json) -> Json:
-        """Return the node, which has unknown conditions if it is silent. Raises StatusError."""
+        """Return the node, with unknown conditions if unresponsive. Raises StatusError."""
         nodes = self._context.client.for_resource(NODES)
         for attempt in range(_TRIES):
             health = self._healths[name_of(node)] = self._observed(node)

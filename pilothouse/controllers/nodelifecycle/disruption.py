@@ -1,4 +1,5 @@
-"""The states of all zones. When every node of every zone is down, it is taken for this side's fault."""
+"""Disruption states of all zones. If every node of every zone is down, the fault is assumed on the controller's
+side."""
 
 from __future__ import annotations
 
@@ -13,13 +14,13 @@ from pilothouse.controllers.nodelifecycle.zones import ZoneHealth, ZoneState, ev
 class Change(Enum):
     NONE = auto()
     ALL_DOWN = auto()
-    """No node is ready, and one was before."""
+    """All nodes have become not ready."""
     SOME_UP = auto()
-    """A node is ready, and none was before."""
+    """A node has become ready after full disruption."""
 
 
 class Zones:
-    """The queue of each zone that ever had a node, and the state of each that has one now."""
+    """Taint queues of all zones ever seen, and states of the current zones."""
 
     def __init__(self, config: NodeLifecycleConfig, clock: Clock) -> None:
         self._config = config
@@ -33,7 +34,7 @@ class Zones:
         return self.queues[zone]
 
     def update(self, healths: dict[str, ZoneHealth]) -> tuple[list[str], Change]:
-        """Set the rates of all queues. Return the zones that have no nodes any more, and what happened to all."""
+        """Update states and taint rates; return (removed zones, change of the overall state)."""
         gone = [zone for zone in self._states if zone not in healths]
         before = {zone: self._states.get(zone, ZoneState.INITIAL) for zone in healths}
         all_were = all(state is ZoneState.FULL_DISRUPTION for state in before.values())

@@ -1,4 +1,4 @@
-"""When nodes were last heard, and what their conditions are when they were not for too long."""
+"""Heartbeats of nodes, and the conditions of unresponsive nodes."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ _KUBELET_CONDITIONS = (READY, "MemoryPressure", "DiskPressure", "PIDPressure")
 
 @dataclass(slots=True)
 class NodeHealth:
-    """What was last seen of a node, and when by this process's monotonic clock: those of nodes may be wrong, and any
-    wall clock may jump."""
+    """Last observed state of a node, with the time on the local monotonic clock: node clocks may be wrong, and wall
+    clocks may jump."""
 
     heard: float
     ready: Json | None
-    """The condition."""
+    """The Ready condition."""
     renewed: datetime | None = None
-    """By the lease."""
+    """renewTime of the lease."""
 
 
 def observe(known: NodeHealth | None, node: Json, lease: Json | None, clock: Clock) -> NodeHealth:
-    """Return what is known of the node after a look at it and its lease. Each change of them is a heartbeat, also one
-    to an earlier time: the node's clock may have been set back."""
+    """Return the health after observing the node and its lease. Every change is a heartbeat, even to an earlier time:
+    the node's clock may have been set back."""
     now = clock.now()
     ready = find_condition(node, READY)
     if known is None:
@@ -52,13 +52,13 @@ def _beats(saved: Json | None, current: Json | None) -> bool:
 
 
 def is_silent(health: NodeHealth, config: NodeLifecycleConfig, now: float) -> bool:
-    """Return whether the node was not heard for longer than it may be; one that was never heard may start first."""
+    """Return whether the grace period has passed without heartbeat; new nodes have the startup grace period."""
     grace = config.node_startup_grace_period if health.ready is None else config.node_monitor_grace_period
     return now - health.heard > grace
 
 
 def with_unknown_conditions(node: Json, now: datetime) -> Json:
-    """Return the node with conditions that say that nobody knows."""
+    """Return the node with conditions set to Unknown."""
     since = format_time(now)
     conditions = list((node.get("status") or {}).get("conditions") or ())
     at = {each["type"]: index for index, each in enumerate(conditions)}

@@ -1,4 +1,4 @@
-"""The metrics of the controller of nodes' lives."""
+"""Metrics of the node lifecycle controller."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class NodeLifecycleMetrics:
         )
 
     def show(self, zone: str, health: ZoneHealth | None) -> None:
-        """None for a zone that has no nodes any more."""
+        """Set the metrics of a zone; None = the zone has no nodes left."""
         size, unhealthy = (health.size, health.unhealthy) if health else (0, 0)
         self._size.labels(zone).set(size)
         self._unhealthy.labels(zone).set(unhealthy)

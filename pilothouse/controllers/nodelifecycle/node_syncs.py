@@ -1,4 +1,4 @@
-"""What a change of a single node asks for: the taints that its conditions stand for, and the old names of labels."""
+"""Syncs of single nodes: NoSchedule taints from conditions, and deprecated labels."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class NodeSyncs:
         await controller.run()
 
     def _changed(self, node: Json) -> None:
-        """Heartbeats change nodes all the time; few of them ask for anything."""
+        """Enqueue only nodes that need a change: heartbeats are frequent and rarely matter."""
         if any(no_schedule_changes(node)) or missing_labels(node):
             self._queue.add(name_of(node))
 
@@ -55,7 +55,7 @@ class NodeSyncs:
 
 
 def missing_labels(node: Json) -> dict[str, str]:
-    """Return the labels with old names that the node lacks or that say something else than the new ones."""
+    """Return deprecated labels that are missing or differ from their successors."""
     labels = labels_of(node)
     wanted = {old: labels[new] for new, old in _OLD_LABELS.items() if new in labels}
     return {name: value for name, value in wanted.items() if labels.get(name) != value}

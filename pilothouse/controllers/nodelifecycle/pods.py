@@ -1,4 +1,4 @@
-"""Pods on nodes that are not ready are not ready either, though no kubelet says so."""
+"""Marking of pods on unresponsive nodes as not ready, in place of the kubelet."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pilothouse.machinery.times import format_time
 
 
 async def mark_pods_not_ready(client: Client, recorder: EventRecorder, pods: Iterable[Json], now: datetime) -> None:
-    """Try all, also when one fails. Raises the StatusError of the last that failed."""
+    """Mark all pods not ready, continuing after errors. Raises the last StatusError."""
     failure: StatusError | None = None
     for pod in pods:
         changed = not_ready(pod, now)
@@ -34,7 +34,7 @@ async def mark_pods_not_ready(client: Client, recorder: EventRecorder, pods: Ite
 
 
 def not_ready(pod: Json, now: datetime) -> Json | None:
-    """Return the pod with a condition that says that it is not ready; None if it says so, or nothing."""
+    """Return the pod with Ready set to False; None if already False or absent."""
     status = pod.get("status") or {}
     conditions = [*(status.get("conditions") or ())]
     for index, condition in enumerate(conditions):

@@ -1,4 +1,4 @@
-"""The nodes of a zone that wait to be tainted, at a rate that changes with the health of the zone."""
+"""Rate-limited queue of the nodes in a zone to be tainted."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _BURST = 1
 
 
 class TaintQueue:
-    """Each node is handed out once until it is removed, so that a node that was tainted is not tainted again."""
+    """Queue of nodes to taint. Each node is handed out once until removed, so that a node is not tainted twice."""
 
-    _known: set[str]  # nodes that were added and not removed
-    _waiting: dict[str, None]  # those of them that were not handed out, oldest first
+    _known: set[str]  # nodes added and not removed
+    _waiting: dict[str, None]  # known nodes not handed out yet, oldest first
 
     def __init__(self, rate: float, clock: Clock) -> None:
         self._clock = clock
@@ -28,7 +28,7 @@ class TaintQueue:
         return bool(self._waiting)
 
     def add(self, node: str) -> bool:
-        """Return whether the node is new here."""
+        """Add the node; return whether it is new."""
         if node in self._known:
             return False
         self._known.add(node)
@@ -36,14 +36,14 @@ class TaintQueue:
         return True
 
     def remove(self, node: str) -> bool:
-        """Return whether the node was here."""
+        """Remove the node; return whether it was known."""
         was_here = node in self._known
         self._known.discard(node)
         self._waiting.pop(node, None)
         return was_here
 
     async def work(self, taint: Callable[[str], Awaitable[bool]]) -> None:
-        """Hand out as many nodes as the rate allows now. One for which False is returned comes again."""
+        """Call `taint` for as many nodes as the rate allows; False = retry the node later."""
         for node in [*self._waiting]:
             if self._bucket is None or not self._bucket.try_accept():
                 return
@@ -51,7 +51,7 @@ class TaintQueue:
                 self._waiting.pop(node, None)
 
     def set_rate(self, rate: float) -> None:
-        """Go on at this rate, 0 for not at all. One who had to wait has to wait still."""
+        """Set the rate; 0 = pause. An exhausted limiter stays exhausted."""
         if rate == self._rate:
             return
         bucket = _bucket(rate, self._clock)

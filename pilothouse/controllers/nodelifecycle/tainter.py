@@ -1,4 +1,4 @@
-"""Tainting the nodes that are not ready, so that their pods go, and clearing those that are ready again."""
+"""NoExecute taints for nodes that are not ready, removed when they are ready again."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _TAINT_OF: dict[str, tuple[TaintIdentity, TaintIdentity]] = {
     "False": (NOT_READY, UNREACHABLE),
     "Unknown": (UNREACHABLE, NOT_READY),
 }
-"""By the status of Ready: the taint that the node shall have, and the one that it shall not."""
+"""Ready status → (taint to add, taint to remove)."""
 
 
 class NodeTainter:
@@ -40,7 +40,7 @@ class NodeTainter:
         self._added = asyncio.Event()
 
     async def run(self) -> NoReturn:
-        """Taint nodes that wait for it, at the rates of their zones, until cancelled."""
+        """Taint queued nodes at the rates of their zones, until cancelled."""
         while True:
             await self._added.wait()
             for zone, queue in [*self._zones.queues.items()]:
@@ -54,7 +54,7 @@ class NodeTainter:
             queue.remove(node)
 
     async def taint_or_clear(self, node: Json, status: str) -> None:
-        """See to it that the node's taints say what the status of its condition Ready does."""
+        """Make the node's taints match the status of its Ready condition."""
         if status not in _TAINT_OF:
             await self.mark_reachable(node)
             return
@@ -87,7 +87,7 @@ class NodeTainter:
         return True
 
     async def _taint_node(self, zone: str, name: str) -> bool:
-        """Return whether there is no more to do."""
+        """Taint the node; return whether it is done."""
         node = self._nodes.indexer.get_by_key(name)
         condition = find_condition(node, READY) if node is not None else None
         if node is None or condition is None or condition.get("status") not in _TAINT_OF:

@@ -1,4 +1,4 @@
-"""The taints that say how a node is, and changing those of a node."""
+"""Condition taints of nodes, and taint updates."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _TRIES = 5
 
 
 def no_schedule_changes(node: Json) -> tuple[list[TaintIdentity], list[TaintIdentity]]:
-    """Return the taints that the node's conditions ask for and it lacks, and those that it has without being asked."""
+    """Return (missing, obsolete) NoSchedule taints according to the node's conditions."""
     wanted = [*_wanted_no_schedule(node)]
     present = [taint_identity(each) for each in taints_of(node)]
     own = [each for each in present if each[1] == NO_SCHEDULE and each[0] in _OWN_KEYS]
@@ -49,7 +49,7 @@ def _wanted_no_schedule(node: Json) -> Iterator[TaintIdentity]:
 async def change_taints(
     client: Client, node: Json, add: Sequence[TaintIdentity], remove: Sequence[TaintIdentity], now: float
 ) -> Json:
-    """Return the node with its taints changed, in one write and only if that changes them. Raises StatusError."""
+    """Return the node with changed taints, in one write; no-op if unchanged. Raises StatusError."""
     nodes = client.for_resource(NODES)
     for _ in range(_TRIES - 1):
         try:

@@ -1,4 +1,4 @@
-"""Zones of nodes: how many of a zone's nodes are down says how fast the others that fail are emptied."""
+"""Zones of nodes: zone health determines the eviction rate."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ZoneHealth:
 
 
 def zone_key(node: Json) -> str:
-    """Return what the node's zone is known by; empty for a node that says neither region nor zone."""
+    """Return the key of the node's zone; empty without region and zone."""
     labels = labels_of(node)
     zone = labels.get("failure-domain.beta.kubernetes.io/zone", labels.get("topology.kubernetes.io/zone", ""))
     region = labels.get("failure-domain.beta.kubernetes.io/region", labels.get("topology.kubernetes.io/region", ""))
@@ -33,7 +33,7 @@ def zone_key(node: Json) -> str:
 
 
 def zone_health(ready: Iterable[bool], config: NodeLifecycleConfig) -> ZoneHealth:
-    """`ready`: of each node of the zone, whether it is."""
+    """Return the health of a zone from the readiness of its nodes."""
     nodes = [*ready]
     down = nodes.count(False)
     if down and down == len(nodes):
@@ -46,7 +46,7 @@ def zone_health(ready: Iterable[bool], config: NodeLifecycleConfig) -> ZoneHealt
 
 
 def eviction_rate(health: ZoneHealth, config: NodeLifecycleConfig) -> float:
-    """Return how many nodes a second may be emptied in the zone."""
+    """Return the allowed evictions in nodes per second."""
     if health.state is not ZoneState.PARTIAL_DISRUPTION:
         return config.node_eviction_rate
     return config.secondary_node_eviction_rate if health.size > config.large_cluster_size_threshold else 0.0

@@ -1,1 +1,1 @@
-"""HorizontalPodAutoscalers: how many replicas a workload has follows what its pods use, or what it has to do."""
+"""horizontal-pod-autoscaler-controller: scales workloads by resource usage or other metrics."""

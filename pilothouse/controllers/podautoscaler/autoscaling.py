@@ -1,4 +1,4 @@
-"""One look at an autoscaler: what its metrics ask for, what it may do at once, and what its status then says."""
+"""One sync of an autoscaler: metrics, limits, scaling and status."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _BELOW = "Current number of replicas below Spec.MinReplicas"
 
 
 class AutoscalingFailed(PilothouseError):
-    """Nothing can be scaled, or not by all metrics. `status`: what the autoscaler's status should say."""
+    """Scaling failed for some or all metrics. `status` is the autoscaler's resulting status."""
 
     def __init__(self, message: str, status: Json) -> None:
         super().__init__(message)
@@ -36,7 +36,7 @@ class AutoscalingFailed(PilothouseError):
 
 @dataclass(slots=True)
 class _Look:
-    """The autoscaler, a copy whose conditions change, and what is to be done."""
+    """State of one sync: a copy of the autoscaler with mutable conditions, and the target."""
 
     key: str
     autoscaler: Json
@@ -46,7 +46,7 @@ class _Look:
     metrics: list[Json] = field(default_factory=list)
     reason: str = ""
     failed: str = ""
-    """Why some of its metrics say nothing."""
+    """Error of the metrics that could not be evaluated."""
 
     @property
     def least(self) -> int:
@@ -55,7 +55,7 @@ class _Look:
 
     @property
     def has_metrics_of_others(self) -> bool:
-        """Whether a metric says something even if there are no pods."""
+        """Return whether a metric works without pods."""
         return any(each["type"] in ("Object", "External") for each in self.autoscaler["spec"].get("metrics") or ())
 
 
@@ -80,7 +80,7 @@ class Autoscaling:
         self._proposals.forget(key)
 
     async def scale(self, key: str, cached: Json) -> Json:
-        """Scale the target if it is to be scaled, and return the autoscaler's status. Raises AutoscalingFailed."""
+        """Scale the target if needed; return the autoscaler's status. Raises AutoscalingFailed."""
         autoscaler = {**cached, "status": deepcopy(cached.get("status") or {})}
         target = await self._target(autoscaler)
         self._history(key).begin(target.wanted, self._clock.now())
@@ -131,7 +131,7 @@ class Autoscaling:
             await self._decide_by_metrics(look, most)
 
     def _may_leave_zero(self, look: _Look) -> bool:
-        """Return whether it was this autoscaler that has scaled to zero, and can tell when there is work again."""
+        """Return whether this autoscaler scaled the target to zero and can detect new work."""
         ours = self._config.scale_to_zero and is_true(look.autoscaler, _SCALED_TO_ZERO)
         return ours and (look.least != 0 or look.has_metrics_of_others)
 
@@ -197,7 +197,7 @@ class Autoscaling:
 
 
 def _status(look: _Look, desired: int) -> Json:
-    """Return the whole status: what it said before of its conditions and of when it scaled last stays."""
+    """Return the complete status; conditions and lastScaleTime are kept."""
     before = look.autoscaler["status"]
     numbers = {"currentReplicas": look.current} if look.current else {}
     said: Json = {**numbers, "desiredReplicas": desired, "conditions": before.get("conditions") or []}

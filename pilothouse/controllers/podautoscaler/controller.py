@@ -1,4 +1,4 @@
-"""horizontal-pod-autoscaler-controller: looks at each autoscaler every fifteen seconds, and scales what it targets."""
+"""horizontal-pod-autoscaler-controller: syncs every autoscaler each 15 seconds and scales its target."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class _HorizontalController:
                 tasks.create_task(running)
 
     def _enqueue(self, autoscaler: Json) -> None:
-        """Whatever happens, each is looked at once in a period."""
+        """Enqueue the autoscaler with the sync period as delay, so that it syncs once per period."""
         self._queue.add_after(meta_namespace_key(autoscaler), self._period)
 
     async def _sync(self, key: str) -> Requeue | None:
@@ -82,7 +82,7 @@ class _HorizontalController:
         return Requeue(self._period)
 
     async def _scale(self, key: str, autoscaler: Json) -> None:
-        """Raises AutoscalingFailed, StatusError."""
+        """Scale the target and write the status. Raises AutoscalingFailed or StatusError."""
         failed: AutoscalingFailed | None = None
         try:
             status = await self._autoscaling.scale(key, autoscaler)

@@ -1,4 +1,4 @@
-"""What an autoscaler has recommended and done lately. It is kept in memory, so a restart begins anew."""
+"""Recent recommendations and scalings of an autoscaler, in memory only; a restart clears the history."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ class _Entry:
 
 @dataclass(slots=True)
 class History:
-    """Times are those of a clock that never goes back."""
+    """History of one autoscaler. Times are from a monotonic clock."""
 
     _recommendations: list[_Entry] = field(default_factory=list)
     _added: list[_Entry] = field(default_factory=list)
     _removed: list[_Entry] = field(default_factory=list)
 
     def begin(self, replicas: int, now: float) -> None:
-        """The number of replicas that is found at first stands for what was recommended before."""
+        """Seed an empty history with the current replicas."""
         if not self._recommendations:
             self._recommendations.append(_Entry(now, replicas))
 
@@ -31,7 +31,7 @@ class History:
         return [each.replicas for each in self._recommendations if each.at > since]
 
     def recommend(self, replicas: int, now: float, keep: float) -> None:
-        """What is older than `keep` seconds will not be asked for again."""
+        """Record a recommendation; drop those older than `keep` seconds."""
         self._recommendations = [each for each in self._recommendations if each.at > now - keep]
         self._recommendations.append(_Entry(now, replicas))
 
@@ -42,7 +42,7 @@ class History:
             self._removed = [*_recent(self._removed, behavior["scaleDown"], now), _Entry(now, before - after)]
 
     def replicas_before(self, current: int, now: float, period: float) -> int:
-        """Return how many there were so many seconds ago, as far as this autoscaler has changed it."""
+        """Return the replicas `period` seconds ago, as far as this autoscaler changed them."""
         added = sum(each.replicas for each in self._added if each.at > now - period)
         removed = sum(each.replicas for each in self._removed if each.at > now - period)
         return current - added + removed

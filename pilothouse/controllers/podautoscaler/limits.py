@@ -1,4 +1,4 @@
-"""How fast replicas may change: stabilisation windows, policies of a behaviour, and least and most replicas."""
+"""Scaling limits: stabilization windows, behavior policies, and minimum and maximum replicas."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 _FACTOR, _AT_LEAST = 2, 4
-"""Without a behaviour, replicas at most double, or become four."""
+"""Without a behavior, the scale-up limit is max(double, 4)."""
 
 _READY = Condition("AbleToScale", "True", "ReadyForNewScale", "recommended size matches current size")
 _UP_STABILIZED = Condition(
@@ -46,11 +46,11 @@ class Wish:
 class Limited:
     replicas: int
     conditions: tuple[Condition, Condition]
-    """AbleToScale, ScalingLimited."""
+    """(AbleToScale, ScalingLimited)."""
 
 
 def limit(wish: Wish, behavior: Json | None, history: History, window: float, now: float) -> Limited:
-    """Return the replicas that may be had at once. `window`: of stabilisation, where the behaviour names none."""
+    """Return the replicas allowed now. `window` is the default stabilization window."""
     if behavior is None:
         return _limit_by_default(wish, history, window, now)
     stable = _stabilize(wish, behavior, history, window, now)
@@ -80,7 +80,7 @@ def _limited(found: tuple[int, str], able: Condition) -> Limited:
 
 
 def _stabilize(wish: Wish, behavior: Json, history: History, window: float, now: float) -> int:
-    """Return the current number, moved as little as recent recommendations allow."""
+    """Return the current replicas, moved only as far as recent recommendations allow."""
     up = behavior["scaleUp"].get("stabilizationWindowSeconds") or 0
     down = behavior["scaleDown"].get("stabilizationWindowSeconds")
     down = window if down is None else down
@@ -91,7 +91,7 @@ def _stabilize(wish: Wish, behavior: Json, history: History, window: float, now:
 
 
 def _by_behavior(wish: Wish, stable: int, behavior: Json, history: History, now: float) -> tuple[int, str]:
-    """Return the replicas, and why they are not as many as wanted."""
+    """Return (replicas, limiting reason)."""
     if stable > wish.current:
         fastest = max(wish.current, scale_up_limit(wish.current, behavior["scaleUp"], history, now))
         reason, most = ("ScaleUpLimit", fastest) if wish.most > fastest else ("TooManyReplicas", wish.most)
@@ -104,7 +104,7 @@ def _by_behavior(wish: Wish, stable: int, behavior: Json, history: History, now:
 
 
 def scale_up_limit(current: int, rules: Json, history: History, now: float) -> int:
-    """Return the most replicas that the policies allow now."""
+    """Return the maximum replicas allowed by the policies."""
     choose = min if rules.get("selectPolicy") == "Min" else max
     if rules.get("selectPolicy") == "Disabled":
         return current
@@ -112,7 +112,7 @@ def scale_up_limit(current: int, rules: Json, history: History, now: float) -> i
 
 
 def scale_down_limit(current: int, rules: Json, history: History, now: float) -> int:
-    """Return the least replicas that the policies allow now."""
+    """Return the minimum replicas allowed by the policies."""
     choose = max if rules.get("selectPolicy") == "Min" else min
     if rules.get("selectPolicy") == "Disabled":
         return current

@@ -1,4 +1,4 @@
-"""The five kinds of metrics that an autoscaler can go by, and what each asks for."""
+"""The five metric source types of an autoscaler, and the replicas proposed by each."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _EVERYTHING = Selector()
 class Proposal:
     replicas: int
     metric: str
-    """In words."""
+    """Description for messages."""
     status: Json
 
 
@@ -44,7 +44,7 @@ class MetricSources:
         return Proposal(replicas, metric, {"name": source["name"], "container": container, "current": current})
 
     async def _of_resource(self, source: Json, target: Target, container: str) -> tuple[int, Json, str]:
-        """Raises MetricsUnavailable."""
+        """Return (replicas, status, description) of a resource metric. Raises MetricsUnavailable."""
         name, aim = source["name"], source["target"]
         share, amount = aim.get("averageUtilization"), aim.get("averageValue")
         if amount is None and share is None:
@@ -88,7 +88,7 @@ class MetricSources:
         try:
             used = await self._metrics.of_object(metric["name"], target.namespace, described, _selector(source))
         except MetricsUnavailable as error:
-            # In the order in which upstream prints it, which is not the one that it meant.
+            # Upstream prints these in swapped order; kept for identical messages.
             where = f"{described['kind']} on {target.namespace} {described['name']}"
             raise MetricsUnavailable(f"unable to get metric {metric['name']}: {where}/{error}") from None
         of_all = f"{described['kind']} metric {metric['name']}"

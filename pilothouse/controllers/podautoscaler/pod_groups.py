@@ -1,4 +1,4 @@
-"""Which pods count when use is compared with a target, and how much they have asked for."""
+"""Grouping of pods for metric comparison, and pod requests."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class PodGroups:
     ready: int = 0
     unready: set[str] = field(default_factory=set)
     missing: set[str] = field(default_factory=set)
-    """Those of which no metric is known."""
+    """Pods without a metric."""
     ignored: set[str] = field(default_factory=set)
-    """Those that are going, or have failed."""
+    """Terminating or failed pods."""
 
 
 def group_pods(
@@ -46,7 +46,7 @@ def group_pods(
 
 
 def _is_starting(pod: Json, metric: PodMetric, config: AutoscalerConfig, now: datetime) -> bool:
-    """What a pod uses to start says nothing of its load."""
+    """Return whether the pod is starting; its usage then does not reflect load."""
     condition, began = ready_condition(pod), optional_time(pod["status"].get("startTime"))
     if not condition or began is None:
         return True
@@ -58,14 +58,14 @@ def _is_starting(pod: Json, metric: PodMetric, config: AutoscalerConfig, now: da
 
 
 def _began_before(metric: PodMetric, since: datetime | None) -> bool:
-    """Whether some of the time that was measured lies before the pod was as it is."""
+    """Return whether the measurement window begins before `since`."""
     if since is None:
         return False
     return metric.timestamp is None or (metric.timestamp - since).total_seconds() < metric.window
 
 
 def requests_of(pods: Iterable[Json], resource: str, container: str = "") -> dict[str, int]:
-    """Return what each pod has asked for, in thousandths. Raises MetricsUnavailable if one has not."""
+    """Return milli-requests by pod name. Raises MetricsUnavailable if a pod has no request."""
     return {name_of(pod): _request(pod, resource, container) for pod in pods}
 
 

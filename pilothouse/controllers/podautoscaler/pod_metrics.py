@@ -1,6 +1,6 @@
-"""What the metrics APIs say: metrics.k8s.io of pods, custom.metrics.k8s.io of any object, external.metrics.k8s.io.
+"""Clients of metrics.k8s.io (pods), custom.metrics.k8s.io (objects) and external.metrics.k8s.io.
 
-Values are in thousandths.
+Values are in thousandths (milli-units).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _FAILURES = (StatusError, ConnectionFailed, InvalidResponse, NoMatch)
 
 
 class MetricsUnavailable(PilothouseError):
-    """The metrics that an autoscaler goes by can not be had, or say nothing of its pods."""
+    """The autoscaler's metrics cannot be read, or do not match its pods."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class PodMetric:
     value: int
     timestamp: datetime | None = None
     window: float = _DEFAULT_WINDOW
-    """The seconds before the timestamp in which it was measured."""
+    """Measurement window in seconds before the timestamp."""
 
 
 class MetricsClient:
@@ -48,7 +48,7 @@ class MetricsClient:
     async def of_resource(
         self, resource: str, namespace: str, selector: Selector, container: str = ""
     ) -> dict[str, PodMetric]:
-        """Return what each pod uses of a resource, or one container of it. Raises MetricsUnavailable."""
+        """Return the resource usage by pod, optionally of one container. Raises MetricsUnavailable."""
         path = f"/apis/metrics.k8s.io/v1beta1/namespaces/{namespace}/pods"
         items = await self._items("resource", "pods.metrics.k8s.io", path, labelSelector=str(selector))
         found = ((name_of(item), _usage(item, resource, container)) for item in items)
@@ -57,14 +57,14 @@ class MetricsClient:
     async def of_pods(
         self, metric: str, namespace: str, selector: Selector, metric_selector: Selector
     ) -> dict[str, PodMetric]:
-        """Return a metric of each pod. Raises MetricsUnavailable."""
+        """Return a custom metric by pod. Raises MetricsUnavailable."""
         path = await self._custom_path(f"namespaces/{namespace}/pods/*/{quote(metric)}")
         selectors = {"labelSelector": str(selector), "metricLabelSelector": str(metric_selector)}
         items = await self._items("custom", f"pods.{_CUSTOM} *", path, **selectors)
         return {item["describedObject"]["name"]: _custom(item) for item in items}
 
     async def of_object(self, metric: str, namespace: str, reference: Json, metric_selector: Selector) -> int:
-        """Return a metric of one object. Raises MetricsUnavailable."""
+        """Return a custom metric of one object. Raises MetricsUnavailable."""
         rest = await self._object_path(metric, namespace, reference)
         what = f"{rest.split('/')[2]}.{_CUSTOM} {reference['name']}"
         items = await self._items(
@@ -76,7 +76,7 @@ class MetricsClient:
         return milli_value(items[0]["value"])
 
     async def external(self, metric: str, namespace: str, selector: Selector) -> list[int]:
-        """Return all values of a metric of nothing in the cluster. Raises MetricsUnavailable."""
+        """Return all values of an external metric. Raises MetricsUnavailable."""
         path = f"/apis/external.metrics.k8s.io/v1beta1/namespaces/{namespace}/{quote(metric)}"
         what = f"{metric}.external.metrics.k8s.io"
         items = await self._items("external", what, path, labelSelector=str(selector))
@@ -85,7 +85,7 @@ class MetricsClient:
     async def _object_path(self, metric: str, namespace: str, reference: Json) -> str:
         group, kind = GroupVersion.parse(reference.get("apiVersion") or "v1").group, reference["kind"]
         if kind == "Namespace" and not group:
-            return f"namespaces/{namespace}/metrics/{quote(metric)}"  # the autoscaler's own, whatever is named
+            return f"namespaces/{namespace}/metrics/{quote(metric)}"  # always the autoscaler's own namespace
         try:
             mapping = await self._mapper.mapping(GroupKind(group, kind))
         except _FAILURES as error:
@@ -93,7 +93,7 @@ class MetricsClient:
         return f"namespaces/{namespace}/{mapping.resource.group_resource}/{quote(reference['name'])}/{quote(metric)}"
 
     async def _custom_path(self, rest: str) -> str:
-        """In the version that the server prefers, if it is known here."""
+        """Return the path in the server's preferred version, if supported here."""
         try:
             served = await self._client.get_json(f"/apis/{_CUSTOM}")
         except NotFound:
@@ -107,7 +107,7 @@ class MetricsClient:
         return f"/apis/{_CUSTOM}/{known[0]}/{rest}"
 
     async def _items(self, api: str, what: str, path: str, **params: str) -> list[Json]:
-        """`what`: the words in which a server that does not serve it is told of."""
+        """Return the items of a metric list; `what` names the resource in errors."""
         given = {name: value for name, value in params.items() if value}
         try:
             items: list[Json] = (await self._client.get_json(path, given)).get("items") or []
@@ -126,7 +126,7 @@ def _unfetched(api: str, why: object) -> MetricsUnavailable:
 
 
 def _usage(item: Json, resource: str, container: str) -> PodMetric | None:
-    """None if one of the containers does not say what it uses."""
+    """Return the usage; None if a container does not report it."""
     containers: Iterable[Json] = item.get("containers") or ()
     used = [
         (each.get("usage") or {}).get(resource) for each in containers if not container or each["name"] == container

@@ -1,4 +1,4 @@
-"""How many replicas what the pods of a workload use asks for."""
+"""Replicas proposed by the pods' metrics."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from pilothouse.machinery.selectors.labels import Selector
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """The workload that is scaled."""
+    """The scaled workload."""
 
     namespace: str
     selector: Selector
     wanted: int
-    """The replicas that its spec says."""
+    """spec.replicas."""
     there: int
-    """And its status."""
+    """status.replicas."""
     tolerances: Tolerances
 
 
 class PodUse:
-    """All of it raises MetricsUnavailable."""
+    """Proposals from pod metrics. Every method raises MetricsUnavailable."""
 
     def __init__(self, pods: SharedIndexInformer, config: AutoscalerConfig, clock: Clock) -> None:
         self._pods = pods
@@ -46,7 +46,7 @@ class PodUse:
         self._clock = clock
 
     def pods_of(self, target: Target) -> list[Json]:
-        """Return the pods of the workload, of which there must be some."""
+        """Return the pods of the workload. Raises MetricsUnavailable if there are none."""
         pods = self._pods.indexer.by_index(NAMESPACE_INDEX, target.namespace)
         if found := [pod for pod in pods if target.selector.matches(labels_of(pod))]:
             return found
@@ -56,7 +56,7 @@ class PodUse:
         self, metrics: Mapping[str, PodMetric], share: int, target: Target, resource: str, container: str
     ) -> tuple[int, Use]:
         pods = self.pods_of(target)
-        requests = cache(lambda: requests_of(pods, resource, container))  # asked for when there is use to compare
+        requests = cache(lambda: requests_of(pods, resource, container))  # evaluated lazily, when needed
         return self._replicas(
             metrics,
             pods,

@@ -1,6 +1,6 @@
-"""What all the metrics of an autoscaler ask for: the highest number counts.
+"""Combined proposal of all metrics of an autoscaler: the highest wins.
 
-If some of them can not be had, the others may still ask for more replicas, and never for less.
+If some metrics fail, the others may scale up but not down.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ACTIVE = "ScalingActive"
 
 
 class NoProposal(PilothouseError):
-    """No metric can be gone by. `statuses`: those that say something nevertheless."""
+    """No metric could be evaluated. `statuses` holds the available metric statuses."""
 
     def __init__(self, message: str, statuses: list[Json]) -> None:
         super().__init__(message)
@@ -37,14 +37,14 @@ class Proposed:
     highest: Proposal
     statuses: list[Json]
     failed: str = ""
-    """Why some metrics could not be had."""
+    """Error of the metrics that could not be evaluated."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Source:
     field: str
     reason: str
-    """Of the event, and of the condition, when it can not be had."""
+    """Reason of the event and condition on failure."""
     what_failed: Callable[[Json], str]
     propose: Callable[[Json, Target], Awaitable[Proposal]]
 
@@ -76,7 +76,7 @@ class Proposals:
         self._selectors.pop(key, None)
 
     async def of(self, key: str, autoscaler: Json, scale: ScaleTarget, tolerances: Tolerances) -> Proposed:
-        """Return what the metrics ask for, and let the autoscaler's condition say whether. Raises NoProposal."""
+        """Return the proposal and set the ScalingActive condition. Raises NoProposal."""
         target = Target(
             namespace=namespace_of(autoscaler),
             selector=self._selector(autoscaler, scale),
@@ -116,7 +116,7 @@ class Proposals:
             raise self._refuse(autoscaler, "InvalidSelector", "InvalidSelector", told, told) from None
 
     def _check_alone(self, key: str, autoscaler: Json, scale: ScaleTarget, target: Target) -> None:
-        """Two autoscalers of the same pods would work against each other."""
+        """Reject ambiguous selectors: autoscalers with overlapping pods would conflict. Raises NoProposal."""
         self._selectors[key] = target.selector
         namespace = f"{target.namespace}/"
         others = {each: selector for each, selector in self._selectors.items() if each.startswith(namespace)}

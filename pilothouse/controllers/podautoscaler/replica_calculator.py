@@ -1,9 +1,9 @@
-"""How many replicas use and target ask for.
+"""Replica calculation from usage and target.
 
-    desired = ceil(pods × use ÷ target)
+    desired = ceil(pods × usage ÷ target)
 
-as long as that differs from 1 by more than the tolerance. Pods whose use is not known are reckoned so that they make
-the change smaller: when scaling down they use all they should, when scaling up they use nothing.
+applies if the ratio deviates from 1 by more than the tolerance. Pods without metrics dampen the change: they count as
+full usage when scaling down, and as no usage when scaling up.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ class Tolerances:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What is used, compared with the target. Values are in thousandths."""
+    """Usage relative to the target. Values are in thousandths."""
 
     ratio: float
     average: int
     percent: int = 0
-    """Of what was asked for."""
+    """Percentage of the request."""
 
 
 def utilization(values: Mapping[str, int], requests: Mapping[str, int], target: int) -> Use:
-    """Return the use of pods against a share, in percent, of what they have asked for. Raises MetricsUnavailable."""
+    """Return usage relative to a target percentage of requests. Raises MetricsUnavailable."""
     known = values.keys() & requests.keys()
     used, requested = sum(values[name] for name in known), sum(requests[name] for name in known)
     if not requested:
@@ -48,7 +48,7 @@ def utilization(values: Mapping[str, int], requests: Mapping[str, int], target: 
 
 
 def average_use(values: Mapping[str, int], target: int) -> Use:
-    """Return the use of pods against an amount for each."""
+    """Return usage relative to a target value per pod."""
     average = sum(values.values()) // len(values)
     return Use(average / target, average)
 
@@ -62,7 +62,7 @@ def replicas_for_pods(
     should_use: Callable[[str], int],
     tolerances: Tolerances,
 ) -> tuple[int, Use]:
-    """Return the replicas and the use of the pods that count. `should_use`: as much as a pod of that name should.
+    """Return the replicas and the usage of the counted pods. `should_use` returns the target usage of a pod.
 
     Raises MetricsUnavailable.
     """
@@ -82,7 +82,7 @@ def replicas_for_pods(
 
 
 def replicas_for_total(current: int, used: int, target: int, ready: Callable[[], int], tolerances: Tolerances) -> int:
-    """Return the replicas for something that is used by all together."""
+    """Return the replicas for a metric shared by all pods."""
     ratio = used / target
     if current == 0:
         return _ceil(ratio)
@@ -90,7 +90,7 @@ def replicas_for_total(current: int, used: int, target: int, ready: Callable[[],
 
 
 def replicas_for_share(current: int, used: int, target: int, tolerances: Tolerances) -> tuple[int, int]:
-    """Return the replicas for something of which each pod should have so much, and how much each has."""
+    """Return (replicas, average per pod) for a metric with a target value per pod."""
     ratio = used / (target * current) if current else math.inf
     replicas = current if tolerances.allow(ratio) else _ceil(used / target)
     if used >= MAX_INT64 or not current:
@@ -103,7 +103,7 @@ def total(values: Iterable[int]) -> int:
 
 
 def _replicas_after_all(current: int, pods: int, before: float, ratio: float, tolerances: Tolerances) -> int:
-    """What was only assumed never turns a change round, and never makes one that is not worth it."""
+    """Return the replicas after assumptions for missing pods; assumptions never reverse or trigger a change."""
     if tolerances.allow(ratio) or before < 1.0 < ratio or ratio < 1.0 < before:
         return current
     replicas = _ceil(ratio * pods)

@@ -1,4 +1,4 @@
-"""The workload that an autoscaler scales: any kind that has a scale subresource."""
+"""The target of an autoscaler: any kind with a scale subresource."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _FAILURES = (StatusError, ConnectionFailed, InvalidResponse)
 
 
 class ScaleUnavailable(PilothouseError):
-    """The scale of the target can not be had, or not be changed."""
+    """The target's scale cannot be read or written."""
 
 
 @dataclass(slots=True)
 class ScaleTarget:
-    """The scale as it was read last."""
+    """The scale as last read."""
 
     _resource: ResourceClient
     _scale: Json
@@ -40,7 +40,7 @@ class ScaleTarget:
         return (self._scale.get("status") or {}).get("selector") or ""
 
     async def scale(self, replicas: int) -> None:
-        """Whatever others have changed meanwhile. Raises ScaleUnavailable."""
+        """Write the replicas, overriding concurrent changes. Raises ScaleUnavailable."""
         for tries_left in reversed(range(_TRIES)):
             spec = {**(self._scale.get("spec") or {}), "replicas": replicas}
             try:
@@ -66,7 +66,7 @@ class ScaleTargets:
         self._mapper = mapper
 
     async def of(self, autoscaler: Json) -> ScaleTarget:
-        """Raises ScaleUnavailable."""
+        """Return the autoscaler's target. Raises ScaleUnavailable."""
         reference = autoscaler["spec"]["scaleTargetRef"]
         try:
             group = GroupVersion.parse(reference.get("apiVersion") or "").group
@@ -80,5 +80,5 @@ class ScaleTargets:
             return ScaleTarget(resource, await resource.get(reference["name"], subresource="scale"))
         except _FAILURES as error:
             if isinstance(error, NotFound) and has_no_status(error):
-                self._mapper.reset()  # what serves the kind has changed
+                self._mapper.reset()  # the API that serves the kind has changed
             raise ScaleUnavailable(str(error)) from None

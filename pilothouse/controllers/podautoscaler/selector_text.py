@@ -1,4 +1,4 @@
-"""Label selectors as Go prints them, which the messages of autoscalers show."""
+"""Label selectors in Go's print format, for autoscaler messages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pilothouse.machinery.objects import Json
 
 
 def selector_text(selector: Json | None) -> str:
-    """Return `&LabelSelector{…}`, or `nil` for none."""
+    """Return `&LabelSelector{…}`, or `nil` for None."""
     if selector is None:
         return "nil"
     labels = "".join(f"{key}: {value}," for key, value in sorted((selector.get("matchLabels") or {}).items()))

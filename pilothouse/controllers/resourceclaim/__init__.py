@@ -1,1 +1,1 @@
-"""Claims of devices: made from templates for pods, and given back when the pods are done."""
+"""resourceclaim-controller: creates ResourceClaims from pod templates, and releases unused claims."""

@@ -1,4 +1,4 @@
-"""Claims whose users are done: they are no longer reserved for them, given back, and deleted if made for one pod."""
+"""Release of claims whose pods are done: remove reservations, deallocate, and delete generated claims."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class ClaimSyncs:
     pods: Indexer
 
     async def sync(self, claim: Json) -> None:
-        """Raises StatusError."""
+        """Sync the reservations of the claim. Raises StatusError."""
         reserved = (claim.get("status") or {}).get("reservedFor") or []
         remaining = [each for each in reserved if not await self._is_over(claim, each)]
         unused_and_deleted = is_deleting(claim) and not remaining
@@ -31,7 +31,7 @@ class ClaimSyncs:
                 await self.client.for_resource(RESOURCE_CLAIMS, namespace=namespace_of(claim)).delete(name_of(claim))
 
     async def _is_over(self, claim: Json, consumer: Json) -> bool:
-        """Only of pods it is known. Before one is taken for gone, the server is asked."""
+        """Return whether the consumer is a finished or deleted pod. A missing pod is confirmed with the server."""
         if consumer.get("apiGroup") or consumer.get("resource") != "pods":
             return False
         pod = self.pods.get_by_key(f"{namespace_of(claim)}/{consumer['name']}")
@@ -44,7 +44,8 @@ class ClaimSyncs:
         return uid_of(pod) != consumer.get("uid")
 
     async def _release(self, claim: Json, remaining: list[Json]) -> Json:
-        """What nobody uses is not allocated any more, if the scheduler has allocated it; its finalizer says so."""
+        """Write the remaining reservations; an unused claim allocated by the scheduler, i.e. with its finalizer, is
+        deallocated."""
         claims = self.client.for_resource(RESOURCE_CLAIMS, namespace=namespace_of(claim))
         by_scheduler, status = FINALIZER in _finalizers(claim), dict(claim.get("status") or {})
         status.pop("reservedFor", None)

@@ -1,4 +1,4 @@
-"""resourceclaim-controller: makes the claims of devices that pods have templates for, and gives back what is unused."""
+"""resourceclaim-controller: creates ResourceClaims from pod templates, and releases unused claims."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _WORKERS = 10
 _BY_CLAIM, _BY_TEMPLATE = "podResourceClaim", "podResourceClaimTemplate"
 _POD, _CLAIM = "pod", "claim"
 _Key: TypeAlias = tuple[str, str]
-"""Which of the two, and namespace/name."""
+"""(claim or pod, namespace/name)."""
 
 
 async def run(context: ControllerContext) -> None:

@@ -1,4 +1,4 @@
-"""Pods that need claims: those from templates are made for them, and what is allocated is reserved for them."""
+"""Claims of pods: creation from templates, and reservation of allocated claims."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from pilothouse.machinery.objects import Json, annotations_of, labels_of, name_o
 from pilothouse.machinery.status_error import StatusError
 
 CLAIMS_BY_POD = "claimPodOwner"
-"""By the uid of the pod that they were made for."""
+"""Index of claims by uid of the pod they were created for."""
 _FIELD_MANAGER = "ResourceClaimController"
 _LONGEST_BASE = 57
 
 
 class ClaimNotPossible(Exception):
-    """A claim that a pod needs can not be made."""
+    """A claim required by a pod cannot be created."""
 
     def __init__(self, claim: str, why: object) -> None:
         super().__init__(f"PodResourceClaim {claim}: {why}")
@@ -38,7 +38,7 @@ class ResourceClaimMetrics:
 
 
 class PodSyncs:
-    _made: dict[str, dict[str, Json]]  # by the uid of a pod: its claims that the cache may not have yet
+    _made: dict[str, dict[str, Json]]  # pod uid → created claims that the cache may lack
 
     def __init__(self, client: Client, claims: Indexer, templates: Indexer, metrics: ResourceClaimMetrics) -> None:
         self._client = client
@@ -64,7 +64,7 @@ class PodSyncs:
         return False
 
     async def sync(self, pod: Json) -> None:
-        """Raises ClaimNotPossible, StatusError."""
+        """Create and reserve the pod's claims. Raises ClaimNotPossible or StatusError."""
         made = resource_claim_statuses(pod)
         for each in pod_claims(pod):
             try:
@@ -78,7 +78,7 @@ class PodSyncs:
             await self._reserve(pod, made)
 
     async def _from_template(self, pod: Json, wanted: Json, made: dict[str, str | None]) -> Json | None:
-        """Return the claim that is to be known as the pod's; None if it is, or none is needed."""
+        """Return the claim to record in the pod's status; None if already recorded or not needed."""
         template_name = wanted.get("resourceClaimTemplateName")
         if template_name is None or made.get(wanted["name"], "") is None:
             return None
@@ -117,7 +117,7 @@ class PodSyncs:
         await pods.apply(applied, field_manager=_FIELD_MANAGER, force=True, subresource="status")
 
     async def _reserve(self, pod: Json, made: dict[str, str | None]) -> None:
-        """For a pod that was given a node without a scheduler's help."""
+        """Reserve allocated claims for a pod that was bound without the scheduler."""
         for each in pod_claims(pod):
             claim = self._claim(pod, each.get("resourceClaimName") or made.get(each["name"]))
             if claim is None:
@@ -153,7 +153,7 @@ def new_claim(pod: Json, name: str, template: Json) -> Json:
 
 
 def _generate_name(pod: str, claim: str) -> str:
-    """Both names in it are cut in proportion where they are too long together."""
+    """Return the generateName; both names are truncated in proportion to fit."""
     whole = f"{pod}-{claim}-"
     if len(whole) <= _LONGEST_BASE:
         return whole

@@ -1,4 +1,4 @@
-"""What pods say about the claims of devices that they use."""
+"""Accessors for the resource claims of pods."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pilothouse.machinery.objects import Json, namespace_of, uid_of
 
 FINALIZER = "resource.kubernetes.io/delete-protection"
 POD_CLAIM_NAME = "resource.kubernetes.io/pod-claim-name"
-"""On a claim that was made for a pod: which of the pod's claims it is."""
+"""Annotation on a generated claim: its name within the pod."""
 
 
 def pod_claims(pod: Json) -> list[Json]:
@@ -27,12 +27,12 @@ def template_keys(pod: Json) -> set[str]:
 
 
 def is_done(pod: Json) -> bool:
-    """Return whether the pod will never run any more."""
+    """Return whether the pod will never run again."""
     return has_ended(pod) or (is_deleting(pod) and not node_name(pod))
 
 
 def owning_pod(claim: Json) -> Json | None:
-    """Return the reference to the pod that the claim was made for."""
+    """Return the reference to the pod that the claim was created for; None if there is none."""
     owner = controller_of(claim)
     return owner if owner is not None and (owner["apiVersion"], owner["kind"]) == ("v1", "Pod") else None
 

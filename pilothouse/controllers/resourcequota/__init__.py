@@ -1,1 +1,1 @@
-"""Keeps what resource quotas say is used in step with what there is."""
+"""resourcequota-controller: recalculates the usage in ResourceQuota status."""

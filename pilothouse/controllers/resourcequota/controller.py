@@ -1,7 +1,7 @@
-"""resourcequota-controller: what a quota says is used is what the objects in its namespace use.
+"""resourcequota-controller: recalculates the usage in ResourceQuota status.
 
-Admission charges what is created; this adds up anew when a quota or its limits are new, when something that counts
-goes or shrinks, and every five minutes. Writes are conditional on the quota's version, so that no charge is lost.
+Admission charges creations. This controller recalculates when a quota or its limits change, when a counted object is
+deleted or shrinks, and every five minutes. Writes are conditional on resourceVersion, so that no charge is lost.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ logger = logging.getLogger(__name__)
 RESOURCE_QUOTAS = GroupVersionResource("", "v1", "resourcequotas")
 _DISCOVERY_PERIOD = 30.0
 _BATCH = 0.05
-"""How long the first of many deletions waits for the others."""
+"""Seconds over which deletions are batched."""
 _IN_FLIGHT = 5.0
-"""After so many seconds, what admission had charged for before a recount is stored and can be counted."""
+"""Seconds after which objects charged by admission before a recalculation are stored and countable."""
 
 
 async def run(context: ControllerContext) -> None:
@@ -67,7 +67,7 @@ class _ResourceQuotas:
         )
 
     def _add(self, quota: Json) -> None:
-        """Nothing can be created as long as usage is missing, so that goes first."""
+        """Enqueue the quota; missing usage has priority, because it blocks creations."""
         status = quota.get("status") or {}
         is_complete = _same(hard(quota), status.get("hard")) and hard(quota).keys() <= (status.get("used") or {}).keys()
         (self._queue if is_complete else self._missing_usage_queue).add(meta_namespace_key(quota))
@@ -95,7 +95,7 @@ class _ResourceQuotas:
                 self._queue.add(key)
 
     async def _rediscover(self) -> None:
-        """Resources come and go, and so do the quotas that limit them."""
+        """Refresh the monitors periodically: resources and limits change."""
         while True:
             await self._context.clock.sleep(_DISCOVERY_PERIOD)
             try:

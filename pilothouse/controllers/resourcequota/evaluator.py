@@ -1,4 +1,4 @@
-"""Quota evaluators: each knows which amounts the objects of a resource can use, and how much one of them uses."""
+"""Quota evaluators: quota resources consumed by objects of one API resource."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from pilothouse.machinery.objects import Json, name_of
 class QuotaEvaluator(Protocol):
     @property
     def counts_only(self) -> bool:
-        """Whether every object of the resource uses the same, whatever it says."""
+        """Return whether usage is independent of the object's content."""
 
     def matching(self, names: Iterable[str]) -> list[str]:
-        """Return those of the names that objects of this resource can use, sorted."""
+        """Return the sorted subset of names that objects of this resource can consume."""
 
     def in_scope(self, scope: Json, obj: Json) -> bool: ...
 
@@ -24,9 +24,9 @@ class QuotaEvaluator(Protocol):
 
 
 ExtendedResources: TypeAlias = Callable[[], Mapping[str, str]]
-"""Answers by which names pods ask for devices, by their device classes."""
+"""Returns resource names by device class."""
 Evaluators: TypeAlias = Callable[[GroupResource, ExtendedResources], QuotaEvaluator | None]
-"""The evaluator of a resource; None for those that no quota counts."""
+"""Returns the evaluator of a resource; None if quotas do not cover it."""
 
 
 def extended_resources(device_classes: Iterable[Json]) -> dict[str, str]:
@@ -40,7 +40,7 @@ def hard(quota: Json) -> dict[str, str]:
 
 
 def is_counted(quota: Json, evaluator: QuotaEvaluator, obj: Json) -> bool:
-    """Whether an object is in every scope of a quota."""
+    """Return whether the object matches every scope of the quota."""
     spec = quota.get("spec") or {}
     scopes: list[Json] = [{"scopeName": name, "operator": "Exists"} for name in spec.get("scopes") or ()]
     scopes += (spec.get("scopeSelector") or {}).get("matchExpressions") or ()
@@ -48,7 +48,7 @@ def is_counted(quota: Json, evaluator: QuotaEvaluator, obj: Json) -> bool:
 
 
 def usage_in(quota: Json, evaluator: QuotaEvaluator, obj: Json) -> ResourceList:
-    """Return how much one object uses of each resource that the quota limits; empty for one that it does not count."""
+    """Return the object's usage of limited resources; empty if the object is out of scope."""
     if not is_counted(quota, evaluator, obj):
         return {}
     used, limited = evaluator.usage(obj), hard(quota)

@@ -1,6 +1,6 @@
-"""Monitors: each follows one resource that quotas limit, adds up what its objects use, and tells when that shrinks.
+"""Monitors: each watches one limited resource, sums up usage, and reports reductions.
 
-Resources of which only the number of objects matters are followed by metadata, and only their names are kept.
+Resources that are only counted are watched as metadata, and only their names are stored.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ class QuotaMonitor(Protocol):
     async def wait_synced(self) -> None: ...
 
     async def usage(self, quota: Json) -> ResourceList:
-        """Return how much the objects in the quota's namespace use of each resource that it limits."""
+        """Return the usage of limited resources in the quota's namespace."""
 
     async def stop(self) -> None: ...
 
 
 class Replenish(Protocol):
-    """Called when something is used less, or by other quotas: `new` is None when the object is gone."""
+    """Called when usage shrinks or moves to another quota; `new` is None after a deletion."""
 
     def __call__(self, evaluator: QuotaEvaluator, old: Json, new: Json | None) -> None: ...
 
 
 class ObjectMonitor:
-    """Objects that use more than a place in the count. Their informer is shared with other controllers."""
+    """Monitor of objects with content-dependent usage; shares its informer with other controllers."""
 
     def __init__(self, evaluator: QuotaEvaluator, informer: SharedIndexInformer, replenish: Replenish) -> None:
         self.evaluator = evaluator
@@ -77,11 +77,12 @@ class ObjectMonitor:
 
 
 class ObjectCounts:
-    """The number of objects in each namespace, as a reflector tells it.
+    """Number of objects per namespace, maintained by a reflector.
 
-    `shrunk` is called with a namespace when something in it has gone."""
+    `shrunk` is called with the namespace after a deletion.
+    """
 
-    _names: dict[str, set[str]]  # by namespace; no set is empty
+    _names: dict[str, set[str]]  # by namespace; sets are never empty
 
     def __init__(self, shrunk: Callable[[str], None]) -> None:
         self._shrunk = shrunk
@@ -114,11 +115,11 @@ class ObjectCounts:
         self.synced.set()
 
     def resync(self) -> None:
-        """A count is never in need of being told again."""
+        """Ignore resyncs: the counts are complete."""
 
 
 class CountMonitor:
-    """Objects that are counted, and no more."""
+    """Monitor of objects that are only counted."""
 
     def __init__(self, evaluator: QuotaEvaluator, objects: ResourceClient, replenish: Replenish, clock: Clock) -> None:
         self.evaluator = evaluator

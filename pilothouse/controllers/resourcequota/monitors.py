@@ -1,4 +1,4 @@
-"""The monitors of all resources that some quota limits, and of no others: without quotas nothing is followed."""
+"""Monitors of all resources limited by a quota; without quotas, nothing is watched."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ logger = logging.getLogger(__name__)
 
 _VERBS = ("create", "list", "watch", "delete")
 _PATIENCE = 5.0
-"""Seconds for which a quota waits for resources that do not answer; then what is known of the others is written."""
+"""Seconds to wait for unresponsive resources, before the usage of the others is written."""
 
 
 class QuotaMonitors:
-    _names: set[str]  # what the monitors were chosen for
+    _names: set[str]  # resource names covered by the monitors
     _monitors: dict[GroupVersionResource, QuotaMonitor]
 
     def __init__(
@@ -32,7 +32,7 @@ class QuotaMonitors:
         replenish: Replenish,
         appeared: Callable[[QuotaEvaluator], None],
     ) -> None:
-        """`appeared` is told when a resource can be counted that could not be before."""
+        """`appeared` is called when a resource becomes countable."""
         self._context = context
         self._evaluators = evaluators
         self._replenish = replenish
@@ -43,7 +43,7 @@ class QuotaMonitors:
         self._refreshing = asyncio.Lock()
 
     async def cover(self, names: Iterable[str]) -> None:
-        """Returns when everything that can use these can be counted, or has had its time."""
+        """Monitor all resources that can consume these names; return once synced or after the timeout."""
         async with self._refreshing:
             if not self._names.issuperset(names):
                 await self._follow(self._names.union(names))
@@ -55,11 +55,11 @@ class QuotaMonitors:
             logger.warning("not all resources that quotas limit could be counted, proceeding anyway")
 
     def countable(self, names: Iterable[str]) -> list[QuotaMonitor]:
-        """The monitors of what can use these, as far as they know how much."""
+        """Return the synced monitors of resources that can consume these names."""
         return [monitor for monitor in self._matching(names) if monitor.has_synced]
 
     async def refresh(self, names: Iterable[str]) -> None:
-        """Follow the resources that are served now and can use some of these. Raises what discovery raises."""
+        """Monitor the served resources that can consume these names. Raises the errors of discovery."""
         async with self._refreshing:
             await self._follow(set(names))
 
@@ -84,8 +84,8 @@ class QuotaMonitors:
         self._names = names
 
     async def _resources_using(self, names: set[str]) -> dict[GroupVersionResource, QuotaEvaluator]:
-        """Return the resources to follow, with their evaluators. Of groups that can not be read now, those stay that
-        are followed already."""
+        """Return the resources to monitor, with evaluators. Monitored resources of groups that failed discovery are
+        kept."""
         found = await DiscoveryClient(self._context.client).server_resources()
         wanted = {
             resource: monitor.evaluator
@@ -103,7 +103,7 @@ class QuotaMonitors:
         return wanted
 
     def _extended_resources(self) -> dict[str, str]:
-        """Follows device classes from the first time that somebody asks."""
+        """Return extended resource names; starts the DeviceClass informer on first use."""
         return extended_resources(self._context.informer(DEVICE_CLASSES).indexer.list())
 
     def _monitor(self, resource: GroupVersionResource, evaluator: QuotaEvaluator) -> QuotaMonitor:

@@ -1,1 +1,1 @@
-"""Service accounts: the default one of each namespace, and the tokens that are kept in secrets."""
+"""Service account controllers: default accounts and token secrets."""

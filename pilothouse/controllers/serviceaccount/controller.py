@@ -1,4 +1,4 @@
-"""serviceaccount-controller: every active namespace has a service account named default."""
+"""serviceaccount-controller: creates the service account `default` in every active namespace."""
 
 from __future__ import annotations
 

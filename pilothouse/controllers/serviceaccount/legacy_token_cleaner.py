@@ -1,8 +1,7 @@
-"""legacy-serviceaccount-token-cleaner-controller: tokens that once were made for every account, and that nobody used
-for a long time, are first marked invalid and then deleted.
+"""legacy-serviceaccount-token-cleaner-controller: invalidates, then deletes, unused auto-generated tokens.
 
-Only secrets that an account refers to were made for it; those that somebody wrote by hand stay. Days are compared
-as they are written in labels: 2026-05-01.
+Only secrets referenced by an account were auto-generated; manually created secrets are kept. Dates are compared in
+label format: 2026-05-01.
 """
 
 from __future__ import annotations
@@ -56,12 +55,12 @@ async def run(context: ControllerContext) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _CleanUp:
-    """The times that one look at all secrets goes by."""
+    """Time thresholds of one pass over all secrets."""
 
     now: datetime
     unused_since: datetime
     mounted: dict[str, set[str]] = field(default_factory=dict)
-    """The names of the secrets that pods use, by namespace; filled when first asked for."""
+    """Secrets used by pods, by namespace; filled lazily."""
 
     @property
     def keep_from(self) -> str:
@@ -91,7 +90,7 @@ class _Cleaner:
                 logger.error("can not clean up secret %s/%s: %s", namespace_of(secret), name_of(secret), error)
 
     async def _tracked_since(self) -> datetime:
-        """The first moment of the first whole day on which uses were written down. Raises StatusError, ValueError."""
+        """Return the start of the first full day of usage tracking. Raises StatusError or ValueError."""
         maps = self._context.client.for_resource(CONFIG_MAPS, namespace="kube-system")
         since = ((await maps.get(_TRACKING)).get("data") or {}).get("since") or ""
         return datetime.combine(date.fromisoformat(since), datetime.min.time(), UTC) + timedelta(days=1)
@@ -115,7 +114,7 @@ class _Cleaner:
         return refers_to(account, name_of(secret))
 
     async def _mounted(self, namespace: str, clean_up: _CleanUp) -> set[str]:
-        """Return the names of the secrets that pods use. Pods are listed once a day, and not kept in memory."""
+        """Return the secrets used by pods. Pods are listed once a day instead of cached."""
         if namespace not in clean_up.mounted:
             found: set[str] = set()
             async for page in self._context.client.for_resource(PODS, namespace=namespace).pages():

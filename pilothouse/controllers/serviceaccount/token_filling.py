@@ -1,4 +1,4 @@
-"""Puts into a token secret what it lacks: the token, the namespace, the CA as it is now."""
+"""Population of token secrets: token, namespace and current CA."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class TokenFiller:
         return encoded(self._ca.pem)
 
     async def fill(self, account: Json, cached: Json) -> None:
-        """A secret that has changed since the cache saw it is left alone: its change will be seen."""
+        """Add missing data to the secret; a stale cached secret is skipped, because its update event requeues it."""
         if not self._lacking(cached):
             return
         secrets = self._client.for_resource(SECRETS, namespace=namespace_of(cached))

@@ -1,4 +1,4 @@
-"""Secrets that hold tokens of service accounts: what says so, and what the tokens in them claim."""
+"""Token secrets of service accounts: identification and claims of their tokens."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ LAST_USED = "kubernetes.io/legacy-token-last-used"
 INVALID_SINCE = "kubernetes.io/legacy-token-invalid-since"
 
 ARE_TOKENS = f"type={TOKEN_TYPE}"
-"""The field selector."""
+"""Field selector of token secrets."""
 
 LEGACY_ISSUER = "kubernetes/serviceaccount"
-"""The issuer of tokens that are kept in secrets and never expire."""
+"""Issuer of non-expiring tokens in secrets."""
 _CLAIM = "kubernetes.io/serviceaccount"
 CLAIMED_NAMESPACE = f"{_CLAIM}/namespace"
 CLAIMED_SECRET = f"{_CLAIM}/secret.name"
@@ -26,7 +26,7 @@ CLAIMED_UID = f"{_CLAIM}/service-account.uid"
 
 
 def legacy_claims(account: Json, secret: Json) -> Json:
-    """Return all claims but the issuer's name."""
+    """Return all claims except the issuer."""
     namespace, name = namespace_of(account), name_of(account)
     return {
         "sub": user_name(namespace, name),
@@ -38,7 +38,7 @@ def legacy_claims(account: Json, secret: Json) -> Json:
 
 
 def is_token_of(secret: Json, account: Json) -> bool:
-    """Return whether the secret is the account's; without a uid, it is of whichever account has the name."""
+    """Return whether the secret belongs to the account; without a uid annotation, the name decides."""
     said = annotations_of(secret)
     return said.get(ACCOUNT_NAME) == name_of(account) and said.get(ACCOUNT_UID, "") in ("", uid_of(account))
 

@@ -1,7 +1,7 @@
-"""serviceaccount-token-controller: fills secrets that ask for a token, and deletes them with their account.
+"""serviceaccount-token-controller: populates token secrets, and deletes them with their account.
 
-Two queues: accounts that may be gone take their tokens with them; secrets are filled, or deleted, or, once they are
-gone themselves, no longer referred to.
+Two queues: deleted accounts take their token secrets with them; secrets are populated or deleted, and references to
+deleted secrets are removed.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class _SecretKey:
     uid: str
     account: str
     account_uid: str
-    """Empty for a secret that does not say it yet."""
+    """Empty if the secret does not have the uid yet."""
 
     @classmethod
     def of(cls, secret: Json) -> _SecretKey:
@@ -155,7 +155,7 @@ class _TokensController:
         return found if found is not None and uid in ("", uid_of(found)) else None
 
     async def _account(self, key: _SecretKey) -> Json | None:
-        """The server is asked before a secret is deleted: the cache may not know a new account yet."""
+        """Return the account, read from the server if not cached: the cache may lack a new account."""
         if (cached := self._cached_account(key.namespace, key.account, key.account_uid)) is not None:
             return cached
         accounts = self._context.client.for_resource(SERVICE_ACCOUNTS, namespace=key.namespace)
@@ -166,7 +166,7 @@ class _TokensController:
         return found if key.account_uid in ("", uid_of(found)) else None
 
     async def _delete(self, secret: Json) -> None:
-        """Delete the secret, unless it is gone or another of the same name is there by now."""
+        """Delete the secret; ignored if missing or replaced."""
         secrets = self._context.client.for_resource(SECRETS, namespace=namespace_of(secret))
         try:
             await secrets.delete(name_of(secret), DeleteOptions(uid=uid_of(secret)))
@@ -174,7 +174,7 @@ class _TokensController:
             return
 
     async def _remove_reference(self, key: _SecretKey) -> None:
-        """Raises Conflict when others write the account all the time."""
+        """Remove the reference to the secret. Raises Conflict on repeated concurrent writes."""
         accounts = self._context.client.for_resource(SERVICE_ACCOUNTS, namespace=key.namespace)
         for attempt in range(1, _REFERENCE_ATTEMPTS + 1):
             try:

@@ -1,1 +1,1 @@
-"""Volumes and claims that are in use are not deleted under their users."""
+"""Volume controllers: binding, expansion, ephemeral claims, and protection against deletion in use."""

@@ -1,4 +1,4 @@
-"""ephemeral-volume-controller: makes the claims of pods' ephemeral volumes, which live as long as the pods."""
+"""ephemeral-volume-controller: creates claims for ephemeral volumes, with the lifetime of their pods."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NAME = "ephemeral_volume"
 
 
 class _NotOfThePod(Exception):
-    """A claim has the name of one that the pod needs."""
+    """A claim with the required name exists but does not belong to the pod."""
 
 
 class _Metrics:
@@ -92,7 +92,7 @@ class _EphemeralVolumes:
                 raise
 
     async def _ensure_claim(self, pod: Json, volume: Json) -> None:
-        """Raises StatusError; _NotOfThePod if the pod must not use what is there."""
+        """Create the claim if missing. Raises StatusError, or _NotOfThePod for a foreign claim."""
         name, namespace = ephemeral_claim_name(pod, volume), namespace_of(pod)
         claim = self._claims.indexer.get_by_key(f"{namespace}/{name}")
         if claim is None:

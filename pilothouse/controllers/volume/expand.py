@@ -1,6 +1,6 @@
-"""persistentvolume-expander-controller: claims of simulated storage that ask for more get it at once.
+"""persistentvolume-expander-controller: expands claims of simulated storage at once.
 
-Of others it is only said that somebody else will see to them.
+For other storage, an event announces that an external resizer is responsible.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from pilothouse.machinery.objects import Json, annotations_of, name_of, namespac
 
 _NAME = "volume_expand"
 _UNDER_WAY = ("Resizing", "FileSystemResizePending", "ModifyingVolume", "ModifyVolumeError")
-"""Conditions of claims that do not have all yet."""
+"""Conditions of claims with an unfinished resize or modification."""
 
 
 async def run(context: ControllerContext) -> None:
@@ -70,7 +70,7 @@ class _Expander:
             return
 
     async def _grow(self, claim: Json, volume: Json) -> None:
-        """The volume goes first, so that a claim never says more than its volume has. Raises StatusError."""
+        """Expand the volume, then the claim, so that a claim never exceeds its volume. Raises StatusError."""
         if not (wants_more(claim) or wants_other_class(claim)):
             return
         spec = dict(volume["spec"])
@@ -97,7 +97,7 @@ def wants_other_class(claim: Json) -> bool:
 
 
 def grown_status(claim: Json) -> Json:
-    """Return the status of a claim that has all that it asked for."""
+    """Return the status of a fully expanded claim."""
     status = dict(claim.get("status") or {})
     for over in ("allocatedResourceStatuses", "modifyVolumeStatus"):
         status.pop(over, None)

@@ -1,4 +1,4 @@
-"""persistentvolume-protection-controller: a volume that is bound to a claim stays until it no longer is."""
+"""persistentvolume-protection-controller: keeps volumes while bound to a claim."""
 
 from __future__ import annotations
 

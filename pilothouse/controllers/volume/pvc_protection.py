@@ -1,4 +1,4 @@
-"""persistentvolumeclaim-protection-controller: a claim that pods on nodes use stays until they no longer do."""
+"""persistentvolumeclaim-protection-controller: keeps claims while pods use them."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ class _Protection:
             self._queue.add(f"{namespace_of(claim)}/{name_of(claim)}")
 
     def _pod_changed(self, pod: Json) -> None:
-        """A pod that runs on a node can not make a claim unused."""
+        """Enqueue the pod's claims, unless the pod is running and still uses them."""
         if not node_name(pod) or is_terminated(pod):
             self._enqueue_claims(pod)
 
     def _pod_updated(self, old: Json, new: Json) -> None:
         self._pod_changed(new)
-        if uid_of(old) != uid_of(new):  # the old one was deleted, and that was not told
+        if uid_of(old) != uid_of(new):  # replaced object: the deletion event was missed
             self._enqueue_claims(old)
 
     def _pod_deleted(self, deleted: Deleted) -> None:
@@ -80,7 +80,7 @@ class _Protection:
             return
 
     async def _is_used(self, key: str, claim: Json) -> bool:
-        """Only the server knows for sure; the cache may lack a pod that was just bound."""
+        """Return whether a pod uses the claim, confirmed with the server: the cache may lack a newly bound pod."""
         if any(uses(pod, claim) for pod in self._pods.indexer.by_index(PODS_BY_CLAIM, key)):
             return True
         namespace = split_meta_namespace_key(key).namespace
@@ -91,7 +91,7 @@ class _Protection:
 
 
 def uses(pod: Json, claim: Json) -> bool:
-    """A kubelet that has not been given the pod yet will not start it with a claim that is being deleted."""
+    """Return whether the pod uses the claim. Unscheduled pods do not count: kubelets reject terminating claims."""
     if not node_name(pod):
         return False
     for volume in pod["spec"].get("volumes") or ():
@@ -104,7 +104,7 @@ def uses(pod: Json, claim: Json) -> bool:
 
 
 def is_terminated(pod: Json) -> bool:
-    """Return whether all containers of the pod have ended for good."""
+    """Return whether all containers have terminated permanently."""
     if has_ended(pod):
         return True
     status = pod.get("status") or {}

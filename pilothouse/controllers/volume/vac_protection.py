@@ -1,4 +1,4 @@
-"""volumeattributesclass-protection-controller: a class that a claim or a volume has stays until none has it."""
+"""volumeattributesclass-protection-controller: keeps classes while claims or volumes use them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def run(context: ControllerContext) -> None:
 def _when_released(
     names_in: Callable[[Json], set[str]], released: Callable[[Iterable[str]], None]
 ) -> ResourceEventHandlerFuncs:
-    """Tell of the classes that an object had and has no more."""
+    """Return handlers that report the classes an object no longer uses."""
 
     def deleted(obj: Deleted) -> None:
         if (state := last_known_state(obj)) is not None:
@@ -73,7 +73,7 @@ def volume_classes(volume: Json) -> set[str]:
 
 
 def claim_classes(claim: Json) -> set[str]:
-    """Return the classes that the claim asks for, has, or is being changed to."""
+    """Return the classes of the claim: requested, current and target."""
     status = claim.get("status") or {}
     return {
         (claim.get("spec") or {}).get("volumeAttributesClassName") or "",

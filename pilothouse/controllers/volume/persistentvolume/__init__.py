@@ -1,1 +1,1 @@
-"""Claims get volumes, and volumes that no claim has any more are given back."""
+"""persistentvolume-binder-controller: binds claims to volumes, and reclaims released volumes."""

@@ -1,4 +1,4 @@
-"""Writing bindings: each of the four steps is written only if it is not done, so that any of them may be the last."""
+"""Binding writes: four idempotent steps, so that binding can resume after any of them."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from pilothouse.controllers.volume.persistentvolume.store import Claims, Volumes
 from pilothouse.machinery.objects import Json, annotations_of, metadata, name_of, namespace_of, uid_of
 
 _PRE_RESIZE = "volume.alpha.kubernetes.io/pre-resize-capacity"
-"""On a volume: the size of what is on it, until that is grown, too."""
+"""Volume annotation: capacity before the resize, until the file system is resized."""
 
 
 class Binding:
-    """Every method raises StatusError. What is written is kept as the newest state."""
+    """Writes bindings. Every method raises StatusError. Written objects become the newest known state."""
 
     def __init__(self, client: Client, volumes: Volumes, claims: Claims, recorder: EventRecorder) -> None:
         self._client = client
@@ -32,7 +32,7 @@ class Binding:
         self._recorder = recorder
 
     async def bind(self, volume: Json, claim: Json, **annotations: str) -> None:
-        """`annotations`: for the claim, if they are not there."""
+        """Bind the volume and the claim; `annotations` are added to the claim if missing."""
         changed = volume
         if not is_bound_to(volume, claim) and BOUND_BY_CONTROLLER not in annotations_of(volume):
             changed = with_annotations(volume, **{BOUND_BY_CONTROLLER: "yes"})
@@ -44,7 +44,7 @@ class Binding:
         await self.set_claim_status(claim, "Bound", volume)
 
     async def unbind(self, volume: Json) -> None:
-        """A volume that a user has reserved stays so."""
+        """Unbind the volume; a reservation made by a user is kept."""
         annotations, spec = dict(annotations_of(volume)), dict(volume["spec"])
         if BOUND_BY_CONTROLLER in annotations:
             del annotations[BOUND_BY_CONTROLLER], spec["claimRef"]
@@ -102,7 +102,8 @@ class Binding:
 
 
 def new_claim_status(claim: Json, phase: str, volume: Json | None) -> Json:
-    """Return the status of the claim with this volume; the size is set once, for growing it is another's work."""
+    """Return the status of the claim with this volume; capacity is set only once, because expansion updates it
+    later."""
     old = claim.get("status") or {}
     if volume is None:
         of_volume = ("accessModes", "capacity", "currentVolumeAttributesClassName")

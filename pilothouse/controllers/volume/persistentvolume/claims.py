@@ -1,4 +1,4 @@
-"""What becomes of a claim: it gets a volume and keeps it, or waits, or has lost it."""
+"""Sync of claims: bind to a volume, wait, or report a lost volume."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from pilothouse.machinery.objects import Json, annotations_of, name_of, uid_of
 
 
 class Misbound(Exception):
-    """A volume that was given to a claim belongs to another one."""
+    """The volume of a claim is bound to another claim."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class ClaimSyncs:
     recorder: EventRecorder
 
     async def sync(self, claim: Json) -> None:
-        """Raises Misbound, StatusError."""
+        """Sync the claim. Raises Misbound or StatusError."""
         if BIND_COMPLETED in annotations_of(claim):
             await self._sync_bound(claim)
         elif name := claim["spec"].get("volumeName"):
@@ -63,7 +63,7 @@ class ClaimSyncs:
             await self.binding.lose_claim(claim, WARNING, "ClaimMisbound", told)
 
     async def _sync_prebound(self, claim: Json, volume: Json | None) -> None:
-        """A claim that names the volume that it wants."""
+        """Sync a claim that names its volume."""
         if volume is None:
             await self.binding.set_claim_status(claim, "Pending")
         elif claim_ref(volume) is None and (why := why_not(volume, claim)):

@@ -1,7 +1,6 @@
-"""persistentvolume-binder-controller: binds claims and volumes to each other, and gives back volumes without a claim.
+"""persistentvolume-binder-controller: binds claims to volumes, and reclaims released volumes.
 
-Each half of a binding is an object of its own, and the state is in both: whichever step was the last before a crash,
-the next look at either goes on from there.
+The state of a binding is stored in both objects. After a crash at any step, the next sync of either object continues.
 """
 
 from __future__ import annotations
@@ -100,7 +99,7 @@ class _Binder:
             self._hasten_claims(volume)
 
     def _hasten_claims(self, before: Json) -> None:
-        """Claims that wait need not wait for the next round when a volume is there that may be right for them."""
+        """Enqueue waiting claims when a volume becomes available."""
         volume = self._volumes.get(name_of(before))
         if volume is not None and phase_of(volume) == "Available" != phase_of(before):
             waiting = [claim_key_of(volume)] if claim_ref(volume) else self._claims.unbound(class_of_volume(volume))
@@ -112,7 +111,7 @@ class _Binder:
             self._claim_queue.add(key)
 
     def _resync(self) -> None:
-        """Those that are bound need nothing, until one of them changes."""
+        """Enqueue all objects that are not bound; bound objects are synced on change."""
         for claim in self._informed_claims.indexer.list():
             if phase_of(claim) != "Bound":
                 self._claim_queue.add(meta_namespace_key(claim))
@@ -122,7 +121,7 @@ class _Binder:
 
 
 async def _unless_outdated(sync: Awaitable[None]) -> None:
-    """What others have changed or deleted meanwhile is looked at again, when the news of that come. Raises TryAgain."""
+    """Await the sync; concurrent changes and deletions are left to the next event. Raises TryAgain."""
     try:
         await sync
     except Conflict as error:

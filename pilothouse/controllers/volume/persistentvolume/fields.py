@@ -1,4 +1,4 @@
-"""What claims, volumes and classes say, and the annotations by which this controller remembers what it did."""
+"""Accessors for claims, volumes and classes, and the annotations that record binding state."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from pilothouse.machinery.objects import Json, annotations_of, metadata, name_of
 from pilothouse.machinery.quantity import Quantity, parse_quantity
 
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
-"""On a claim: it was bound once."""
+"""Claim annotation: the claim has been bound."""
 BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
-"""On either: not a user has put the other's name here."""
+"""Claim or volume annotation: the binding was made by the controller, not by a user."""
 PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
 STORAGE_PROVISIONER = "volume.kubernetes.io/storage-provisioner"
 BETA_STORAGE_PROVISIONER = "volume.beta.kubernetes.io/storage-provisioner"
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
-"""On a claim: where the scheduler wants its first pod to be."""
+"""Claim annotation: the node chosen by the scheduler for the first pod."""
 MIGRATED_TO = "pv.kubernetes.io/migrated-to"
 SIMULATED = "pilothouse.dev/simulated"
-"""The provisioner that this controller plays itself."""
+"""The provisioner implemented by this controller."""
 _BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
 _DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 _BETA_DEFAULT_CLASS = "storageclass.beta.kubernetes.io/is-default-class"
@@ -30,7 +30,7 @@ def class_of_claim(claim: Json) -> str:
 
 
 def has_class(claim: Json) -> bool:
-    """A claim whose class is empty has one: it wants a volume without."""
+    """Return whether the claim sets a class; an empty class counts, and requests a volume without class."""
     return _BETA_CLASS in annotations_of(claim) or claim["spec"].get("storageClassName") is not None
 
 
@@ -39,7 +39,7 @@ def class_of_volume(volume: Json) -> str:
 
 
 def default_class(classes: Iterable[Json]) -> Json | None:
-    """Return the newest of the classes that are marked as the default."""
+    """Return the newest default class."""
     marked = [each for each in classes if _is_default(each)]
     newest = max((metadata(each).get("creationTimestamp") or "" for each in marked), default="")
     found = [each for each in marked if (metadata(each).get("creationTimestamp") or "") == newest]
@@ -78,13 +78,13 @@ def claim_ref(volume: Json) -> Json | None:
 
 
 def claim_key_of(volume: Json) -> str:
-    """Return the namespace/name of the claim that the volume is for; empty if there is none."""
+    """Return namespace/name of the volume's claim; empty if there is none."""
     ref = claim_ref(volume)
     return f"{ref.get('namespace', '')}/{ref.get('name', '')}" if ref else ""
 
 
 def is_bound_to(volume: Json, claim: Json) -> bool:
-    """Return whether the volume is for the claim; by its name only, if it does not say which of that name."""
+    """Return whether the volume is bound to the claim; without a uid in claimRef, the name decides."""
     ref = claim_ref(volume)
     if ref is None or (ref.get("namespace"), ref.get("name")) != (namespace_of(claim), name_of(claim)):
         return False
@@ -96,5 +96,5 @@ def phase_of(obj: Json) -> str:
 
 
 def with_annotations(obj: Json, **changes: str) -> Json:
-    """Return the object with annotations added; give their names by `**{NAME: value}`."""
+    """Return the object with annotations added, given as `**{NAME: value}`."""
     return {**obj, "metadata": {**metadata(obj), "annotations": {**annotations_of(obj), **changes}}}

@@ -1,4 +1,4 @@
-"""Which volume a claim gets: one that was reserved for it, or the smallest of those that are large enough."""
+"""Choice of a volume for a claim: a reserved volume, else the smallest sufficient one."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from pilothouse.machinery.selectors.labels import from_label_selector
 
 
 def best_match(claim: Json, volumes: Iterable[Json], *, delayed: bool) -> Json | None:
-    """`delayed`: the scheduler will choose, so that only a volume that it has reserved for the claim is right.
+    """Return the best volume for the claim. With `delayed`, the scheduler chooses, so only a reserved volume matches.
 
-    Volumes with fewer access modes go first: they are nearer to what was asked for.
+    Volumes with fewer access modes are preferred as closer matches.
     """
     by_modes: dict[frozenset[str], list[Json]] = defaultdict(list)
     for volume in volumes:
@@ -65,7 +65,7 @@ def _is_free_for(claim: Json, volume: Json) -> bool:
 
 
 def why_not(volume: Json, claim: Json) -> str:
-    """Return why the volume that the claim names is not right for it; empty if it is."""
+    """Return the reason why the named volume does not fit the claim; empty if it fits."""
     if is_deleting(volume):
         return f'the volume is marked for deletion "{name_of(volume)}"'
     if _size(volume).value() < requested_size(claim).value():

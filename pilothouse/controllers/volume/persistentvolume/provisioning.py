@@ -1,4 +1,4 @@
-"""Making volumes for claims that found none: by others, or, for the simulated class of storage, here and at once."""
+"""Provisioning of volumes: delegated to external provisioners, or immediate for the simulated class."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _MIGRATED = {
     "kubernetes.io/portworx-volume": "pxd.portworx.com",
     "kubernetes.io/vsphere-volume": "csi.vsphere.vmware.com",
 }
-"""The drivers that have taken over from what once was part of Kubernetes."""
+"""CSI drivers that replace former in-tree plugins."""
 DRIVER = "simulated.pilothouse.dev"
-"""By which simulated volumes are known; the name of a driver must not have a slash."""
+"""Driver name of simulated volumes; driver names must not contain a slash."""
 
 
 class Provisioning:
@@ -45,7 +45,7 @@ class Provisioning:
         self._recorder = recorder
 
     async def provision(self, claim: Json, storage_class: Json | None) -> None:
-        """Raises StatusError."""
+        """Provision a volume for the claim. Raises StatusError."""
         if storage_class is None:
             self._failed(claim, f'storageclass.storage.k8s.io "{class_of_claim(claim)}" not found')
             return
@@ -72,7 +72,7 @@ class Provisioning:
         self._recorder.event(claim, NORMAL, "ExternalProvisioning", told)
 
     async def _simulate(self, claim: Json, storage_class: Json) -> None:
-        """A volume that an earlier attempt has made is found by its name."""
+        """Create the simulated volume and bind it; a volume of an earlier attempt is found by its name."""
         volumes, volume = self._client.for_resource(PERSISTENT_VOLUMES), new_volume(claim, storage_class)
         try:
             made = await volumes.create(volume)
@@ -89,7 +89,7 @@ def _provisioner_annotations(provisioner: str) -> dict[str, str]:
 
 
 def new_volume(claim: Json, storage_class: Json) -> Json:
-    """Return the simulated volume for the claim: as large as asked for, and reachable where the class allows."""
+    """Return the simulated volume: with the requested size, and the topology allowed by the class."""
     name = f"pvc-{uid_of(claim)}"
     spec: Json = {
         "capacity": {"storage": str(requested_size(claim))},

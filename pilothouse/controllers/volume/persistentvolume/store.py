@@ -1,6 +1,6 @@
-"""The newest known states: what the informers have told, or what this controller itself has written since.
+"""Newest known states: from the informers, or from this controller's own later writes.
 
-Without its own writes it would give one volume to two claims, before the first of them comes back from the server.
+Without its own writes, the controller could bind one volume to two claims before the informer catches up.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class NewestStates:
         self._indexer = Indexer(indexers)
 
     def keep(self, obj: Json) -> bool:
-        """Return whether the object is not older than what is known."""
+        """Store the object; return False if a newer version is known."""
         known = self._indexer.get(obj)
         if known is not None and int(resource_version_of(known)) > int(resource_version_of(obj)):
             return False
@@ -38,7 +38,7 @@ class NewestStates:
         return self._indexer.get_by_key(key)
 
     def forget(self, key: str) -> Json | None:
-        """Return what was known."""
+        """Remove the object; return the last known state."""
         known = self._indexer.get_by_key(key)
         self._indexer.delete(key)
         return known
@@ -55,7 +55,7 @@ class Volumes(NewestStates):
         super().__init__({_BY_CLAIM: _claim_of, _FREE_BY_CLASS: _class_of_free})
 
     def candidates(self, claim: Json) -> list[Json]:
-        """Return the volumes that are for the claim, or for none and of its class."""
+        """Return volumes reserved for the claim, and free volumes of its class."""
         reserved = self._by(_BY_CLAIM, meta_namespace_key(claim))
         return reserved + self._by(_FREE_BY_CLASS, class_of_claim(claim))
 
@@ -65,7 +65,7 @@ class Claims(NewestStates):
         super().__init__({_UNBOUND_BY_CLASS: _class_of_unbound})
 
     def unbound(self, class_name: str) -> list[str]:
-        """Return the keys of the claims of the class that were never bound."""
+        """Return the keys of unbound claims of the class."""
         return [meta_namespace_key(claim) for claim in self._by(_UNBOUND_BY_CLASS, class_name)]
 
 

@@ -1,4 +1,4 @@
-"""What becomes of a volume: it waits for a claim, belongs to one, or is given back."""
+"""Sync of volumes: available, bound, or reclaimed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _REMOVABLE_PATH = re.compile("/tmp/.+")
 
 
 class NotDeletable(Exception):
-    """Nobody knows how to delete the volume."""
+    """No deleter is known for the volume."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class VolumeSyncs:
     enqueue_claim: Callable[[str], None]
 
     async def sync(self, volume: Json) -> None:
-        """Raises StatusError."""
+        """Sync the volume. Raises StatusError."""
         ref = claim_ref(volume)
         if ref is None or not ref.get("uid"):
             await self.binding.set_volume_phase(volume, "Available")
@@ -62,7 +62,7 @@ class VolumeSyncs:
             await self.binding.unbind(volume)
 
     async def _claim_of(self, volume: Json, ref: Json) -> Json | None:
-        """Return the very claim that the volume belongs to. Before a volume is given back, the server is asked."""
+        """Return the claim with the uid in claimRef; None if deleted. Before reclaiming, the server is queried."""
         key = claim_key_of(volume)
         claim = self.claims.get(key)
         if claim is None and phase_of(volume) not in _GIVEN_BACK:
@@ -78,7 +78,7 @@ class VolumeSyncs:
             return None
 
     def _hasten(self, volume: Json, claim: Json) -> None:
-        """The claim does not say yet that it has this volume."""
+        """Enqueue a claim that does not name this volume yet, or warn about incompatible volume modes."""
         if volume_mode(volume) == volume_mode(claim):
             self.enqueue_claim(meta_namespace_key(claim))
             return
@@ -119,7 +119,7 @@ class VolumeSyncs:
 
 
 def is_deleted_here(volume: Json) -> bool:
-    """Return False if others delete it: whoever made it, or its driver. Raises NotDeletable."""
+    """Return False if an external provisioner or driver deletes the volume. Raises NotDeletable."""
     if provisioner := annotations_of(volume).get(PROVISIONED_BY):
         return provisioner == SIMULATED
     spec = volume["spec"]
