@@ -1,1 +1,1 @@
-"""The controllers that must run for the API to be usable alone."""
+"""Built-in controllers, for an API server that is usable without kube-controller-manager."""

@@ -1,4 +1,4 @@
-"""Which of the controllers a `--controllers` list enables."""
+"""Selection of controllers by a `--controllers` list."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ ALL, NONE = "*", "-*"
 def enabled(
     choice: Sequence[str], *, simulation: bool = False, has_feature: Callable[[str], bool] = lambda name: False
 ) -> list[ControllerDescriptor]:
-    """`*` stands for all that are on by default, `-*` for none, `foo` and `-foo` for one, which goes before those.
+    """Return the enabled controllers. `*` enables all defaults, `-*` disables all; `foo` and `-foo` take precedence.
 
-    `simulation`: whether there are simulated nodes. `has_feature` says which gates are on.
+    `simulation` tells whether nodes are simulated; `has_feature` tests a feature gate.
     """
     wanted = [each for each in CONTROLLERS if _is_enabled(each, choice, simulation)]
     return [each for each in wanted if not each.feature or has_feature(each.feature)]
 
 
 def unknown(choice: Sequence[str]) -> Iterator[str]:
-    """The names in the list that no controller has."""
+    """Yield names in the list that match no controller."""
     known = {name for each in CONTROLLERS for name in each.names}
     for entry in choice:
         name = entry.removeprefix("-")

@@ -1,4 +1,4 @@
-"""The context that a controller works in. It lasts one term: as long as this process runs the controllers."""
+"""The context of a controller. It lasts one term: as long as this process runs the controllers."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from pilothouse.machinery.objects import Json, metadata
 T = TypeVar("T", bound=Hashable)
 
 SignToken: TypeAlias = Callable[[Json], Awaitable[str]]
-"""A token with these claims. Raises OSError, ValueError where the key can not be read."""
+"""Returns a token with these claims. Raises OSError or ValueError if the key cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectSelection:
-    """A part of a resource's objects."""
+    """A subset of a resource's objects, by namespace and field selector."""
 
     namespace: str = ""
     field_selector: str = ""
@@ -49,11 +49,11 @@ EVERYTHING = ObjectSelection()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerConfig:
-    """The settings of single controllers that flags give."""
+    """Settings of single controllers, from flags."""
 
     concurrent_namespace_syncs: int = 10
     namespace_deletion_grace_period: float = 5.0
-    """How long other servers may need to see that a namespace is terminating, and to store what they had let in."""
+    """Seconds for other servers to observe a terminating namespace and to store already admitted objects."""
     concurrent_daemonset_syncs: int = 2
     concurrent_deployment_syncs: int = 5
     concurrent_gc_syncs: int = 20
@@ -62,58 +62,58 @@ class ControllerConfig:
     concurrent_serviceaccount_token_syncs: int = 5
     concurrent_resource_quota_syncs: int = 5
     resource_quota_sync_period: float = 300.0
-    """How often all quotas are added up anew; 0 for never."""
+    """Seconds between full recalculations of all quotas; 0 = never."""
     endpoints: EndpointConfig = field(default_factory=EndpointConfig)
     quota_evaluators: Evaluators | None = None
-    """The evaluators of the resources that quotas count. With none, quotas are left alone."""
+    """Quota evaluators by resource; None = quotas are not calculated."""
     root_ca: bytes = b""
-    """The CA of this server's certificate, as PEM. With none, it is given to nobody."""
+    """CA of this server's certificate as PEM; empty = not published."""
     root_ca_file: Path | None = None
-    """Where it is from, and may change."""
+    """File of the CA, reread on change."""
     sign_token: SignToken | None = None
-    """Signs the tokens that are kept in secrets. With none, there are no such."""
+    """Signs tokens stored in secrets; None = no such tokens."""
     legacy_service_account_token_clean_up_period: float = 365 * 24 * 3600.0
     cluster_signing_cert_file: Path | None = None
     cluster_signing_key_file: Path | None = None
-    """The CA that signs certificates. With none, nobody does."""
+    """Certificate and key of the signing CA; None = no signing."""
     cluster_signing_duration: float = 365 * 24 * 3600.0
     concurrent_statefulset_syncs: int = 5
     terminated_pod_gc_threshold: int = 12500
-    """How many pods that have ended are kept; with 0 or less, all."""
+    """Maximum number of terminated pods that are kept; 0 or less = unlimited."""
     pod_gc_check_period: float = 20.0
     pod_gc_quarantine: float = 40.0
-    """How long a node must be missing before the pods on it are deleted."""
+    """Seconds a node must be missing before its pods are deleted."""
     concurrent_ttl_after_finished_syncs: int = 5
     concurrent_cron_job_syncs: int = 5
     autoscaler: AutoscalerConfig = field(default_factory=AutoscalerConfig)
     jobs: JobConfig = field(default_factory=JobConfig)
     concurrent_ephemeralvolume_syncs: int = 5
     pvclaimbinder_sync_period: float = 15.0
-    """How often claims that have no volume are looked at again, and volumes that have no claim."""
+    """Seconds between resyncs of unbound claims and volumes."""
     node_ipam: NodeIPAMConfig = field(default_factory=NodeIPAMConfig)
     simulated_load_balancer_range: str = "192.0.2.0/24"
-    """The addresses that services of type LoadBalancer get. By default, those that are for documentation only."""
+    """Address range of LoadBalancer services; by default a documentation range."""
     node_lifecycle: NodeLifecycleConfig = field(default_factory=NodeLifecycleConfig)
 
 
 @dataclass(frozen=True, slots=True)
 class ControllerContext:
     client: Client
-    """Calls the whole chain in this process, with the rights of the controller."""
+    """In-process client through the full handler chain, with the controller's permissions."""
     registry: CollectorRegistry
-    """Where queues and controllers show their metrics."""
+    """Registry for the metrics of queues and controllers."""
     config: ControllerConfig = field(default_factory=ControllerConfig)
     clock: Clock = REAL_CLOCK
     _informers: dict[ObjectSelection, SharedInformerFactory] = field(default_factory=dict)
-    """Shared by the contexts of all controllers."""
+    """Informers shared by the contexts of all controllers."""
     _reader: Client | None = None
-    """What informers read with, who serve controllers with different rights; with none, `client`."""
+    """Client used by the shared informers, independent of controller permissions; None = `client`."""
 
     def informer(self, resource: GroupVersionResource, selection: ObjectSelection = EVERYTHING) -> SharedIndexInformer:
-        """The one informer of the resource, or of a part of it. It starts on the event loop's next turn: add handlers
-        before that.
+        """Return the shared informer of the resource or a subset. It starts on the next event loop iteration: add
+        handlers before.
 
-        Its objects are shared by all controllers and must never be changed. They have no managedFields.
+        Cached objects are shared by all controllers and must not be modified. They have no managedFields.
         """
         if selection not in self._informers:
             self._informers[selection] = SharedInformerFactory(
@@ -131,10 +131,10 @@ class ControllerContext:
     def queue(
         self, name: str, of: type[T], *, first_delay: float = 0.005, max_delay: float = 1000.0
     ) -> RateLimitingQueue[T]:
-        """Return a queue whose metrics are shown under the name.
+        """Return a queue with metrics under this name.
 
-        An item that failed is tried again after the first delay, which doubles up to the greatest. Over all items, ten
-        are tried again in a second, after a burst of a hundred.
+        Failed items are retried after `first_delay`, doubling up to `max_delay`. All retries together are limited to
+        ten per second, with a burst of 100.
         """
         limiter = MaxOfRateLimiter(
             ItemExponentialFailureRateLimiter(first_delay, max_delay), BucketRateLimiter(10, 100, self.clock)
@@ -142,7 +142,7 @@ class ControllerContext:
         return RateLimitingQueue(name, rate_limiter=limiter, registry=self.registry, clock=self.clock)
 
     def acting_through(self, client: Client) -> ControllerContext:
-        """The context of a controller with rights of its own. Informers are shared, and read as before."""
+        """Return a context with its own client; the informers stay shared."""
         return replace(self, client=client, _reader=self._reader or self.client)
 
     async def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What is known of a controller before it is imported."""
+"""Static description of a controller, available before its import."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from pilothouse.machinery.names import GroupVersionResource
 
 @dataclass(frozen=True, slots=True)
 class ControllerDescriptor:
-    """Names, aliases and service accounts are kube-controller-manager's."""
+    """Description of a controller. Names, aliases and service accounts are kube-controller-manager's."""
 
     name: str
     module: str
     alias: str = ""
     on_by_default: bool = True
-    """Whether `*` stands for it, too."""
+    """Whether `*` includes the controller."""
     with_simulation: bool = False
-    """Whether `*` stands for it only where there are simulated nodes: it plays what a cloud does elsewhere."""
+    """Whether `*` includes the controller only with simulated nodes, where it stands in for a cloud provider."""
     account: str = ""
-    """Its account in kube-system, as which it acts; with none it acts as the program itself."""
+    """Service account in kube-system; empty = the server's own identity."""
     has_every_right: bool = False
-    """For one that Kubernetes has no role for."""
+    """Whether the controller acts with full privileges, because Kubernetes defines no role for it."""
     feature: str = ""
-    """The gate without which there is nothing for it to do, nor its resource."""
+    """Feature gate that must be enabled for this controller and its resource."""
     concerns: tuple[GroupVersionResource, ...] = ()
-    """The resources whose first object starts it; with none it starts at once."""
+    """Resources whose first object starts the controller; empty = starts at once."""
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -1,9 +1,8 @@
-"""Runs the enabled controllers, in one of all the processes that share a store.
+"""Runs the enabled controllers, in one of the processes that share a store.
 
-With an election they run only while this process holds the lease, which is kube-controller-manager's own. A
-controller that fails ends the term, as it would end kube-controller-manager: all start again with empty caches,
-after a pause that grows. Each acts as a service account of its own, with the rights that the account has; all read
-through the same informers.
+With leader election, controllers run only while this process holds kube-controller-manager's lease. A failing
+controller ends the term, as in kube-controller-manager: all restart with empty caches, after an exponential back-off.
+Each controller acts as its own service account with that account's permissions; informers are shared.
 """
 
 from __future__ import annotations
@@ -36,12 +35,12 @@ logger = logging.getLogger(__name__)
 
 _PAUSE = Backoff(duration=0.5, factor=2.0, jitter=0.5, steps=10, cap=30.0)
 _CALM = 120.0
-"""After so many seconds without a failure the pause is short again."""
+"""Seconds without failure after which the back-off is reset."""
 _NAMESPACE = "kube-system"
 
 Run: TypeAlias = Callable[[ControllerContext], Awaitable[None]]
 ClientAs: TypeAlias = Callable[[str], Client]
-"""A client that acts as the service account of this name in kube-system."""
+"""Returns a client that acts as the kube-system service account of this name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,9 +65,9 @@ class ControllerManager:
         beside: Sequence[Run] = (),
         clock: Clock = REAL_CLOCK,
     ) -> None:
-        """Without `client_as` all act through the one client. Those that need every right act through `privileged`.
+        """Without `client_as`, all controllers use `client`. Controllers with full privileges use `privileged`.
 
-        What runs `beside` them shares their term and their informers.
+        `beside` runs share the term and the informers.
         """
         self._beside = beside
         self._client = client
@@ -81,7 +80,7 @@ class ControllerManager:
         self._clock = clock
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         pause = _PAUSE.delays_with_reset(_CALM, self._clock)
         while True:
             try:
@@ -91,7 +90,7 @@ class ControllerManager:
             await self._clock.sleep(pause())
 
     async def _run_as_leader(self) -> None:
-        """Returns when the lease was lost."""
+        """Run the controllers, with leader election if configured; return when the lease is lost."""
         if self._election is None:
             await self._run_controllers()
         else:
@@ -103,7 +102,7 @@ class ControllerManager:
         context = ControllerContext(self._client, self._registry, self._config, self._clock)
         tasks = [asyncio.create_task(self._run_controller(each, context), name=each.name) for each in self._controllers]
         tasks += [asyncio.ensure_future(run(context)) for run in self._beside]
-        # Not a TaskGroup: before Python 3.13 it swallows a cancellation that comes while a member fails.
+        # Not a TaskGroup: before Python 3.13 it swallows a cancellation that arrives while a member fails.
         try:
             ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
             for task in ended:
@@ -115,7 +114,7 @@ class ControllerManager:
             await context.close()
 
     async def _run_controller(self, descriptor: ControllerDescriptor, context: ControllerContext) -> None:
-        """Until cancelled, even if the controller finds that there is nothing for it to do and returns."""
+        """Run the controller until cancelled, even if it returns because there is nothing to do."""
         await first_object(descriptor.concerns, context)
         logger.debug("starting controller %s", descriptor.name)
         with at_work(f"the start of {descriptor.name}"):
@@ -130,7 +129,7 @@ class ControllerManager:
         return await self._acting_as(descriptor.account, context)
 
     async def _acting_as(self, account: str, context: ControllerContext) -> ControllerContext:
-        """The context of a controller; the account is made if it is not there."""
+        """Return a context that acts as the account, which is created if missing."""
         if not account or self._client_as is None:
             return context
         accounts = self._client.for_resource(SERVICE_ACCOUNTS, namespace=_NAMESPACE)
@@ -140,7 +139,7 @@ class ControllerManager:
 
 
 async def first_object(resources: Sequence[GroupVersionResource], context: ControllerContext) -> None:
-    """Returns when there is an object of one of them; at once if there are no resources."""
+    """Wait for the first object of any of these resources; return at once if `resources` is empty."""
     if not resources:
         return
     seen = asyncio.Event()
@@ -152,12 +151,12 @@ async def first_object(resources: Sequence[GroupVersionResource], context: Contr
 
 
 async def _loaded(descriptor: ControllerDescriptor) -> Run:
-    """One that waited for its first object is imported beside the requests that are being answered."""
+    """Load the controller; a controller started by its first object is imported in a thread, not to block requests."""
     return await asyncio.to_thread(load, descriptor) if descriptor.concerns else load(descriptor)
 
 
 def load(descriptor: ControllerDescriptor) -> Run:
-    """Import the controller's module, and return its `run`."""
+    """Import the controller's module; return its `run`."""
     module = importlib.import_module(f"pilothouse.controllers.{descriptor.module}")
     run: Run = module.run
     return run

@@ -1,4 +1,4 @@
-"""The metrics of controllers: made once for each registry, for the controllers of the next term count on."""
+"""Metrics of controllers: one instance per registry, so that counters continue across terms."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _made: WeakKeyDictionary[CollectorRegistry, dict[Any, Any]] = WeakKeyDictionary(
 
 
 def metrics_in(registry: CollectorRegistry, make: Callable[[CollectorRegistry], M]) -> M:
-    """Return the metrics that `make` made for the registry when it was first asked for them."""
+    """Return the metrics created by `make` for the registry, created on first use."""
     made = _made.setdefault(registry, {})
     if make not in made:
         made[make] = make(registry)

@@ -1,4 +1,4 @@
-"""Telling whether objects can be created in a namespace."""
+"""Detection of terminating namespaces."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ def is_active(namespace: Json) -> bool:
 
 
 def is_refusal_of_terminating_namespace(error: StatusError) -> bool:
-    """Whether a creation was refused because the namespace is about to go."""
+    """Return whether a creation was rejected because the namespace is terminating."""
     return any(cause.get("reason") == _TERMINATING for cause in (error.details or {}).get("causes") or ())

@@ -1,4 +1,4 @@
-"""Pods by the node that they are on, and by the claims that they use: indexes that several controllers share."""
+"""Shared informer indexes of pods, by node and by claim."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from pilothouse.machinery.objects import Json, namespace_of
 
 PODS_BY_NODE = "spec.nodeName"
 PODS_BY_CLAIM = "pod-pvc-index"
-"""By the claim's namespace/name."""
+"""Index by namespace/name of the claim."""
 
 
 def index_pods_by_node(pods: SharedIndexInformer) -> None:
-    """See that the informer has the index PODS_BY_NODE. Whoever comes first makes it."""
+    """Add the index PODS_BY_NODE to the informer. Idempotent."""
     _index(pods, PODS_BY_NODE, _node_name)
 
 
 def index_pods_by_claim(pods: SharedIndexInformer) -> None:
-    """See that the informer has the index PODS_BY_CLAIM."""
+    """Add the index PODS_BY_CLAIM to the informer. Idempotent."""
     _index(pods, PODS_BY_CLAIM, claim_keys)
 
 

@@ -1,4 +1,4 @@
-"""The resources that controllers work with."""
+"""Resources used by controllers."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""The controllers that run inside the server, by name.
+"""The built-in controllers, by name.
 
-Adding a controller is adding its line to CONTROLLERS. Its module must have `async def run(context: ControllerContext)`,
-which works until it is cancelled, or returns when there is nothing for it to do. The module is imported only when the
-controller starts, and one that says what concerns it starts with the first such object: a server that has no
-deployments runs no deployment controller.
+To add a controller, add a line to CONTROLLERS. Its module must define `async def run(context: ControllerContext)`,
+which runs until cancelled, or returns if there is nothing to do. The module is imported when the controller starts. A
+controller with `concerns` starts with the first object of these resources: a server without deployments runs no
+deployment controller.
 """
 
 from __future__ import annotations

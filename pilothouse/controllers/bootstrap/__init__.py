@@ -1,1 +1,1 @@
-"""Bootstrap tokens: nodes that join trust a cluster by one, and are trusted by it."""
+"""Bootstrap tokens: mutual trust between the cluster and joining nodes."""

@@ -1,6 +1,6 @@
-"""bootstrap-signer-controller: signs the public cluster-info with every bootstrap token that is made for it.
+"""bootstrap-signer-controller: signs the public cluster-info ConfigMap with every signing bootstrap token.
 
-Whoever knows a token can then tell that the cluster's address and CA, which anybody may read and send, are true.
+The holder of a token can thereby verify the cluster's address and CA, received over an untrusted channel.
 """
 
 from __future__ import annotations
@@ -48,19 +48,19 @@ async def run(context: ControllerContext) -> None:
         try:
             await context.client.for_resource(CONFIG_MAPS, namespace=NAMESPACE).update({**found, "data": signed})
         except (Conflict, NotFound):
-            return  # its change will be seen
+            return  # the update event requeues it
 
     await Controller("bootstrap_signer", sync, caches=(config_maps, secrets), queue=queue, clock=context.clock).run()
 
 
 def signed_data(data: dict[str, str], tokens: list[BootstrapToken]) -> dict[str, str]:
-    """Return the data with the signatures of these tokens and no others."""
+    """Return the data with the signatures of exactly these tokens."""
     kept = {key: value for key, value in data.items() if not key.startswith(_SIGNATURE)}
     return kept | {f"{_SIGNATURE}{token.id}": detached_signature(data[_CONTENT], token) for token in tokens}
 
 
 def detached_signature(content: str, token: BootstrapToken) -> str:
-    """Return a compact JWS with its content left out (RFC 7515, appendix F)."""
+    """Return a compact JWS with detached content (RFC 7515, appendix F)."""
     header = _base64url(orjson.dumps({"alg": "HS256", "kid": token.id}))
     signing_input = f"{header}.{_base64url(content.encode())}"
     signature = hmac.digest(token.secret.encode(), signing_input.encode(), hashlib.sha256)

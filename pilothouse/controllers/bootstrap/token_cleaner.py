@@ -1,4 +1,4 @@
-"""token-cleaner-controller: deletes bootstrap tokens when they expire."""
+"""token-cleaner-controller: deletes expired bootstrap tokens."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class BootstrapToken:
 
 
 def signing_token(secret: Json, now: datetime) -> BootstrapToken | None:
-    """The token, if it may sign: it is complete, not expired, and made for it."""
+    """Return the token if complete, not expired and enabled for signing; otherwise None."""
     match, token_id, value = _NAME.fullmatch(name_of(secret)), _text(secret, "token-id"), _text(secret, "token-secret")
     remaining = time_remaining(secret, now)
     if match is None or match[1] != token_id or not value or (remaining is not None and remaining <= 0):
@@ -33,7 +33,7 @@ def signing_token(secret: Json, now: datetime) -> BootstrapToken | None:
 
 
 def time_remaining(secret: Json, now: datetime) -> float | None:
-    """Return the seconds until the token expires, None if it never does; 0 if it has, or if the time makes no sense."""
+    """Return the seconds until expiration; None without expiration, 0 if expired or invalid."""
     expiration = _text(secret, "expiration")
     if not expiration:
         return None

@@ -1,1 +1,1 @@
-"""Aggregated cluster roles have the rules of the roles that they select."""
+"""clusterrole-aggregation-controller: aggregated cluster roles."""

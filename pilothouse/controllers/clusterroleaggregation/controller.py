@@ -1,6 +1,6 @@
-"""clusterrole-aggregation-controller: a role with an aggregation rule has the rules of all roles that it selects.
+"""clusterrole-aggregation-controller: copies the rules of selected roles into aggregated roles.
 
-They are applied under a field manager of their own, so that whoever wrote the aggregation rule is not their owner.
+Rules are applied with a separate field manager, so that the author of the aggregation rule does not own them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ async def run(context: ControllerContext) -> None:
     roles = context.client.for_resource(CLUSTER_ROLES)
 
     def enqueue() -> None:
-        """Any change of any role can be one for any role that aggregates; those are few."""
+        """Enqueue all aggregated roles: any role change may affect them, and they are few."""
         for role in informer.indexer.list():
             if role.get("aggregationRule") is not None:
                 queue.add(name_of(role))
@@ -49,7 +49,7 @@ async def run(context: ControllerContext) -> None:
 
 
 def aggregated_rules(role: Json, roles: Indexer) -> list[Json]:
-    """Return each rule once, in the order of the selectors and of the selected roles' names."""
+    """Return the rules without duplicates, ordered by selector and role name."""
     rules: list[Json] = []
     for selected in _selected(role, roles):
         for rule in selected.get("rules") or ():
@@ -66,6 +66,6 @@ def _selected(role: Json, roles: Indexer) -> Iterator[Json]:
 
 
 def _applied(name: str, rules: list[Json]) -> Json:
-    """An apply that says nothing about rules takes back all those that were applied before."""
+    """Return the apply configuration; omitting `rules` removes all previously applied rules."""
     role: Json = {"apiVersion": str(CLUSTER_ROLES.group_version), "kind": "ClusterRole", "metadata": {"name": name}}
     return role | ({"rules": rules} if rules else {})

@@ -1,1 +1,1 @@
-"""Endpoints of services that select pods."""
+"""endpoints-controller: Endpoints of services with selectors."""

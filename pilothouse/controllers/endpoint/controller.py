@@ -1,4 +1,4 @@
-"""endpoints-controller: services that select pods have Endpoints with the pods' addresses."""
+"""endpoints-controller: maintains Endpoints for services with selectors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pilothouse.machinery.status_error import StatusError
 
 NAME = "endpoint"
 LEADER_ANNOTATION = "control-plane.alpha.kubernetes.io/leader"
-"""Endpoints that have it are no endpoints but a lock."""
+"""Annotation of Endpoints used as a leader election lock."""
 
 
 async def run(context: ControllerContext) -> None:
@@ -30,7 +30,7 @@ async def run(context: ControllerContext) -> None:
 
 
 class _Endpoints:
-    _superseded: dict[str, str]  # the version of each Endpoints that this process has replaced last
+    _superseded: dict[str, str]  # last resourceVersion replaced by this process, by key
 
     def __init__(self, context: ControllerContext) -> None:
         config = context.config.endpoints
@@ -61,7 +61,7 @@ class _Endpoints:
             tasks.create_task(self._check_leftovers())
 
     async def _check_leftovers(self) -> None:
-        """Enqueue all Endpoints once: some may be of services that went while nobody looked."""
+        """Enqueue all Endpoints once, to delete those of services deleted while the controller was down."""
         await self._endpoints.wait_synced()
         for endpoints in self._endpoints.indexer.list():
             if LEADER_ANNOTATION not in annotations_of(endpoints):
@@ -71,7 +71,7 @@ class _Endpoints:
         service = self._syncs.service(key)
         if service is None:
             named = split_meta_namespace_key(key)
-            # The cache may not have them yet, if they were created a moment ago.
+            # The cache may lack recently created Endpoints.
             with suppress(NotFound):
                 await self._client.namespace(named.namespace).delete(named.name)
             self._syncs.forget(key)

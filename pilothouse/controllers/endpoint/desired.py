@@ -1,4 +1,4 @@
-"""The Endpoints that a service should have."""
+"""Desired Endpoints of a service."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def needs_update(current: Json, subsets: list[Json], service: Json) -> bool:
 
 
 def endpoints_with(current: Json | None, subsets: list[Json], service: Json, trigger_time: str) -> Json:
-    """The Endpoints to write; without a version if there are none yet."""
+    """Return the Endpoints to write; without resourceVersion if they do not exist yet."""
     base: Json = current or {"apiVersion": "v1", "kind": "Endpoints", "metadata": {"name": name_of(service)}}
     annotations = with_trigger_time(annotations_of(base), trigger_time)
     annotations.pop(OVER_CAPACITY, None)
@@ -61,7 +61,7 @@ def _has_labels_of(current: Json, service: Json) -> bool:
 
 
 def _subsets_of(pod: Json, service: Json) -> Iterator[Json]:
-    """Yield a subset for each port; for a headless service without ports, one with none."""
+    """Yield a subset per port; for a headless service without ports, one subset without ports."""
     ips = pods.addresses(pod, _family(service, pod))
     if not ips:
         return
@@ -80,7 +80,8 @@ def _subsets_of(pod: Json, service: Json) -> Iterator[Json]:
 
 
 def _family(service: Json, pod: Json) -> str:
-    """The first of the service; services of old have that of their address, or of the pod's."""
+    """Return the service's primary IP family. Without ipFamilies: the family of clusterIP, or of the pod if
+    headless."""
     spec = service.get("spec") or {}
     if families := spec.get("ipFamilies"):
         return str(families[0])

@@ -1,6 +1,6 @@
-"""Subsets of Endpoints in canonical form, and cut down to the size that Endpoints may have.
+"""Canonical form and truncation of Endpoints subsets.
 
-Addresses that offer the same ports are one subset; so the same endpoints always give the same subsets.
+Addresses with the same ports form one subset, so equal endpoints yield equal subsets.
 
     [{10.0.0.1: 80} {10.0.0.1: 443} {10.0.0.2: 80}] → [{10.0.0.1: 443} {10.0.0.1 10.0.0.2: 80}]
 """
@@ -22,7 +22,8 @@ _NO_PORT: _PortKey = ()
 
 
 def repack(subsets: Iterable[Json]) -> list[Json]:
-    """Return the subsets in canonical form. An address that is not ready for a port in one of them is not ready."""
+    """Return the subsets in canonical form. An address that is not ready for a port in one subset is not ready for that
+    port."""
     addresses: dict[_AddressKey, Json] = {}
     ports: dict[_PortKey, Json] = {}
     readiness: dict[_PortKey, dict[_AddressKey, bool]] = {}
@@ -40,7 +41,7 @@ def repack(subsets: Iterable[Json]) -> list[Json]:
 
 
 def is_same(one: Iterable[Json], other: Iterable[Json]) -> bool:
-    """The versions of pods that are referred to play no part."""
+    """Compare subsets, ignoring resourceVersions in targetRef."""
     return [_comparable(each) for each in one] == [_comparable(each) for each in other]
 
 
@@ -49,7 +50,7 @@ def number_of_addresses(subsets: Iterable[Json]) -> int:
 
 
 def truncated(subsets: list[Json]) -> list[Json]:
-    """Return subsets with at most as many addresses as Endpoints may have: ready ones first, some of each subset."""
+    """Return subsets truncated to the maximum number of addresses: ready first, proportionally per subset."""
     ready = sum(len(each.get("addresses") or ()) for each in subsets)
     name = "addresses" if ready > MAX_CAPACITY else "notReadyAddresses"
     room = MAX_CAPACITY if ready > MAX_CAPACITY else MAX_CAPACITY - ready

@@ -1,1 +1,1 @@
-"""Endpoint slices that mirror Endpoints which users made."""
+"""endpointslicemirroring-controller: mirrors custom Endpoints to EndpointSlices."""

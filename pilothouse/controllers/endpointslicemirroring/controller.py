@@ -1,6 +1,6 @@
-"""endpointslicemirroring-controller: Endpoints of services that select no pods are mirrored to slices.
+"""endpointslicemirroring-controller: mirrors Endpoints of services without selector to EndpointSlices.
 
-Endpoints can say that they are not to be mirrored; those that are somebody's lock are not, either.
+Endpoints with the skip-mirror label and leader election locks are excluded.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def should_mirror(endpoints: Json) -> bool:
 
 
 def _on_change_of(counts: Callable[[Json], bool], enqueue: Callable[[Json], None]) -> ResourceEventHandlerFuncs:
-    """Return a handler that enqueues objects which count, or did until they changed."""
+    """Return a handler that enqueues objects matching `counts` before or after the change."""
 
     def on_add(obj: Json) -> None:
         if counts(obj):

@@ -1,4 +1,4 @@
-"""The endpoints that slices should have to mirror some Endpoints: one slice for each subset and type of addresses."""
+"""Desired mirrored endpoints: one slice per subset and address type."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class DesiredMirror:
     ports: dict[GroupKey, list[Json]] = field(default_factory=dict)
     invalid: int = 0
     skipped: int = 0
-    """How many addresses are not mirrored, for being invalid or too many."""
+    """Number of addresses not mirrored, because they are invalid or above the limit."""
 
 
 def desired_endpoints(endpoints: Json, limit: int) -> DesiredMirror:
-    """Return the endpoints to mirror: of each subset no more than `limit` addresses, ready ones first."""
+    """Return the endpoints to mirror: at most `limit` addresses per subset, ready first."""
     desired = DesiredMirror()
     for subset in repack(endpoints.get("subsets") or ()):
         ports = sorted((_slice_port(port) for port in subset.get("ports") or ()), key=lambda port: ports_key([port]))
@@ -41,7 +41,7 @@ def desired_endpoints(endpoints: Json, limit: int) -> DesiredMirror:
 
 
 def _add(subset: Json, ports: PortsKey, desired: DesiredMirror, limit: int) -> int:
-    """Add the subset's endpoints, at most `limit` of them, and return how many were added."""
+    """Add at most `limit` endpoints of the subset; return the number added."""
     added = 0
     for endpoint in _endpoints(subset):
         if added >= limit:

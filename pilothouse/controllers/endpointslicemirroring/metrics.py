@@ -1,4 +1,4 @@
-"""The metrics of the mirroring controller."""
+"""Metrics of the endpointslicemirroring controller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes slices mirror Endpoints: their addresses, labels and annotations."""
+"""Reconciliation of slices with mirrored Endpoints: addresses, labels and annotations."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class MirroringReconciler:
         limit: int,
         warn: Callable[[Json, str, str], None],
     ) -> None:
-        """`warn` records an event about Endpoints, with its reason and message."""
+        """`warn` records an event about Endpoints, with reason and message."""
         self._writer = writer
         self._metrics = metrics
         self._limit = limit
@@ -39,7 +39,7 @@ class MirroringReconciler:
         self._totals = Totals(limit)
 
     async def reconcile(self, endpoints: Json, existing: list[Json]) -> None:
-        """Raises WriteFailed."""
+        """Reconcile the slices with the Endpoints. Raises WriteFailed."""
         desired = desired_endpoints(endpoints, self._limit)
         self._tell_skipped(endpoints, desired)
         slices: dict[GroupKey, list[Json]] = {}
@@ -70,7 +70,7 @@ class MirroringReconciler:
     def _plan(
         self, existing: list[Json], wanted: Mapping[EndpointKey, Json], wholly_new: Json, endpoints: Json
     ) -> Plan:
-        """One slice is enough, for a subset has no more addresses than go into one."""
+        """Return the plan for one group. One slice suffices: a subset never exceeds the slice limit."""
         if not wanted:
             return Plan(delete=existing, removed=sum(len(each.get("endpoints") or ()) for each in existing))
         plan = Plan(delete=existing[1:])

@@ -1,1 +1,1 @@
-"""ControllerRevisions: the templates that a StatefulSet or DaemonSet has had, to which it can be rolled back."""
+"""ControllerRevisions: former templates of a StatefulSet or DaemonSet, for rollbacks."""

@@ -1,4 +1,4 @@
-"""Reading and writing the ControllerRevisions of an owner."""
+"""Reads and writes of an owner's ControllerRevisions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TRIES = 4
 
 
 class History:
-    """The revisions of all owners, as the informer shows them. Every write raises StatusError."""
+    """Revisions of all owners, read from the informer cache. Every write raises StatusError."""
 
     def __init__(self, client: Client, informer: SharedIndexInformer) -> None:
         self._revisions = client.for_resource(CONTROLLER_REVISIONS)
@@ -25,14 +25,14 @@ class History:
         index_by_controller(informer)
 
     def of(self, owner: Json, selector: Selector) -> list[Json]:
-        """Return the revisions with labels that the selector matches, which the owner controls, or nobody does."""
+        """Return the matching revisions that the owner controls, and matching orphans."""
         known = controlled_or_orphaned(self._informer, owner)
         return [revision for revision in known if selector.matches(labels_of(revision))]
 
     async def create(self, owner: Json, revision: Json, collisions: int) -> tuple[Json, int]:
-        """Create it under a name that no other revision has; return it with the new count of collisions.
+        """Create the revision under a unique name; return (revision, new collision count).
 
-        If there is such a revision with the same data already, it is that one.
+        An existing revision with the same name and data is returned instead.
         """
         revisions, data = self._revisions.namespace(namespace_of(owner)), revision["data"]
         while True:
@@ -48,7 +48,7 @@ class History:
             collisions += 1
 
     async def renumber(self, revision: Json, number: int) -> Json:
-        """Give the revision another number; return it as it is then."""
+        """Update the revision's number; return the updated revision."""
         revisions = self._revisions.namespace(namespace_of(revision))
         for attempt in range(_TRIES):
             if number_of(revision) == number:
@@ -65,7 +65,7 @@ class History:
         await self._revisions.namespace(namespace_of(revision)).delete(name_of(revision))
 
     async def truncate(self, ordered: Sequence[Json], live: Collection[str], limit: int) -> None:
-        """Delete the oldest of the ordered revisions whose names are not live, until only the limit is left."""
+        """Delete the oldest revisions that are not live, beyond the limit."""
         dead = [revision for revision in ordered if name_of(revision) not in live]
         for revision in dead[: max(0, len(dead) - limit)] if limit >= 0 else ():
             await self.delete(revision)

@@ -1,7 +1,7 @@
-"""A ControllerRevision holds a patch that gives its owner a former template back; its name has a hash of that patch.
+"""ControllerRevisions: each holds a patch that restores a template; the name contains a hash of the patch.
 
 revision = new_revision(stateful_set, 3, collisions=0)      → web-7d5f8c9b6f, revision 3
-restored(stateful_set, revision)                             → the set with the template of that revision
+restored(stateful_set, revision)                            → the StatefulSet with that template
 """
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ _FNV_OFFSET, _FNV_PRIME = 2166136261, 16777619
 
 
 def template_patch(owner: Json) -> Json:
-    """Return the strategic merge patch that replaces the template of the owner by the one it has now."""
+    """Return the strategic merge patch that restores the owner's current template."""
     return {"spec": {"template": {**owner["spec"]["template"], "$patch": "replace"}}}
 
 
 def restored(owner: Json, revision: Json) -> Json:
-    """Return the owner with the template that the revision holds. Neither of them is changed."""
+    """Return a copy of the owner with the revision's template."""
     kept = ((revision.get("data") or {}).get("spec") or {}).get("template") or {}
     template = {field: value for field, value in kept.items() if field != "$patch"}
     return {**owner, "spec": {**owner["spec"], "template": template}}
 
 
 def holds_template_of(revision: Json, owner: Json) -> bool:
-    """Whether the revision would give the owner the template that it has now."""
+    """Return whether the revision holds the owner's current template."""
     return bool(revision.get("data") == template_patch(owner))
 
 
 def new_revision(owner: Json, number: int, collisions: int) -> Json:
-    """Return a revision of the owner's present template, whose name has the hash of its data."""
+    """Return a revision of the owner's current template, named by the hash of its data."""
     digest = data_hash(template_patch(owner), collisions)
     return named_revision(owner, number, revision_name(name_of(owner), digest), {HASH_LABEL: digest})
 
 
 def named_revision(owner: Json, number: int, name: str, labels: dict[str, str]) -> Json:
-    """Return a revision of the owner's present template; beside these it has the template's labels.
+    """Return a revision of the owner's current template, with `labels` and the template's labels.
 
-    The keys of its data are sorted: a patch of anything else in it would sort them, and they may never change.
+    Data keys are sorted, because a later patch of the revision would sort them and data is immutable.
     """
     meta: Json = {
         "name": name,
@@ -62,12 +62,12 @@ def named_revision(owner: Json, number: int, name: str, labels: dict[str, str]) 
 
 
 def revision_name(prefix: str, digest: str) -> str:
-    """Return the name of a revision; a long prefix is cut, so that the name is at most 253 characters long."""
+    """Return the name of a revision; the prefix is truncated to fit 253 characters."""
     return f"{prefix[:_MAX_PREFIX]}-{digest}"
 
 
 def data_hash(data: Any, collisions: int) -> str:
-    """Return the hash of a revision's data that upstream finds, for this count of collisions with other names."""
+    """Return the same hash of a revision's data as upstream, for this collision count."""
     text = escape_html(_canonical(data).decode()) + str(collisions)
     digest = _FNV_OFFSET
     for byte in text.encode():
@@ -80,14 +80,14 @@ def number_of(revision: Json) -> int:
 
 
 def oldest_first(revisions: Iterable[Json]) -> list[Json]:
-    """Return the revisions by number; equal ones by their age, then by name."""
+    """Sort revisions by number, creation time and name."""
     return sorted(
         revisions, key=lambda each: (number_of(each), metadata(each).get("creationTimestamp") or "", name_of(each))
     )
 
 
 def next_number(ordered: Sequence[Json]) -> int:
-    """Return the number of a revision that comes after these, which are ordered."""
+    """Return the number that follows the sorted revisions."""
     return number_of(ordered[-1]) + 1 if ordered else 1
 
 

@@ -1,1 +1,1 @@
-"""Coordinated leader election: the server chooses who leads, among those who stand as candidates for a lease."""
+"""Coordinated leader election: the server elects a leader among the candidates for a lease."""

@@ -1,4 +1,4 @@
-"""LeaseCandidates as an election sees them, and which of them is the best leader."""
+"""LeaseCandidates and their ranking."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from pilothouse.machinery.times import parse_micro_time, parse_time
 
 OLDEST_EMULATION_VERSION = "OldestEmulationVersion"
 VALID_FOR = timedelta(minutes=30)
-"""A candidate that has not renewed itself for so long is none any more."""
+"""Time without renewal after which a candidate expires."""
 
 
 class DifferentStrategies(Exception):
-    """Candidates of the same version disagree on how to choose among them."""
+    """Candidates of the same version request different strategies."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A LeaseCandidate that has renewed itself at least once."""
+    """A LeaseCandidate with at least one renewal."""
 
     obj: Json
     renewed: datetime
@@ -45,7 +45,7 @@ class Candidate:
 
     @property
     def rank(self) -> tuple[Any, ...]:
-        """The least is the best leader: the oldest emulated version, then the oldest binary, then who came first."""
+        """Sort key, best leader first: oldest emulation version, then oldest binary version, then creation time."""
         created = parse_time(metadata(self.obj)["creationTimestamp"])
         return _order(text(self.obj, "spec", "emulationVersion")), self.binary_version, created
 
@@ -56,7 +56,7 @@ class Candidate:
 
 
 def candidate_of(obj: Json, now: datetime) -> Candidate | None:
-    """None for one that has not renewed itself in time."""
+    """Return the candidate; None if never renewed or expired."""
     renewed, pinged = moment_of(obj, "renewTime"), moment_of(obj, "pingTime")
     return None if renewed is None or now - renewed > VALID_FOR else Candidate(obj, renewed, pinged)
 
@@ -67,7 +67,7 @@ def moment_of(obj: Json, field: str) -> datetime | None:
 
 
 def best_strategy(candidates: Sequence[Candidate]) -> str:
-    """The one that the newest binary asks for. Raises DifferentStrategies."""
+    """Return the strategy requested by the newest binary version. Raises DifferentStrategies."""
     best = candidates[0]
     for other in candidates[1:]:
         if best.binary_version < other.binary_version:
@@ -79,12 +79,12 @@ def best_strategy(candidates: Sequence[Candidate]) -> str:
 
 
 def best_leader(candidates: Sequence[Candidate]) -> Candidate | None:
-    """By OldestEmulationVersion; None where no candidate names its versions."""
+    """Return the leader by OldestEmulationVersion; None if no candidate has versions."""
     return min((each for each in candidates if each.has_versions), key=lambda each: each.rank, default=None)
 
 
 def _order(version: str) -> tuple[Any, ...]:
-    from pilothouse.machinery.cel.library import semver  # only elections need it
+    from pilothouse.machinery.cel.library import semver  # imported lazily: used by elections only
 
     return semver.parse(version.strip() if _is_version(version) else "0.0.0", normalize=True).order
 

@@ -1,10 +1,10 @@
-"""leader-election-controller: elects a leader for every lease that candidates stand for.
+"""leader-election-controller: elects a leader for every lease with candidates.
 
-An election has no state of its own; each step looks at the lease and its candidates and does one thing:
+Elections are stateless. Each step inspects the lease and its candidates and takes one action:
 
-nothing     the best candidate leads already, or an answer is awaited
-ping        candidates that were not heard of lately are asked whether they are still there (`pingTime`)
-elect       the best of those who answered (`renewTime`) becomes the lease's holder
+    nothing     the best candidate already leads, or a response is pending
+    ping        candidates without a recent renewal are asked to respond (`pingTime`)
+    elect       the best responding candidate (`renewTime`) becomes the holder
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 
 NAME = "leader-election-controller"
 ELECTION = timedelta(seconds=5)
-"""How long candidates have to answer, and for how long an answer counts."""
+"""Response time of candidates, and validity of a response."""
 _LOOK_AGAIN = Requeue(5.0)
 
 
@@ -57,7 +57,7 @@ class ElectionController:
 
         def enqueue_candidate(candidate: Json) -> None:
             renewed, pinged = moment_of(candidate, "renewTime"), moment_of(candidate, "pingTime")
-            if renewed is None or pinged is None or renewed >= pinged:  # otherwise its election is under way
+            if renewed is None or pinged is None or renewed >= pinged:  # otherwise its election is in progress
                 queue.add(ObjectName(namespace_of(candidate), text(candidate, "spec", "leaseName")))
 
         self._leases.add_event_handler(_whatever_happens(enqueue_lease))
@@ -69,7 +69,7 @@ class ElectionController:
         await self._controller.run()
 
     async def step(self, lease: ObjectName) -> Requeue | None:
-        """One step of the lease's election."""
+        """Take one step of the lease's election."""
         now = utc_now(self._context.clock)
         objects = (each for each in self._candidates.indexer.list() if namespace_of(each) == lease.namespace)
         found = (candidate_of(each, now) for each in objects if text(each, "spec", "leaseName") == lease.name)
@@ -98,14 +98,14 @@ class ElectionController:
         if lease is None or is_expired(lease, now) or not holder_of(lease):
             return True
         if any(now - each.renewed > VALID_FOR / 2 for each in candidates):
-            return True  # so that they are heard of before they are garbage
+            return True  # so that they respond before they are garbage collected
         if best_strategy(candidates) != OLDEST_EMULATION_VERSION:
             return False
         best = best_leader(candidates)
         return best is not None and best.name != holder_of(lease)
 
     async def _ask_candidates(self, candidates: Sequence[Candidate], now: datetime) -> bool:
-        """Ping those that were not heard of lately. Return whether answers must be waited for."""
+        """Ping candidates without a recent renewal; return whether responses are pending."""
         waiting = False
         for each in candidates:
             if each.pinged is not None and not each.has_answered and now - each.pinged < ELECTION:

@@ -1,4 +1,4 @@
-"""Deletes LeaseCandidates of programs that are gone."""
+"""Garbage collection of expired LeaseCandidates."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def run(context: ControllerContext) -> None:
 
 
 async def _delete_if_expired(context: ControllerContext, cached: Json) -> None:
-    """The cache may be old: the candidate is read again before it is deleted."""
+    """Delete the candidate if expired, after a fresh read: the cache may be stale."""
     if not _is_expired(context, cached):
         return
     candidates = context.client.for_resource(LEASE_CANDIDATES, namespace=namespace_of(cached))

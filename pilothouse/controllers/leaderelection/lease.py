@@ -1,4 +1,4 @@
-"""The lease that an election is about: whether it needs a new holder, and how it gets one."""
+"""The lease of an election: whether a new holder is needed, and how to set it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pilothouse.machinery.objects import Json, part, text
 from pilothouse.machinery.times import format_micro_time
 
 DURATION = 5
-"""Seconds for which whoever was elected has the lease before it must have renewed it."""
+"""Lease duration in seconds after an election."""
 
 
 def holder_of(lease: Json) -> str:
@@ -23,7 +23,7 @@ def is_expired(lease: Json, now: datetime) -> bool:
 
 
 def new_lease(namespace: str, name: str, strategy: str, holder: str, now: datetime) -> Json:
-    """Without a holder, some other controller is to choose one."""
+    """Return a new lease; without a holder, another controller elects one."""
     spec: Json = {"strategy": strategy, "leaseDurationSeconds": DURATION, "renewTime": format_micro_time(now)}
     if holder:
         spec["holderIdentity"] = holder
@@ -32,7 +32,7 @@ def new_lease(namespace: str, name: str, strategy: str, holder: str, now: dateti
 
 
 def with_elected(lease: Json, strategy: str, holder: str, now: datetime) -> Json:
-    """The lease of whoever was elected. A holder that still renews it is only told whom it is to make room for."""
+    """Return the lease with the elected holder. If the current holder still renews, only preferredHolder is set."""
     elected = copy.deepcopy(lease)
     spec = elected.setdefault("spec", {})
     spec["strategy"] = strategy

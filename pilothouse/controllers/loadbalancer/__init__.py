@@ -1,1 +1,1 @@
-"""Addresses from outside, for services and ingresses, where no cloud gives any."""
+"""Simulated load balancers: external addresses for services and ingresses."""

@@ -1,4 +1,4 @@
-"""A range of addresses, each of which belongs to one service at most."""
+"""Address pool with at most one service per address."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import ipaddress
 
 
 class NoAddressLeft(Exception):
-    """Every address of the range is taken."""
+    """All addresses of the range are allocated."""
 
 
 class AddressPool:
-    """The last address of the range is for all ingresses; the others are handed out, the lowest that is free first.
+    """Pool of addresses. The last address serves all ingresses; the others are allocated lowest first.
 
-    What is taken, the services say themselves, so that an address is kept when the server starts again.
+    Allocations are restored from services, so addresses survive a restart.
     """
 
     def __init__(self, cidr: str) -> None:
-        """Raises ValueError if it is no range."""
+        """Raises ValueError if `cidr` is invalid."""
         self._network = ipaddress.ip_network(cidr)
         self._owners: dict[str, str] = {}
         alone = self._network.num_addresses <= 2
@@ -31,14 +31,14 @@ class AddressPool:
         return self._owners.get(address, "")
 
     def contains(self, address: str) -> bool:
-        """Return whether it can be handed out."""
+        """Return whether the address can be allocated."""
         try:
             return ipaddress.ip_address(address) in self._network and address != self.of_ingresses
         except ValueError:
             return False
 
     def take(self, owner: str, wanted: str = "") -> str:
-        """Return the address that is the owner's from now on: the one it wants, if it can be had.
+        """Allocate and return an address for the owner: `wanted` if available, else the lowest free one.
 
         Raises NoAddressLeft.
         """

@@ -1,6 +1,6 @@
-"""simulated-ingress-controller: says of ingresses of the class `simulated` that they are reached at one address.
+"""simulated-ingress-controller: publishes one shared address for ingresses of class `simulated`.
 
-That is the last one of the range of load balancers. An ingress is of the class if it names it, by field or annotation.
+The address is the last of the load balancer range. The class is set by field or annotation.
 """
 
 from __future__ import annotations

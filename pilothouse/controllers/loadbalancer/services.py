@@ -1,4 +1,4 @@
-"""service-lb-controller: gives each service of type LoadBalancer an address of the configured range."""
+"""service-lb-controller: allocates an address of the configured range for each LoadBalancer service."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class _ServiceLoadBalancers:
         self._pool.release(deletion_handling_key(service))
 
     def _is_done(self, service: Json) -> bool:
-        """Return whether the service has an address that is no other's."""
+        """Return whether the service has the finalizer and only addresses of its own."""
         key, addresses = meta_namespace_key(service), addresses_of(service)
         is_own = bool(addresses) and all(self._pool.owner(address) == key for address in addresses)
         return is_own and FINALIZER in _finalizers(service)
@@ -82,7 +82,7 @@ class _ServiceLoadBalancers:
             raise
 
     async def _ensure(self, service: Json) -> None:
-        """Raises NoAddressLeft, StatusError."""
+        """Allocate an address and write the status. Raises NoAddressLeft or StatusError."""
         self._recorder.event(service, NORMAL, "EnsuringLoadBalancer", "Ensuring load balancer")
         held = [each for each in addresses_of(service) if self._pool.owner(each) == meta_namespace_key(service)]
         wanted = next(iter(held), service["spec"].get("loadBalancerIP") or "")
@@ -95,7 +95,7 @@ class _ServiceLoadBalancers:
         self._recorder.event(service, NORMAL, "EnsuredLoadBalancer", "Ensured load balancer")
 
     async def _clean_up(self, service: Json) -> None:
-        """Raises StatusError."""
+        """Remove address and finalizer. Raises StatusError."""
         self._recorder.event(service, NORMAL, "DeletingLoadBalancer", "Deleting load balancer")
         await self._patch(service, {"$deleteFromPrimitiveList/finalizers": [FINALIZER]}, {"ingress": None})
         self._pool.release(meta_namespace_key(service))
@@ -108,7 +108,7 @@ class _ServiceLoadBalancers:
 
 
 def wants_load_balancer(service: Json) -> bool:
-    """One that names a class of load balancers is left to others."""
+    """Return whether the service needs an address; services with loadBalancerClass are ignored."""
     spec = service.get("spec") or {}
     wants = spec.get("type") == "LoadBalancer" and spec.get("loadBalancerClass") is None
     return wants and not is_deleting(service)

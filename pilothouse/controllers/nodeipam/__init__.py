@@ -1,1 +1,1 @@
-"""Ranges of the addresses of pods, one for each node."""
+"""node-ipam-controller: pod address ranges of nodes."""

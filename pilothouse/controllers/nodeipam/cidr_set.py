@@ -1,4 +1,4 @@
-"""A range that is divided into equal parts, which are handed out in turn."""
+"""A CIDR divided into equal subnets, allocated round-robin."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pilothouse.controllers.nodeipam.config import NodeIPAMConfig
 Network: TypeAlias = IPv4Network | IPv6Network
 
 _MOST_PARTS = 16
-"""How much longer the mask of a part may be than that of the whole, in bits."""
+"""Maximum difference in bits between subnet mask and cluster mask."""
 
 
 class CIDRsExhausted(Exception):
@@ -20,7 +20,7 @@ class CIDRsExhausted(Exception):
 
 class CidrSet:
     def __init__(self, cidr: str, mask: int) -> None:
-        """Raises ValueError if the range can not be divided so."""
+        """Raises ValueError if the CIDR cannot be divided by this mask."""
         self._whole = ip_network(cidr)
         bits = mask - self._whole.prefixlen
         if not 0 <= bits <= _MOST_PARTS or mask > self._whole.max_prefixlen:
@@ -31,7 +31,7 @@ class CidrSet:
         self._next = 0
 
     def allocate(self) -> Network:
-        """Return a part that nobody has; those that were given back last come last. Raises CIDRsExhausted."""
+        """Return a free subnet; recently released subnets come last. Raises CIDRsExhausted."""
         for step in range(self._parts):
             number = (self._next + step) % self._parts
             if number not in self._used:
@@ -48,7 +48,7 @@ class CidrSet:
         self._used.difference_update(self._numbers(network))
 
     def _numbers(self, network: Network) -> range:
-        """Return the parts that share addresses with the network."""
+        """Return the indexes of subnets that overlap the network."""
         if network.version != self._whole.version or not network.overlaps(self._whole):
             return range(0)
         shift = self._whole.max_prefixlen - self._mask
@@ -59,7 +59,7 @@ class CidrSet:
 
 
 def cidr_sets(config: NodeIPAMConfig) -> list[CidrSet]:
-    """Raises ValueError."""
+    """Return the CIDR sets of the configuration. Raises ValueError."""
     masks = {4: config.node_cidr_mask_size_ipv4, 6: config.node_cidr_mask_size_ipv6}
     sets = [CidrSet(cidr, masks[ip_network(cidr).version]) for cidr in config.cluster_cidrs]
     for cidrs in sets:

@@ -1,4 +1,4 @@
-"""The settings of the controller that gives nodes ranges of addresses, which flags give."""
+"""Settings of node-ipam-controller."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pilothouse.machinery.dataclass import dataclass
 class NodeIPAMConfig:
     allocate_node_cidrs: bool = False
     cluster_cidrs: tuple[str, ...] = ()
-    """The ranges that are divided among the nodes: one, or one of each family."""
+    """CIDRs divided among the nodes: one, or one per IP family."""
     node_cidr_mask_size_ipv4: int = 24
     node_cidr_mask_size_ipv6: int = 64
     service_cidrs: tuple[str, ...] = ()
-    """Ranges of services, from which pods get nothing."""
+    """Service CIDRs, which are excluded from allocation."""

@@ -1,4 +1,4 @@
-"""node-ipam-controller: gives each node a range of addresses for its pods, with --allocate-node-cidrs."""
+"""node-ipam-controller: allocates a pod CIDR for each node, with --allocate-node-cidrs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class _NodeRanges:
         self._sets = cidr_sets(context.config.node_ipam)
 
     async def run(self) -> None:
-        """What nodes have is known before anything is given to another."""
+        """Run the controller. Existing CIDRs are recorded before the first allocation."""
         await wait_for_cache_sync(self._nodes)
         for node in self._nodes.indexer.list():
             self._occupy(node)
@@ -91,7 +91,7 @@ class _NodeRanges:
             raise
 
     def _allocate(self, node: Json) -> list[Network]:
-        """Return a part of each range. Raises CIDRsExhausted."""
+        """Return a subnet of each CIDR. Raises CIDRsExhausted."""
         parts: list[Network] = []
         try:
             parts.extend(cidrs.allocate() for cidrs in self._sets)
@@ -107,7 +107,7 @@ class _NodeRanges:
 
 
 def ranges_of(node: Json) -> list[Network]:
-    """Return the ranges that the node has, without those that are none."""
+    """Return the node's podCIDRs; invalid ones are skipped."""
     found: list[Network] = []
     for text in (node.get("spec") or {}).get("podCIDRs") or ():
         try:

@@ -1,1 +1,1 @@
-"""Pods that nobody will ever end or delete."""
+"""pod-garbage-collector-controller: deletes pods that no other component deletes."""

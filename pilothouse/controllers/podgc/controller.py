@@ -1,7 +1,7 @@
-"""pod-garbage-collector-controller: deletes pods that ended long ago, and those that nobody else can delete.
+"""pod-garbage-collector-controller: deletes old terminated pods, and pods that no other component can delete.
 
-Those are: the oldest that ended, above a number of them; those that are terminating on a node that is out of service;
-those whose node no longer exists; those that are terminating and never got to a node.
+Deleted pods: the oldest terminated pods above a threshold; terminating pods on out-of-service nodes; pods of deleted
+nodes; unscheduled terminating pods.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class _Collector:
         self._pods, self._nodes = context.informer(PODS), context.informer(NODES)
         self._metrics = metrics_in(context.registry, _PodGCMetrics)
         self._missing: dict[str, float] = {}
-        """Nodes that pods are on and that the cache does not have, and since when."""
+        """Time since each node of a pod has been missing in the cache."""
 
     async def wait_synced(self) -> None:
         await wait_for_cache_sync(self._pods, self._nodes)
@@ -91,7 +91,7 @@ class _Collector:
         return node is not None and not nodes.is_ready(node) and nodes.has_taint_key(node, _OUT_OF_SERVICE)
 
     async def _gone_nodes(self, pods: list[Json]) -> set[str]:
-        """Return the nodes that have been missing for a while, and that the server does not know either."""
+        """Return nodes missing beyond the quarantine, confirmed with the server."""
         now, quarantine = self._context.clock.now(), self._context.config.pod_gc_quarantine
         missing = {node_name(pod) for pod in pods} - {"", *self._nodes.indexer.list_keys()}
         self._missing = {name: self._missing.get(name, now) for name in missing}
@@ -121,7 +121,7 @@ class _Collector:
                 self._metrics.errors.inc((namespace, reason))
 
     async def _fail_and_delete(self, pod: Json, condition: Json | None) -> None:
-        """No kubelet will say that the pod has ended, so it is said here, for those who wait for that."""
+        """Set the pod's phase to Failed in place of its kubelet, then delete the pod."""
         pods = self._context.client.for_resource(PODS, namespace=namespace_of(pod))
         if not has_ended(pod):
             generation = metadata(pod).get("generation")
@@ -136,7 +136,7 @@ class _Collector:
 
 
 def _order(pod: Json) -> tuple[bool, str, str]:
-    """Return the order in which pods go: evicted ones first, then the oldest."""
+    """Sort key of deletion: evicted pods first, then oldest first."""
     status = pod.get("status") or {}
     evicted = status.get("phase") == "Failed" and status.get("reason") == "Evicted"
     return not evicted, metadata(pod).get("creationTimestamp") or "", name_of(pod)

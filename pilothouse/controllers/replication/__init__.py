@@ -1,1 +1,1 @@
-"""replicationcontroller-controller: the replica sets' controller over their older kind."""
+"""replicationcontroller-controller: ReplicaSetController for ReplicationControllers."""

@@ -1,4 +1,4 @@
-"""replicationcontroller-controller: what it does for replication controllers, another does for replica sets."""
+"""replicationcontroller-controller: ReplicaSetController for ReplicationControllers."""
 
 from __future__ import annotations
 

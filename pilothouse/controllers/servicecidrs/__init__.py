@@ -1,1 +1,1 @@
-"""Ranges of the addresses of services."""
+"""service-cidr-controller: lifecycle of ServiceCIDRs."""

@@ -1,4 +1,4 @@
-"""service-cidr-controller: a range of addresses of services stays as long as services have addresses only from it."""
+"""service-cidr-controller: keeps a ServiceCIDR while services use addresses that no other ServiceCIDR covers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NAME = "service-cidr-controller"
 _WORKERS = 5
 _MAX_RETRIES = 15
 _GRACE = 10.0
-"""How long allocators may need to see that a range is being deleted."""
+"""Seconds for allocators to observe a terminating ServiceCIDR."""
 _READY = Condition("Ready", "True", "", "Kubernetes Service CIDR is ready")
 _TERMINATING = Condition(
     "Ready",
@@ -78,7 +78,7 @@ class _ServiceCIDRs:
             self._cidr_added(cidr)
 
     def _ip_changed(self, ip: Json) -> None:
-        """Only a range that is being deleted depends on which addresses are in use."""
+        """Enqueue terminating ServiceCIDRs that contain the address; others do not depend on usage."""
         if (address := address_of(ip)) is not None:
             ending = (each for each in self._cidrs.indexer.list() if is_deleting(each))
             for name in containing(address, ending):

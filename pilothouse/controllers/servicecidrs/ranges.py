@@ -1,4 +1,4 @@
-"""Which ranges of the addresses of services contain what."""
+"""Containment and overlap of ServiceCIDRs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _network(text: str) -> Network | None:
 
 
 def address_of(ip: Json) -> Address | None:
-    """Return the address of an IPAddress that the allocator of services has made; None for any other."""
+    """Return the address of an IPAddress managed by the service allocator; otherwise None."""
     if labels_of(ip).get(_MANAGED_BY) != _ALLOCATOR:
         return None
     try:
@@ -40,18 +40,18 @@ def address_of(ip: Json) -> Address | None:
 
 
 def containing(address: Address, cidrs: Iterable[Json]) -> list[str]:
-    """Return the names of those that the address is in."""
+    """Return the names of ServiceCIDRs that contain the address."""
     return [name_of(each) for each in cidrs if any(address in network for network in networks_of(each))]
 
 
 def overlapping(cidr: Json, cidrs: Iterable[Json]) -> list[str]:
-    """Return the names of those that share an address with it."""
+    """Return the names of ServiceCIDRs that overlap `cidr`."""
     mine = networks_of(cidr)
     return [name_of(each) for each in cidrs if any(a.overlaps(b) for a in mine for b in networks_of(each))]
 
 
 def is_needed(cidr: Json, cidrs: list[Json], ips: Iterable[Json]) -> bool:
-    """Return whether there are addresses in use that are in no other range."""
+    """Return whether an allocated address is in no other ServiceCIDR."""
     if all(_parents(network, cidr, cidrs) for network in networks_of(cidr)):
         return False
     used = (address for ip in ips if (address := address_of(ip)) is not None)

@@ -1,1 +1,1 @@
-"""storage-version-migrator-controller."""
+"""storage-version-migrator-controller: rewrites stored objects in the current storage format."""

@@ -1,10 +1,10 @@
-"""storage-version-migrator-controller: has all objects of a resource written once more, so that none is left in a form
-in which nothing is written any more: another version, another encryption key, another encoding.
+"""storage-version-migrator-controller: rewrites all objects of a resource, to eliminate obsolete storage versions,
+encryption keys and encodings.
 
     created → Running (one for each resource, the oldest) → resourceVersion → every object up to it written → Succeeded
                                                           └ or Failed                       → Running is False again
 
-Each step is one write of the status; the update that it makes leads to the next one.
+Each step is one status write; its update event triggers the next step.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ RUNNING, SUCCEEDED, FAILED = "Running", "Succeeded", "Failed"
 _NAME = "storage-version-migrator-controller"
 _WORKERS = 5
 _NEEDED = frozenset({"update", "patch", "list"})
-_PATIENCE = 60.0  # seconds, with a resource that is not served yet
+_PATIENCE = 60.0  # seconds to wait for a resource that is not served yet
 _AGAIN = 1.0
 
 
@@ -40,7 +40,7 @@ async def run(context: ControllerContext) -> None:
         queue.add(resource_of(migration))
 
     def enqueue_all(_: object) -> None:
-        """One that is gone may have been in the way of others."""
+        """Enqueue all migrations: a deleted migration may have blocked others."""
         for migration in informer.indexer.list():
             enqueue(migration)
 
@@ -63,7 +63,7 @@ class StorageVersionMigrator:
         self._definitions = MigratedDefinitions(context.client)
 
     async def sync(self, resource: GroupResource) -> Requeue | None:
-        """The next step of the migration of this resource. Raises StatusError, ConnectionFailed: it is tried again."""
+        """Take the next step of the resource's migration. Raises StatusError or ConnectionFailed, which are retried."""
         found = [copy.deepcopy(each) for each in self._migrations.list() if resource_of(each) == resource]
         for migration in found:
             if is_true(migration, RUNNING) and _has_ended(migration):
@@ -95,7 +95,7 @@ class StorageVersionMigrator:
         return None
 
     async def _migrate(self, migration: Json, served: APIResource) -> None:
-        """Note up to which version objects are to be written, or write them. Raises MigrationFailed."""
+        """Record the resourceVersion up to which objects are rewritten, or rewrite them. Raises MigrationFailed."""
         version = (migration.get("status") or {}).get("resourceVersion")
         if version:
             await rewrite_all(self._client, served, upto=int(version), manager=_NAME)
@@ -118,7 +118,7 @@ class StorageVersionMigrator:
 
 
 def resource_of(migration: Json) -> GroupResource:
-    """The resource that is to be migrated."""
+    """Return the resource to migrate."""
     resource = migration["spec"]["resource"]
     return GroupResource(resource.get("group") or "", resource["resource"])
 

@@ -1,7 +1,7 @@
-"""What the definition of a custom resource says of the migration of its objects.
+"""Migration state in the status of a CustomResourceDefinition.
 
-While it runs, the condition StorageMigrating is true. When all objects are written, the storage version is the only one
-left in storedVersions, unless the definition has changed meanwhile: then nobody knows what was written in which.
+During a migration, the condition StorageMigrating is True. Afterwards storedVersions is reduced to the storage version,
+unless the definition changed meanwhile: then the stored versions are unknown.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class MigratedDefinitions:
         self._definitions = client.for_resource(CUSTOM_RESOURCE_DEFINITIONS)
 
     async def mark(self, resource: GroupResource, migration: str) -> None:
-        """Say that the objects are being migrated; nothing where no definition has them. Raises StatusError."""
+        """Set StorageMigrating; no-op for resources without a definition. Raises StatusError."""
         await self._change(
             resource,
             lambda definition: {
@@ -35,7 +35,7 @@ class MigratedDefinitions:
         )
 
     async def finish(self, resource: GroupResource, *, succeeded: bool) -> None:
-        """Say what became of it. Raises StatusError."""
+        """Record the outcome of the migration. Raises StatusError."""
         await self._change(resource, lambda definition: _end(definition, succeeded))
 
     async def _change(self, resource: GroupResource, status: Callable[[Json], Json]) -> None:
@@ -83,7 +83,7 @@ def _condition(definition: Json, status: str, reason: str, message: str) -> Json
 
 
 def _applied(definition: Json, status: Json) -> Json:
-    """The resource version has it refused where the definition was changed since it was read."""
+    """Return the apply configuration; its resourceVersion causes a conflict if the definition has changed."""
     own = {"name": name_of(definition), "resourceVersion": metadata(definition)["resourceVersion"]}
     kind = {"apiVersion": str(CUSTOM_RESOURCE_DEFINITIONS.group_version), "kind": "CustomResourceDefinition"}
     return {**kind, "metadata": own, "status": status}

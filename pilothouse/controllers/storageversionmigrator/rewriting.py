@@ -1,8 +1,8 @@
-"""Writing every object of a resource once more, as it is.
+"""Rewriting of every object of a resource without changes.
 
-An apply that says nothing changes nothing, but has the server store the object in today's form where it is not. With
-the uid and the resource version it is refused for an object that was changed, deleted or made anew: all that was
-written in today's form by then.
+An empty apply changes nothing, but makes the server store the object in the current format. With uid and
+resourceVersion, the apply fails for objects that were changed, deleted or recreated meanwhile; these are in the current
+format already.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ _PASSING = frozenset({429, 500, 503, 504})
 
 
 class MigrationFailed(Exception):
-    """It will not succeed later either."""
+    """The migration failed permanently."""
 
 
 async def rewrite_all(client: Client, resource: APIResource, *, upto: int, manager: str) -> None:
-    """Write each object that was last written at `upto` or before. Raises MigrationFailed; StatusError and
-    ConnectionFailed for what may pass."""
+    """Rewrite each object last written at or before `upto`. Raises MigrationFailed, or StatusError and ConnectionFailed
+    for transient errors."""
     async for page in client.for_resource(resource.resource).metadata_only().pages():
         for item in page["items"]:
             if int(item["metadata"]["resourceVersion"]) <= upto:

@@ -1,1 +1,1 @@
-"""Pods that do not tolerate the taints of their node."""
+"""taint-eviction-controller: evicts pods that do not tolerate NoExecute taints."""

@@ -1,4 +1,4 @@
-"""taint-eviction-controller: deletes pods that do not tolerate a NoExecute taint of their node, or no longer do."""
+"""taint-eviction-controller: deletes pods that do not, or no longer, tolerate a NoExecute taint of their node."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class _Eviction:
     since: float
     due: float
     timer: Timer | None = None
-    """None once it is due."""
+    """None once due."""
 
 
 async def run(context: ControllerContext) -> None:
@@ -70,8 +70,8 @@ async def run(context: ControllerContext) -> None:
 
 
 class _TaintEviction:
-    _tainted: dict[str, list[Json]]  # nodes that have NoExecute taints, and these
-    _evictions: dict[str, _Eviction]  # pods that will be deleted, or are just being
+    _tainted: dict[str, list[Json]]  # nodes with NoExecute taints → taints
+    _evictions: dict[str, _Eviction]  # scheduled or running deletions by pod key
 
     def __init__(self, context: ControllerContext) -> None:
         self._context, self._clock = context, context.clock
@@ -144,7 +144,7 @@ class _TaintEviction:
             self._cancel(meta_namespace_key(pod))
 
     def _decide(self, pod: Json, taints: Sequence[Json]) -> None:
-        """Plan the pod's end as these taints of its node ask for."""
+        """Schedule, keep or cancel the pod's eviction according to the node's taints."""
         key, now = meta_namespace_key(pod), self._clock.now()
         if not taints:
             self._cancel(key)
@@ -176,7 +176,7 @@ class _TaintEviction:
         self._queue.add(key)
 
     def _cancel(self, key: str) -> None:
-        """One that has begun goes on."""
+        """Cancel a scheduled eviction; a started deletion continues."""
         eviction = self._evictions.pop(key, None)
         if eviction is not None and eviction.timer is not None:
             eviction.timer.cancel()
@@ -215,7 +215,7 @@ class _TaintEviction:
 
 
 def tolerated_seconds(used: Iterable[Json]) -> float:
-    """Return how long all of these tolerations tolerate: infinity for ever."""
+    """Return the minimum tolerationSeconds; infinity without a limit."""
     limits = [each["tolerationSeconds"] for each in used if each.get("tolerationSeconds") is not None]
     return max(0.0, float(min(limits))) if limits else math.inf
 

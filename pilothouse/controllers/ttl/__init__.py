@@ -1,1 +1,1 @@
-"""How long kubelets may keep objects."""
+"""ttl-controller: cache TTL of kubelets."""

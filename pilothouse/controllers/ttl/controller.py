@@ -1,6 +1,5 @@
-"""ttl-controller: says on each node how many seconds its kubelet may keep secrets and config maps: more, the larger
-the cluster is.
-"""
+"""ttl-controller: annotates nodes with the TTL of kubelet caches for secrets and config maps, which grows with the
+cluster size."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ _WORKERS = 5
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """Sizes overlap, so that a node that comes and goes does not change all the others."""
+    """A cluster size range with its TTL. Ranges overlap, so that a flapping node does not change all annotations."""
 
     smallest: float
     largest: float

@@ -1,1 +1,1 @@
-"""Jobs that have finished."""
+"""ttl-after-finished-controller: deletes finished jobs after their TTL."""

@@ -1,4 +1,4 @@
-"""ttl-after-finished-controller: deletes jobs, and all that is theirs, some time after they finished."""
+"""ttl-after-finished-controller: deletes finished jobs, with their dependents, after ttlSecondsAfterFinished."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pilothouse.machinery.times import parse_time
 
 
 class JobFinishTimeUnknown(Exception):
-    """A job that has finished does not say when."""
+    """A finished job has no finish time."""
 
 
 async def run(context: ControllerContext) -> None:
@@ -42,7 +42,7 @@ async def run(context: ControllerContext) -> None:
             return Requeue(left)
         jobs = context.client.for_resource(JOBS, namespace=namespace_of(cached))
         try:
-            job = await jobs.get(name_of(cached))  # its time may have been made longer
+            job = await jobs.get(name_of(cached))  # fresh read: the TTL may have been extended
             if not needs_cleanup(job):
                 return None
             if (left := seconds_left(job, utc_now(context.clock))) > 0:
@@ -69,13 +69,13 @@ def _latency(registry: CollectorRegistry) -> Histogram:
 
 
 def needs_cleanup(job: Json) -> bool:
-    """Return whether the job has finished, has a time to live, and is not being deleted already."""
+    """Return whether the job is finished, has a TTL, and is not terminating."""
     limited = (job.get("spec") or {}).get("ttlSecondsAfterFinished") is not None
     return limited and _finished(job) is not None and not is_deleting(job)
 
 
 def seconds_left(job: Json, now: datetime) -> float:
-    """Raises JobFinishTimeUnknown."""
+    """Return the seconds until the TTL expires. Raises JobFinishTimeUnknown."""
     finished = _finished(job) or {}
     moment = parse_time(finished["lastTransitionTime"]) if finished.get("lastTransitionTime") else None
     if moment is None:

@@ -1,1 +1,1 @@
-"""Type checking of validating admission policies: what is wrong with an expression shows in the policy's status."""
+"""validatingadmissionpolicy-status-controller: type checking of validating admission policies."""

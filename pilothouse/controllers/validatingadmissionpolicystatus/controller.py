@@ -1,4 +1,4 @@
-"""validatingadmissionpolicy-status-controller: type checks each generation of a policy, and notes what it found."""
+"""validatingadmissionpolicy-status-controller: type checks each generation of a policy, and writes the warnings."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _is_due(policy: Json) -> bool:
 
 
 async def _checked(checker: TypeChecker, policy: Json) -> Json:
-    """Return the policy with the status that is applied to it."""
+    """Return the policy with the status to apply."""
     warnings = await checker.check(policy)
     return {
         "apiVersion": str(POLICIES.group_version),

@@ -1,4 +1,4 @@
-"""The type checker: it finds the expressions of a policy that do not fit the types of the objects it is about."""
+"""Type checker: finds expressions of a policy that do not match the types of its resources."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class TypeChecker:
         self._schemas = _Schemas(client)
 
     async def check(self, policy: Json) -> list[Json]:
-        """Return the warnings for the policy's status, in the order of the expressions."""
+        """Return the warnings for the policy's status, in expression order."""
         targets = [
             _CheckedKind(kind, declared)
             for kind in await self._kinds(policy)
@@ -44,7 +44,8 @@ class TypeChecker:
         return await asyncio.to_thread(lambda: list(_warnings(policy["spec"], targets, params)))
 
     async def _kinds(self, policy: Json) -> list[GroupVersionKind]:
-        """Return the kinds that the policy is about, sorted. Rules that are about anything say nothing about types."""
+        """Return the sorted kinds matched by the policy; wildcard rules are ignored, because they determine no
+        types."""
         found: set[GroupVersionKind] = set()
         for rule in (policy["spec"].get("matchConstraints") or {}).get("resourceRules") or ():
             count = 0
@@ -110,13 +111,13 @@ def _problem(spec: Json, expression: str, types: KnownTypes) -> str:
 
 
 class _Schemas:
-    """The types of kinds, from the OpenAPI documents that the server publishes."""
+    """Types of kinds, from the server's OpenAPI documents."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
 
     async def declared(self, kind: GroupVersionKind) -> Declared | None:
-        """Return the type of a kind's objects; None for a kind without a schema."""
+        """Return the type of a kind's objects; None without a schema."""
         try:
             version = kind.group_version
             document = await self._client.get_json(
