@@ -81,7 +81,7 @@ class _Approver:
 
 
 async def _recognized(request: Json) -> list[_Recognized]:
-    """Return the recognizers that match the request. Raises ValueError."""
+    """Return the recognizers that match the request, most specific first. Raises ValueError."""
     spec = request["spec"]
     if spec.get("signerName") != KUBE_APISERVER_CLIENT_KUBELET:
         return []

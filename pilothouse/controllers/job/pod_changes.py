@@ -87,7 +87,7 @@ class PodChanges:
             state.active += attempts - failures
 
     async def delete(self, job: Json, key: str, pods: Sequence[Json]) -> Deleted:
-        """Delete surplus pods. They are not counted, so their finalizer is removed first."""
+        """Delete surplus pods. Surplus pods are not counted, so the finalizer is removed first."""
         self._expectations.expect_deletions(key, map(uid_of, pods))
 
         async def delete_one(pod: Json) -> None:

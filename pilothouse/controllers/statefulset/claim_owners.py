@@ -69,7 +69,7 @@ def is_owner_up_to_date(claim: Json, stateful_set: Json, pod: Json) -> bool:
 
 
 def with_right_owner(claim: Json, stateful_set: Json, pod: Json) -> Json:
-    """Return the claim with the owner in the table; without owner if another controller owns it."""
+    """Return the claim with the owner in the table; with neither owner if another controller owns the claim."""
     kept = [each for each in owner_references(claim) if not _names(each, stateful_set) and not _names(each, pod)]
     wanted = wanted_owner(stateful_set, pod)
     if wanted is not None and not has_unexpected_controller(claim, stateful_set, pod):

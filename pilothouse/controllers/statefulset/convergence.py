@@ -132,7 +132,7 @@ class Convergence:
         return not self._pods.claims.are_owned(self._versions.update_set, pod)
 
     async def _remove(self, pod: Json) -> bool:
-        """Delete a surplus pod; with OrderedReady, only if no other pod is unavailable."""
+        """Delete a surplus pod; with OrderedReady, an unhealthy pod only if it is the first unavailable one."""
         if is_deleting(pod):
             return True
         is_healthy = is_running_and_ready(pod) and self._members.is_available(pod)

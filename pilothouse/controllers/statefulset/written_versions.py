@@ -20,7 +20,7 @@ from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json, resource_version_of
 
 _PATIENCE = 5.0
-"""Seconds until the informer's own resourceVersion is trusted: after a relist, no event may carry a version."""
+"""Seconds until the informer's own resourceVersion is trusted: a relist may deliver no event with that version."""
 
 
 @dataclass(slots=True)
