@@ -1,4 +1,5 @@
-"""HTTP/2 (RFC 9113), whichever end of the connection we are: every rule stands here once, every limit is ours to set.
+"""HTTP/2 (RFC 9113) for servers and clients: protocol rules and limits.
 
-A frame goes reader → dispatcher → stream. `serving/` and `outbound/` bring the streams, and say who may open one.
+A frame passes reader → dispatcher → stream. `serving/` and `outbound/` implement the streams, and decide which peer may
+open streams.
 """

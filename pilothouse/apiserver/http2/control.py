@@ -1,4 +1,4 @@
-"""The connection itself, whichever end of it we are: settings, windows, pings, floods — all that is not a message."""
+"""Connection-level HTTP/2 for both roles: settings, windows, pings and flood protection."""
 
 from __future__ import annotations
 
@@ -31,33 +31,33 @@ def _check_streamless(frame: Frame) -> None:
 
 class Control(ABC, Generic[S]):
     peer: ClassVar[str]
-    """The other end: client or server."""
+    """The peer's role: client or server."""
 
     streams: dict[int, S]  # open in at least one direction
-    waiting: set[S]  # streams that wait for credit
+    waiting: set[S]  # streams waiting for credit
 
     def __init__(self) -> None:
         self.streams, self.waiting = {}, set()
-        self.highest = 0  # stream that was opened
-        self.leaving = False  # GOAWAY is sent or received: no new streams
+        self.highest = 0  # highest opened stream id
+        self.leaving = False  # GOAWAY sent or received: no new streams
         self.send_window = frames.DEFAULT_WINDOW
-        self.initial_window = frames.DEFAULT_WINDOW  # for sending on new streams
-        self.frame_size = frames.DEFAULT_FRAME_SIZE  # the largest that the peer takes
-        self.settled = False  # the peer's first SETTINGS have come
-        self._acknowledged = False  # the peer has said that it knows our SETTINGS
+        self.initial_window = frames.DEFAULT_WINDOW  # send window of new streams
+        self.frame_size = frames.DEFAULT_FRAME_SIZE  # the peer's maximum frame size
+        self.settled = False  # the peer's first SETTINGS received
+        self._acknowledged = False  # the peer acknowledged our SETTINGS
         self._floods = FloodBudget(self.now())
 
     @abstractmethod
     def now(self) -> float:
-        """The time by the clock that deadlines are noted by."""
+        """Return the time of the clock that deadlines use."""
 
     @abstractmethod
     def write(self, data: bytes) -> None:
-        """Writes whole frames, soon."""
+        """Write whole frames, possibly deferred."""
 
     @abstractmethod
     def peer_leaves(self, last: int) -> None:
-        """The peer takes no new streams, and has not looked at any beyond the `last`."""
+        """Handle the peer's GOAWAY; streams above `last` were not processed."""
 
     # Streams
 
@@ -66,12 +66,13 @@ class Control(ABC, Generic[S]):
         self.streams[stream.id] = stream
 
     def check_opened(self, stream_id: int) -> None:
-        """All streams have odd numbers, for nobody pushes. Whoever is told that we leave may still open some."""
+        """Raise for a frame on an unopened stream. All stream ids are odd, because push is disabled. After our GOAWAY
+        the peer may still open streams."""
         if not stream_id & 1 or (stream_id > self.highest and not self.leaving):
             raise connection_error("a frame is for a stream that was not opened")
 
     def sent(self, size: int) -> None:
-        """DATA was sent: the peer may grant new credit for it."""
+        """Account for sent DATA, for which the peer may grant credit."""
         self.send_window -= size
         self._floods.sent += size
 
@@ -84,12 +85,13 @@ class Control(ABC, Generic[S]):
     # Floods
 
     def spend(self) -> None:
-        """Counts a frame that costs the peer nothing."""
+        """Charge a frame that costs the peer nothing. Raises ConnectionFailure on a flood."""
         if not self._floods.spend(self.now()):
             raise connection_error("too many frames that say nothing", ErrorCode.ENHANCE_YOUR_CALM)
 
     def spend_on_answer(self) -> None:
-        """Counts a frame that costs the peer nothing, unless what it was sent is the reason."""
+        """Charge a frame that costs the peer nothing, unless caused by data we sent. Raises ConnectionFailure on a
+        flood."""
         if not self._floods.spend_on_answer(self.now()):
             raise connection_error("too many frames that say nothing", ErrorCode.ENHANCE_YOUR_CALM)
 
@@ -108,14 +110,14 @@ class Control(ABC, Generic[S]):
         self.write(frames.SETTINGS_ACK)
 
     def _on_settings_ack(self, frame: Frame) -> None:
-        """We send SETTINGS once."""
+        """Accept a single acknowledgement, since SETTINGS are sent once."""
         _payload_of_size(frame, 0)
         if self._acknowledged:
             raise connection_error("settings are acknowledged that were not sent")
         self._acknowledged = True
 
     def apply(self, name: int, value: int) -> None:
-        """Does as the peer's setting says. Raises ConnectionFailure."""
+        """Apply a setting of the peer. Raises ConnectionFailure."""
         if name == Setting.INITIAL_WINDOW_SIZE:
             if value > frames.MAX_WINDOW:
                 raise connection_error("a window is too large", ErrorCode.FLOW_CONTROL_ERROR)
@@ -129,7 +131,7 @@ class Control(ABC, Generic[S]):
             raise connection_error("ENABLE_PUSH is neither 0 nor 1")
 
     def _resize_windows(self, change: int) -> None:
-        """Windows may become negative; then they must be refilled first."""
+        """Resize all send windows; negative windows must be refilled first."""
         for stream in self.streams.values():
             stream.send_window += change
             if stream.send_window > frames.MAX_WINDOW:
@@ -175,7 +177,7 @@ class Control(ABC, Generic[S]):
         self.spend()
 
     def on_push_promise(self, frame: Frame) -> None:
-        """Clients never may; servers may not because we forbid it."""
+        """Reject push: forbidden for clients, and disabled for servers."""
         raise connection_error(f"the {self.peer} pushes")
 
     def on_goaway(self, frame: Frame) -> None:

@@ -1,7 +1,7 @@
-"""The one way of a frame: read, checked, and handled by its kind.
+"""Frame dispatch: reads, validates and handles frames by type.
 
-Guarantees, in both roles: a peer that breaks the protocol loses its stream or its connection, never more; what is
-buffered is bounded by the windows that we grant; a flood of frames that cost nothing ends the connection.
+Guarantees, in both roles: a protocol violation costs the peer its stream or connection at most. Buffers are bounded by
+the granted windows. A flood of free frames ends the connection.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from pilothouse.apiserver.http2.reader import Frame, FrameReader
 
 class FrameDispatcher(Control[S]):
     def __init__(self, reader: FrameReader, *, header_bytes: int, header_timeout: float, receive_window: int) -> None:
-        """`receive_window` is the connection's. It is refilled as data comes: the streams' own bound what is held."""
+        """`receive_window`: the connection window, refilled as data arrives; the stream windows bound the buffers."""
         super().__init__()
         self._reader = reader
         self._decoder = Decoder(header_bytes)
         self._header_timeout = header_timeout
         self._full_window = self._receive_window = receive_window
-        self._block: FieldBlock | None = None  # while its CONTINUATION frames are awaited
-        self.over = False  # nothing that comes matters any more
+        self._block: FieldBlock | None = None  # pending CONTINUATION frames
+        self.over = False  # ignore further input
 
     @abstractmethod
     def on_head(self, stream_id: int, fields: list[Field] | None, *, end_stream: bool) -> None:
-        """A field list that is no stream's trailers has come, None if it was too large. Raises Failures."""
+        """Handle a field list other than trailers; None if too large. Raises Failures."""
 
     @abstractmethod
     def fail(self, failure: ConnectionFailure) -> None:
-        """Ends the connection: the peer broke the protocol."""
+        """End the connection after a protocol violation."""
 
     def receive(self, data: bytes) -> None:
-        """Takes what the peer said: handles the frames that are complete now."""
+        """Handle all frames completed by the data."""
         if not self.over:
             try:
                 self.handle(self._reader.feed(data))
@@ -53,7 +53,7 @@ class FrameDispatcher(Control[S]):
             self.dispatch(frame)
 
     def is_late(self, now: float) -> bool:
-        """Whether the peer has taken too long to complete a field block."""
+        """Return whether a field block is overdue."""
         return self._block is not None and now > self._block.deadline
 
     def dispatch(self, frame: Frame) -> None:
@@ -72,7 +72,7 @@ class FrameDispatcher(Control[S]):
             self.spend()
             self.fail_stream(frame.stream, failure)
 
-    # Field lists: every block is decoded, for the table changes with each
+    # Field lists: every block must be decoded, because each changes the dynamic table
 
     def _on_headers(self, frame: Frame) -> None:
         fragment = frames.field_fragment(frame.flags, frame.payload)
@@ -96,7 +96,7 @@ class FrameDispatcher(Control[S]):
     def _on_fields(self, stream_id: int, fields: list[Field] | None, *, end_stream: bool) -> None:
         stream = self.streams.get(stream_id)
         if stream is None:
-            if stream_id & 1 and stream_id <= self.highest:  # the stream is closed
+            if stream_id & 1 and stream_id <= self.highest:  # closed stream
                 self.spend_on_answer()
             else:
                 self.on_head(stream_id, fields, end_stream=end_stream)
@@ -142,7 +142,7 @@ class FrameDispatcher(Control[S]):
             self.end(stream)
 
     def end(self, stream: S) -> None:
-        """The peer ends its message. Raises StreamFailure if it is not as long as was declared."""
+        """Handle the end of the peer's message. Raises StreamFailure on a length mismatch."""
         check_complete(stream.expected)
         stream.receive_end()
 

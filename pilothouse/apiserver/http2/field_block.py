@@ -1,6 +1,6 @@
-"""A field block that comes in several frames, bounded in size and in number (CVE-2024-27316).
+"""Field blocks split over several frames, bounded in size and number (CVE-2024-27316).
 
-Each frame is decoded when it comes, so that none costs more than itself.
+Each frame is decoded on arrival, so its cost is proportional to its size.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ class FieldBlock:
         self.end_stream = end_stream
         self.deadline = deadline
         self._decoder = decoder
-        self._frames = decoder.limit // DEFAULT_FRAME_SIZE + _SPARE_FRAMES  # that may come
-        self._size = 0  # of what came
-        self._rest = b""  # a field that is not all there
+        self._frames = decoder.limit // DEFAULT_FRAME_SIZE + _SPARE_FRAMES  # remaining frames
+        self._size = 0  # received bytes
+        self._rest = b""  # an incomplete field
         self._fields: list[Field] = []
-        self._used = 0  # of the limit, by the fields
+        self._used = 0  # size of the decoded fields
 
     def add(self, fragment: bytes) -> None:
-        """Raises ConnectionFailure, as x/net/http2 does, where the block goes on although it is too large already."""
+        """Add a fragment. Raises ConnectionFailure, like x/net/http2, if an oversized block continues."""
         self._frames -= 1
         if self._frames < 0:
             raise ConnectionFailure(ErrorCode.ENHANCE_YOUR_CALM, "a field block has too many frames")
@@ -43,7 +43,7 @@ class FieldBlock:
         self._rest = part[at:]
 
     def end(self) -> list[Field] | None:
-        """The fields, or None where they are larger than the limit."""
+        """Return the fields, or None beyond the limit."""
         if self._rest:
             raise CutOff
         return None if self._used > self._decoder.limit else self._fields

@@ -1,4 +1,4 @@
-"""Field lists: the rules of RFC 9113, section 8, that hold for requests and for answers."""
+"""Field list rules of RFC 9113, section 8, for requests and responses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Field: TypeAlias = tuple[bytes, bytes]
 CONNECTION_FIELDS: Final = frozenset(
     {b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"}
 )
-"""Fields that speak of a connection: they mean nothing in HTTP/2 and must not be sent."""
+"""Connection-specific fields, forbidden in HTTP/2."""
 
 
 def malformed(why: str) -> StreamFailure:
@@ -19,19 +19,19 @@ def malformed(why: str) -> StreamFailure:
 
 
 def content_length(value: bytes, known: int | None) -> int:
-    """Raises StreamFailure for what is no length, or another than was `known`."""
+    """Parse a length. Raises StreamFailure for an invalid length, or a conflict with `known`."""
     if not value.isdigit() or len(value) > 18 or (known is not None and known != int(value)):
         raise malformed("the content length is no number")
     return int(value)
 
 
 def check_complete(missing: int | None) -> None:
-    """Raises StreamFailure where a body ends and something of its declared length is `missing`, or it was longer."""
+    """Raise StreamFailure if the body length differs from the declared length."""
     if missing:
         raise malformed("the body is not as long as was declared")
 
 
 def check_trailers(fields: list[Field]) -> None:
-    """Raises StreamFailure."""
+    """Raise StreamFailure for pseudo-headers in trailers."""
     if any(name[0] == 58 for name, _ in fields):  # a colon
         raise malformed("a trailer is a pseudo-header")

@@ -1,8 +1,8 @@
-"""A budget for what costs a peer nothing and us something.
+"""Flood protection: a budget for frames that cost the peer nothing.
 
-Resets, pings, settings, priorities, unknown and empty frames, frames for closed streams, messages that are malformed or
-refused, credit for more than was sent. It starts full and refills with time; a peer that empties it is a flood
-(CVE-2023-44487 and its kin).
+Resets, pings, settings, priorities, unknown and empty frames, frames for closed streams, malformed or refused messages,
+excess credit. The budget starts full and refills over time; an empty budget indicates a flood (CVE-2023-44487 and
+related).
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Final
 BURST: Final = 1000
 PER_SECOND: Final = 100
 WORTH_A_FRAME: Final = 256
-"""Bytes of DATA: what is still sent of a body that was refused is no flood, if the frames are not tiny."""
+"""Bytes of DATA per free frame: the remaining body of a refused request is no flood, unless its frames are tiny."""
 
 
 _WORTH_AN_UPDATE: Final = 64
-"""Bytes of DATA. Peers grant credit for what they were sent, some of them twice for every event of a watch."""
+"""Bytes of DATA per free window update. Some peers grant credit twice per watch event."""
 
 
 class FloodBudget:
@@ -25,14 +25,14 @@ class FloodBudget:
     def __init__(self, now: float) -> None:
         self._left = float(BURST)
         self._since = now
-        self.sent = 0  # bytes that the peer may answer with frames that do not count
+        self.sent = 0  # sent bytes that entitle the peer to free frames
 
     def opened(self) -> None:
-        """A stream may begin with credit of its own, and the rest of its request may come when it is over."""
+        """Grant free frames for a new stream: its own credit, and frames that arrive after its end."""
         self.sent += 2 * _WORTH_AN_UPDATE
 
     def spend(self, now: float) -> bool:
-        """Count one frame; return False when the budget is used up."""
+        """Charge a frame; return False for an exhausted budget."""
         if now > self._since:
             self._left = min(BURST, self._left + (now - self._since) * PER_SECOND)
             self._since = now
@@ -40,7 +40,7 @@ class FloodBudget:
         return self._left >= 0
 
     def spend_on_answer(self, now: float) -> bool:
-        """As `spend`, for frames that may answer what the peer was sent."""
+        """Like `spend`, for frames that may respond to sent data."""
         if self.sent < _WORTH_AN_UPDATE:
             return self.spend(now)
         self.sent -= _WORTH_AN_UPDATE

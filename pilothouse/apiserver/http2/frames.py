@@ -1,4 +1,4 @@
-"""HTTP/2 frames as bytes: the numbers of RFC 9113 and the frames that are written."""
+"""HTTP/2 frame encoding: constants of RFC 9113, and frame writers."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class ErrorCode(IntEnum):
 
 
 class ConnectionFailure(Exception):
-    """The peer broke the protocol in a way that ends the connection: GOAWAY with this code."""
+    """A connection error: GOAWAY with this code."""
 
     def __init__(self, code: ErrorCode, why: str) -> None:
         super().__init__(why)
@@ -74,7 +74,7 @@ class ConnectionFailure(Exception):
 
 
 class StreamFailure(Exception):
-    """The peer broke the protocol on one stream only: RST_STREAM with this code."""
+    """A stream error: RST_STREAM with this code."""
 
     def __init__(self, code: ErrorCode, why: str) -> None:
         super().__init__(why)
@@ -114,20 +114,21 @@ def goaway(last_stream: int, code: int, debug: bytes = b"") -> bytes:
 
 
 def read_long(payload: bytes) -> int:
-    """A 31-bit number; the reserved bit is ignored."""
+    """Read a 31-bit number, ignoring the reserved bit."""
     value: int = _LONG.unpack_from(payload)[0]
     return value & MAX_STREAM_ID
 
 
 def read_goaway(payload: bytes) -> int:
-    """The last stream that the peer may have worked on. Raises ConnectionFailure."""
+    """Return the last stream that the peer may have processed. Raises ConnectionFailure."""
     if len(payload) < _TWO_LONGS.size:
         raise ConnectionFailure(ErrorCode.FRAME_SIZE_ERROR, "a frame has the wrong size")
     return read_long(payload)
 
 
 def read_settings(payload: bytes) -> dict[int, int]:
-    """Raises ConnectionFailure for more than 100 settings or one twice, as x/net/http2 does: each may cost a lot."""
+    """Parse SETTINGS. Raises ConnectionFailure for more than 100 or duplicate settings, like x/net/http2, because each
+    may be expensive."""
     count, rest = divmod(len(payload), SETTING.size)
     if rest:
         raise ConnectionFailure(ErrorCode.FRAME_SIZE_ERROR, "a frame has the wrong size")
@@ -138,7 +139,7 @@ def read_settings(payload: bytes) -> dict[int, int]:
 
 
 def header_frames(stream: int, block: bytes, *, end_stream: bool, frame_size: int) -> bytes:
-    """A field block as HEADERS, followed by CONTINUATION where one frame does not hold it."""
+    """Encode a field block as HEADERS, with CONTINUATION frames as needed."""
     flags = END_STREAM if end_stream else 0
     if len(block) <= frame_size:
         return frame_header(HEADERS, flags | END_HEADERS, stream, len(block)) + block
@@ -151,7 +152,7 @@ def header_frames(stream: int, block: bytes, *, end_stream: bool, frame_size: in
 
 
 def data_frames(stream: int, data: memoryview, *, end_stream: bool, frame_size: int) -> bytes:
-    """Body bytes as DATA frames, copied once."""
+    """Encode body bytes as DATA frames, with a single copy."""
     out: list[bytes | memoryview] = []
     for at in range(0, len(data), frame_size):
         piece = data[at : at + frame_size]
@@ -161,7 +162,7 @@ def data_frames(stream: int, data: memoryview, *, end_stream: bool, frame_size: 
 
 
 def field_fragment(flags: int, payload: bytes) -> bytes:
-    """The part of a field block that a HEADERS frame has, without its padding and priority."""
+    """Return the field block fragment of a HEADERS frame, without padding and priority."""
     payload = unpadded(flags, payload)
     if not flags & WITH_PRIORITY:
         return payload
@@ -171,7 +172,7 @@ def field_fragment(flags: int, payload: bytes) -> bytes:
 
 
 def unpadded(flags: int, payload: bytes) -> bytes:
-    """The payload of a DATA or HEADERS frame without its padding."""
+    """Return the payload of a DATA or HEADERS frame without padding."""
     if not flags & PADDED:
         return payload
     if not payload or payload[0] >= len(payload):

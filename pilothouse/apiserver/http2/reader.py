@@ -1,4 +1,4 @@
-"""Bytes into frames. A frame is handed out when it is complete; at most one incomplete frame is held."""
+"""Frame reader: returns complete frames, and buffers at most one incomplete frame."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class FrameReader:
     __slots__ = ("_buffer", "_frame_size", "_greeted", "_needed")
 
     def __init__(self, *, greeted: bool = False, frame_size: int = DEFAULT_FRAME_SIZE) -> None:
-        """`greeted`: no preface is awaited, as from a server. `frame_size`: the largest that we have announced."""
+        """`greeted`: no preface is expected, as from a server. `frame_size`: the announced maximum."""
         self._buffer = bytearray()
-        self._needed = HEADER_SIZE if greeted else len(PREFACE)  # of the buffer, before there is anything to hand out
+        self._needed = HEADER_SIZE if greeted else len(PREFACE)  # buffered bytes required for progress
         self._greeted = greeted
         self._frame_size = frame_size
 

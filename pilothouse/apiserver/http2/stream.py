@@ -1,4 +1,4 @@
-"""The contract of a stream towards the dispatcher; serving and outbound have each their own."""
+"""The stream interface of the dispatcher, implemented by serving and outbound."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ from pilothouse.apiserver.http2.frames import StreamFailure
 
 
 class Stream(Protocol):
-    """Our end of one request and its answer."""
+    """The local end of a request and its response."""
 
     id: int
     send_window: int
     receive_window: int
     expected: int | None
-    """The rest of the declared length of the body, as far as it has not come yet."""
+    """Remaining declared length of the body."""
 
     @property
     def headed(self) -> bool:
-        """The head has come: another field list has trailers."""
+        """Return whether the head was received; a further field list is a trailer."""
 
     @property
     def ended(self) -> bool:
-        """The peer has sent its last, or never had anything to send."""
+        """Return whether the peer's message is complete or absent."""
 
     def receive_data(self, data: bytes, padding: int) -> None:
-        """Takes body bytes. Raises StreamFailure."""
+        """Receive body bytes. Raises StreamFailure."""
 
     def receive_end(self) -> None:
-        """Nothing more will come."""
+        """Handle the end of the message."""
 
     def receive_reset(self, code: int) -> None:
-        """The peer ended the stream, in both directions."""
+        """Handle RST_STREAM."""
 
     def credit(self) -> None:
-        """A window has grown."""
+        """Handle a grown window."""
 
     def fail(self, failure: StreamFailure) -> None:
-        """Resets the stream: the peer broke the protocol on it."""
+        """Reset the stream after a protocol violation."""

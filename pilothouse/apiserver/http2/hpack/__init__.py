@@ -1,1 +1,1 @@
-"""Header compression (RFC 7541): what peers send is decoded, what we answer and ask is encoded."""
+"""HPACK header compression (RFC 7541): decoder and encoder."""

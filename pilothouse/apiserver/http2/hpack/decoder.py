@@ -1,9 +1,8 @@
-"""Field blocks that peers send, decoded.
+"""HPACK decoder.
 
-The decoder keeps the peer's dynamic table in step: a field list over the limit is decoded to its end and reported as
-None. One that is far over it ends the connection, and so does a table that changes its size all the time. What came
-once is not decoded twice, however small the parts are in which it comes. Every field that the decoder returns has a
-lower-case token as its name and no control characters in its value.
+The decoder keeps the dynamic table in sync: a field list over the limit is decoded to its end and reported as None. A
+list far over the limit ends the connection, as do excessive table resizes. No byte is decoded twice, however small the
+fragments. Decoded fields have a lower-case token as name and no control characters in the value.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from pilothouse.apiserver.http2.hpack.integers import CutOff, read_integer
 from pilothouse.apiserver.http2.hpack.static_table import STATIC_TABLE
 
 TABLE_SIZE: Final = 4096
-"""The default of RFC 7541, and what we announce."""
+"""The default of RFC 7541, and the announced size."""
 _RESIZES: Final = 2  # at the start of a block; RFC 7541, section 4.2
 _LONG: Final = 4096  # coded bytes of a string
 
@@ -33,21 +32,21 @@ def _broken(why: str) -> ConnectionFailure:
 
 
 class Decoder:
-    """One connection's incoming field blocks."""
+    """Decodes the incoming field blocks of a connection."""
 
     __slots__ = ("_begun", "_free", "_safe_block", "_size", "_table", "limit")
 
     def __init__(self, max_list_size: int) -> None:
         self.limit = max_list_size
-        # A byte of a block yields at most one whole table entry, so shorter blocks cannot pass the limit.
+        # A byte yields at most one full table entry, so shorter blocks cannot exceed the limit.
         self._safe_block = max_list_size // (TABLE_SIZE + FIELD_OVERHEAD)
         self._table: list[Field] = list(STATIC_TABLE)
         self._size = TABLE_SIZE
         self._free = TABLE_SIZE
-        self._begun: dict[int, huffman.LongString] = {}  # of the field that a part begins with, by where they stand
+        self._begun: dict[int, huffman.LongString] = {}  # offset → partially decoded strings of the first field
 
     def decode(self, block: bytes) -> list[Field] | None:
-        """The fields of a block, or None where they are larger than the limit."""
+        """Return the fields of a block, or None beyond the limit."""
         fields: list[Field] = []
         end, used = self.decode_part(block, fields, 0, counted=len(block) > self._safe_block)
         if end < len(block):
@@ -55,9 +54,9 @@ class Decoder:
         return None if used > self.limit else fields
 
     def decode_part(self, block: bytes, fields: list[Field], used: int, *, counted: bool = True) -> tuple[int, int]:
-        """Adds the fields of a part of a block, up to the one that is not all there yet.
+        """Add the fields of a fragment, up to the first incomplete field.
 
-        Returns where that begins (the next part must begin with it) and the size of the list if it is counted.
+        Returns the start of the incomplete field, where the next fragment must begin, and the list size if counted.
         """
         at, start, end, table, resizes = 0, 0, len(block), self._table, 0
         try:
@@ -98,7 +97,7 @@ class Decoder:
         return end, used
 
     def _check(self, used: int) -> None:
-        """A list that is a little too large is refused; nobody decodes one that is far too large."""
+        """Raise for a list far over the limit; slightly oversized lists are rejected later."""
         if used > 2 * self.limit:
             raise ConnectionFailure(ErrorCode.PROTOCOL_ERROR, "a field list is far too large")
 
@@ -139,7 +138,7 @@ class Decoder:
             raise _broken(str(error)) from None
 
     def _evict(self) -> None:
-        """An entry larger than the whole table leaves it empty, as the RFC wants."""
+        """Evict entries. An entry larger than the table empties the table, as RFC 7541 requires."""
         while self._free < 0:
             name, value = self._table.pop()
             self._free += len(name) + len(value) + FIELD_OVERHEAD

@@ -1,4 +1,4 @@
-"""Field blocks of answers to clients, and of requests to other servers. There is no dynamic table, and so no state."""
+"""HPACK encoder for responses and requests; stateless, without dynamic table."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _LENGTHS: Final = tuple(bytes((length,)) for length in range(127))
 
 
 class _Names(dict[bytes, bytes]):
-    """Field name → the start of a literal field with it; empty for names that must not be sent.
+    """Field name → start of a literal field; empty for forbidden names.
 
-    Of the names that others made up, a few short ones are kept: a look-up that found something must cost nothing more.
+    Only a few short custom names are cached, so that a hit costs a plain lookup.
     """
 
     def __missing__(self, name: bytes) -> bytes:
@@ -42,14 +42,14 @@ _NAMES: Final = _Names()
 
 
 def encode_response(status: int, headers: Headers) -> bytes:
-    """The field block of an answer. Raises InvalidHead."""
+    """Encode the field block of a response. Raises InvalidHead."""
     check_fields(headers)
     index = STATUS_INDEX.get(status)
     return _encoded([bytes((0x80 | index,)) if index else b"\x08\x03%d" % status], headers)
 
 
 def encode_request(method: bytes, target: bytes, authority: bytes, headers: Headers) -> bytes:
-    """The field block of a request over TLS. Raises InvalidHead."""
+    """Encode the field block of a request over TLS. Raises InvalidHead."""
     check_request(method, target, [(b"host", authority), *headers])
     out = [_METHODS.get(method) or b"\x02" + _string(method), _HTTPS]
     out += (b"\x01", _string(authority), b"\x04", _string(target))

@@ -1,8 +1,7 @@
 """The Huffman code of RFC 7541, appendix B.
 
-The code is canonical: the length of each symbol's code is enough to know the codes.
-Decoding walks the code tree a byte at a time; a step (node, byte) → (symbols, node) is worked out
-when it first occurs and kept, so that there are at most 65,536 of them.
+The code is canonical: code lengths determine the codes. Decoding walks the code tree by bytes. Each step (node, byte) →
+(symbols, node) is computed on first use and cached, at most 65,536 in total.
 """
 
 from __future__ import annotations
@@ -29,25 +28,25 @@ CODE_LENGTHS: Final = (
 EOS: Final = 256
 
 _Tree = list[list[int]]
-"""Node → its two branches: a node (>= 0), or a symbol as -1 - symbol."""
+"""Node → two branches: a node (>= 0), or a symbol as -1 - symbol."""
 
 
 class HuffmanError(ValueError):
-    """The bytes are no Huffman-coded string."""
+    """Invalid Huffman-coded string."""
 
 
 class LongString:
-    """A string that is decoded while it comes, so that no part of it takes long."""
+    """A string decoded incrementally, to bound the work per fragment."""
 
     __slots__ = ("_out", "_state", "taken")
 
     def __init__(self) -> None:
-        self.taken = 0  # of the coded bytes
+        self.taken = 0  # coded bytes consumed
         self._state = 0
         self._out = bytearray()
 
     def take(self, data: bytes) -> None:
-        """Raises HuffmanError."""
+        """Decode a fragment. Raises HuffmanError."""
         state, out, steps = self._state, [], _STEPS
         for byte in data:
             decoded, state = steps[state | byte]
@@ -57,7 +56,7 @@ class LongString:
         self.taken += len(data)
 
     def whole(self) -> bytes:
-        """Raises HuffmanError."""
+        """Return the decoded string. Raises HuffmanError."""
         if self._state not in _ENDS:
             raise HuffmanError("the string ends inside a symbol")
         return bytes(self._out)
@@ -82,7 +81,7 @@ def _tree() -> _Tree:
 
 
 def _padding(tree: _Tree) -> frozenset[int]:
-    """The nodes where a string may end: reached from the root by less than eight ones."""
+    """Return the valid end nodes: reached from the root by fewer than eight ones."""
     node, nodes = 0, {0}
     for _ in range(7):
         node = tree[node][1]
@@ -91,7 +90,7 @@ def _padding(tree: _Tree) -> frozenset[int]:
 
 
 class _Steps(dict[int, tuple[bytes, int]]):
-    """(node << 8 | byte) → (decoded, next node << 8), filled when asked."""
+    """(node << 8 | byte) → (decoded, next node << 8), filled on demand."""
 
     def __missing__(self, key: int) -> tuple[bytes, int]:
         node, out = key >> 8, bytearray()
@@ -115,7 +114,7 @@ _STEPS: Final = _Steps()
 # Header values repeat.
 @bounded_cache(entries=4096, key_bytes=256)
 def decode(data: bytes) -> bytes:
-    """The string that `data` codes. Raises HuffmanError."""
+    """Decode a string. Raises HuffmanError."""
     state, out, steps = 0, [], _STEPS
     for byte in data:
         decoded, state = steps[state | byte]

@@ -1,4 +1,4 @@
-"""The numbers of RFC 7541, section 5.1: a prefix of some bits, and bytes after it where these are not enough."""
+"""Integers of RFC 7541, section 5.1: a prefix of some bits, and continuation bytes as needed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class CutOff(ConnectionFailure):
 
 
 def read_integer(block: bytes, at: int, mask: int) -> tuple[int, int]:
-    """The number whose prefix is block[at] & mask, and where it ends. Raises CutOff."""
+    """Return the number with prefix block[at] & mask, and its end. Raises CutOff."""
     value = block[at] & mask
     at += 1
     if value < mask:
