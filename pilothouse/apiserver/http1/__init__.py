@@ -1,7 +1,7 @@
-"""Reading HTTP/1.1, for connections of clients and connections to other servers.
+"""HTTP/1.1 parsing for client and server connections.
 
     connection ── bytes ──▶ parser ── heads, pieces of bodies, ends ──▶ connection
 
-`parser.py` has the contract and the choice between two implementations: `with_zttp.py`, which is fast, and
-`in_python.py`, which needs nothing but Python. Both accept and refuse the same messages.
+`parser.py` has the contract and selects the implementation: `with_zttp.py` is fast, `in_python.py` has no dependencies.
+Both accept and reject the same messages.
 """

@@ -1,8 +1,7 @@
-"""Where a message ends in what was received.
+"""Message boundaries in received data.
 
-The parser is never given bytes beyond that end: what comes after may be a head that is too long for it, or no HTTP at
-all, and must not be lost. Heads and chunked bodies end with an empty line, other bodies when they are as long as was
-declared.
+The parser never gets bytes beyond the end of a message: later bytes may be an oversized head or not HTTP, and must not
+be lost. Heads and chunked bodies end with an empty line, other bodies at the declared length.
 """
 
 from __future__ import annotations
@@ -12,24 +11,24 @@ from typing import Final
 
 HEAD_END: Final = b"\r\n\r\n"
 _OVERHEAD: Final = 19
-"""Bytes that a byte of a body may take when it comes in chunks of one byte; net/http allows as many."""
+"""Maximum overhead per body byte for chunks of one byte; net/http's limit."""
 _SPARE: Final = 16 << 10
 
 
 class BadMessage(ValueError):
-    """The message is malformed. A request that is, is answered with this status."""
+    """A malformed message; requests are answered with this status."""
 
     status = 400
 
 
 class UnsupportedTransferEncoding(BadMessage):
-    """The body is coded otherwise than in chunks. Who reads on may take its end for another's."""
+    """A transfer coding other than chunked. Reading on would risk request smuggling."""
 
     status = 501
 
 
 class MessageTooLarge(BadMessage):
-    """The head is too long, or reading it would take too long."""
+    """The head is too long, or too expensive to parse."""
 
     status = 431
 
@@ -38,13 +37,13 @@ class Framing:
     __slots__ = ("_left", "_tail", "_taken")
 
     def __init__(self, length: int | None = None) -> None:
-        """Begin a body of this length; without one, a head or a chunked body."""
+        """Start a body of this length; None = a head or a chunked body."""
         self._left = length
-        self._tail = b""  # the last bytes before what comes next: an end may be cut in two
-        self._taken = 0  # of what ends with an empty line
+        self._tail = b""  # last bytes of the previous data, as the end marker may be split
+        self._taken = 0  # bytes of a part that ends with an empty line
 
     def next_end(self, data: bytes, at: int) -> int:
-        """Return the position where the message may end, or the end of the data. Bytes before it are taken."""
+        """Return the next possible end of the message, or the end of the data. Bytes before are consumed."""
         left = self._left
         if left is None:
             end = self._empty_line(data, at)
@@ -55,7 +54,7 @@ class Framing:
         return at + size
 
     def is_mostly_overhead(self, body_size: int) -> bool:
-        """Whether what was taken is far more than the body that it holds, as with long chunk extensions."""
+        """Return whether the consumed bytes far exceed the body, such as with long chunk extensions."""
         return self._taken - _OVERHEAD * body_size > _SPARE
 
     def _empty_line(self, data: bytes, at: int) -> int:
@@ -69,7 +68,7 @@ class Framing:
 
 
 def check_codings(values: Sequence[bytes], http_version: bytes) -> None:
-    """As net/http does: there is one Transfer-Encoding, and it is chunked. Raises BadMessage."""
+    """Require a single Transfer-Encoding, chunked, like net/http. Raises BadMessage."""
     if http_version == b"1.0":
         raise BadMessage("HTTP/1.0 knows no Transfer-Encoding")
     if len(values) != 1 or values[0].lower() != b"chunked":

@@ -1,8 +1,8 @@
-"""Heads of HTTP/1.1 messages, read in Python: strictly, as RFC 9112 says, up to any length.
+"""Strict parser for HTTP/1.1 heads of any length (RFC 9112), in Python.
 
-Line ends are CRLF, fields are not folded, names are tokens, and a value has no control characters but tabs. About the
-length of a body there is one opinion. As in net/http, chunks win over a Content-Length beside them; that is forgotten,
-and the connection ends with the response.
+Lines end with CRLF, fields are not folded, names are tokens, and values have no control characters except tabs. Body
+lengths must be unambiguous. Like in net/http, chunked coding overrides Content-Length, and the connection then closes
+after the response.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class ParsedRequest:
     headers: Headers
     is_chunked: bool
     is_ambiguous: bool
-    """There were a Transfer-Encoding and a Content-Length."""
+    """Whether both Transfer-Encoding and Content-Length were present."""
 
 
 @dataclass(slots=True)
@@ -43,9 +43,9 @@ class ParsedResponse:
 
 
 def parse_request(head: bytes, most_bytes: int) -> ParsedRequest:
-    """Read a head up to and with its empty line. Raises BadMessage.
+    """Parse a head including its empty line. Raises BadMessage.
 
-    Of a head that may have `most_bytes`, as many fields are read as HTTP/2 has room for in them.
+    `most_bytes` also limits the number of fields, by HTTP/2's size accounting.
     """
     if head.count(b"\r\n") > most_bytes // FIELD_OVERHEAD:
         raise MessageTooLarge("too many header fields")
@@ -67,7 +67,7 @@ def parse_request(head: bytes, most_bytes: int) -> ParsedRequest:
 
 
 def parse_response(head: bytes) -> ParsedResponse:
-    """Read a head up to and with its empty line. Raises BadMessage."""
+    """Parse a head including its empty line. Raises BadMessage."""
     first, *lines = head.removesuffix(HEAD_END).split(b"\r\n")
     status = _STATUS_LINE(first)
     if status is None:
@@ -76,7 +76,7 @@ def parse_response(head: bytes) -> ParsedResponse:
 
 
 def parse_field(line: bytes) -> tuple[bytes, bytes]:
-    """Raises BadMessage."""
+    """Parse a header field. Raises BadMessage."""
     found = _FIELD(line)
     if found is None:
         raise BadMessage("malformed header field")
@@ -84,7 +84,7 @@ def parse_field(line: bytes) -> tuple[bytes, bytes]:
 
 
 def body_length(headers: Headers) -> int | None:
-    """Return what Content-Length says, once or several times the same. Raises BadMessage."""
+    """Return the Content-Length; repeated values must be equal. Raises BadMessage."""
     lengths = {value for name, value in headers if name == b"content-length"}
     if not lengths:
         return None
@@ -102,12 +102,12 @@ def tokens(headers: Headers, name: bytes) -> Iterator[bytes]:
 
 
 def is_persistent(headers: Headers, version: bytes) -> bool:
-    """Whether the connection may be used after this message."""
+    """Return whether the connection persists after this message."""
     found = set(tokens(headers, b"connection"))
     return b"close" not in found and (version != b"1.0" or b"keep-alive" in found)
 
 
 def refuse_bare_line_ends(head: bytearray, at: int) -> None:
-    """Look from `at` for an empty line that does not end with CRLF, as other parsers take one. Raises BadMessage."""
+    """Raise BadMessage for an empty line from `at` on that lacks CRLF, because other parsers would accept it."""
     if _BARE_LINE_END(head, max(at - 3, 0)):
         raise BadMessage("malformed request/status line")

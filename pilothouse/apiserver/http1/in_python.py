@@ -1,6 +1,6 @@
-"""HTTP/1.1 messages read in Python: the fallback where zttp is not to be had.
+"""HTTP/1.1 parser in Python, the fallback without zttp.
 
-It accepts and refuses what zttp does, in zttp's words: tests/apiserver/http1 compares the two.
+Accepts and rejects the same messages as zttp, with the same texts: tests/apiserver/http1 compares both.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ _SWITCHING: Final = 101
 
 class _Body(Protocol):
     def receive(self, data: bytes) -> Iterator[bytes | Mark]:
-        """Yield the pieces of the body, and END after the last one. What follows the end is dropped."""
+        """Yield the pieces of the body, then END. Bytes after the end are dropped."""
 
     def close(self) -> None:
-        """The connection has ended. Raises BadMessage if the body may not end so."""
+        """Handle the end of the connection. Raises BadMessage if the body is incomplete."""
 
 
 class _SizedBody:
@@ -72,7 +72,7 @@ class _BodyUntilClose:
         yield data
 
     def close(self) -> None:
-        """It ends as it may."""
+        """Accept the end of the connection as the end of the body."""
 
 
 class _Expected(Enum):
@@ -85,8 +85,8 @@ class _Expected(Enum):
 class _ChunkedBody:
     def __init__(self) -> None:
         self._expected = _Expected.SIZE
-        self._left = 0  # of the chunk
-        self._line = bytearray()  # what has come of a line that is not complete
+        self._left = 0  # remaining bytes of the chunk
+        self._line = bytearray()  # an incomplete line
         self._trailers = 0
 
     def receive(self, data: bytes) -> Iterator[bytes | Mark]:
@@ -114,7 +114,7 @@ class _ChunkedBody:
                     return
 
     def _is_end(self, line: bytes) -> bool:
-        """Take a line with its end. Return whether it was the last one."""
+        """Handle a complete line. Returns whether the line was the last."""
         if self._expected is _Expected.TRAILERS:
             return self._is_last_trailer(line)
         if self._expected is _Expected.DATA_END:
@@ -147,7 +147,7 @@ class PythonRequestParser:
     def __init__(self, most_bytes: int) -> None:
         self._most_bytes = most_bytes
         self._head = bytearray()
-        self._body: _Body | None = None  # None while a head is read
+        self._body: _Body | None = None  # None while reading a head
         self._headers: Headers = []
 
     def receive(self, data: bytes) -> Iterable[RequestEvent]:
@@ -191,9 +191,9 @@ class PythonRequestParser:
 class PythonResponseParser:
     def __init__(self) -> None:
         self._head = bytearray()
-        self._body: _Body | None = None  # None while a head is read
+        self._body: _Body | None = None  # None while reading a head
         self._ended = True
-        self._is_chunked = False  # the request's body
+        self._is_chunked = False  # of the request's body
         self._method = b""
         self._keeps_open = True
 
@@ -228,7 +228,7 @@ class PythonResponseParser:
                 yield from self._begin(head)
 
     def _collect(self, data: bytes) -> tuple[bytes, bytes]:
-        """Return a head that is complete, or nothing, and the rest of the data. Raises BadMessage."""
+        """Return a complete head or empty bytes, and the remaining data. Raises BadMessage."""
         before = len(self._head)
         self._head += data
         found = self._head.find(HEAD_END, max(before - 3, 0))
@@ -251,7 +251,7 @@ class PythonResponseParser:
             raise BadMessage("ambiguous or conflicting message framing")
         yield ResponseHead(parsed.status, parsed.headers)
         if parsed.status < 200 and parsed.status != _SWITCHING:
-            return  # the response itself is still to come
+            return  # informational; the final response follows
         self._keeps_open = is_persistent(parsed.headers, parsed.version)
         if is_bodiless or (not codings and length == 0):
             yield END

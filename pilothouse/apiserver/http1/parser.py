@@ -1,7 +1,7 @@
-"""The contract of HTTP/1.1 parsers, and the choice between them.
+"""The contract of HTTP/1.1 parsers, and their selection.
 
-zttp reads messages unless it cannot be imported, or PILOTHOUSE_HTTP1_PARSER=python says so; then the parser in Python
-does. docs/decisions/libraries.md has the reasons and the cost of each.
+zttp is the default. The parser in Python is used if zttp is not importable, or with PILOTHOUSE_HTTP1_PARSER=python. See
+docs/decisions/libraries.md for reasons and costs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pilothouse.machinery.dataclass import dataclass
 log = logging.getLogger(__name__)
 
 VARIABLE: Final = "PILOTHOUSE_HTTP1_PARSER"
-"""Names the parser: `zttp` or `python`."""
+"""Environment variable that selects the parser: `zttp` or `python`."""
 
 
 class Mark(Enum):
@@ -28,7 +28,7 @@ class Mark(Enum):
 
 
 END: Final = Mark.END
-"""The event after the last piece of a body. A request without a body has none."""
+"""Event after the last piece of a body; absent for requests without body."""
 
 
 @dataclass(slots=True)
@@ -36,11 +36,11 @@ class RequestHead:
     method: str
     target: bytes
     headers: Headers
-    """With names in lower case."""
+    """Lower-case names."""
     version: str
     """1.0 or 1.1."""
     framing: Framing | None
-    """Of the body; None where there is none."""
+    """Framing of the body; None without body."""
     keep_alive: bool
     expects_continue: bool
 
@@ -49,7 +49,7 @@ class RequestHead:
 class ResponseHead:
     status: int
     headers: Headers
-    """With names in lower case."""
+    """Lower-case names."""
 
 
 RequestEvent: TypeAlias = RequestHead | bytes | Mark
@@ -57,55 +57,55 @@ ResponseEvent: TypeAlias = ResponseHead | bytes | Mark
 
 
 class RequestParser(Protocol):
-    """Reads the requests of one connection, one at a time.
+    """Parses the requests of a connection, one at a time.
 
-    It is never given bytes beyond the end of a head, or of a body: the head's `framing` says where that may be.
+    Callers must not pass bytes beyond the end of a head or body; the head's `framing` finds the end.
     """
 
     def receive(self, data: bytes) -> Iterable[RequestEvent]:
-        """Return the events that the data completes. Raises BadMessage, then or while they are iterated over.
+        """Return the events completed by the data. Raises BadMessage, immediately or during iteration.
 
-        After a fault the parser is of no use any more.
+        The parser is unusable after an error.
         """
 
     def next_request(self) -> None:
-        """Begin with the next head. The request before must be complete."""
+        """Start the next head; the previous request must be complete."""
 
     def asks_upgrade(self) -> bool:
-        """Whether the current request names a protocol to switch to."""
+        """Return whether the current request asks for an upgrade."""
 
 
 class ResponseParser(Protocol):
-    """Writes the requests and reads the responses of one connection to another server, one exchange at a time."""
+    """Encodes requests and parses responses of a client connection, one exchange at a time."""
 
     def request(self, method: bytes, target: bytes, headers: Headers) -> bytes:
-        """Begin an exchange, and return the head to send. Raises UnsendableRequest."""
+        """Start an exchange, and return the encoded head. Raises UnsendableRequest."""
 
     def data(self, data: bytes) -> bytes:
-        """Return a piece of the request's body as it is sent."""
+        """Encode a piece of the request's body."""
 
     def end(self) -> bytes:
-        """Return the end of the request's body as it is sent."""
+        """Encode the end of the request's body."""
 
     def receive(self, data: bytes) -> Iterator[ResponseEvent]:
-        """Yield the events that the data completes; empty data is the end of the connection.
+        """Yield the events completed by the data; empty data is the end of the connection.
 
-        Heads of informational responses are events, too. Raises BadMessage after the events before the fault.
+        Heads of informational responses are events, too. Raises BadMessage after the events before the error.
         """
 
     def should_close(self) -> bool:
-        """Whether the response's end is that of the connection."""
+        """Return whether the connection closes after the response."""
 
 
 class UnsendableRequest(ValueError):
-    """A head that must not be sent, such as one with two opinions about its body."""
+    """An invalid request head, such as with conflicting framing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parsers:
     name: str
     request: Callable[[int], RequestParser]
-    """Takes the most bytes that a head may have."""
+    """Build a parser with the maximum head size."""
     response: Callable[[], ResponseParser]
 
 

@@ -1,8 +1,8 @@
-"""HTTP/1.1 messages read by zttp.
+"""HTTP/1.1 parser based on zttp.
 
-zttp takes heads of 100 fields of 16 KiB, 64 KiB in all; net/http takes 1 MiB. A longer head is read in Python, as
-strictly. Its fields about framing (lengths, codings, upgrades) still go to zttp, as a short head: there is one reader
-of bodies, and one opinion about where they end. Heads that zttp finds ambiguous are read so, too.
+zttp limits heads to 100 fields, 16 KiB per field and 64 KiB in total; net/http accepts 1 MiB. Longer heads are parsed
+in Python with equal strictness. Their framing fields (lengths, codings, upgrades) still go to zttp as a short head, so
+that a single parser determines the ends of bodies. Heads that zttp considers ambiguous take the same path.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class ZttpRequestParser:
     def __init__(self, most_bytes: int) -> None:
         self._connection = zttp.Connection(zttp.SERVER)
         self._most_bytes = most_bytes
-        self._head = bytearray()  # what has come of a head that is not complete
-        self._is_long = False  # zttp does not take the head: it is collected
-        self._parsed: ParsedRequest | None = None  # the long head whose short form zttp reads
+        self._head = bytearray()  # an incomplete head
+        self._is_long = False  # too long for zttp: collected instead
+        self._parsed: ParsedRequest | None = None  # the long head whose short form zttp parses
         self._in_body = False
 
     def receive(self, data: bytes) -> Sequence[RequestEvent]:
@@ -66,7 +66,7 @@ class ZttpRequestParser:
         self._head.clear()
         self._in_body = True
         parsed, self._parsed = self._parsed, None
-        fields = cast("zttp.HeaderBlock", event.headers)  # it is one in HTTP/1.1
+        fields = cast("zttp.HeaderBlock", event.headers)  # always a HeaderBlock in HTTP/1.1
         return RequestHead(
             event.method.decode(),
             parsed.target if parsed else event.target,
@@ -78,7 +78,7 @@ class ZttpRequestParser:
         )
 
     def _look_again(self, reason: str, data: bytes) -> Sequence[RequestEvent]:
-        """Collect heads that are too long for zttp, or ambiguous to it. Raises BadMessage for all other faults."""
+        """Collect heads that are too long or ambiguous for zttp. Raises BadMessage for all other errors."""
         if not self._in_body and self._parsed is None and ("size limit" in reason or "framing" in reason):
             self._is_long = True
             return self._collect(data)
