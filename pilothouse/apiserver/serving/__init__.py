@@ -1,1 +1,1 @@
-"""Serving: listeners, TLS, HTTP/1.1 and HTTP/2; a Request goes in, a Response comes out."""
+"""Serving: listeners, TLS, HTTP/1.1 and HTTP/2; maps each Request to a Response."""

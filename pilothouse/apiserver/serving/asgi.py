@@ -1,6 +1,6 @@
-"""The handler chain as an ASGI 3 app: for calls within the process, and for other servers than ours.
+"""The handler chain as an ASGI 3 app, for in-process calls and third-party servers.
 
-Our own server does not come this way: its protocols make the Request and write the Response themselves.
+The built-in server bypasses ASGI: its protocols build the Request and write the Response directly.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class AsgiExchange(Exchange):
         self._receive = receive
         self._send = send
         self._head: Message = {}
-        self._watcher: asyncio.Task[None] | None = None  # hears the client go, once nothing else is awaited of it
+        self._watcher: asyncio.Task[None] | None = None  # detects a disconnect after the body is read
 
     def send_whole(self, response: Response, body: bytes) -> memoryview | None:
         headers = response.headers
@@ -92,13 +92,13 @@ class AsgiExchange(Exchange):
             raise ClientGone(str(error)) from None
 
     def abort(self) -> None:
-        """The server sees an answer that ends too early, and does what its protocol has for that."""
+        """Do nothing: the ASGI server detects the incomplete response."""
 
     def want_body(self, limit: int) -> None:
-        """An ASGI server holds the client back by itself."""
+        """Do nothing: the ASGI server applies back-pressure."""
 
     def want_more(self, size: int) -> None:
-        """The same."""
+        """Do nothing: the ASGI server applies back-pressure."""
 
     def done(self) -> None:
         if self._watcher is not None:
@@ -127,7 +127,7 @@ class AsgiExchange(Exchange):
             self.receive_end()
 
     async def _more_body(self) -> None:
-        """Two may not listen at once."""
+        """Receive directly, unless the watcher already receives: concurrent receivers are not allowed."""
         if self._watcher is None:
             await self._receive_message()
         else:

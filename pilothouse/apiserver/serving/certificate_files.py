@@ -1,4 +1,4 @@
-"""Certificates in files: which there are, and whether they have changed."""
+"""Certificate files, and the names in certificates."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class KeyPair:
 
 @dataclass(frozen=True, slots=True)
 class SniCertificate:
-    """A certificate for clients that ask for certain names; without names those in the certificate count."""
+    """A certificate for certain SNI names; without names, the names in the certificate apply."""
 
     pair: KeyPair
     names: tuple[str, ...] = ()
 
 
 def parse_sni_certificate(value: str) -> SniCertificate:
-    """Reads "cert,key" or "cert,key:name,name", the value of --tls-sni-cert-key."""
+    """Parse "cert,key" or "cert,key:name,name", the value of --tls-sni-cert-key."""
     files, colon, names = value.partition(":")
     patterns = tuple(name.strip() for name in names.split(",")) if names.strip() else ()
     if colon and not patterns:
@@ -42,7 +42,7 @@ def parse_sni_certificate(value: str) -> SniCertificate:
 
 
 def certificate_names(cert_file: Path) -> list[str]:
-    """The DNS names of a certificate: its common name, where that is one, and its alternative names."""
+    """Return the DNS names of a certificate: the common name, if a DNS name, and the alternative names."""
     from cryptography import x509
     from cryptography.x509.oid import NameOID
 

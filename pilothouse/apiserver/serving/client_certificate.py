@@ -1,7 +1,7 @@
-"""The certificate that a client presented, read once per connection.
+"""The client certificate, parsed once per connection.
 
-TLS has found out whether it verifies against the client CAs, and goes on either way where it can (`openssl.py`). What
-changes is asked each time: whether it is in time, and whether its CA is still trusted.
+TLS verifies the certificate against the client CAs, and proceeds without success where possible (`openssl.py`). Expiry
+and trust in the CA may change, and are checked per request.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.dataclass import dataclass
 
 UID_OID: Final = "1.3.6.1.4.1.57683.2"
-"""Where Kubernetes looks for a user's UID in a subject."""
+"""Kubernetes' subject attribute of a user's UID."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +27,11 @@ class ClientCertificate:
     organizations: tuple[str, ...]
     uid: str
     not_after: float
-    """The end of the certificate's validity, in seconds since the epoch."""
+    """End of the certificate's validity, in seconds since the epoch."""
     chain: tuple[bytes, ...]
-    """DER, from the client's certificate to the CA certificate that it was verified against."""
+    """DER, from the client's certificate to the verifying CA."""
     chain_valid: tuple[float, float]
-    """From when to when all of the chain is in time, in seconds since the epoch."""
+    """Validity period of the whole chain, in seconds since the epoch."""
 
     @property
     def der(self) -> bytes:
@@ -42,14 +42,14 @@ class ClientCertificate:
         return bool(self.chain)
 
     def issued_under(self, authorities: frozenset[bytes], now: float) -> bool:
-        """Whether it is in time and one of these CAs (DER) stands in the chain. TLS trusts the CAs of users and of
-        proxies alike."""
+        """Return whether the chain is currently valid and includes a CA (DER) of `authorities`. TLS trusts client CAs
+        and request-header CAs alike."""
         not_before, not_after = self.chain_valid
         return not_before <= now <= not_after and not authorities.isdisjoint(self.chain)
 
 
 UNVERIFIED: Final = ClientCertificate("", (), "", 0.0, (), (0.0, 0.0))
-"""Of which nothing is believed, and nothing is read."""
+"""Placeholder for an unverified certificate, without any contents."""
 
 
 class _Unread(Enum):
@@ -65,7 +65,7 @@ class _Connection(Protocol):
 
 
 def client_certificate(transport: asyncio.Transport | None) -> ClientCertificate | None:
-    """The peer's certificate, or None where it gave none. Kept with the connection."""
+    """Return the peer's certificate, or None; cached per connection."""
     if transport is None:
         return None
     connection: _Connection = transport.get_protocol()  # type: ignore[assignment]  # one of ours
@@ -80,16 +80,16 @@ def _read(ssl_object: ssl.SSLObject | None) -> ClientCertificate | None:
         return None
     if isinstance(ssl_object, LenientConnection) and not ssl_object.verified:
         return UNVERIFIED
-    # The public method, new in Python 3.13, gives the bytes alone.
+    # The public method of Python 3.13 returns bytes only.
     chain: list[_ssl.Certificate] = ssl_object._sslobj.get_verified_chain() or []  # type: ignore[attr-defined]
     try:
         return _read_verified(chain)
-    except (ssl.SSLError, ValueError):  # some texts in certificates can be no text
+    except (ssl.SSLError, ValueError):  # some certificate strings are undecodable
         return UNVERIFIED
 
 
 def _read_verified(chain: list[_ssl.Certificate]) -> ClientCertificate:
-    """Raises SSLError, ValueError."""
+    """Parse the chain. Raises SSLError or ValueError."""
     infos: list[Any] = [certificate.get_info() for certificate in chain]
     subject = [attribute for rdn in infos[0].get("subject", ()) for attribute in rdn]
     begins, ends = ([_seconds(info[key]) for info in infos] for key in ("notBefore", "notAfter"))
@@ -103,12 +103,12 @@ def _read_verified(chain: list[_ssl.Certificate]) -> ClientCertificate:
     )
 
 
-# Those of the CA are the same for all, and parsing one costs 10 µs.
+# CA dates repeat, and parsing a date costs 10 µs.
 _seconds = bounded_cache(entries=1024, key_bytes=64)(ssl.cert_time_to_seconds)
 
 
 def _last(subject: Iterable[tuple[str, str]], wanted: str) -> str:
-    """Where a subject has an attribute twice the last one counts, as in Go."""
+    """Return the last value of a subject attribute, as in Go."""
     found = ""
     for name, value in subject:
         if name == wanted:

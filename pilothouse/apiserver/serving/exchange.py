@@ -1,9 +1,9 @@
-"""One request and its answer, whatever the protocol.
+"""A request and its response, independent of the protocol.
 
-Guarantees: a stream is closed (`aclose`) when it ends, fails, or its client goes away — also while it is idle;
-a handler that works on an answer is never interrupted by its client's going; what is read of a body is bounded by the
-limit that the reader gives; a write waits while the client does not read, and fails with ClientGone when it is gone;
-no cycle of references holds an exchange that is over, so that all that belonged to it is freed at once.
+Guarantees: a stream is closed (`aclose`) when it ends, fails, or the client disconnects, even while idle. A disconnect
+never interrupts a handler before its response. Body reads are bounded by the reader's limit. Writes wait for slow
+clients, and raise ClientGone after a disconnect. Finished exchanges have no reference cycles, so their memory is freed
+immediately.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from pilothouse.machinery.errors import RequestEntityTooLarge
 log = logging.getLogger(__name__)
 
 AHEAD = 256 << 10
-"""Bytes of a streamed body that a client may send before they are read."""
+"""Maximum unread bytes of a streamed body."""
 _PIECES = 64
-"""In which a body is kept until it is read."""
+"""Maximum number of buffered pieces of a body."""
 NO_BODY_STATUS = frozenset({204, 304})
 
 
 class ClientGone(ConnectionError):
-    """The client went away, or did not read for too long."""
+    """The client disconnected, or did not read for too long."""
 
 
 class Exchange(ABC):
@@ -49,10 +49,10 @@ class Exchange(ABC):
     request: Request
 
     def __init__(self) -> None:
-        self.gone = False  # the client will read nothing more
-        self.started = False  # the head of the answer is written
-        self.streaming = False  # a stream is being answered: the task may be cancelled
-        self.ended = True  # the request's body is all here
+        self.gone = False  # client disconnected
+        self.started = False  # response head written
+        self.streaming = False  # streaming a response: the task may be cancelled
+        self.ended = True  # request body complete
         self.body_size = 0
         self._body: list[bytes | bytearray] = []
         self._body_waiter: asyncio.Future[None] | None = None
@@ -60,56 +60,56 @@ class Exchange(ABC):
 
     @property
     def write_paused(self) -> bool:
-        """Whether more was written to the client than it has read, so that an answer should wait for `drained`."""
+        """Return whether the client lags behind, and responses should wait for `drained`."""
         return False
 
     async def drained(self) -> None:
-        """Returns when the client has read enough of what was written to it before. Raises ClientGone."""
+        """Wait until the client has read enough. Raises ClientGone."""
         return
 
     @abstractmethod
     def send_whole(self, response: Response, body: bytes) -> memoryview | None:
-        """Writes head and body. Returns what of the body must wait until the client has read some of it."""
+        """Write head and body. Returns the rest of the body if the client must read first."""
 
     @abstractmethod
     async def send_rest(self, rest: memoryview) -> None:
-        """Writes what send_whole left over."""
+        """Write the rest left by send_whole."""
 
     @abstractmethod
     async def start(self, status: int, headers: Headers) -> None:
-        """Writes the head of a stream, at once."""
+        """Write the head of a stream immediately."""
 
     @abstractmethod
     async def write(self, chunk: bytes) -> None:
-        """Writes a part of a stream, at once; waits while the client is slow."""
+        """Write a chunk of a stream immediately, and wait for slow clients."""
 
     @abstractmethod
     async def finish(self) -> None:
-        """Ends a stream."""
+        """End a stream."""
 
     @abstractmethod
     def abort(self) -> None:
-        """Ends an answer so that the client sees that it is not whole."""
+        """End a response such that the client detects the truncation."""
 
     @abstractmethod
     def want_body(self, limit: int) -> None:
-        """Lets the client send up to `limit` bytes of body."""
+        """Permit the client to send up to `limit` bytes of body."""
 
     @abstractmethod
     def want_more(self, size: int) -> None:
-        """Lets the client send about `size` bytes beyond what was read."""
+        """Permit the client to send about `size` further bytes."""
 
     @abstractmethod
     def done(self) -> None:
-        """The answer is written, or never will be."""
+        """Finish the exchange; the response is written or abandoned."""
 
     async def upgrade(self, response: Response) -> None:
-        """Hands the connection over; only HTTP/1.1 can."""
+        """Hand over the connection; HTTP/1.1 only."""
         raise RuntimeError("this protocol cannot be upgraded")
 
     async def run(self, handler: Handler) -> None:
         try:
-            if not self.gone:  # a stream may be reset before its turn
+            if not self.gone:  # a stream may be reset before its task runs
                 await self._answer(await handler(self.request))
         except (ClientGone, StreamBroken):
             self.abort()
@@ -122,7 +122,7 @@ class Exchange(ABC):
             await self._fail()
         finally:
             self.done()
-            # The request knows how to read its body, and so the exchange: without this they would keep each other.
+            # Break the reference cycle: the request refers to the exchange for its body.
             del self.request
 
     async def _answer(self, response: Response) -> None:
@@ -148,7 +148,7 @@ class Exchange(ABC):
                 async for chunk in body:
                     if chunk:
                         await self.write(chunk)
-                    del chunk  # a watch may be idle for long
+                    del chunk  # release the memory: a watch may be idle for long
             await self.finish()
         finally:
             self.streaming = False
@@ -163,7 +163,7 @@ class Exchange(ABC):
             await self._answer(Response(500, b"Internal Server Error\n", headers))
 
     async def read_body(self, limit: int) -> bytes:
-        """The whole body. Raises RequestEntityTooLarge without reading on when it is longer than the limit."""
+        """Return the whole body. Raises RequestEntityTooLarge beyond the limit, without reading on."""
         declared = self.request.header(b"content-length")
         if declared.isdecimal() and int(declared) > limit:
             raise RequestEntityTooLarge.of(f"limit is {limit}")
@@ -182,7 +182,7 @@ class Exchange(ABC):
         return whole
 
     async def stream_body(self) -> AsyncIterator[bytes]:
-        """The body as it comes; the client may be a little ahead of the reader. Raises ClientGone."""
+        """Yield chunks of the body; the read-ahead is bounded. Raises ClientGone."""
         if not self.ended:
             self.want_body(AHEAD)
         while self._body or not self.ended:
@@ -209,7 +209,7 @@ class Exchange(ABC):
         self._wake()
 
     def _append_to_last(self, data: bytes) -> None:
-        """A body that comes a byte at a time takes no more memory than another."""
+        """Append to the last piece, so that tiny chunks need no additional memory."""
         last = self._body[-1]
         if not isinstance(last, bytearray):
             last = self._body[-1] = bytearray(last)
@@ -232,13 +232,13 @@ class Exchange(ABC):
         await asyncio.shield(self._left)
 
     def leave(self) -> None:
-        """The client is gone: whoever waits for it is told."""
+        """Handle a disconnect, and wake all waiters."""
         if self.gone:
             return
         self.gone = True
         self._wake()
         if self._left is not None and not self._left.done():
             self._left.set_result(None)
-        request = getattr(self, "request", None)  # the request of an exchange that has ended is gone
+        request = getattr(self, "request", None)  # deleted after the end of the exchange
         if self.streaming or (request is not None and request.is_offloaded):
             self.task.cancel()

@@ -1,9 +1,8 @@
-"""HTTP/1.1 connections: a parser reads the requests, one at a time; answers are written here.
+"""HTTP/1.1 server connections: sequential requests from a parser, and response writing.
 
-Guarantees: a head that is too large is answered 431, a malformed one 400, and one whose body is coded in another way
-than in chunks 501; no byte of a request is taken for another's, nor lost; a body is taken in no faster than its
-handler reads it; when an answer comes before its request's body is complete the connection is closed, but only after
-the client had a moment to read the answer.
+Guarantees: oversized heads get 431, malformed heads 400, and transfer codings other than chunked 501. No byte is lost
+or attributed to another request. Bodies are read at the pace of the handler. If a response precedes the end of its
+request body, the connection closes after the client had a moment to read the response.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from pilothouse.apiserver.serving.target import BadTarget, parse_target
 from pilothouse.apiserver.serving.transport import ClientConnection
 
 _REFUSALS: Final = {501: b"Unsupported transfer encoding"}
-"""net/http's words, where they are not the status line's."""
+"""net/http's texts that differ from the status line."""
 
 
 class Http1Connection(ClientConnection):
@@ -29,13 +28,13 @@ class Http1Connection(ClientConnection):
         self._parser = state.parsers.request(state.limits.header_bytes)
         self._exchange: Http1Exchange | None = None
         self._head_framing = Framing()
-        self._framing = self._head_framing  # of what is being read
-        self._head_begun = False  # a part of a head has come
-        self._ahead = bytearray()  # what came while a request was being answered
-        self._deaf = False  # what comes is not read any more, at least not here
+        self._framing = self._head_framing  # of the current message
+        self._head_begun = False  # head partially received
+        self._ahead = bytearray()  # data received during a response
+        self._deaf = False  # no further input is processed here
         self._upgraded = False
         self._lingering = False
-        self.deadline = NEVER  # for what is awaited from the client
+        self.deadline = NEVER  # for pending input of the client
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
@@ -45,12 +44,12 @@ class Http1Connection(ClientConnection):
         if self._deaf:
             return
         if self._exchange is None and data.find(HEAD_END) == len(data) - len(HEAD_END) and not self._head_begun:
-            self._parse(data)  # a whole head and nothing else, as most requests are
+            self._parse(data)  # fast path: exactly one head, the most common case
         else:
             self._read(data)
 
     def _read(self, data: bytes) -> None:
-        """Gives the parser no more than belongs to the request that is being read. The rest waits for its turn."""
+        """Pass only data of the current request to the parser, and buffer the rest."""
         at, size = 0, len(data)
         while at < size and not self._deaf:
             exchange = self._exchange
@@ -93,7 +92,7 @@ class Http1Connection(ClientConnection):
             self.deadline = self.state.now + self.state.limits.header_timeout
 
     def _begin(self, head: RequestHead) -> None:
-        """Raises BadMessage where the target is none."""
+        """Start a request. Raises BadMessage for an invalid target."""
         self._head_begun = False
         exchange = self._exchange_for(head)
         self._exchange = exchange
@@ -105,7 +104,7 @@ class Http1Connection(ClientConnection):
         exchange.task = self.loop.create_task(exchange.run(self.state.handler))
 
     def _exchange_for(self, head: RequestHead) -> Http1Exchange:
-        """Raises BadMessage where the target is none."""
+        """Build the exchange. Raises BadMessage for an invalid target."""
         try:
             target = parse_target(head.target)
         except BadTarget as error:
@@ -132,7 +131,7 @@ class Http1Connection(ClientConnection):
         return exchange
 
     def answered(self, exchange: Http1Exchange) -> None:
-        """The next request's turn, if there may be one."""
+        """Continue with the next request, if the connection persists."""
         self._exchange = None
         if self._upgraded:
             self.state.forget(self)
@@ -153,7 +152,7 @@ class Http1Connection(ClientConnection):
                 self._read(ahead)
 
     def hand_over(self) -> bytes:
-        """Gives the transport away, reading paused; returns what came after the request."""
+        """Release the transport with reading paused; return the data after the request."""
         if not self._parser.asks_upgrade():
             raise RuntimeError("the request did not ask for an upgrade")
         self._deaf = self._upgraded = True
@@ -161,7 +160,7 @@ class Http1Connection(ClientConnection):
         return bytes(self._ahead) + self.take_unread()
 
     def _refuse(self, status: int) -> None:
-        """Answers what is no request, as net/http does, and closes."""
+        """Answer an invalid request like net/http, and close."""
         if self._exchange is not None:
             self._deaf = True
             self._exchange.leave()
@@ -173,7 +172,7 @@ class Http1Connection(ClientConnection):
         self._linger()
 
     def _linger(self) -> None:
-        """A close with unread input resets the connection, and the client might not see the answer."""
+        """Delay the close: closing with unread input resets the connection, and the client might miss the response."""
         self._deaf = self._lingering = True
         self.deadline = self.state.now + self.state.limits.linger
         self.read_on()
@@ -193,7 +192,7 @@ class Http1Connection(ClientConnection):
             self._exchange.task.cancel()
 
     def drain(self) -> None:
-        """A request that comes within the last call is answered, and the answer says that the connection closes."""
+        """Close after a grace period. A request within the grace period is answered with `connection: close`."""
         if self._exchange is None and not self._lingering:
             self._await_last_calls(LAST_CALLS)
 

@@ -1,4 +1,4 @@
-"""One HTTP/1.1 request and its answer."""
+"""An HTTP/1.1 request and its response."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pilothouse.apiserver.serving.http1 import Http1Connection
 
 UNREAD: Final = 64 << 10
-"""Bytes that a client may send ahead of its handler's reading, or of its turn."""
+"""Maximum bytes of read-ahead and pipelined data."""
 _ONE_WRITE: Final = 64 << 10
 _FRAMING: Final = frozenset({b"content-length", b"transfer-encoding", b"connection", b"date"})
 
@@ -44,7 +44,7 @@ class Http1Exchange(ConnectionExchange):
         self._continue = expects_continue
         self._version_1_0 = version_1_0
         self._chunked = False
-        self._left_to_send: int | None = None  # of a stream with a declared length
+        self._left_to_send: int | None = None  # remaining declared length of a stream
 
     def send_whole(self, response: Response, body: bytes) -> memoryview | None:
         if self.gone:
@@ -131,7 +131,7 @@ class Http1Exchange(ConnectionExchange):
         await response.upgrade(self._connection.transport, received)
 
     def _bodiless_head(self, response: Response, size: int) -> bytes:
-        """The head that a GET would get. An empty body says nothing about its length: the handler may."""
+        """Return the head of the equivalent GET. For an empty body, the handler may declare the length."""
         declared = next((value for name, value in response.headers if name == b"content-length"), b"%d" % size)
         framing = b"" if response.status in NO_BODY_STATUS else b"content-length: %b\r\n" % declared
         return self._head(response.status, response.headers, framing)

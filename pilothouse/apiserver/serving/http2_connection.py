@@ -1,7 +1,7 @@
-"""HTTP/2 connections of clients: the requests that come in frames.
+"""HTTP/2 server connections.
 
-Guarantees, beyond those of the dispatcher: requests that were reset keep counting until their handlers return, so that
-resetting does not buy concurrency; a client that is too slow loses its stream, an idle one its connection.
+Guarantees, beyond those of the dispatcher: reset requests count against the limit until their handlers return, so
+resets do not increase concurrency. Slow clients lose their stream, idle clients their connection.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class Http2Connection(FrameDispatcher[Http2Stream], ClientConnection):
             header_timeout=state.limits.header_timeout,
             receive_window=_RECEIVE_WINDOW,
         )
-        self.deadline = NEVER  # for the client to begin, or to ask for something
-        self.running: set[Http2Stream] = set()  # whose handlers run; some may be reset
-        self._out: list[bytes] = []  # written in this turn of the event loop
+        self.deadline = NEVER  # for the preface, or the next request
+        self.running: set[Http2Stream] = set()  # streams with running handlers, including reset streams
+        self._out: list[bytes] = []  # output of this turn of the event loop
         self._out_size = 0
         self._parting: asyncio.TimerHandle | None = None
 
@@ -73,7 +73,7 @@ class Http2Connection(FrameDispatcher[Http2Stream], ClientConnection):
     # Writing
 
     def write(self, data: bytes) -> None:
-        """Writes at the end of this turn of the event loop, together with what else the turn brings; much, at once."""
+        """Buffer output until the end of this turn of the event loop; large output is flushed immediately."""
         if not self._out:
             self.loop.call_soon(self._flush)
         self._out.append(data)
@@ -157,7 +157,7 @@ class Http2Connection(FrameDispatcher[Http2Stream], ClientConnection):
     # Ending
 
     def settle(self) -> None:
-        """Note that the connection is idle, or close it, when no stream is open."""
+        """Without open streams, mark the connection idle or close it."""
         if self.streams:
             return
         if self.leaving:
@@ -166,18 +166,18 @@ class Http2Connection(FrameDispatcher[Http2Stream], ClientConnection):
             self.deadline = self.state.now + self.state.limits.idle_timeout
 
     def _part(self) -> None:
-        """What the client has sent before it heard that we leave would reset the connection if it closed at once, and
-        the client might not hear it at all."""
+        """Delay the close: closing with unread input would reset the connection, and the client might miss the
+        GOAWAY."""
         if self._parting is None:
             self._parting = self.loop.call_later(self.state.limits.linger, self.close)
 
     def peer_leaves(self, last: int) -> None:
-        """The client sends no more requests, so that nothing can be on its way."""
+        """Handle the client's GOAWAY: no more requests follow, so an idle connection closes immediately."""
         if not self.streams:
             self.close()
 
     def go_away(self) -> None:
-        """Lets the client know that it needs a new connection for what it has not asked yet."""
+        """Send GOAWAY, so that the client opens a new connection for further requests."""
         if not self.leaving:
             self.leaving = True
             self.write(frames.goaway(self.highest, ErrorCode.NO_ERROR))

@@ -1,4 +1,4 @@
-"""A field list as a request: the rules of RFC 9113, section 8, for what a client may send."""
+"""Requests from field lists, by the rules of RFC 9113, section 8."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class RequestFields:
 
 
 def request_fields(fields: list[Field]) -> RequestFields:
-    """The request line and the headers; `host` stands first, made from :authority where the client sent that.
+    """Return the request line and headers; `host` comes first, taken from :authority if present.
 
     Raises StreamFailure.
     """

@@ -1,4 +1,4 @@
-"""One HTTP/2 stream: a request and its answer, within the windows that the client grants."""
+"""An HTTP/2 server stream: request and response within the flow-control windows."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ class Http2Stream(ConnectionExchange):
     def __init__(self, connection: Http2Connection, stream_id: int, send_window: int) -> None:
         super().__init__()
         self.id = stream_id
-        self.closed = False  # END_STREAM or RST_STREAM is sent
-        self.last = False  # its answer asks for a new connection
+        self.closed = False  # END_STREAM or RST_STREAM sent
+        self.last = False  # the response asks for a new connection
         self.send_window = send_window
         self.receive_window = frames.DEFAULT_WINDOW
-        self.expected: int | None = None  # of the declared length of the body
+        self.expected: int | None = None  # remaining declared length of the body
         self.body_deadline = NEVER
-        self.deadline = NEVER  # of credit that is awaited
+        self.deadline = NEVER  # for pending credit
         self._connection = connection
         self._credit: asyncio.Future[None] | None = None
 
-    headed = True  # a request's head makes its stream
+    headed = True  # the head of a request creates the stream
 
     def send_whole(self, response: Response, body: bytes) -> memoryview | None:
         if self.gone:
@@ -68,7 +68,7 @@ class Http2Stream(ConnectionExchange):
         return None
 
     def _send_at_once(self, status: int, headers: Headers, body: bytes) -> None:
-        """The common case: head and body in one write."""
+        """Send head and body in a single write, the common case."""
         connection, size = self._connection, len(body)
         block = encode_response(status, headers)
         self.started = self.closed = True
@@ -84,7 +84,7 @@ class Http2Stream(ConnectionExchange):
         bodiless = self.request.method == "HEAD" or status in NO_BODY_STATUS
         declared = [field for field in headers if field[0] == b"content-length"]
         self._send_head(status, self._headers(headers) + declared, end=bodiless)
-        if self.last:  # the end of this answer may be far
+        if self.last:  # the response may take long
             self._connection.go_away()
 
     async def write(self, chunk: bytes) -> None:
@@ -96,7 +96,7 @@ class Http2Stream(ConnectionExchange):
             self._connection.write(frames.frame_header(frames.DATA, frames.END_STREAM, self.id, 0))
 
     async def _send(self, data: memoryview, *, end: bool) -> None:
-        """Sends as the windows of stream and connection allow, a piece at a time."""
+        """Send in pieces within the stream and connection windows."""
         connection = self._connection
         while data:
             if connection.write_paused:
@@ -127,7 +127,7 @@ class Http2Stream(ConnectionExchange):
             connection.waiting.discard(self)
 
     def credit(self) -> None:
-        """A window has grown."""
+        """Wake the sender after a window has grown."""
         if self._credit is not None and not self._credit.done():
             self._credit.set_result(None)
 
@@ -152,14 +152,14 @@ class Http2Stream(ConnectionExchange):
         self.reset(frames.ErrorCode.INTERNAL_ERROR)
 
     def reset(self, code: frames.ErrorCode) -> None:
-        """Ends the stream in both directions."""
+        """Reset the stream."""
         if not self.closed and not self.gone:
             self._connection.write(frames.rst_stream(self.id, code))
         self.closed = True
         self.leave()
 
     def want_body(self, limit: int) -> None:
-        """All credit that the body may need is granted at once: the limit bounds it."""
+        """Grant credit for the whole body at once, bounded by the limit."""
         if self.request.header(b"expect").lower() == "100-continue":
             block = encode_response(100, [])
             self._connection.write(frames.header_frames(self.id, block, end_stream=False, frame_size=len(block)))
@@ -183,7 +183,8 @@ class Http2Stream(ConnectionExchange):
         )
 
     def _headers(self, headers: Headers) -> Headers:
-        """The handler's fields after ours. `connection: close` asks for a new connection, as in net/http."""
+        """Return the server's and the handler's fields. `connection: close` requests a new connection, as in
+        net/http."""
         own = [self._connection.state.date_header]
         for field in headers:
             if field[0] not in _OWN_FIELDS:

@@ -1,4 +1,4 @@
-"""Connections whose other side vanished without a word end: the kernel asks from time to time whether it is there."""
+"""TCP keep-alive: detects vanished peers."""
 
 from __future__ import annotations
 

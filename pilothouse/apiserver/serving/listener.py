@@ -1,7 +1,7 @@
-"""One listening socket: connections are taken in, greeted with TLS, and given to the protocol that the client chose.
+"""A listening socket: accepts connections, performs the TLS handshake, and selects the protocol.
 
-A connection over the limit is closed before its handshake; a failed handshake is counted and forgotten. When the socket
-closes, those who have connected are still taken in: they are told to go elsewhere, rather than reset.
+Connections over the limit are closed before the handshake. Failed handshakes are counted and dropped. When the socket
+closes, pending connections are still accepted, and told to reconnect elsewhere instead of being reset.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ TLS_HANDSHAKE_ERRORS = Counter(
 log = logging.getLogger(__name__)
 
 CurrentContext: TypeAlias = Callable[[str], ssl.SSLContext]
-"""The TLS context for a connection that begins now, to this address of ours."""
+"""Return the TLS context for a new connection to this local address."""
 
 BACKLOG: Final = 2048
 _BATCH: Final = 64
 _LAST_GREETINGS: Final = 1.0
-"""Seconds that handshakes may take once the socket has closed."""
+"""Seconds for handshakes after the socket has closed."""
 _SHUTDOWN_TIMEOUT: Final = 5.0
 _PAUSE: Final = 1.0
-"""Seconds until connections are taken again after the system could not give one."""
+"""Seconds before accepting again after the process ran out of file descriptors."""
 _OUT_OF_FILES: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 
@@ -53,9 +53,9 @@ class Listener:
         self._socket = sock
         self._state = state
         self._tls = tls
-        self._greeting: set[asyncio.Task[None]] = set()  # connections whose handshake is under way
+        self._greeting: set[asyncio.Task[None]] = set()  # handshakes in progress
         self._loop = asyncio.get_running_loop()
-        self._accepting: asyncio.Task[None] | None = None  # where the loop does not tell of readable sockets
+        self._accepting: asyncio.Task[None] | None = None  # for event loops without add_reader
 
     @property
     def address(self) -> tuple[str, int]:
@@ -63,7 +63,7 @@ class Listener:
         return host, port
 
     def open(self) -> None:
-        """Take connections from now on. The loop of Windows completes single accepts instead of watching sockets."""
+        """Start accepting. The event loop of Windows has no add_reader, and accepts connections singly."""
         try:
             self._loop.add_reader(self._socket.fileno(), self._accept)
         except NotImplementedError:
@@ -76,20 +76,20 @@ class Listener:
             self._accepting.cancel()
 
     def close(self) -> None:
-        """Takes no more connections but those that wait to be taken."""
+        """Accept the pending connections, then close the socket."""
         if self._socket.fileno() >= 0:
             self._stop_accepting()
             self._accept(BACKLOG)
             self._socket.close()
 
     async def greeted(self) -> None:
-        """Returns when no handshake is under way, because they have ended or took too long."""
+        """Wait for handshakes in progress, up to a timeout."""
         if self._greeting:
             await asyncio.wait(self._greeting, timeout=_LAST_GREETINGS)
         self._cut_greetings()
 
     def abort(self) -> None:
-        """Takes no more connections, and closes those whose handshake is under way."""
+        """Close the socket and all handshakes in progress."""
         if self._socket.fileno() >= 0:
             self._stop_accepting()
             self._socket.close()
@@ -114,7 +114,7 @@ class Listener:
         while True:
             try:
                 client, _ = await self._loop.sock_accept(self._socket)
-            except ConnectionError:  # the client went before it was taken
+            except ConnectionError:  # disconnected before the accept
                 continue
             except OSError as error:
                 log.error("Cannot accept connections: %s", error)
@@ -123,7 +123,7 @@ class Listener:
                 self._take(client)
 
     def _accept_failed(self, error: OSError) -> None:
-        """Without file descriptors the socket stays readable: wait, rather than spin."""
+        """Pause accepting without file descriptors: the socket stays readable, and the loop would spin."""
         log.error("Cannot accept connections: %s", error)
         if error.errno in _OUT_OF_FILES:
             self._loop.remove_reader(self._socket.fileno())
@@ -161,13 +161,13 @@ class Listener:
                 ssl_handshake_timeout=limits.handshake_timeout if context else None,
                 ssl_shutdown_timeout=_SHUTDOWN_TIMEOUT if context else None,
             )
-        except OSError as error:  # ssl.SSLError, ConnectionResetError and TimeoutError are of its kind
+        except OSError as error:  # including ssl.SSLError, ConnectionResetError and TimeoutError
             TLS_HANDSHAKE_ERRORS.inc()
             log.debug("TLS handshake failed: %s", error)
 
 
 class Negotiation(asyncio.Protocol):
-    """Stands in until the handshake has settled the protocol."""
+    """Placeholder protocol until the handshake has negotiated the protocol."""
 
     def __init__(self, state: ServingState, loop: asyncio.AbstractEventLoop, settled: Callable[[], None]) -> None:
         self._state = state
@@ -187,7 +187,7 @@ class Negotiation(asyncio.Protocol):
 
 @cache
 def _http2_connection() -> type[Http2Connection]:
-    """Imported for the first connection that wants it: no start does."""
+    """Import HTTP/2 with its first connection, to speed up the start."""
     from pilothouse.apiserver.serving.http2_connection import Http2Connection
 
     return Http2Connection

@@ -1,9 +1,9 @@
-"""Three things that OpenSSL can do for a server and Python's `ssl` does not offer: to go on with a handshake whose
-client certificate does not verify, to name the CAs whose certificates are asked for, and to keep no sessions.
+"""OpenSSL features missing from `ssl`: completing handshakes with unverified client certificates, naming the accepted
+CAs, and disabling the session cache.
 
-Only what OpenSSL documents is called, in the very library that `ssl` uses, and only on contexts that this library has
-reported as its own when `ssl` made them: nothing is assumed about how Python lays out its objects. Where the library
-cannot be reached (some Pythons have it linked in), `server_context` gives an ordinary context.
+Only documented functions are called, in the library that `ssl` uses, and only on contexts that this library reported on
+creation. Nothing depends on Python's object layout. If the library is unreachable (some builds link it statically),
+`server_context` returns an ordinary context.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ _FUNCTIONS: Final[dict[str, tuple[Any, list[Any]]]] = {
 
 
 class _ThreadState(threading.local):
-    """The context and the handshake that this thread is at: OpenSSL calls back in the thread that called it."""
+    """Context and handshake of the current thread: OpenSSL invokes callbacks in the calling thread."""
 
-    made: int | None = None  # the SSL_CTX that was made last
+    made: int | None = None  # the last created SSL_CTX
     handshaking: LenientConnection | None = None
 
 
@@ -51,7 +51,7 @@ _here = _ThreadState()
 
 class LenientConnection(ssl.SSLObject):
     verified = False
-    """Whether the client has shown a certificate that OpenSSL found good. It may also have shown one that is not."""
+    """Whether the client presented a verified certificate. Unverified certificates do not count."""
 
     def do_handshake(self) -> None:
         _here.handshaking = self
@@ -62,7 +62,7 @@ class LenientConnection(ssl.SSLObject):
 
 
 def server_context() -> tuple[ssl.SSLContext, CertificateRequests | None]:
-    """A new context, and what can be asked of its clients beyond `ssl`, if anything."""
+    """Return a new context, and its extended certificate settings if available."""
     library = _library()
     _here.made = None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -71,7 +71,7 @@ def server_context() -> tuple[ssl.SSLContext, CertificateRequests | None]:
 
 
 class CertificateRequests:
-    """Sets how clients are asked for their certificates. To be used only as long as the context lives."""
+    """Configures client certificate requests; valid as long as the context lives."""
 
     def __init__(self, library: _Library, context: ssl.SSLContext, pointer: int) -> None:
         self._functions, self._verify = library.functions, library.verify
@@ -79,21 +79,21 @@ class CertificateRequests:
         self._pointer = pointer
 
     def keep_no_sessions(self) -> None:
-        """Each TLS 1.2 session would stay in memory, with the certificates that its client has shown."""
+        """Disable the session cache: each TLS 1.2 session would keep the client's certificates in memory."""
         self._functions.SSL_CTX_ctrl(self._pointer, _SET_SESSION_CACHE_MODE, _CACHE_OFF, None)
 
     def go_on_unverified(self) -> None:
-        """Finishes handshakes whatever the certificate is worth; the connection's `verified` tells."""
+        """Complete handshakes with any certificate; the connection's `verified` has the outcome."""
         self._context.sslobject_class = LenientConnection
         self._functions.SSL_CTX_set_cert_verify_callback(self._pointer, self._verify, None)
 
     def name_authorities(self, files: Iterable[Path]) -> None:
-        """Says to clients whose certificates are wanted. Raises ValueError for a file without certificates."""
+        """Send the names of the accepted CAs to clients. Raises ValueError for a file without certificates."""
         first, *others = (str(file).encode() for file in files)
         names = self._functions.SSL_load_client_CA_file(first)
         if names is None:
             raise ValueError(f"{first.decode()}: no certificates")
-        # From here on the list is the context's, which frees it.
+        # The context takes ownership of the list.
         self._functions.SSL_CTX_set_client_CA_list(self._pointer, names)
         for other in others:
             if not self._functions.SSL_add_file_cert_subjects_to_stack(names, other):
@@ -102,7 +102,7 @@ class CertificateRequests:
 
 class _Library:
     def __init__(self) -> None:
-        """Raises AttributeError, OSError, TypeError where it cannot be reached."""
+        """Raises AttributeError, OSError or TypeError if the library is unreachable."""
         self.functions = ctypes.CDLL(_ssl.__file__)
         for name, (returned, taken) in _FUNCTIONS.items():
             function = getattr(self.functions, name)
@@ -112,7 +112,7 @@ class _Library:
         self.functions.CRYPTO_get_ex_new_index(_SSL_CTX, 0, None, self._note_context, None, None)
 
     def _on_verify(self, chain: int, _: int | None) -> int:
-        """An exception here makes the handshake fail. Why a certificate is not good is nobody else's error."""
+        """Verify the chain, and clear verification errors from OpenSSL's queue. An exception fails the handshake."""
         connection = _here.handshaking
         assert connection is not None
         self.functions.ERR_set_mark()
@@ -127,7 +127,7 @@ def _on_new_context(context: int, *_: object) -> None:
 
 @cache
 def _library() -> _Library | None:
-    """Return OpenSSL's functions, made once and for ever: OpenSSL keeps the callbacks that it is given."""
+    """Return OpenSSL's functions, loaded once: OpenSSL keeps references to the callbacks."""
     try:
         return _Library()
     except (AttributeError, OSError, TypeError) as error:

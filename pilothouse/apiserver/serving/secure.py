@@ -1,6 +1,6 @@
-"""HTTPS serving: certificates that may change while the server runs, and clients that may present their own.
+"""HTTPS serving with reloadable certificates and optional client certificates.
 
-New connections get the newest certificates that load; a pair that does not load is logged, and the old one stays.
+New connections use the newest valid certificates. Invalid files are logged, and the previous certificates stay.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class SecureServingInfo:
-    """kube-apiserver's flags for secure serving, by their names.
+    """kube-apiserver's secure serving flags, by name.
 
     >>> from pathlib import Path
     >>> from pilothouse.apiserver import KeyPair, SecureServingInfo, TlsFiles
@@ -38,7 +38,7 @@ class SecureServingInfo:
 
 
 class SecureServing:
-    """TLS for a `Server`, which listens on its `endpoint`. New connections get the newest certificates that load.
+    """TLS for a `Server`, which listens on `endpoint`. New connections use the newest valid certificates.
 
     >>> from pathlib import Path
     >>> from pilothouse.apiserver import KeyPair, SecureServing, SecureServingInfo, TlsFiles
@@ -50,7 +50,7 @@ class SecureServing:
     """
 
     def __init__(self, options: SecureServingInfo, *, poll_seconds: float = 5.0) -> None:
-        """Raises OSError or ValueError where the options or files are not usable."""
+        """Load the files. Raises OSError or ValueError for unusable options or files."""
         self._options = options
         self._poll_seconds = poll_seconds
         self._next_look = time.monotonic() + poll_seconds
@@ -71,7 +71,7 @@ class SecureServing:
         )
 
     def _context(self, local_address: str) -> ssl.SSLContext:
-        """Looks at the files first, if that is some time ago: only who connects needs to know of new ones."""
+        """Return the context, after a rate-limited check for changed files."""
         now = time.monotonic()
         if now >= self._next_look:
             self._next_look = now + self._poll_seconds
@@ -79,7 +79,7 @@ class SecureServing:
         return self._contexts.for_address(local_address)
 
     def refresh(self) -> bool:
-        """Loads the files again where they have changed. True when new connections get something new."""
+        """Reload changed files. Returns whether new connections use a new configuration."""
         if not self._watch.changed():
             return False
         try:

@@ -1,6 +1,6 @@
-"""The HTTP server: listeners, the clock that sweeps slow clients, and an orderly end.
+"""The HTTP server: listeners, the timeout clock, and graceful shutdown.
 
-It installs no signal handlers: whoever runs it decides when to shut down.
+No signal handlers are installed: the caller decides when to shut down.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pilothouse.machinery.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ListenEndpoint:
-    """Where to listen. Port 0 picks a free one.
+    """A listen address. Port 0 picks a free port.
 
     >>> from pilothouse.apiserver import ListenEndpoint
     >>> ListenEndpoint("127.0.0.1", 0).tls is None
@@ -31,11 +31,11 @@ class ListenEndpoint:
     tls: CurrentContext | None = None
     reuse_port: bool = False
     listener: socket.socket | None = None
-    """One that listens there already, and that other processes have, too."""
+    """An existing listening socket, possibly shared with other processes."""
 
 
 class Server:
-    """A handler on its addresses, from `start` to `shutdown`.
+    """Serves a handler on its addresses, from `start` to `shutdown`.
 
     >>> from pilothouse.apiserver import ListenEndpoint, Response, Server
     >>> async def hello(request):
@@ -63,12 +63,12 @@ class Server:
 
     @property
     def addresses(self) -> list[tuple[str, int]]:
-        """The addresses listened on, with the real ports."""
+        """Return the bound addresses with the actual ports."""
         return [listener.address for listener in self._listeners]
 
     @property
     def port(self) -> int:
-        """The port of the first listener."""
+        """Return the port of the first listener."""
         return self._listeners[0].address[1]
 
     @property
@@ -76,7 +76,7 @@ class Server:
         return len(self._state.connections)
 
     async def start(self) -> None:
-        """Listens; raises OSError where an address is taken or not ours."""
+        """Start listening. Raises OSError for an unavailable address."""
         try:
             for endpoint in self._endpoints:
                 sock = bind(endpoint)
@@ -95,7 +95,7 @@ class Server:
             self._state.sweep()
 
     async def shutdown(self, timeout: float = 60.0) -> None:
-        """Stops accepting, lets what is under way finish, and closes what is left after the timeout."""
+        """Stop accepting, let requests in progress finish, and close the rest after the timeout."""
         self._state.draining = True
         for listener in self._listeners:
             listener.close()
@@ -108,7 +108,7 @@ class Server:
         await self.abort()
 
     async def abort(self) -> None:
-        """Closes everything at once."""
+        """Close everything immediately."""
         self._abort_listeners()
         for connection in tuple(self._state.connections):
             connection.abort()
@@ -124,7 +124,7 @@ class Server:
 
 
 def bind(endpoint: ListenEndpoint) -> socket.socket:
-    """A listening socket. An unspecified address takes all interfaces of both families where it can."""
+    """Return a listening socket. An unspecified address binds all interfaces, dual-stack where possible."""
     if endpoint.listener is not None:
         return endpoint.listener.dup()
     everything = endpoint.host in ("", "0.0.0.0", "::")

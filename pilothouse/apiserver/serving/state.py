@@ -1,7 +1,6 @@
-"""The state that the connections of one server share: the handler, a coarse clock, the Date header, who is connected.
+"""State shared by the connections of a server: handler, coarse clock, Date header and connections.
 
-The clock ticks about once a second. Connections note deadlines by it and are swept when it ticks,
-so that no request pays for timers.
+The clock ticks about once a second. Connections compare their deadlines on each tick, so requests need no timers.
 """
 
 from __future__ import annotations
@@ -18,21 +17,21 @@ from pilothouse.apiserver.serving.limits import Limits
 
 NEVER = float("inf")
 LAST_CALLS = (0.05, 0.05)
-"""Seconds in which a request that was on its way when the server stopped is answered, rather than reset. They are in
-parts, because an event loop that was held up may end a wait before it reads what came meanwhile, but not two."""
+"""Grace periods in seconds for requests in flight at shutdown, which are answered instead of reset. There are two
+periods, because a delayed event loop may end a single wait before it reads pending input."""
 
 
 class Connection(Protocol):
-    """A client's connection, once it speaks HTTP (or what it was upgraded to)."""
+    """A client connection after the handshake, including upgraded connections."""
 
     def sweep(self, now: float) -> None:
-        """Ends what has waited too long."""
+        """Enforce deadlines."""
 
     def drain(self) -> None:
-        """Takes no more requests; closes when those under way are answered."""
+        """Refuse new requests, and close after the requests in progress."""
 
     def abort(self) -> None:
-        """Closes at once."""
+        """Close immediately."""
 
 
 class ServingState:
@@ -58,7 +57,7 @@ class ServingState:
             self._empty.set_result(None)
 
     async def empty(self) -> None:
-        """Returns when nobody is connected."""
+        """Wait until all connections are closed."""
         while self.connections:
             self._empty = asyncio.get_running_loop().create_future()
             await self._empty

@@ -1,4 +1,4 @@
-"""The target of a request: its path decoded as Go's net/url does it, its query left as it came."""
+"""Request targets: path decoding like Go's net/url, with the query left unparsed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ABSOLUTE = re.compile(rb"[A-Za-z][A-Za-z0-9+.\-]*://[^/]*").match
 
 
 class BadTarget(ValueError):
-    """The target is no path, or is badly escaped."""
+    """The target is not a path, or has invalid escapes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class RequestTarget:
     query_string: str
 
 
-# Clients ask for the same things again and again.
+# Clients repeat requests.
 @bounded_cache(entries=4096, key_bytes=512)
 def parse_target(target: bytes) -> RequestTarget:
     path, _, query = target.partition(b"?")
@@ -36,7 +36,7 @@ def parse_target(target: bytes) -> RequestTarget:
 
 
 def _origin_form(path: bytes) -> bytes:
-    """The path of an absolute target, as proxies send it. `*` is the whole server."""
+    """Return the path of an absolute-form target, as sent by proxies. `*` denotes the whole server."""
     if path == b"*":
         return path
     start = _ABSOLUTE(path)

@@ -1,7 +1,7 @@
-"""TLS contexts: one for each certificate, chosen by the name or, without one, by the address that the client asked for.
+"""TLS contexts: one per certificate, selected by SNI name or local address.
 
-Names are matched as Go does it: exactly, then with the first label replaced by `*`. Names given for a certificate go
-before names found in one, and earlier certificates before later ones.
+Names match like in Go: exactly, then with the first label replaced by `*`. Configured names take precedence over names
+in certificates, and earlier certificates over later ones.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NO_CHECK_TIME = 0x200000  # X509_V_FLAG_NO_CHECK_TIME
 
 @dataclass(frozen=True, slots=True)
 class TlsFiles:
-    """The files that a server's TLS is made from.
+    """The files of the server's TLS configuration.
 
     >>> from pathlib import Path
     >>> from pilothouse.apiserver import KeyPair, TlsFiles
@@ -41,7 +41,7 @@ class TlsFiles:
 
 
 class ServingContexts:
-    """The contexts of one state of the files. Raises OSError or ValueError where they are not usable."""
+    """The contexts for a state of the files. Raises OSError or ValueError for unusable files."""
 
     def __init__(self, files: TlsFiles, options: TlsOptions, alpn: Sequence[str]) -> None:
         self._files, self._options, self._alpn = files, options, alpn
@@ -51,14 +51,14 @@ class ServingContexts:
             context.sni_callback = self._greet
 
     def for_address(self, local: str) -> ssl.SSLContext:
-        """The context for a connection to this address of ours; its client may still ask for a name."""
+        """Return the context for a connection to this local address, before SNI."""
         if not self._by_name:
             return self._default
         return self._by_name.get(_plain(local), self._default)
 
     def _greet(self, connection: ssl.SSLObject, name: str | None, _: ssl.SSLContext) -> int | None:
-        """Ends the handshake of a client that resumes a session: where OpenSSL cannot be told to keep none, TLS 1.2
-        does so by session ids. OpenSSL forgets the session with the alert, and the next attempt is a whole one."""
+        """Select the context by SNI name, and reject resumed sessions. TLS 1.2 resumes by session id if the OpenSSL
+        cache cannot be disabled. The alert evicts the session, so the next attempt is a full handshake."""
         if connection.session_reused:
             return ssl.ALERT_DESCRIPTION_HANDSHAKE_FAILURE
         if name is not None and self._by_name:
@@ -92,14 +92,14 @@ class ServingContexts:
         return context
 
     def _never_resume(self, context: ssl.SSLContext, requests: CertificateRequests | None) -> None:
-        """A resumed session has no verified chain, and Go's clients keep no sessions."""
+        """Disable resumption: resumed sessions have no verified chain, and Go clients keep no sessions."""
         context.options |= ssl.OP_NO_TICKET
         context.num_tickets = 0
         if requests is not None:
             requests.keep_no_sessions()
 
     def _ask_for_certificates(self, context: ssl.SSLContext, requests: CertificateRequests | None) -> None:
-        """Whether a certificate is in time, and whose it is, is asked at every request: see authn/x509.py."""
+        """Request client certificates. Expiry and CA are checked per request; see authn/x509.py."""
         for authority in self._files.client_cas:
             context.load_verify_locations(cafile=authority)
         context.verify_mode = ssl.CERT_OPTIONAL
@@ -110,7 +110,7 @@ class ServingContexts:
 
 
 def _plain(address: str) -> str:
-    """An IPv4 address is the same whether it came over a socket for both families or not."""
+    """Normalize an address: IPv4-mapped addresses of dual-stack sockets become IPv4."""
     parsed = ipaddress.ip_address(address.partition("%")[0])
     mapped = parsed.ipv4_mapped if isinstance(parsed, ipaddress.IPv6Address) else None
     return str(mapped or parsed)

@@ -1,4 +1,4 @@
-"""TLS versions and cipher suites by the names that Go, and thus kube-apiserver's flags, give them."""
+"""TLS versions and cipher suites, by the Go names of kube-apiserver's flags."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ VERSIONS: Final = {
 _OLDEST: Final = "VersionTLS12"
 
 TLS13_SUITES: Final = frozenset({"TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"})
-"""Always on where TLS 1.3 is, in Go as here."""
+"""Always enabled with TLS 1.3, as in Go."""
 
 PREFERRED_SUITES: Final = {
     "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA": "ECDHE-ECDSA-AES128-SHA",
@@ -59,14 +59,14 @@ DEFAULT_CIPHERS: Final = ":".join(name for name in PREFERRED_SUITES.values() if 
 
 @dataclass(frozen=True, slots=True)
 class TlsOptions:
-    """Options that hold for every certificate. `ciphers` is OpenSSL's list for TLS 1.2; empty means TLS 1.3 only."""
+    """TLS options of every certificate. `ciphers`: OpenSSL's list for TLS 1.2; empty = TLS 1.3 only."""
 
     min_version: ssl.TLSVersion
     ciphers: str
 
 
 def tls_options(min_version: str = "", cipher_suites: Iterable[str] = ()) -> TlsOptions:
-    """Raises ValueError where a name is unknown."""
+    """Build the options. Raises ValueError for unknown names."""
     suites = list(cipher_suites)
     for problem in unknown_names(min_version, suites):
         raise ValueError(problem)
@@ -78,7 +78,7 @@ def tls_options(min_version: str = "", cipher_suites: Iterable[str] = ()) -> Tls
 
 
 def unknown_names(min_version: str, cipher_suites: Iterable[str]) -> Iterator[str]:
-    """A problem, in upstream's words, for each name that is not among those above."""
+    """Yield upstream's error message for each unknown name."""
     if min_version and min_version not in VERSIONS:
         yield f'unknown tls version "{min_version}"'
     for name in cipher_suites:

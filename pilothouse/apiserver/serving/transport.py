@@ -1,7 +1,7 @@
-"""A client's connection, whatever it speaks: it reads in turns, waits for slow readers and gives up on stuck ones.
+"""Client connections of any protocol: fair reading, back-pressure and write timeouts.
 
-One read may bring a quarter of a megabyte, and the smallest things that a client can say take nine bytes. So a protocol
-gets TURN_BYTES of what came in one turn of the event loop, and everybody else has a turn before it gets the next.
+A read may return 256 KiB, while the smallest frame has nine bytes. A protocol therefore processes TURN_BYTES per turn
+of the event loop, and other tasks run in between.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from pilothouse.apiserver.serving.state import NEVER, ServingState
 from pilothouse.machinery.platform import unsent_bytes
 
 CHUNK: Final = 128 << 10
-"""Large bodies are written in pieces of this size: TLS encrypts a piece at a time, and little is queued."""
+"""Write size of large bodies: TLS encrypts piecewise, and little data is queued."""
 
 _FAREWELL: Final = 0.1
-"""Seconds between two looks at whether a client whose connection closes has got everything."""
+"""Seconds between checks for unsent data of a closing connection."""
 _LOOKS: Final = 2
 _UNINFORMED_LOOKS: Final = 10
 _HIGH_WATER: Final = 256 << 10
@@ -27,7 +27,7 @@ _LOW_WATER: Final = 64 << 10
 
 
 class ClientConnection(asyncio.Protocol):
-    """The base of HTTP/1.1 and HTTP/2 connections."""
+    """The base class of HTTP/1.1 and HTTP/2 connections."""
 
     def __init__(self, state: ServingState, loop: asyncio.AbstractEventLoop) -> None:
         self.state = state
@@ -37,14 +37,14 @@ class ClientConnection(asyncio.Protocol):
         self.scheme = "https"
         self.certificate: KnownCertificate = UNREAD
         self.write_paused = False
-        self.write_deadline = NEVER  # of the pause, or of the closing
+        self.write_deadline = NEVER  # for paused writes or closing
         self.lost = False
         self._writers: list[asyncio.Future[None]] = []
-        self._reading = True  # the protocol wants more
-        self._unread = b""  # the rest of what was read; while there is some, nothing more is read
+        self._reading = True  # the protocol accepts more data
+        self._unread = b""  # unprocessed input; reading is paused meanwhile
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = cast("asyncio.Transport", transport)  # uvloop's are not of asyncio's class
+        self.transport = cast("asyncio.Transport", transport)  # uvloop's transports are not subclasses of asyncio's
         self.transport.set_write_buffer_limits(_HIGH_WATER, _LOW_WATER)
         peer = transport.get_extra_info("peername")
         self.client = (peer[0], peer[1]) if peer else None
@@ -70,7 +70,7 @@ class ClientConnection(asyncio.Protocol):
             self._take_turn()
 
     def receive(self, data: bytes) -> None:
-        """Takes a piece of what the client said."""
+        """Process a piece of the input."""
         raise NotImplementedError
 
     def _take_turn(self) -> None:
@@ -85,12 +85,12 @@ class ClientConnection(asyncio.Protocol):
             self.transport.resume_reading()
 
     def take_unread(self) -> bytes:
-        """The rest of what was read. No turn comes for it any more."""
+        """Return and clear the unprocessed input."""
         unread, self._unread = self._unread, b""
         return unread
 
     def pause(self) -> None:
-        """Reads nothing until read_on, beyond what has been read."""
+        """Stop reading until read_on; input already read stays buffered."""
         if self._reading and not self.transport.is_closing():
             self._reading = False
             if not self._unread:
@@ -115,7 +115,7 @@ class ClientConnection(asyncio.Protocol):
         self._wake_writers()
 
     async def drained(self) -> None:
-        """Returns when the client has read enough; raises ClientGone when it is gone."""
+        """Wait until the client has read enough. Raises ClientGone after a disconnect."""
         while self.write_paused and not self.lost:
             waiter = self.loop.create_future()
             self._writers.append(waiter)
@@ -130,18 +130,19 @@ class ClientConnection(asyncio.Protocol):
                 waiter.set_result(None)
 
     def close(self) -> None:
-        """Closes when what is written has been sent, or the client did not read it in time."""
+        """Close after pending output is sent or timed out."""
         if not self.transport.is_closing():
             self.transport.close()
             self.write_deadline = self.state.now + self.state.limits.write_timeout
             self.loop.call_later(_FAREWELL, self._hang_up)
 
     def _hang_up(self, quiet_looks: int = 0) -> None:
-        """TLS waits for the client's goodbye, which one that only keeps a connection for later does not say.
+        """Abort a closing connection after its output is sent. TLS would wait for the client's close_notify, which
+        clients with idle pooled connections do not send.
 
-        What the event loop holds back goes to the kernel as soon as there is room, so that at the second look in a row
-        without anything unsent there, nothing is held back either. Where the kernel does not say what is unsent, it
-        gets a second.
+        The event loop passes buffered output to the kernel as soon as there is room. Two consecutive checks without
+        unsent kernel data therefore mean that no output is left. If the kernel cannot report unsent data, a second is
+        allowed.
         """
         if self.lost:
             return
@@ -167,7 +168,7 @@ class ClientConnection(asyncio.Protocol):
 
 
 class ConnectionExchange(Exchange):
-    """An exchange on a client's connection, which it waits for while the client does not read."""
+    """An exchange on a client connection, with its back-pressure."""
 
     __slots__ = ("_connection",)
 

@@ -1,4 +1,4 @@
-"""Upgrades: who asks for one, and the connection after it, as a reader and a writer."""
+"""Upgrades: detection, and the upgraded connection as reader and writer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class RawConnection:
 
 
 def raw_connection(transport: asyncio.Transport, received: bytes) -> RawConnection:
-    """Takes the connection over. The reader begins with what was received after the upgrade request."""
+    """Take over the connection. The reader starts with data received after the upgrade request."""
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(loop=loop)
     protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
@@ -34,7 +34,7 @@ def raw_connection(transport: asyncio.Transport, received: bytes) -> RawConnecti
 
 
 async def until_one_ends(*works: Coroutine[Any, Any, None]) -> None:
-    """Do them beside each other until the first has ended in whatever way; then the others are cancelled."""
+    """Run the coroutines concurrently until the first ends or fails; then cancel the others."""
     tasks = [asyncio.create_task(work) for work in works]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

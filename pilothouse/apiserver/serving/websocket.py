@@ -1,7 +1,7 @@
-"""The server's end of a WebSocket on which only the server speaks.
+"""Server side of a send-only WebSocket.
 
-The client sees one message for each piece of a stream, and a close frame when the stream ends. What the client sends
-is read and dropped, so that its pings are answered and its close is noticed.
+Each item of a stream becomes a message, and the end of the stream a close frame. Client messages are read and dropped,
+so that pings are answered and a close is detected.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ def is_websocket_request(request: Request) -> bool:
 
 
 def subprotocols(request: Request) -> list[str]:
-    """Return what the client would speak over the WebSocket, as it likes it best first."""
+    """Return the client's subprotocols in order of preference."""
     asked = request.header(b"sec-websocket-protocol").split(",")
     return [name.strip() for name in asked if name.strip()]
 
 
 def refusal(request: Request) -> Response | None:
-    """Return the answer to a handshake that is none, or none of a page's that says where it came from."""
+    """Return the refusal of an invalid handshake or of a missing or invalid Origin, else None."""
     if refused := handshake_refusal(request):
         return refused
     if not _is_uri(request.header(b"origin")):
@@ -54,7 +54,7 @@ def refusal(request: Request) -> Response | None:
 
 
 def handshake_refusal(request: Request) -> Response | None:
-    """Return the answer to a handshake that is none, in the words of golang.org/x/net/websocket."""
+    """Return the refusal of an invalid handshake in the words of golang.org/x/net/websocket, else None."""
     if not request.header(b"sec-websocket-key"):
         return _refused(400, b"mismatch challenge/response")
     if request.header(b"sec-websocket-version").encode() != _VERSION:
@@ -68,19 +68,19 @@ def _refused(status: int, body: bytes = b"") -> Response:
 
 
 def _is_uri(origin: str) -> bool:
-    """Browsers say where a page came from; what says nothing is none, and could be anybody's page."""
+    """Return whether the Origin is a URI. An empty Origin is invalid: the page could be from anywhere."""
     with suppress(ValueError):
         return " " not in origin and (origin.startswith("/") or bool(urlsplit(origin).scheme))
     return False
 
 
 def accepted(request: Request, opcode: int, messages: AsyncIterator[Sequence[bytes]]) -> Response:
-    """Return the answer after which the messages are sent, those of one item at once."""
+    """Return the response that upgrades, then sends the messages; messages of an item are sent together."""
     return switched(request, request.header(b"sec-websocket-protocol").strip(), _Speaker(opcode, messages).run)
 
 
 def switched(request: Request, protocol: str, upgrade: Upgrade) -> Response:
-    """Return the answer after which the connection is a WebSocket, and is given to `upgrade`."""
+    """Return the response that upgrades to a WebSocket handled by `upgrade`."""
     key = request.header(b"sec-websocket-key").encode("latin-1")
     headers = [
         (b"upgrade", b"websocket"),
@@ -98,7 +98,7 @@ class _Speaker:
     messages: AsyncIterator[Sequence[bytes]]
 
     async def run(self, transport: asyncio.Transport, received: bytes) -> None:
-        """Ends with the messages, or when the client closes or goes."""
+        """Run until the messages end or the client disconnects."""
         connection = raw_connection(transport, received)
         try:
             received_frames = _drop_received(connection.reader, connection.writer)
@@ -114,7 +114,7 @@ class _Speaker:
 
 
 async def _drop_received(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Returns when the client has closed."""
+    """Read and drop frames until the client closes."""
     try:
         while (opcode := await _drop_frame(reader, writer)) != CLOSE:
             if opcode == PING:
@@ -126,7 +126,7 @@ async def _drop_received(reader: asyncio.StreamReader, writer: asyncio.StreamWri
 
 
 async def _drop_frame(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> int:
-    """Return the frame's opcode. However long it says it is, little of it is held."""
+    """Read and drop a frame with bounded memory; return its opcode."""
     head = await read_head(reader)
     if head.opcode == PING:
         writer.write(frame(PONG, unmasked(await reader.readexactly(head.length), head.mask)))

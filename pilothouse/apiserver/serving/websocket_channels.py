@@ -1,4 +1,4 @@
-"""The channels of a session in a container over one WebSocket: each message begins with the number of its channel."""
+"""Channels of a remote command session over a WebSocket: each message starts with its channel number."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pilothouse.machinery.dataclass import dataclass
 
 STDIN, STDOUT, STDERR, ERROR, RESIZE = range(5)
 V5: Final = "v5.channel.k8s.io"
-"""The only one in which a client can say that it has nothing more to send on a channel."""
+"""The only version in which clients can close a channel."""
 V4: Final = "v4.channel.k8s.io"
 V4_BASE64: Final = "v4.base64.channel.k8s.io"
 V1: Final = "channel.k8s.io"
@@ -24,7 +24,7 @@ _CLOSE_SIGNAL: Final = 255
 class Received:
     channel: int
     data: bytes | None
-    """None when the client has closed the channel."""
+    """None if the client closed the channel."""
 
 
 class Channels:
@@ -33,17 +33,17 @@ class Channels:
         self._is_base64 = protocol in (V4_BASE64, V1_BASE64)
         self._can_close = protocol == V5
         self._channel = 0
-        self._rest = b""  # base64 that does not make whole bytes yet
+        self._rest = b""  # incomplete base64 group
 
     async def send(self, channel: int, data: bytes) -> None:
-        """Raises ConnectionError when the client has gone."""
+        """Send data on a channel. Raises ConnectionError after a disconnect."""
         if self._is_base64:
             await self._socket.send(TEXT, b"%d" % channel + b64encode(data))
         else:
             await self._socket.send(BINARY, bytes((channel,)) + data)
 
     async def receive(self) -> Received | None:
-        """Return what comes next; None once the client has gone, or sends what has no meaning."""
+        """Return the next message, or None after a disconnect or an invalid message."""
         while (piece := await self._socket.receive()) is not None:
             if piece.begins and self._can_close and piece.data[:1] == bytes((_CLOSE_SIGNAL,)):
                 is_right = len(piece.data) == 2 and piece.ends

@@ -1,4 +1,4 @@
-"""The server's end of a WebSocket on which both sides speak. Messages are received in pieces: none is held whole."""
+"""Server side of a bidirectional WebSocket. Messages are received in pieces and never buffered whole."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LEAVE_SECONDS: Final = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a message: a whole frame, unless that is long."""
+    """A piece of a message: a whole frame, or a part of a long frame."""
 
     data: bytes
     begins: bool
@@ -40,12 +40,12 @@ class Piece:
 class DuplexWebSocket:
     def __init__(self, connection: RawConnection) -> None:
         self._reader, self._writer = connection.reader, connection.writer
-        self._head: FrameHead | None = None  # of the frame that was not read to its end
+        self._head: FrameHead | None = None  # of the partially read frame
         self._place = 0
         self._begins = True
 
     async def receive(self) -> Piece | None:
-        """Return the next piece of a message; None once the client has closed, is gone, or was silent for long."""
+        """Return the next piece, or None after a close, a disconnect or an idle timeout."""
         try:
             async with asyncio.timeout(IDLE_SECONDS):
                 head = self._head or await self._next_head()
@@ -57,7 +57,7 @@ class DuplexWebSocket:
         return None
 
     async def _next_head(self) -> FrameHead | None:
-        """Return the head of the next frame with data; None when the client closes. Pings are answered."""
+        """Return the head of the next data frame, or None after a close. Pings are answered."""
         while (head := await read_head(self._reader)).opcode != CLOSE:
             if not head.is_control:
                 if (head.opcode == CONTINUATION) == self._begins:
@@ -79,7 +79,7 @@ class DuplexWebSocket:
         return piece
 
     async def send(self, opcode: int, message: bytes) -> None:
-        """Returns when the client takes more. Raises ConnectionError when it has gone."""
+        """Send a message, and wait for slow clients. Raises ConnectionError after a disconnect."""
         await self._write(frame(opcode, message))
 
     async def _write(self, data: bytes) -> None:
@@ -87,7 +87,7 @@ class DuplexWebSocket:
         await self._writer.drain()
 
     def close(self) -> None:
-        """Takes leave. What was sent before still arrives, if the client reads it soon."""
+        """Send a close frame. Earlier messages are still delivered to a client that reads promptly."""
         with suppress(ConnectionError):
             self._writer.write(close_frame(NORMAL))
         self._writer.close()

@@ -1,4 +1,4 @@
-"""The frames of WebSockets, as the server's end writes and reads them."""
+"""WebSocket frames, encoded and decoded for the server side."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SIXTEEN_BITS: Final = 126
 
 
 class WebSocketError(Exception):
-    """The client broke the protocol, such as the rule that hides what it sends from proxies."""
+    """A protocol violation of the client, such as an unmasked frame."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class FrameHead:
 
 
 async def read_head(reader: asyncio.StreamReader) -> FrameHead:
-    """Return what stands before a frame's payload. Raises WebSocketError, or EOFError at the end."""
+    """Read a frame header. Raises WebSocketError, or EOFError at the end."""
     first, second = await reader.readexactly(2)
     length = second & 0x7F
     if length > _SHORT:
@@ -49,7 +49,7 @@ async def read_head(reader: asyncio.StreamReader) -> FrameHead:
 
 
 def unmasked(data: bytes, mask: bytes, place: int = 0) -> bytes:
-    """Return the plain bytes of masked ones that begin at the place in their frame."""
+    """Unmask bytes at offset `place` of their frame."""
     size = len(data)
     turned = mask[place % 4 :] + mask[: place % 4]
     key = (turned * (size // 4 + 1))[:size]
@@ -57,7 +57,7 @@ def unmasked(data: bytes, mask: bytes, place: int = 0) -> bytes:
 
 
 def frame(opcode: int, payload: bytes) -> bytes:
-    """Return a message that is one frame."""
+    """Encode a message as a single frame."""
     size = len(payload)
     if size <= _SHORT:
         head = bytes((_FINAL | opcode, size))
