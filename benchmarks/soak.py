@@ -29,6 +29,7 @@ from servers.soak_samples import Sampler, growth, plot
 from workloads import deployment
 
 from pilothouse.client import Client, ClientConfig, Json, ListOptions, connect, load_kubeconfig
+from pilothouse.client.rest.errors import ConnectionFailed
 from pilothouse.client.wait import poll
 from pilothouse.errors import NotFound, StatusError
 
@@ -53,7 +54,7 @@ class Load:
             try:
                 await round_()
                 self.done[name] = self.done.get(name, 0) + 1
-            except (StatusError, TimeoutError) as error:
+            except (ConnectionFailed, StatusError, TimeoutError) as error:
                 self.failed[f"{name}: {error}"] = self.failed.get(f"{name}: {error}", 0) + 1
                 await asyncio.sleep(0.5)
 
