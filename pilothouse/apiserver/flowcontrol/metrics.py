@@ -92,7 +92,7 @@ _USES: dict[str, tuple[str, dict[str, str]]] = {
         {"executing": "executing", "waiting": "waiting"},
     ),
 }
-"""Metric → (part of the level's use, phase label)."""
+"""Metric → (help text, phase label → part of the level's use). An empty phase means no phase label."""
 
 
 class FlowControlCollector(Collector):

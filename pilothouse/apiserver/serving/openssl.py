@@ -51,7 +51,7 @@ _here = _ThreadState()
 
 class LenientConnection(ssl.SSLObject):
     verified = False
-    """Whether the client presented a verified certificate. Unverified certificates do not count."""
+    """Whether the client presented a verified certificate; False for a missing or unverified certificate."""
 
     def do_handshake(self) -> None:
         _here.handshaking = self

@@ -53,8 +53,8 @@ class JWTAuthenticator:
 
 
 class JWTAuthenticators:
-    """Selects the issuer's authenticator. Tokens count as issued for the server's own audiences, regardless of
-    `aud`."""
+    """Selects the authenticator by issuer. Verified tokens are valid for the server's own audiences, whatever audience
+    names the issuer uses."""
 
     def __init__(self, authenticators: Sequence[JWTAuthenticator], audiences: Sequence[str] = ()) -> None:
         self.authenticators = tuple(authenticators)
