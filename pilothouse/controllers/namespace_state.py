@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, part
 from pilothouse.machinery.status_error import StatusError
 
 _TERMINATING = "NamespaceTerminating"
 
 
 def is_active(namespace: Json) -> bool:
-    return (namespace.get("status") or {}).get("phase") == "Active"
+    return part(namespace, "status").get("phase") == "Active"
 
 
 def is_refusal_of_terminating_namespace(error: StatusError) -> bool:

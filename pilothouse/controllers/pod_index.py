@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from pilothouse.client.cache.indexer import IndexFunc
 from pilothouse.client.cache.shared_informer import SharedIndexInformer
+from pilothouse.kinds.pods import node_name
 from pilothouse.kinds.references import claim_names
 from pilothouse.machinery.objects import Json, namespace_of
 
@@ -34,5 +35,5 @@ def _index(pods: SharedIndexInformer, name: str, values_of: IndexFunc) -> None:
 
 
 def _node_name(pod: Json) -> Iterable[str]:
-    name = (pod.get("spec") or {}).get("nodeName")
+    name = node_name(pod)
     return (name,) if name else ()

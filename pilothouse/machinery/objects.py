@@ -116,17 +116,29 @@ def part(obj: Json, *names: str) -> Json:
 
 def number(obj: Json, *names: str) -> int:
     """Return the nested number, or 0."""
-    *path, last = names
-    return part(obj, *path).get(last) or 0
+    value: Any = obj
+    for name in names:
+        value = value.get(name)
+        if not value:
+            return 0
+    return value  # type: ignore[no-any-return]
 
 
 def text(obj: Json, *names: str) -> str:
     """Return the nested string, or ""."""
-    *path, last = names
-    return part(obj, *path).get(last) or ""
+    value: Any = obj
+    for name in names:
+        value = value.get(name)
+        if not value:
+            return ""
+    return value  # type: ignore[no-any-return]
 
 
 def items(obj: Json, *names: str) -> list[Any]:
     """Return the nested list, or an empty list."""
-    *path, last = names
-    return part(obj, *path).get(last) or []
+    value: Any = obj
+    for name in names:
+        value = value.get(name)
+        if not value:
+            return []
+    return value  # type: ignore[no-any-return]

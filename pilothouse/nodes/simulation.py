@@ -15,7 +15,7 @@ from pilothouse.controllers.resources import PODS
 from pilothouse.kinds.conditions import is_true
 from pilothouse.machinery.errors import AlreadyExists
 from pilothouse.machinery.names import GroupVersionResource
-from pilothouse.machinery.objects import Json, name_of
+from pilothouse.machinery.objects import Json, name_of, text
 from pilothouse.nodes.behavior import definition as behavior
 from pilothouse.nodes.behavior.behaviors import SIMULATED_BEHAVIORS, Behaviors
 from pilothouse.nodes.classes import install_classes
@@ -78,7 +78,7 @@ class Simulation:
         await self._context.informer(resource).add_event_handler(handler).wait_synced()
 
     def _tell(self, obj: Json, type_: str, reason: str, message: str) -> None:
-        self.events.record(obj, (obj.get("spec") or {}).get("nodeName") or "", PodEvent(type_, reason, message))
+        self.events.record(obj, text(obj, "spec", "nodeName"), PodEvent(type_, reason, message))
 
 
 class _Surroundings:

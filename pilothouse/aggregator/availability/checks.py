@@ -11,7 +11,7 @@ from pilothouse.apiserver.webhook.service_resolver import ServiceUnresolved
 from pilothouse.kinds.conditions import Condition
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, part
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,5 +82,5 @@ def _unknown(reason: str, message: str) -> Condition:
 
 def _has_endpoint(endpoint_slice: Json, port_name: str) -> bool:
     endpoints, ports = endpoint_slice.get("endpoints") or (), endpoint_slice.get("ports") or ()
-    ready = any((each.get("conditions") or {}).get("ready") is not False for each in endpoints)
+    ready = any(part(each, "conditions").get("ready") is not False for each in endpoints)
     return ready and any(each.get("name") == port_name and each.get("port") is not None for each in ports)

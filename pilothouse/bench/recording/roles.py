@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final, TypeAlias
 
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, items
 
 _RBAC: Final = "rbac.authorization.k8s.io"
 _OF_EVERYBODY: Final = re.compile(r"/(api|apis|openapi|healthz|livez|readyz|version)(/.*)?$")
@@ -24,7 +24,7 @@ _Target: TypeAlias = tuple[str, str, tuple[str, ...]]
 def roles_of(recording: Json) -> list[Json]:
     """Return a role and a binding for each user and namespace, clusters first."""
     by_place: dict[tuple[str, str], list[Json]] = {}
-    for asked in (recording.get("status") or {}).get("requests") or ():
+    for asked in items(recording, "status", "requests"):
         if not _OF_EVERYBODY.match(asked.get("nonResourceURL") or ""):
             by_place.setdefault((asked["user"], asked.get("namespace") or ""), []).append(asked)
     name = recording["metadata"]["name"]

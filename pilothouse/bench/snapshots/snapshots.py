@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pilothouse.apiserver.storage.snapshots import Snapshots, StoredSnapshot
 from pilothouse.bench.served_kind import ServedKind
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, part
 
 _LOST = "it was lost with the server that had it"
 
@@ -26,7 +26,7 @@ class SnapshotObjects:
             return
         if name not in self._saved and not obj.get("status"):
             self._saved[name] = await self._snapshots.save()
-        elif name in self._saved and (obj.get("spec") or {}).get("restore"):
+        elif name in self._saved and part(obj, "spec").get("restore"):
             await self._snapshots.restore(self._saved[name])
             self._restores[name] = self._restores.get(name, 0) + 1
         self.kind.changed(name)

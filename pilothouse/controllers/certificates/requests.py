@@ -11,7 +11,7 @@ from pilothouse.client.controller import Controller, enqueue_keys
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.resources import CERTIFICATE_SIGNING_REQUESTS
 from pilothouse.kinds.conditions import conditions_of
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, text
 
 if TYPE_CHECKING:
     from cryptography.x509 import CertificateSigningRequest
@@ -36,7 +36,7 @@ async def run_on_requests(
 
 
 def certificate_of(request: Json) -> str:
-    return (request.get("status") or {}).get("certificate") or ""
+    return text(request, "status", "certificate")
 
 
 def condition_types(request: Json) -> set[str]:

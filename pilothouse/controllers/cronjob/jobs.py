@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pilothouse.client.events.event import reference_to
 from pilothouse.kinds.owners import controller_ref
 from pilothouse.machinery.cron.schedule import load_location
-from pilothouse.machinery.objects import Json, name_of, namespace_of
+from pilothouse.machinery.objects import Json, items, name_of, namespace_of, part
 from pilothouse.machinery.times import parse_time
 
 SCHEDULED = "batch.kubernetes.io/cronjob-scheduled-timestamp"
@@ -45,7 +45,7 @@ def is_active(cron: Json, uid: str) -> bool:
 
 
 def active_jobs(cron: Json) -> list[Json]:
-    active: list[Json] = (cron.get("status") or {}).get("active") or []
+    active: list[Json] = items(cron, "status", "active")
     return active
 
 
@@ -59,7 +59,7 @@ def remove_active(cron: Json, uid: str) -> None:
 
 def finished(job: Json) -> str:
     """Return "Complete" or "Failed"; empty if the job is running."""
-    conditions = (job.get("status") or {}).get("conditions") or ()
+    conditions = items(job, "status", "conditions")
     ends = (each["type"] for each in conditions if each["type"] in ("Complete", "Failed") and each["status"] == "True")
     return next(ends, "")
 
@@ -85,7 +85,7 @@ def has_run(cron: Json, due: datetime) -> bool:
 
 
 def _started(job: Json) -> datetime | None:
-    started = (job.get("status") or {}).get("startTime")
+    started = part(job, "status").get("startTime")
     return parse_time(started) if started else None
 
 

@@ -8,7 +8,7 @@ from enum import Enum
 from pilothouse.machinery.cron.parser import parse_schedule
 from pilothouse.machinery.cron.schedule import Schedule
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.objects import Json, metadata
+from pilothouse.machinery.objects import Json, metadata, part
 from pilothouse.machinery.times import parse_time, shifted
 
 _MANY = 100
@@ -62,7 +62,7 @@ def seconds_to_next(cron: Json, schedule: Schedule, now: datetime) -> float:
 
 
 def _last_run(cron: Json) -> datetime:
-    text = (cron.get("status") or {}).get("lastScheduleTime") or metadata(cron)["creationTimestamp"]
+    text = part(cron, "status").get("lastScheduleTime") or metadata(cron)["creationTimestamp"]
     last = parse_time(text)
     assert last is not None
     return last

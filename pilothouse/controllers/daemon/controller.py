@@ -30,7 +30,7 @@ from pilothouse.controllers.workloads.ref_manager import CannotAdopt, Controller
 from pilothouse.controllers.workloads.template_hash import CONTROLLER_REVISION_HASH
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.machinery.names import GroupVersionResource
-from pilothouse.machinery.objects import Json, name_of, namespace_of, uid_of
+from pilothouse.machinery.objects import Json, name_of, namespace_of, number, uid_of
 from pilothouse.machinery.selectors.labels import from_label_selector
 from pilothouse.machinery.status_error import StatusError
 
@@ -140,7 +140,7 @@ class _DaemonSetController:
 
     def _may_replace(self, daemon_set: Json, node: str) -> bool:
         """Return whether a failed pod may be deleted now; otherwise requeue the DaemonSet after the back-off."""
-        observed = (daemon_set.get("status") or {}).get("observedGeneration") or 0
+        observed = number(daemon_set, "status", "observedGeneration")
         key = f"{uid_of(daemon_set)}/{observed}/{node}"
         if (seconds := self._backoff.seconds_to_wait(key)) is not None:
             self._queue.add_after(meta_namespace_key(daemon_set), seconds)

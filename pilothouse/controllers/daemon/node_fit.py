@@ -8,7 +8,7 @@ from pilothouse.apiserver.server.features import enabled
 from pilothouse.controllers.daemon.pod_template import daemon_tolerations
 from pilothouse.kinds.node_affinity import required_node_affinity
 from pilothouse.kinds.tolerations import NO_EXECUTE, first_untolerated
-from pilothouse.machinery.objects import Json, name_of
+from pilothouse.machinery.objects import Json, name_of, part
 
 
 class Fit(NamedTuple):
@@ -37,7 +37,7 @@ class NodeFit:
             return _NEVER
         if not self._affinity.matches(node):
             return _NEVER
-        taints = (node.get("spec") or {}).get("taints")
+        taints = part(node, "spec").get("taints")
         if not taints or first_untolerated(taints, self._tolerations, comparisons=self._comparisons) is None:
             return _FITS
         drives_out = first_untolerated(taints, self._tolerations, {NO_EXECUTE}, comparisons=self._comparisons)

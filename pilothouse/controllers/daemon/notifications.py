@@ -15,7 +15,7 @@ from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kinds.nodes import taints_of
 from pilothouse.kinds.owners import controller_of
 from pilothouse.kinds.pods import node_name
-from pilothouse.machinery.objects import Json, labels_of, name_of, uid_of
+from pilothouse.machinery.objects import Json, labels_of, name_of, part, uid_of
 
 _KIND = "DaemonSet"
 _ON_NODE = "daemonPodsOnNode"
@@ -77,7 +77,7 @@ class Notifications:
         for daemon_set in self._sets.indexer.list():
             fit = self._fits.of(daemon_set).of(node)
             if self._pods.indexer.by_index(_ON_NODE, f"{uid_of(daemon_set)}/{name_of(node)}"):
-                is_concerned = not fit.may_stay or (daemon_set.get("status") or {}).get("numberMisscheduled")
+                is_concerned = not fit.may_stay or part(daemon_set, "status").get("numberMisscheduled")
             else:
                 is_concerned = fit.should_run
             if is_concerned:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pilothouse.controllers.workloads.template_hash import CONTROLLER_REVISION_HASH
 from pilothouse.kinds.node_affinity import node_affinity_of
+from pilothouse.kinds.pods import node_name
 from pilothouse.kinds.tolerations import NO_EXECUTE, NO_SCHEDULE, with_toleration
 from pilothouse.machinery.integers import parse_int64
 from pilothouse.machinery.objects import Json, annotations_of, labels_of
@@ -67,7 +68,7 @@ def template_on_node(template: Json, node: str) -> Json:
 
 def target_node(pod: Json) -> str | None:
     """Return the node that the pod runs on or targets; None without a target."""
-    if node := (pod.get("spec") or {}).get("nodeName"):
+    if node := node_name(pod):
         return str(node)
     for term in (node_affinity_of(pod).get(_REQUIRED) or {}).get("nodeSelectorTerms") or ():
         for expression in term.get("matchFields") or ():

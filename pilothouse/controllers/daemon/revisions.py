@@ -9,7 +9,7 @@ from pilothouse.controllers.history.revisions import holds_template_of, named_re
 from pilothouse.controllers.resources import CONTROLLER_REVISIONS, DAEMON_SETS, PODS
 from pilothouse.controllers.workloads.template_hash import CONTROLLER_REVISION_HASH, template_hash
 from pilothouse.machinery.errors import AlreadyExists
-from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, namespace_of
+from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, namespace_of, part
 from pilothouse.machinery.status_error import PilothouseError
 
 
@@ -76,7 +76,7 @@ class DaemonRevisions:
         return kept
 
     async def _create(self, number: int) -> Json:
-        collisions = (self._daemon_set.get("status") or {}).get("collisionCount")
+        collisions = part(self._daemon_set, "status").get("collisionCount")
         digest = template_hash(self._daemon_set["spec"]["template"], collisions)
         name = f"{name_of(self._daemon_set)}-{digest}"
         new = named_revision(self._daemon_set, number, name, {CONTROLLER_REVISION_HASH: digest})
@@ -92,7 +92,7 @@ class DaemonRevisions:
     async def _count_collision(self) -> None:
         """Increment collisionCount, which changes the next hash. Raises StaleCollisionCount."""
         fresh = await self._sets.get(name_of(self._daemon_set))
-        status, believed = fresh.get("status") or {}, (self._daemon_set.get("status") or {}).get("collisionCount")
+        status, believed = fresh.get("status") or {}, part(self._daemon_set, "status").get("collisionCount")
         if (known := status.get("collisionCount")) != believed:
             told = f"found a stale collision count ({believed}, expected {known}) of DaemonSet"
             raise StaleCollisionCount(f'{told} "{name_of(fresh)}" while processing; will retry until it is updated')

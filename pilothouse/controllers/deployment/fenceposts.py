@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pilothouse.controllers.deployment.replica_sets import available, size, total_size
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.integers import scaled_int_or_percent
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, text
 
 ROLLING_UPDATE, RECREATE = "RollingUpdate", "Recreate"
 
@@ -19,7 +19,7 @@ class Fenceposts:
 
 
 def strategy_of(deployment: Json) -> str:
-    return str((deployment["spec"].get("strategy") or {}).get("type") or "")
+    return str(text(deployment["spec"], "strategy", "type"))
 
 
 def resolve(max_surge: int | str, max_unavailable: int | str, desired: int) -> Fenceposts:

@@ -27,7 +27,7 @@ from pilothouse.controllers.workloads.template_hash import POD_TEMPLATE_HASH, te
 from pilothouse.kinds.conditions import find_in
 from pilothouse.kinds.owners import controller_ref, is_controlled_by
 from pilothouse.machinery.errors import AlreadyExists
-from pilothouse.machinery.objects import Json, annotations_of, labels_of, metadata, name_of, namespace_of
+from pilothouse.machinery.objects import Json, annotations_of, labels_of, metadata, name_of, namespace_of, part
 from pilothouse.machinery.status_error import StatusError
 
 _MAX_NAME = 253
@@ -89,7 +89,7 @@ async def create(actions: Actions, deployment: Json, sets: ReplicaSets) -> None:
 
 def new_replica_set(deployment: Json, sets: ReplicaSets, revision: int) -> Json:
     template, spec = deployment["spec"]["template"], deployment["spec"]
-    label = {POD_TEMPLATE_HASH: template_hash(template, (deployment.get("status") or {}).get("collisionCount"))}
+    label = {POD_TEMPLATE_HASH: template_hash(template, part(deployment, "status").get("collisionCount"))}
     labels, selector = labels_of(template) | label, spec["selector"]
     made: Json = {
         "apiVersion": "apps/v1",

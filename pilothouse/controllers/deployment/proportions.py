@@ -8,7 +8,7 @@ from pilothouse.controllers.deployment.fenceposts import max_size
 from pilothouse.controllers.deployment.replica_sets import available, largest_first, size, total_size
 from pilothouse.controllers.deployment.revisions import desired_replicas, max_replicas
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, part
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def _fraction(deployment: Json, replica_set: Json) -> int:
     """Return the size change that preserves the replica set's fraction of the total."""
     if size(deployment) == 0:
         return -size(replica_set)
-    before = max_replicas(replica_set) or (deployment.get("status") or {}).get("replicas") or 0
+    before = max_replicas(replica_set) or part(deployment, "status").get("replicas") or 0
     if not before:
         return 0
     return _rounded(size(replica_set) * max_size(deployment) / before) - size(replica_set)

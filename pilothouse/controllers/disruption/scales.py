@@ -15,7 +15,7 @@ from pilothouse.kinds.owners import controller_of
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.names import GroupKind, GroupVersion, GroupVersionResource
-from pilothouse.machinery.objects import Json, name_of, namespace_of, uid_of
+from pilothouse.machinery.objects import Json, name_of, namespace_of, number, uid_of
 
 _APPS = ("apps", "extensions")
 
@@ -101,7 +101,7 @@ class Scales:
 
 
 def _scale(obj: Json) -> ControllerScale:
-    return ControllerScale(uid_of(obj), (obj.get("spec") or {}).get("replicas") or 0)
+    return ControllerScale(uid_of(obj), number(obj, "spec", "replicas"))
 
 
 def _is(reference: Json, kind: str) -> bool:

@@ -15,7 +15,7 @@ from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kinds.pods import is_ready
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.integers import scaled_int_or_percent
-from pilothouse.machinery.objects import Json, metadata, name_of
+from pilothouse.machinery.objects import Json, metadata, name_of, part
 from pilothouse.machinery.times import format_time, parse_time
 
 DELETION_TIMEOUT = timedelta(minutes=2)
@@ -43,7 +43,7 @@ def scaled(value: int | str, total: int) -> int:
 
 
 def disrupted(pods: Iterable[Json], budget: Json, now: datetime) -> Disrupted:
-    said = (budget.get("status") or {}).get("disruptedPods") or {}
+    said = part(budget, "status", "disruptedPods")
     kept, overdue, recheck = {}, [], None
     for pod in pods:
         since = said.get(name_of(pod))

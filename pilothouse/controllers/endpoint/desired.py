@@ -11,7 +11,7 @@ from pilothouse.controllers.endpointslice.labels import HEADLESS, is_headless
 from pilothouse.controllers.endpointslice.trigger_times import with_trigger_time
 from pilothouse.kinds.pods import is_ready, node_name
 from pilothouse.machinery.event_loop import yield_periodically
-from pilothouse.machinery.objects import Json, annotations_of, labels_of, metadata, name_of
+from pilothouse.machinery.objects import Json, annotations_of, items, labels_of, metadata, name_of, part
 
 CONTROLLER = "endpoint-controller"
 MANAGED_BY = "endpoints.kubernetes.io/managed-by"
@@ -69,7 +69,7 @@ def _subsets_of(pod: Json, service: Json) -> Iterator[Json]:
     named = {"nodeName": node_name(pod), "hostname": pods.hostname_in(pod, service)}
     address |= {name: value for name, value in named.items() if value}
     kind = "addresses" if publishes_not_ready(service) or is_ready(pod) else "notReadyAddresses"
-    ports = (service.get("spec") or {}).get("ports") or ()
+    ports = items(service, "spec", "ports")
     if not ports and is_headless(service):
         yield {kind: [address]}
     for port in ports:
@@ -85,5 +85,5 @@ def _family(service: Json, pod: Json) -> str:
     spec = service.get("spec") or {}
     if families := spec.get("ipFamilies"):
         return str(families[0])
-    own = (pod.get("status") or {}).get("podIP") if is_headless(service) else spec.get("clusterIP")
+    own = part(pod, "status").get("podIP") if is_headless(service) else spec.get("clusterIP")
     return pods.family_of_text(own or "")

@@ -12,7 +12,7 @@ from math import ceil
 from typing import Any, TypeAlias
 
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, text
 
 MAX_CAPACITY = 1000
 
@@ -89,7 +89,7 @@ def _subset(group: frozenset[tuple[_AddressKey, bool]], addresses: dict[_Address
 
 
 def _address_key(address: Json) -> _AddressKey:
-    return address.get("ip") or "", (address.get("targetRef") or {}).get("uid") or ""
+    return address.get("ip") or "", text(address, "targetRef", "uid")
 
 
 def _port_key(port: Json) -> _PortKey:

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 from pilothouse.controllers.endpointslice import pods
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kinds.pods import is_ready, node_name
-from pilothouse.machinery.objects import Json, labels_of
+from pilothouse.machinery.objects import Json, items, labels_of, part
 
 EndpointKey: TypeAlias = tuple[Any, ...]
 PortsKey: TypeAlias = tuple[tuple[Any, ...], ...]
@@ -29,7 +29,7 @@ def is_same_beyond_key(one: Json, other: Json) -> bool:
 
 
 def is_endpoint_ready(endpoint: Json) -> bool:
-    return (endpoint.get("conditions") or {}).get("ready") is True
+    return part(endpoint, "conditions").get("ready") is True
 
 
 def ports_key(ports: list[Json]) -> PortsKey:
@@ -54,7 +54,7 @@ def pod_endpoint(pod: Json, *, node: Json | None, service: Json, family: str) ->
 def endpoint_ports(service: Json, pod: Json) -> list[Json]:
     """Return the service's ports on this pod; unresolvable named ports are skipped."""
     found = []
-    for port in (service.get("spec") or {}).get("ports") or ():
+    for port in items(service, "spec", "ports"):
         number = pods.find_port(pod, port)
         if number is not None:
             made = {"name": port.get("name") or "", "port": number, "protocol": port.get("protocol") or "TCP"}
@@ -64,7 +64,7 @@ def endpoint_ports(service: Json, pod: Json) -> list[Json]:
 
 
 def publishes_not_ready(service: Json) -> bool:
-    return bool((service.get("spec") or {}).get("publishNotReadyAddresses"))
+    return bool(part(service, "spec").get("publishNotReadyAddresses"))
 
 
 def _beyond_key(endpoint: Json) -> tuple[Any, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pilothouse.machinery.objects import Json, labels_of, name_of, namespace_of
+from pilothouse.machinery.objects import Json, labels_of, name_of, namespace_of, part
 
 SERVICE_NAME = "kubernetes.io/service-name"
 MANAGED_BY = "endpointslice.kubernetes.io/managed-by"
@@ -22,7 +22,7 @@ def service_key(endpoint_slice: Json) -> str:
 
 
 def is_headless(service: Json) -> bool:
-    return (service.get("spec") or {}).get("clusterIP") in (None, "", "None")
+    return part(service, "spec").get("clusterIP") in (None, "", "None")
 
 
 def slice_labels(service: Json, controller: str) -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kinds.pods import has_ended, is_ready, node_name, running_containers
-from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
+from pilothouse.machinery.objects import Json, items, metadata, name_of, namespace_of
 from pilothouse.machinery.validation.addresses import Address, format_ip, parse_ip_sloppy
 
 IPV4, IPV6 = "IPv4", "IPv6"
@@ -68,7 +68,7 @@ def state(pod: Json) -> tuple[Any, ...]:
 
 
 def _ips(pod: Json) -> Iterator[Address]:
-    for each in (pod.get("status") or {}).get("podIPs") or ():
+    for each in items(pod, "status", "podIPs"):
         if (address := parse_ip_sloppy(each.get("ip") or "")) is not None:
             yield address
 

@@ -9,14 +9,14 @@ from pilothouse.client.cache.indexer import NAMESPACE_INDEX, Indexer
 from pilothouse.client.cache.keys import last_known_state, meta_namespace_key
 from pilothouse.client.cache.shared_informer import SharedIndexInformer
 from pilothouse.controllers.endpointslice import pods
-from pilothouse.machinery.objects import Json, labels_of, namespace_of, resource_version_of
+from pilothouse.machinery.objects import Json, labels_of, namespace_of, part, resource_version_of
 
 SELECTOR_INDEX = "selector"
 
 
 def selector_of(service: Json) -> dict[str, str]:
     """Return the selector; empty if the endpoints are not derived from pods."""
-    return (service.get("spec") or {}).get("selector") or {}
+    return part(service, "spec", "selector")
 
 
 def selects(service: Json, pod: Json) -> bool:

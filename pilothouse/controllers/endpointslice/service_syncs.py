@@ -16,7 +16,7 @@ from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.endpointslice.selecting_services import SelectingServices, selected_pods, selector_of
 from pilothouse.controllers.endpointslice.trigger_times import TriggerTimeTracker
 from pilothouse.controllers.resources import PODS, SERVICES
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, part
 
 MAX_RETRIES = 15
 STALE = 0.05
@@ -28,7 +28,7 @@ _LEAST = 0.01
 
 
 def has_endpoints_of_pods(service: Json) -> bool:
-    return (service.get("spec") or {}).get("type") != "ExternalName" and bool(selector_of(service))
+    return part(service, "spec").get("type") != "ExternalName" and bool(selector_of(service))
 
 
 class ServiceSyncs:

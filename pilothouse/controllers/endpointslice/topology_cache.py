@@ -21,7 +21,7 @@ from pilothouse.controllers.endpointslice.zone_allocation import (
 )
 from pilothouse.controllers.endpointslice.zone_shares import ZoneShares
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, items
 
 DISABLED, ENABLED = "TopologyAwareHintsDisabled", "TopologyAwareHintsEnabled"
 
@@ -105,7 +105,7 @@ def _kept_hints(endpoint_slice: Json, hints: Zones, allocated: dict[str, ZoneAll
     """Return the slice's hints if they can stay; None if they must change."""
     found = Zones()
     for endpoint in _ready(endpoint_slice):
-        zones = [zone["name"] for zone in (endpoint.get("hints") or {}).get("forZones") or ()]
+        zones = [zone["name"] for zone in items(endpoint, "hints", "forZones")]
         if not zones:
             return None
         _add(found, dict.fromkeys(zones, 1))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pilothouse.controllers.endpointslice.endpoint import is_endpoint_ready
 from pilothouse.controllers.endpointslice.plan import Plan
-from pilothouse.machinery.objects import Json, annotations_of
+from pilothouse.machinery.objects import Json, annotations_of, text
 
 PREFER_SAME_NODE = "PreferSameNode"
 _CLOSE = frozenset({"PreferClose", "PreferSameZone", PREFER_SAME_NODE})
@@ -20,7 +20,7 @@ def wants_topology_hints(service: Json) -> bool:
 def traffic_distribution(service: Json) -> str:
     """Return the service's traffic distribution; empty if unknown, or if an annotation requests topology hints, which
     take precedence."""
-    asked = (service.get("spec") or {}).get("trafficDistribution") or ""
+    asked = text(service, "spec", "trafficDistribution")
     return asked if asked in _CLOSE and not wants_topology_hints(service) else ""
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 
 from pilothouse.controllers.endpointslice.endpoint import ZONE_LABEL
 from pilothouse.kinds.nodes import is_ready
-from pilothouse.machinery.objects import Json, labels_of, name_of
+from pilothouse.machinery.objects import Json, labels_of, name_of, part
 from pilothouse.machinery.quantity import parse_quantity
 
 _CONTROL_PLANE = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
@@ -52,5 +52,5 @@ class ZoneShares:
 
 
 def _milli_cpu(node: Json) -> int:
-    allocatable = (node.get("status") or {}).get("allocatable") or {}
+    allocatable = part(node, "status", "allocatable")
     return parse_quantity(str(allocatable.get("cpu") or "0")).milli_value()

@@ -14,7 +14,7 @@ import orjson
 from pilothouse.kinds.owners import controller_ref
 from pilothouse.machinery.gofmt import escape_html
 from pilothouse.machinery.names_generator import safe_encode
-from pilothouse.machinery.objects import Json, annotations_of, labels_of, metadata, name_of, namespace_of
+from pilothouse.machinery.objects import Json, annotations_of, labels_of, metadata, name_of, namespace_of, part
 
 HASH_LABEL = "controller.kubernetes.io/hash"
 
@@ -29,7 +29,7 @@ def template_patch(owner: Json) -> Json:
 
 def restored(owner: Json, revision: Json) -> Json:
     """Return a copy of the owner with the revision's template."""
-    kept = ((revision.get("data") or {}).get("spec") or {}).get("template") or {}
+    kept = part(revision, "data", "spec", "template")
     template = {field: value for field, value in kept.items() if field != "$patch"}
     return {**owner, "spec": {**owner["spec"], "template": template}}
 

@@ -9,7 +9,7 @@ from pilothouse.controllers.job.spec import replaces_only_failed
 from pilothouse.kinds.deletion import deletion_requested, is_deleting
 from pilothouse.kinds.finalizers import has_finalizer
 from pilothouse.kinds.pods import phase_of, ready_condition, sidecar_names
-from pilothouse.machinery.objects import Json, annotations_of, metadata
+from pilothouse.machinery.objects import Json, annotations_of, metadata, part
 from pilothouse.machinery.times import optional_time
 
 TRACKING_FINALIZER = "batch.kubernetes.io/job-tracking"
@@ -84,7 +84,7 @@ def _containers_ended(pod: Json) -> datetime | None:
     sidecars = sidecar_names(pod["spec"])
     statuses = [*(status.get("containerStatuses") or ())]
     statuses += [each for each in status.get("initContainerStatuses") or () if each["name"] in sidecars]
-    ended = [optional_time(((each.get("state") or {}).get("terminated") or {}).get("finishedAt")) for each in statuses]
+    ended = [optional_time(part(each, "state", "terminated").get("finishedAt")) for each in statuses]
     return max((each for each in ended if each is not None), default=None) if None not in ended else None
 
 

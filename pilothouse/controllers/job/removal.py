@@ -11,7 +11,7 @@ from pilothouse.controllers.job.pods import index_order, valid_index
 from pilothouse.controllers.job.spec import is_indexed
 from pilothouse.kinds.pods import is_ready, node_name, phase_of, ready_since
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.objects import Json, metadata
+from pilothouse.machinery.objects import Json, items, metadata
 from pilothouse.machinery.times import parse_time
 
 _PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
@@ -53,5 +53,5 @@ def _age_first(moment: datetime | None) -> float:
 
 
 def _most_restarts(pod: Json) -> int:
-    statuses = (pod.get("status") or {}).get("containerStatuses") or ()
+    statuses = items(pod, "status", "containerStatuses")
     return max((each.get("restartCount") or 0 for each in statuses), default=0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, items
 
 CONTROLLER_NAME = "kubernetes.io/job-controller"
 _MODES = (None, "NonIndexed", "Indexed")
@@ -33,7 +33,7 @@ def replaces_only_failed(job: Json) -> bool:
 def is_finished(job: Json) -> bool:
     return any(
         each["status"] == "True"
-        for each in ((job.get("status") or {}).get("conditions") or ())
+        for each in items(job, "status", "conditions")
         if each["type"] in ("Complete", "Failed")
     )
 

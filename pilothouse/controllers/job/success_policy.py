@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pilothouse.controllers.job.indexes import Indexes, parse_indexes
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, items
 
 
 def match_success(job: Json, succeeded: Indexes) -> str | None:
     """Return the message of the first satisfied rule; None without a match."""
-    rules = (job["spec"].get("successPolicy") or {}).get("rules") or ()
+    rules = items(job["spec"], "successPolicy", "rules")
     for number, rule in enumerate(rules) if succeeded else ():
         if _is_met(rule, succeeded, job["spec"]["completions"]):
             return f"Matched rules at index {number}"

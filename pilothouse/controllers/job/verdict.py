@@ -21,7 +21,7 @@ from pilothouse.controllers.job.success_policy import match_success
 from pilothouse.controllers.job.sync_state import SyncState
 from pilothouse.kinds.pods import phase_of
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, part
 from pilothouse.machinery.times import parse_time
 
 
@@ -66,7 +66,7 @@ def completed(state: SyncState) -> Json | None:
 
 def seconds_to_deadline(job: Json, now: datetime) -> float | None:
     """Return the seconds until activeDeadlineSeconds; None if unlimited, unstarted or suspended."""
-    limit, start = job["spec"].get("activeDeadlineSeconds"), (job.get("status") or {}).get("startTime")
+    limit, start = job["spec"].get("activeDeadlineSeconds"), part(job, "status").get("startTime")
     began = parse_time(start) if start else None
     if limit is None or began is None or is_suspended(job):
         return None

@@ -12,7 +12,7 @@ from pilothouse.controllers.loadbalancer.addresses import AddressPool
 from pilothouse.controllers.resources import INGRESSES
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.machinery.errors import NotFound
-from pilothouse.machinery.objects import Json, annotations_of, name_of, namespace_of
+from pilothouse.machinery.objects import Json, annotations_of, items, name_of, namespace_of, part
 
 CLASS = "simulated"
 _CLASS_ANNOTATION = "kubernetes.io/ingress.class"
@@ -41,10 +41,10 @@ async def run(context: ControllerContext) -> None:
 
 
 def is_simulated(ingress: Json) -> bool:
-    named = (ingress.get("spec") or {}).get("ingressClassName") or annotations_of(ingress).get(_CLASS_ANNOTATION)
+    named = part(ingress, "spec").get("ingressClassName") or annotations_of(ingress).get(_CLASS_ANNOTATION)
     return named == CLASS
 
 
 def addresses_of(ingress: Json) -> list[Json]:
-    found = ((ingress.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
+    found = items(ingress, "status", "loadBalancer", "ingress")
     return [{key: each[key] for key in ("ip", "hostname") if each.get(key)} for each in found]

@@ -16,7 +16,7 @@ from pilothouse.controllers.loadbalancer.addresses import AddressPool, NoAddress
 from pilothouse.controllers.resources import SERVICES
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.machinery.errors import NotFound
-from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
+from pilothouse.machinery.objects import Json, items, metadata, name_of, namespace_of, part
 from pilothouse.machinery.status_error import StatusError
 
 FINALIZER = "service.kubernetes.io/load-balancer-cleanup"
@@ -122,11 +122,11 @@ def needs_cleanup(service: Json) -> bool:
 
 
 def has_load_balancer(service: Json) -> bool:
-    return FINALIZER in _finalizers(service) and (service.get("spec") or {}).get("loadBalancerClass") is None
+    return FINALIZER in _finalizers(service) and part(service, "spec").get("loadBalancerClass") is None
 
 
 def addresses_of(service: Json) -> list[str]:
-    ingress = ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
+    ingress = items(service, "status", "loadBalancer", "ingress")
     return [each["ip"] for each in ingress if each.get("ip")]
 
 

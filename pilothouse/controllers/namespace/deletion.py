@@ -18,7 +18,7 @@ from pilothouse.controllers.namespace.conditions import Progress, discovery_fail
 from pilothouse.controllers.namespace.content import PODS, Content, Remaining
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.machinery.errors import Conflict, NotFound
-from pilothouse.machinery.objects import Json, metadata, name_of, uid_of
+from pilothouse.machinery.objects import Json, items, metadata, name_of, uid_of
 from pilothouse.machinery.status_error import StatusError, aggregate
 
 _FINALIZER = "kubernetes"
@@ -135,4 +135,4 @@ class NamespacedResourcesDeleter:
 
 
 def _finalizers(namespace: Json) -> list[str]:
-    return (namespace.get("spec") or {}).get("finalizers") or []
+    return items(namespace, "spec", "finalizers")

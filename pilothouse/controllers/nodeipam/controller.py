@@ -19,7 +19,7 @@ from pilothouse.controllers.nodeipam.cidr_set import CIDRsExhausted, Network, ci
 from pilothouse.controllers.resources import NODES
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.machinery.errors import NotFound
-from pilothouse.machinery.objects import Json, name_of, uid_of
+from pilothouse.machinery.objects import Json, items, name_of, uid_of
 from pilothouse.machinery.status_error import StatusError
 
 logger = logging.getLogger(__name__)
@@ -109,7 +109,7 @@ class _NodeRanges:
 def ranges_of(node: Json) -> list[Network]:
     """Return the node's podCIDRs; invalid ones are skipped."""
     found: list[Network] = []
-    for text in (node.get("spec") or {}).get("podCIDRs") or ():
+    for text in items(node, "spec", "podCIDRs"):
         try:
             found.append(ip_network(text))
         except ValueError:

@@ -38,7 +38,7 @@ from pilothouse.controllers.resources import LEASES, NODES, PODS
 from pilothouse.kinds.conditions import find_condition
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.event_loop import yield_periodically
-from pilothouse.machinery.objects import Json, labels_of, name_of, uid_of
+from pilothouse.machinery.objects import Json, labels_of, name_of, part, uid_of
 from pilothouse.machinery.status_error import StatusError
 
 logger = logging.getLogger(__name__)
@@ -88,8 +88,8 @@ class _NodeLifecycle:
 
     def _pod_changed(self, old: Json | None, new: Json) -> None:
         """Enqueue a pod that was just bound to a down node, to mark it not ready."""
-        node = (new.get("spec") or {}).get("nodeName")
-        if node and (old is None or (old.get("spec") or {}).get("nodeName") != node) and self._is_down(node):
+        node = part(new, "spec").get("nodeName")
+        if node and (old is None or part(old, "spec").get("nodeName") != node) and self._is_down(node):
             self._pod_queue.add(meta_namespace_key(new))
 
     def _is_down(self, node: str) -> bool:

@@ -8,7 +8,7 @@ from pilothouse.client.clock import Clock
 from pilothouse.controllers.nodelifecycle.config import NodeLifecycleConfig
 from pilothouse.kinds.conditions import find_condition
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.objects import Json, metadata
+from pilothouse.machinery.objects import Json, items, metadata
 from pilothouse.machinery.times import format_time, parse_micro_time, parse_time
 
 READY = "Ready"
@@ -60,7 +60,7 @@ def is_silent(health: NodeHealth, config: NodeLifecycleConfig, now: float) -> bo
 def with_unknown_conditions(node: Json, now: datetime) -> Json:
     """Return the node with conditions set to Unknown."""
     since = format_time(now)
-    conditions = list((node.get("status") or {}).get("conditions") or ())
+    conditions = list(items(node, "status", "conditions"))
     at = {each["type"]: index for index, each in enumerate(conditions)}
     for kind in _KUBELET_CONDITIONS:
         if kind not in at:

@@ -11,7 +11,7 @@ from pilothouse.controllers.podautoscaler.pod_metrics import MetricsUnavailable,
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kinds.pods import phase_of, ready_condition, running_containers
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.objects import Json, name_of
+from pilothouse.machinery.objects import Json, name_of, part
 from pilothouse.machinery.quantity import parse_quantity
 from pilothouse.machinery.times import optional_time
 
@@ -70,7 +70,7 @@ def requests_of(pods: Iterable[Json], resource: str, container: str = "") -> dic
 
 
 def _request(pod: Json, resource: str, container: str) -> int:
-    of_pod = (pod["spec"].get("resources") or {}).get("requests") or {}
+    of_pod = part(pod["spec"], "resources", "requests")
     if of_pod and not container:
         if resource not in of_pod:
             raise MetricsUnavailable(f"missing pod-level request for {resource} in Pod {name_of(pod)}")
@@ -86,7 +86,7 @@ def _request(pod: Json, resource: str, container: str) -> int:
 
 
 def _container_request(pod: Json, container: Json, resource: str) -> int:
-    amount = ((container.get("resources") or {}).get("requests") or {}).get(resource)
+    amount = part(container, "resources", "requests").get(resource)
     if amount is None:
         where = f"container {container['name']} of Pod {name_of(pod)}"
         raise MetricsUnavailable(f"missing request for {resource} in {where}")

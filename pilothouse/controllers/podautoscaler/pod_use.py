@@ -20,7 +20,7 @@ from pilothouse.controllers.podautoscaler.replica_calculator import (
 )
 from pilothouse.kinds.pods import is_ready
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.objects import Json, labels_of
+from pilothouse.machinery.objects import Json, labels_of, part
 from pilothouse.machinery.selectors.labels import Selector
 
 
@@ -100,4 +100,4 @@ class PodUse:
             pods = self.pods_of(target)
         except MetricsUnavailable as error:
             raise MetricsUnavailable(f"unable to calculate ready pods: {error}") from None
-        return sum((pod.get("status") or {}).get("phase") == "Running" and is_ready(pod) for pod in pods)
+        return sum(part(pod, "status").get("phase") == "Running" and is_ready(pod) for pod in pods)

@@ -9,7 +9,7 @@ from pilothouse.client.rest_mapper import NoMatch, RESTMapper
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import Conflict, NotFound
 from pilothouse.machinery.names import GroupKind, GroupVersion
-from pilothouse.machinery.objects import Json, name_of, namespace_of
+from pilothouse.machinery.objects import Json, name_of, namespace_of, number, text
 from pilothouse.machinery.status_error import PilothouseError, StatusError
 
 _TRIES = 5
@@ -29,15 +29,15 @@ class ScaleTarget:
 
     @property
     def wanted(self) -> int:
-        return (self._scale.get("spec") or {}).get("replicas") or 0
+        return number(self._scale, "spec", "replicas")
 
     @property
     def there(self) -> int:
-        return (self._scale.get("status") or {}).get("replicas") or 0
+        return number(self._scale, "status", "replicas")
 
     @property
     def selector(self) -> str:
-        return (self._scale.get("status") or {}).get("selector") or ""
+        return text(self._scale, "status", "selector")
 
     async def scale(self, replicas: int) -> None:
         """Write the replicas, overriding concurrent changes. Raises ScaleUnavailable."""

@@ -9,7 +9,7 @@ from pilothouse.controllers.resources import PODS, RESOURCE_CLAIMS
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound
-from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of, uid_of
+from pilothouse.machinery.objects import Json, items, metadata, name_of, namespace_of, uid_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class ClaimSyncs:
 
     async def sync(self, claim: Json) -> None:
         """Sync the reservations of the claim. Raises StatusError."""
-        reserved = (claim.get("status") or {}).get("reservedFor") or []
+        reserved = items(claim, "status", "reservedFor")
         remaining = [each for each in reserved if not await self._is_over(claim, each)]
         unused_and_deleted = is_deleting(claim) and not remaining
         if len(remaining) < len(reserved) or (unused_and_deleted and FINALIZER in _finalizers(claim)):

@@ -11,7 +11,7 @@ from pilothouse.client.rest.resource import ResourceClient
 from pilothouse.controllers.resourceclaim.pods import POD_CLAIM_NAME, is_for, is_reserved_for, pod_claims
 from pilothouse.controllers.resources import PODS, RESOURCE_CLAIMS
 from pilothouse.kinds.references import resource_claim_statuses
-from pilothouse.machinery.objects import Json, annotations_of, labels_of, name_of, namespace_of, uid_of
+from pilothouse.machinery.objects import Json, annotations_of, items, labels_of, name_of, namespace_of, part, uid_of
 from pilothouse.machinery.status_error import StatusError
 
 CLAIMS_BY_POD = "claimPodOwner"
@@ -97,8 +97,8 @@ class PodSyncs:
             missing = f'resourceclaimtemplate.resource.k8s.io "{template_name}" not found'
             raise ClaimNotPossible(name, f'resource claim template "{template_name}": {missing}')
         wanted = new_claim(pod, name, template)
-        requests = ((wanted.get("spec") or {}).get("devices") or {}).get("requests") or ()
-        admin = str(any((each.get("exactly") or {}).get("adminAccess") for each in requests)).lower()
+        requests = items(wanted, "spec", "devices", "requests")
+        admin = str(any(part(each, "exactly").get("adminAccess") for each in requests)).lower()
         try:
             claim = await self._objects(pod).create(wanted)
         except StatusError:
@@ -129,7 +129,7 @@ class PodSyncs:
                 await self._objects(pod).update_status({**claim, "status": {**status, "reservedFor": reserved}})
 
     def _must_reserve(self, pod: Json, claim: Json) -> bool:
-        allocated = (claim.get("status") or {}).get("allocation") is not None
+        allocated = part(claim, "status").get("allocation") is not None
         return bool(pod["spec"].get("nodeName")) and allocated and not is_reserved_for(claim, pod)
 
     def _claim(self, pod: Json, name: str | None) -> Json | None:

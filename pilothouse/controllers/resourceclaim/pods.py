@@ -6,7 +6,7 @@ from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kinds.owners import controller_of
 from pilothouse.kinds.pods import has_ended, node_name
 from pilothouse.kinds.references import resource_claim_names
-from pilothouse.machinery.objects import Json, namespace_of, uid_of
+from pilothouse.machinery.objects import Json, items, namespace_of, uid_of
 
 FINALIZER = "resource.kubernetes.io/delete-protection"
 POD_CLAIM_NAME = "resource.kubernetes.io/pod-claim-name"
@@ -14,7 +14,7 @@ POD_CLAIM_NAME = "resource.kubernetes.io/pod-claim-name"
 
 
 def pod_claims(pod: Json) -> list[Json]:
-    return (pod.get("spec") or {}).get("resourceClaims") or []
+    return items(pod, "spec", "resourceClaims")
 
 
 def claim_keys(pod: Json) -> list[str]:
@@ -43,5 +43,5 @@ def is_for(claim: Json, pod: Json) -> bool:
 
 
 def is_reserved_for(claim: Json, pod: Json) -> bool:
-    reserved = (claim.get("status") or {}).get("reservedFor") or ()
+    reserved = items(claim, "status", "reservedFor")
     return any(each.get("uid") == uid_of(pod) for each in reserved)

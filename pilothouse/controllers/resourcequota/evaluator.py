@@ -7,7 +7,7 @@ from typing import Protocol, TypeAlias
 
 from pilothouse.kinds.resource_lists import ResourceList
 from pilothouse.machinery.names import GroupResource
-from pilothouse.machinery.objects import Json, name_of
+from pilothouse.machinery.objects import Json, items, name_of, part
 
 
 class QuotaEvaluator(Protocol):
@@ -30,20 +30,20 @@ Evaluators: TypeAlias = Callable[[GroupResource, ExtendedResources], QuotaEvalua
 
 
 def extended_resources(device_classes: Iterable[Json]) -> dict[str, str]:
-    named = ((name_of(each), (each.get("spec") or {}).get("extendedResourceName")) for each in device_classes)
+    named = ((name_of(each), part(each, "spec").get("extendedResourceName")) for each in device_classes)
     return {name: extended for name, extended in named if extended}
 
 
 def hard(quota: Json) -> dict[str, str]:
     """Return the limits of the quota by name."""
-    return (quota.get("spec") or {}).get("hard") or {}
+    return part(quota, "spec", "hard")
 
 
 def is_counted(quota: Json, evaluator: QuotaEvaluator, obj: Json) -> bool:
     """Return whether the object matches every scope of the quota."""
     spec = quota.get("spec") or {}
     scopes: list[Json] = [{"scopeName": name, "operator": "Exists"} for name in spec.get("scopes") or ()]
-    scopes += (spec.get("scopeSelector") or {}).get("matchExpressions") or ()
+    scopes += items(spec, "scopeSelector", "matchExpressions")
     return all(evaluator.in_scope(scope, obj) for scope in scopes)
 
 

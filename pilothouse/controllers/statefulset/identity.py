@@ -5,7 +5,7 @@ web-3 → ordinal 3 of the StatefulSet "web", hostname web-3 in the domain of it
 
 from __future__ import annotations
 
-from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, namespace_of
+from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, namespace_of, number
 
 POD_NAME_LABEL = "statefulset.kubernetes.io/pod-name"
 POD_INDEX_LABEL = "apps.kubernetes.io/pod-index"
@@ -40,7 +40,7 @@ def replicas_of(stateful_set: Json) -> int:
 
 def ordinals(stateful_set: Json) -> range:
     """Return the desired ordinals."""
-    start = int((stateful_set["spec"].get("ordinals") or {}).get("start") or 0)
+    start = int(number(stateful_set["spec"], "ordinals", "start"))
     return range(start, start + replicas_of(stateful_set))
 
 

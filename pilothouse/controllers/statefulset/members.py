@@ -14,7 +14,7 @@ from pilothouse.controllers.workloads.template_hash import CONTROLLER_REVISION_H
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kinds.pods import is_available, is_ready, phase_of
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, namespace_of
+from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, namespace_of, number
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Versions:
         rolling, start = strategy.get("rollingUpdate"), ordinals(self.stateful_set).start
         if rolling is not None:
             return bool(ordinal < start + (rolling.get("partition") or 0))
-        current = (self.stateful_set.get("status") or {}).get("currentReplicas") or 0
+        current = number(self.stateful_set, "status", "currentReplicas")
         return strategy.get("type") == "RollingUpdate" and ordinal < start + current
 
 

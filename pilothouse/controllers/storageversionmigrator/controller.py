@@ -22,7 +22,7 @@ from pilothouse.controllers.storageversionmigrator.definitions import MigratedDe
 from pilothouse.controllers.storageversionmigrator.rewriting import MigrationFailed, rewrite_all
 from pilothouse.kinds.conditions import Condition, is_true, set_condition
 from pilothouse.machinery.names import GroupResource
-from pilothouse.machinery.objects import Json, metadata, name_of
+from pilothouse.machinery.objects import Json, metadata, name_of, part
 from pilothouse.machinery.times import parse_time
 
 RUNNING, SUCCEEDED, FAILED = "Running", "Succeeded", "Failed"
@@ -96,7 +96,7 @@ class StorageVersionMigrator:
 
     async def _migrate(self, migration: Json, served: APIResource) -> None:
         """Record the resourceVersion up to which objects are rewritten, or rewrite them. Raises MigrationFailed."""
-        version = (migration.get("status") or {}).get("resourceVersion")
+        version = part(migration, "status").get("resourceVersion")
         if version:
             await rewrite_all(self._client, served, upto=int(version), manager=_NAME)
             await self._set(migration, SUCCEEDED, "StorageVersionMigrationSucceeded", "")

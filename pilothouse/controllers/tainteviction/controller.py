@@ -21,10 +21,11 @@ from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.metrics import metrics_in
 from pilothouse.controllers.pod_index import PODS_BY_NODE, index_pods_by_node
 from pilothouse.controllers.resources import NODES, PODS
+from pilothouse.kinds.pods import node_name
 from pilothouse.kinds.tolerations import matching_tolerations
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound
-from pilothouse.machinery.objects import Json, metadata, name_of, uid_of
+from pilothouse.machinery.objects import Json, items, metadata, name_of, uid_of
 
 logger = logging.getLogger(__name__)
 
@@ -129,7 +130,7 @@ class _TaintEviction:
             self._decide(pod, taints)
 
     def _pod_added(self, pod: Json) -> None:
-        if taints := self._tainted.get((pod.get("spec") or {}).get("nodeName") or ""):
+        if taints := self._tainted.get(node_name(pod)):
             self._decide(pod, taints)
 
     def _pod_updated(self, old: Json, new: Json) -> None:
@@ -149,7 +150,7 @@ class _TaintEviction:
         if not taints:
             self._cancel(key)
             return
-        used = matching_tolerations(taints, (pod.get("spec") or {}).get("tolerations") or ())
+        used = matching_tolerations(taints, items(pod, "spec", "tolerations"))
         seconds = 0.0 if used is None else tolerated_seconds(used)
         if seconds == math.inf:
             self._cancel(key)
@@ -190,12 +191,12 @@ class _TaintEviction:
             namespace, _, name = key.partition("/")
             pods = self._context.client.for_resource(PODS, namespace=namespace)
             pod = await pods.get(name)
-            conditions = (pod.get("status") or {}).get("conditions") or ()
+            conditions = items(pod, "status", "conditions")
             if not any(_CONDITION.items() <= each.items() for each in conditions):
                 condition = {**_CONDITION, "lastTransitionTime": timestamp(self._clock.wall())}
                 if generation := metadata(pod).get("generation"):
                     condition["observedGeneration"] = generation
-                others = [each["type"] for each in (pod.get("status") or {}).get("conditions") or ()]
+                others = [each["type"] for each in items(pod, "status", "conditions")]
                 order = [{"type": kind} for kind in dict.fromkeys((*others, condition["type"]))]
                 status = {"conditions": [condition], "$setElementOrder/conditions": order}
                 await pods.patch(
@@ -221,7 +222,7 @@ def tolerated_seconds(used: Iterable[Json]) -> float:
 
 
 def _no_execute(node: Json) -> list[Json]:
-    taints = (node.get("spec") or {}).get("taints") or ()
+    taints = items(node, "spec", "taints")
     return [taint for taint in taints if taint.get("effect") == "NoExecute"]
 
 

@@ -16,7 +16,7 @@ from pilothouse.controllers.metrics import metrics_in
 from pilothouse.controllers.resources import JOBS
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.machinery.errors import NotFound
-from pilothouse.machinery.objects import Json, name_of, namespace_of, uid_of
+from pilothouse.machinery.objects import Json, items, name_of, namespace_of, part, uid_of
 from pilothouse.machinery.times import parse_time
 
 
@@ -70,7 +70,7 @@ def _latency(registry: CollectorRegistry) -> Histogram:
 
 def needs_cleanup(job: Json) -> bool:
     """Return whether the job is finished, has a TTL, and is not terminating."""
-    limited = (job.get("spec") or {}).get("ttlSecondsAfterFinished") is not None
+    limited = part(job, "spec").get("ttlSecondsAfterFinished") is not None
     return limited and _finished(job) is not None and not is_deleting(job)
 
 
@@ -85,6 +85,6 @@ def seconds_left(job: Json, now: datetime) -> float:
 
 
 def _finished(job: Json) -> Json | None:
-    conditions = (job.get("status") or {}).get("conditions") or ()
+    conditions = items(job, "status", "conditions")
     ends = (each for each in conditions if each["type"] in ("Complete", "Failed") and each["status"] == "True")
     return next(ends, None)

@@ -9,7 +9,7 @@ from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.validatingadmissionpolicystatus.type_checker import TypeChecker
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.names import GroupVersionResource
-from pilothouse.machinery.objects import Json, metadata, name_of
+from pilothouse.machinery.objects import Json, metadata, name_of, number
 
 NAME = "validatingadmissionpolicy-status"
 POLICIES = GroupVersionResource("admissionregistration.k8s.io", "v1", "validatingadmissionpolicies")
@@ -39,7 +39,7 @@ async def run(context: ControllerContext) -> None:
 
 
 def _is_due(policy: Json) -> bool:
-    observed: int = (policy.get("status") or {}).get("observedGeneration") or 0
+    observed: int = number(policy, "status", "observedGeneration")
     return bool((metadata(policy).get("generation") or 0) > observed)
 
 

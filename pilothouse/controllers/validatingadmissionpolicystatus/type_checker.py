@@ -15,7 +15,7 @@ from pilothouse.machinery.cel.type_checking import KnownTypes, TypeCheckingCompi
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind, GroupVersionResource
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, items, part
 
 _MOST_TYPES = 10
 _KINDS = "x-kubernetes-group-version-kind"
@@ -47,7 +47,7 @@ class TypeChecker:
         """Return the sorted kinds matched by the policy; wildcard rules are ignored, because they determine no
         types."""
         found: set[GroupVersionKind] = set()
-        for rule in (policy["spec"].get("matchConstraints") or {}).get("resourceRules") or ():
+        for rule in items(policy["spec"], "matchConstraints", "resourceRules"):
             count = 0
             for resource in _resources(rule):
                 kind = await self._kind_of(resource)
@@ -129,7 +129,7 @@ class _Schemas:
 
 
 def _declared(document: Json, kind: GroupVersionKind) -> Declared | None:
-    schemas = (document.get("components") or {}).get("schemas") or {}
+    schemas = part(document, "components", "schemas")
     wanted = {"group": kind.group, "version": kind.version, "kind": kind.kind}
     found = (schema for schema in schemas.values() if wanted in (schema.get(_KINDS) or ()))
     schema = next(found, None)

@@ -19,7 +19,7 @@ from pilothouse.controllers.resources import PERSISTENT_VOLUME_CLAIMS, PODS
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kinds.owners import is_controlled_by
 from pilothouse.kinds.references import ephemeral_claim_name
-from pilothouse.machinery.objects import Json, name_of, namespace_of, uid_of
+from pilothouse.machinery.objects import Json, items, name_of, namespace_of, uid_of
 from pilothouse.machinery.status_error import StatusError
 
 _NAME = "ephemeral_volume"
@@ -69,7 +69,7 @@ class _EphemeralVolumes:
             tasks.create_task(self._recorder.run())
 
     def _enqueue(self, pod: Json) -> None:
-        volumes = (pod.get("spec") or {}).get("volumes") or ()
+        volumes = items(pod, "spec", "volumes")
         if any(volume.get("ephemeral") for volume in volumes) and not is_deleting(pod):
             self._queue.add(meta_namespace_key(pod))
 

@@ -23,7 +23,7 @@ from pilothouse.controllers.volume.persistentvolume.fields import (
     storage_in,
 )
 from pilothouse.machinery.errors import NotFound
-from pilothouse.machinery.objects import Json, annotations_of, name_of, namespace_of, uid_of
+from pilothouse.machinery.objects import Json, annotations_of, name_of, namespace_of, part, uid_of
 
 _NAME = "volume_expand"
 _UNDER_WAY = ("Resizing", "FileSystemResizePending", "ModifyingVolume", "ModifyVolumeError")
@@ -88,12 +88,12 @@ class _Expander:
 
 
 def wants_more(claim: Json) -> bool:
-    return requested_size(claim) > storage_in((claim.get("status") or {}).get("capacity"))
+    return requested_size(claim) > storage_in(part(claim, "status").get("capacity"))
 
 
 def wants_other_class(claim: Json) -> bool:
     wanted = claim["spec"].get("volumeAttributesClassName") or ""
-    return bool(wanted) and wanted != (claim.get("status") or {}).get("currentVolumeAttributesClassName")
+    return bool(wanted) and wanted != part(claim, "status").get("currentVolumeAttributesClassName")
 
 
 def grown_status(claim: Json) -> Json:

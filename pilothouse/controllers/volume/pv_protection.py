@@ -8,7 +8,7 @@ from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.resources import PERSISTENT_VOLUMES
 from pilothouse.kinds.finalizers import is_deletion_candidate, needs_finalizer, with_finalizer, without_finalizer
 from pilothouse.machinery.errors import NotFound
-from pilothouse.machinery.objects import Json, name_of
+from pilothouse.machinery.objects import Json, name_of, part
 
 FINALIZER = "kubernetes.io/pv-protection"
 
@@ -39,4 +39,4 @@ async def run(context: ControllerContext) -> None:
 
 
 def _is_bound(volume: Json) -> bool:
-    return (volume.get("status") or {}).get("phase") == "Bound"
+    return part(volume, "status").get("phase") == "Bound"

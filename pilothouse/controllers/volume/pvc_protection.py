@@ -14,7 +14,7 @@ from pilothouse.kinds.owners import is_controlled_by
 from pilothouse.kinds.pods import has_ended, node_name
 from pilothouse.kinds.references import ephemeral_claim_name
 from pilothouse.machinery.errors import NotFound
-from pilothouse.machinery.objects import Json, name_of, namespace_of, uid_of
+from pilothouse.machinery.objects import Json, name_of, namespace_of, part, uid_of
 
 FINALIZER = "kubernetes.io/pvc-protection"
 _WORKERS = 10
@@ -95,7 +95,7 @@ def uses(pod: Json, claim: Json) -> bool:
     if not node_name(pod):
         return False
     for volume in pod["spec"].get("volumes") or ():
-        if (volume.get("persistentVolumeClaim") or {}).get("claimName") == name_of(claim):
+        if part(volume, "persistentVolumeClaim").get("claimName") == name_of(claim):
             return True
         made_for_it = volume.get("ephemeral") is not None and ephemeral_claim_name(pod, volume) == name_of(claim)
         if made_for_it and not is_deleted_without_grace(pod) and is_controlled_by(claim, pod):

@@ -11,7 +11,7 @@ from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, VOLUME_ATTRIBUTES_CLASSES
 from pilothouse.kinds.finalizers import is_deletion_candidate, needs_finalizer, with_finalizer, without_finalizer
 from pilothouse.machinery.errors import NotFound
-from pilothouse.machinery.objects import Json, name_of
+from pilothouse.machinery.objects import Json, name_of, text
 
 FINALIZER = "kubernetes.io/vac-protection"
 _NAME = "vacprotection"
@@ -69,14 +69,14 @@ def _when_released(
 
 
 def volume_classes(volume: Json) -> set[str]:
-    return {(volume.get("spec") or {}).get("volumeAttributesClassName") or ""} - {""}
+    return {text(volume, "spec", "volumeAttributesClassName")} - {""}
 
 
 def claim_classes(claim: Json) -> set[str]:
     """Return the classes of the claim: requested, current and target."""
     status = claim.get("status") or {}
     return {
-        (claim.get("spec") or {}).get("volumeAttributesClassName") or "",
+        text(claim, "spec", "volumeAttributesClassName"),
         status.get("currentVolumeAttributesClassName") or "",
-        (status.get("modifyVolumeStatus") or {}).get("targetVolumeAttributesClassName") or "",
+        text(status, "modifyVolumeStatus", "targetVolumeAttributesClassName"),
     } - {""}

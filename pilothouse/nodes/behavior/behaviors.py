@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping
 
+from pilothouse.kinds.pods import node_name
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json, annotations_of, labels_of, name_of, namespace_of
@@ -129,7 +130,7 @@ class Behaviors:
         return behavior
 
     def _rules_for(self, pod: Json, container: str) -> Iterable[ContainerBehavior]:
-        node = (pod.get("spec") or {}).get("nodeName") or ""
+        node = node_name(pod)
         labels = self._node_labels(node) if self._in_order else {}
         for rule in self._in_order:
             named = not rule.containers or container in rule.containers

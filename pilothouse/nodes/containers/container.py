@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.objects import Json, uid_of
+from pilothouse.machinery.objects import Json, part, uid_of
 from pilothouse.nodes.containers.budget import Budget
 from pilothouse.nodes.containers.environment import environment_of, hostname_of
 from pilothouse.nodes.containers.files import Files, Space
@@ -67,7 +67,7 @@ class Containers:
 
 
 def _new_files(pod: Json, space: Space) -> Files:
-    name, address = hostname_of(pod), (pod.get("status") or {}).get("podIP") or "127.0.0.1"
+    name, address = hostname_of(pod), part(pod, "status").get("podIP") or "127.0.0.1"
     hosts = f"127.0.0.1\tlocalhost\n{address}\t{name}\n"
     return Files(space, {"/etc/hostname": f"{name}\n".encode(), "/etc/hosts": hosts.encode()})
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from pilothouse.machinery.objects import Json, name_of
+from pilothouse.machinery.objects import Json, name_of, part
 from pilothouse.nodes.containers.budget import Budget
 from pilothouse.nodes.containers.given import Objects, in_config_map, in_secret
 from pilothouse.nodes.containers.pod_fields import field_text
@@ -50,7 +50,7 @@ def check_arguments(words: Iterable[str]) -> None:
 
 
 def hostname_of(pod: Json) -> str:
-    return (pod.get("spec") or {}).get("hostname") or name_of(pod)[:63].rstrip("-.")
+    return part(pod, "spec").get("hostname") or name_of(pod)[:63].rstrip("-.")
 
 
 def first_variables(pod: Json) -> dict[str, str]:
@@ -83,7 +83,7 @@ async def _value(pod: Json, variable: Json, objects: Objects, budget: Budget) ->
     if "valueFrom" not in variable:
         return variable.get("value") or ""
     source = variable["valueFrom"]
-    if field := (source.get("fieldRef") or {}).get("fieldPath"):
+    if field := part(source, "fieldRef").get("fieldPath"):
         return await field_text(pod, field, budget)
     config_map, secret = source.get("configMapKeyRef") or {}, source.get("secretKeyRef") or {}
     contents = in_config_map(objects, config_map.get("name")) if config_map else in_secret(objects, secret.get("name"))

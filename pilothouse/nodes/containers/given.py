@@ -6,7 +6,7 @@ from base64 import b64decode
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Final, TypeAlias
 
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, items
 from pilothouse.nodes.containers.budget import Budget
 
 CONFIG_MAP, SECRET = "configmaps", "secrets"
@@ -51,9 +51,9 @@ def _of_variables(spec: Json) -> Iterator[tuple[str, str]]:
 
 
 def _of_volumes(pod: Json) -> Iterator[tuple[str, str]]:
-    for volume in (pod.get("spec") or {}).get("volumes") or ():
+    for volume in items(pod, "spec", "volumes"):
         yield from _references(volume, "configMap", "secret", name="secretName")
-        for source in (volume.get("projected") or {}).get("sources") or ():
+        for source in items(volume, "projected", "sources"):
             yield from _references(source, "configMap", "secret")
 
 

@@ -7,7 +7,7 @@ from hashlib import sha256
 
 from pilothouse.client.events.event import timestamp
 from pilothouse.kinds.conditions import Condition
-from pilothouse.machinery.objects import Json, annotations_of, labels_of, name_of
+from pilothouse.machinery.objects import Json, annotations_of, items, labels_of, name_of, part
 from pilothouse.machinery.release import GIT_VERSION
 from pilothouse.nodes.behavior.model import NodeBehavior
 from pilothouse.nodes.behavior.reading import PREFIX, SIMULATED
@@ -58,7 +58,7 @@ def labels_to_add(node: Json) -> dict[str, str]:
 
 def address_of(node: Json) -> str:
     """Return the node's InternalIP; empty if unset."""
-    addresses = (node.get("status") or {}).get("addresses") or ()
+    addresses = items(node, "status", "addresses")
     found: str = next((each["address"] for each in addresses if each.get("type") == "InternalIP"), "")
     return found
 
@@ -89,7 +89,7 @@ def node_status(
             {"type": "Hostname", "address": labels_of(node).get("kubernetes.io/hostname") or name_of(node)},
         ],
         "daemonEndpoints": {"kubeletEndpoint": {"Port": config.kubelet_port}},
-        "nodeInfo": stored.get("nodeInfo") if (stored.get("nodeInfo") or {}).get("machineID") else _node_info(node),
+        "nodeInfo": stored.get("nodeInfo") if part(stored, "nodeInfo").get("machineID") else _node_info(node),
         "conditions": list(_conditions(stored, behavior, now, heartbeat=heartbeat)),
     }
 

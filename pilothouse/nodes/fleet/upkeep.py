@@ -5,7 +5,7 @@ from __future__ import annotations
 from pilothouse.client.rest.options import PatchType
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.resources import NODES
-from pilothouse.machinery.objects import Json, name_of
+from pilothouse.machinery.objects import Json, items, name_of
 from pilothouse.nodes.behavior.behaviors import Behaviors
 from pilothouse.nodes.config import SimulationConfig
 from pilothouse.nodes.fleet.node_addresses import NodeAddresses
@@ -59,7 +59,7 @@ class Upkeep:
         if not cidr_of(node):
             cidr = self._addresses.cidr(node)
             spec |= {"podCIDR": cidr, "podCIDRs": [cidr]}
-        taints = (node.get("spec") or {}).get("taints") or ()
+        taints = items(node, "spec", "taints")
         kept = [each for each in taints if each.get("key") != NOT_READY_TAINT]
         if len(kept) != len(taints) and not self._behaviors.of_node(node).not_ready:
             spec["taints"] = kept or None

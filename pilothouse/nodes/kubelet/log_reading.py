@@ -10,7 +10,7 @@ from typing import Final
 
 from pilothouse.machinery import server_time
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.objects import Json, name_of, namespace_of, uid_of
+from pilothouse.machinery.objects import Json, name_of, namespace_of, part, uid_of
 from pilothouse.machinery.times import parse_time
 from pilothouse.nodes.kubelet.host import Host, container_status
 from pilothouse.nodes.kubelet.log_options import ALL, LogOptions
@@ -119,7 +119,7 @@ class LogReading:
 
     def _runs(self) -> bool:
         status = container_status(self._pod() or {}, self.container)
-        running = (status.get("state") or {}).get("running") or {}
+        running = part(status, "state", "running")
         return seconds_of(running.get("startedAt")) == self.run.began
 
     def _end(self) -> float:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from typing import Final
 
 from pilothouse.apiserver.http import Request, Response
-from pilothouse.machinery.objects import Json, name_of
+from pilothouse.machinery.objects import Json, name_of, part
 from pilothouse.nodes.containers.container import spec_of
 from pilothouse.nodes.kubelet.host import Host, container_status
 from pilothouse.nodes.kubelet.log_options import LogOptions
@@ -56,8 +56,8 @@ def _run_of(pod: Json, container: str, options: LogOptions) -> Run | str:
             return Run(began, seconds_of(described.get("finishedAt")))
     if options.previous:
         return f'previous terminated container "{container}" in pod "{name_of(pod)}" not found'
-    if last := (status.get("lastState") or {}).get("terminated"):
+    if last := part(status, "lastState").get("terminated"):
         return Run(seconds_of(last.get("startedAt")) or 0.0, seconds_of(last.get("finishedAt")))
-    reason = (state.get("waiting") or {}).get("reason") or "ContainerCreating"
+    reason = part(state, "waiting").get("reason") or "ContainerCreating"
     why = _WAITING.get(reason, reason)
     return f'container "{container}" in pod "{name_of(pod)}" is waiting to start: {why}'

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final, Protocol
 
+from pilothouse.kinds.pods import node_name
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.objects import Json, name_of, namespace_of
+from pilothouse.machinery.objects import Json, name_of, namespace_of, text
 
 _MAX_HEAD: Final = 64 * 1024
 _MAX_BODY: Final = 64 * 1024 * 1024
@@ -13,8 +14,8 @@ _MAX_BODY: Final = 64 * 1024 * 1024
 
 def pod_page(pod: Json, port: int, method: str, path: str) -> bytes:
     """Return the response text of the pod."""
-    address = (pod.get("status") or {}).get("podIP") or ""
-    node = (pod.get("spec") or {}).get("nodeName") or ""
+    address = text(pod, "status", "podIP")
+    node = node_name(pod)
     told = {
         "pod": f"{namespace_of(pod)}/{name_of(pod)}",
         "node": node,

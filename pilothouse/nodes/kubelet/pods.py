@@ -10,13 +10,14 @@ from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
 from pilothouse.client.cache.indexer import NAMESPACE_INDEX
 from pilothouse.client.cache.keys import last_known_state
 from pilothouse.client.cache.shared_informer import SharedIndexInformer
+from pilothouse.kinds.pods import node_name
 from pilothouse.machinery.objects import Json, name_of, namespace_of, uid_of
 
 _NODE_INDEX: Final = "node of the kubelet"
 
 
 def _node(pod: Json) -> tuple[str, ...]:
-    return ((pod.get("spec") or {}).get("nodeName") or "",)
+    return (node_name(pod),)
 
 
 class KnownPods:

@@ -17,7 +17,7 @@ from pilothouse.apiserver.serving.websocket_frames import BINARY
 from pilothouse.apiserver.spdy.connection import SpdyConnection, StreamRefused
 from pilothouse.apiserver.spdy.stream import SpdyStream
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, part
 from pilothouse.nodes.kubelet.host import Host
 from pilothouse.nodes.kubelet.pod_page import PodServer
 from pilothouse.nodes.kubelet.spdy_sessions import negotiated
@@ -32,7 +32,7 @@ def port_forward(host: Host, request: Request, namespace: str, name: str) -> Res
     pod = host.pods.get(namespace, name)
     if pod is None:
         return Response(404, b"pod does not exist")
-    if (pod.get("status") or {}).get("phase") != "Running":
+    if part(pod, "status").get("phase") != "Running":
         return Response(500, f'pod not found ("{name}_{namespace}")'.encode())
     if _PROTOCOL in tunneled_protocols(request):
         return handshake_refusal(request) or switched(request, PREFIX + _PROTOCOL, _Forwarding(pod).run_in_websocket)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from pilothouse.kinds.pods import node_name
 from pilothouse.machinery import times
 from pilothouse.machinery.event_loop import yield_periodically, yield_to_loop
 from pilothouse.machinery.objects import Json, name_of
@@ -35,7 +36,7 @@ async def measure_pods(of: Measured, namespace: str = "") -> list[Json]:
     """Return the metrics of pods with running containers on simulated nodes."""
     now = _now()
     nodes = {name_of(node) for node in of.nodes()}
-    pods = (pod for pod in of.pods.all_in(namespace) if (pod.get("spec") or {}).get("nodeName") in nodes)
+    pods = (pod for pod in of.pods.all_in(namespace) if node_name(pod) in nodes)
     made = [pod_metrics(pod, of.behavior, now) async for pod in yield_periodically(pods)]
     return [each for each in made if each is not None]
 

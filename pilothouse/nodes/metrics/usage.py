@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Final, TypeAlias
 
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, part
 from pilothouse.machinery.quantity import parse_quantity
 from pilothouse.machinery.times import parse_time
 from pilothouse.nodes.behavior.model import ContainerBehavior
@@ -49,7 +49,7 @@ def started_at(pod: Json, container: str) -> float | None:
     status = pod.get("status") or {}
     for each in (*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ())):
         if each.get("name") == container:
-            text = ((each.get("state") or {}).get("running") or {}).get("startedAt")
+            text = part(each, "state", "running").get("startedAt")
             moment = parse_time(text) if text else None
             return None if moment is None else moment.timestamp()
     return None

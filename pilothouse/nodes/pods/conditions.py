@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pilothouse.kinds.conditions import Condition
 from pilothouse.machinery.gofmt import quote
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, items
 from pilothouse.nodes.pods.containers import EPHEMERAL, INIT, MAIN, SIDECAR, Container
 from pilothouse.nodes.pods.phase import FAILED, SUCCEEDED, is_initialized
 from pilothouse.nodes.pods.resize import PENDING
@@ -68,8 +68,8 @@ def _ready(pod: Json, containers_ready: Condition) -> Condition:
 
 
 def _closed_gates(pod: Json) -> Iterator[str]:
-    said = {each["type"]: each.get("status") for each in (pod.get("status") or {}).get("conditions") or ()}
-    for gate in (pod.get("spec") or {}).get("readinessGates") or ():
+    said = {each["type"]: each.get("status") for each in items(pod, "status", "conditions")}
+    for gate in items(pod, "spec", "readinessGates"):
         kind = gate["conditionType"]
         if kind not in said:
             yield f"corresponding condition of pod readiness gate {quote(kind)} does not exist."

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, part
 
 INIT, SIDECAR, MAIN, EPHEMERAL = "init", "sidecar", "main", "ephemeral"
 
@@ -55,7 +55,7 @@ def restarts_after(container: Container, pod: Json, exit_code: int) -> bool:
         listed = exit_code in (codes.get("values") or ())
         if listed if codes.get("operator") == "In" else not listed:
             return bool(rule.get("action") in ("Restart", "RestartAllContainers"))
-    policy = container.spec.get("restartPolicy") or (pod.get("spec") or {}).get("restartPolicy") or "Always"
+    policy = container.spec.get("restartPolicy") or part(pod, "spec").get("restartPolicy") or "Always"
     if policy == "Never":
         return False
     # A successful init container never restarts, regardless of the policy.

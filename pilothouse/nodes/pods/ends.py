@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, part
 from pilothouse.nodes.behavior.model import LIVENESS, READINESS, STARTUP, ContainerBehavior
 from pilothouse.nodes.pods.commands import FOREVER, known_end, shortest_run
 from pilothouse.nodes.pods.containers import INIT, MAIN, Container
@@ -32,7 +32,7 @@ def reason_of(exit_code: int) -> str:
 
 def is_finite(container: Container, pod: Json) -> bool:
     """Return whether the container is expected to exit."""
-    policy = (pod.get("spec") or {}).get("restartPolicy") or "Always"
+    policy = part(pod, "spec").get("restartPolicy") or "Always"
     return container.kind == INIT or (container.kind == MAIN and policy != "Always")
 
 

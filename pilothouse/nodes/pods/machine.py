@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.objects import Json, metadata
+from pilothouse.machinery.objects import Json, metadata, part
 from pilothouse.nodes.pods import pod_events, resize
 from pilothouse.nodes.pods.containers import EPHEMERAL, INIT, MAIN, SIDECAR, Container, containers_of
 from pilothouse.nodes.pods.ends import KILLED, SIGTERM, is_finite, reason_of
@@ -46,7 +46,7 @@ class Step:
 
 def begin(pod: Json, now: float) -> PodState:
     """Return the initial state of a pod."""
-    reason = POD_INITIALIZING if (pod.get("spec") or {}).get("initContainers") else CONTAINER_CREATING
+    reason = POD_INITIALIZING if part(pod, "spec").get("initContainers") else CONTAINER_CREATING
     return PodState(start_time=now, containers={c.name: ContainerState(reason=reason) for c in containers_of(pod)})
 
 
@@ -87,7 +87,7 @@ class _Turn:
         elif (refusal := self._world.refusal) is not None:
             self._kill = Kill(self._now, refusal.reason, f"Pod was rejected: {refusal.message}")
             self._moment.record(pod_events.refused(refusal.reason, refusal.message))
-        elif (limit := (self._pod.get("spec") or {}).get("activeDeadlineSeconds")) is not None:
+        elif (limit := part(self._pod, "spec").get("activeDeadlineSeconds")) is not None:
             at = self._state.start_time + limit
             if self._moment.has_come(at):
                 self._kill = Kill(self._now, DEADLINE, _DEADLINE_MESSAGE)
@@ -142,7 +142,7 @@ class _Turn:
 
     def _time_to_stop(self, running: Iterable[Container]) -> float:
         """Return the seconds to stop: prolonged by preStop sleeps, limited by the grace period."""
-        sleeps = (((c.spec.get("lifecycle") or {}).get("preStop") or {}).get("sleep") or {} for c in running)
+        sleeps = (part(c.spec, "lifecycle", "preStop", "sleep") for c in running)
         longest = self._world.config.scaled(max((each.get("seconds") or 0 for each in sleeps), default=0))
         grace = metadata(self._pod).get("deletionGracePeriodSeconds")
         whole = self._world.delay + longest

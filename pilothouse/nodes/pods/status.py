@@ -7,7 +7,7 @@ from hashlib import sha256
 
 from pilothouse.client.events.event import timestamp
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.objects import Json, metadata, uid_of
+from pilothouse.machinery.objects import Json, items, metadata, part, uid_of
 from pilothouse.nodes.pods.conditions import conditions_of
 from pilothouse.nodes.pods.containers import EPHEMERAL, INIT, MAIN, SIDECAR, Container, containers_of
 from pilothouse.nodes.pods.phase import ENDED, PENDING, phase_of
@@ -65,12 +65,12 @@ def _phase(pod: Json, containers: Sequence[Container], state: PodState) -> str:
     if state.phase:
         return state.phase
     phase = phase_of(pod, containers, state.containers, terminal=False)
-    return (pod.get("status") or {}).get("phase") or PENDING if phase in ENDED else phase
+    return part(pod, "status").get("phase") or PENDING if phase in ENDED else phase
 
 
 def _conditions(pod: Json, state: PodState, phase: str, now: float) -> Iterator[Json]:
     """Yield all conditions, including those of other writers, in their stored order."""
-    stored = {each["type"]: each for each in (pod.get("status") or {}).get("conditions") or ()}
+    stored = {each["type"]: each for each in items(pod, "status", "conditions")}
     generation = metadata(pod).get("generation")
     own = {each.type: each for each in conditions_of(pod, list(containers_of(pod)), state, phase)}
     for kind in (*stored, *(kind for kind in own if kind not in stored)):
@@ -147,7 +147,7 @@ def _resources(pod: Json, container: Container, state: PodState) -> Json:
     if state.resize_problem and (stored := stored_status(pod, container.name)) is not None:
         return {name: stored[name] for name in ("resources", "allocatedResources") if name in stored}
     shown: Json = {"resources": shown_resources(container.spec)}
-    if requests := (container.spec.get("resources") or {}).get("requests"):
+    if requests := part(container.spec, "resources").get("requests"):
         shown["allocatedResources"] = requests
     return shown
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, part, text
 from pilothouse.nodes.fleet.addresses import Addresses, NoMoreAddresses
 
 
@@ -19,8 +19,8 @@ class PodAddresses:
 
     def mark(self, cidr: str, pod: Json) -> str:
         """Mark the pod's existing address as used, and return it; empty without an own address."""
-        address: str = (pod.get("status") or {}).get("podIP") or ""
-        if address and not (pod.get("spec") or {}).get("hostNetwork"):
+        address: str = text(pod, "status", "podIP")
+        if address and not part(pod, "spec").get("hostNetwork"):
             self._range(cidr).mark(address)
             return address
         return ""

@@ -10,6 +10,7 @@ from pilothouse.client.cache.keys import deletion_handling_key, meta_namespace_k
 from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.resources import PODS
+from pilothouse.kinds.pods import node_name
 from pilothouse.machinery.errors import Conflict, NotFound
 from pilothouse.machinery.event_loop import yield_to_loop
 from pilothouse.machinery.objects import Json, resource_version_of, uid_of
@@ -92,7 +93,7 @@ class Pods:
         self._seen(new)
 
     def _seen(self, pod: Json) -> None:
-        node = (pod.get("spec") or {}).get("nodeName") or ""
+        node = node_name(pod)
         if node not in self._fleet.nodes:
             return
         key = meta_namespace_key(pod)
@@ -147,7 +148,7 @@ class Pods:
         else:
             self._on[name] = set()
             for pod in self._informer.indexer.list():
-                if (pod.get("spec") or {}).get("nodeName") == name:
+                if node_name(pod) == name:
                     self._seen(pod)
 
     def _look_at_all(self) -> None:

@@ -15,7 +15,7 @@ from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.event_loop import yield_periodically, yield_to_loop
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupVersionResource
-from pilothouse.machinery.objects import Json, namespace_of
+from pilothouse.machinery.objects import Json, items, namespace_of, part
 from pilothouse.nodes.containers.environment import ArgumentSizes, ArgumentsTooLong, expanded_size, first_variables
 from pilothouse.nodes.pods.containers import containers_of
 from pilothouse.nodes.pods.world import Obstacle
@@ -92,7 +92,7 @@ class Prerequisites:
             claim = await self._client.for_resource(need.resource, namespace=namespace).get(need.name)
         except NotFound:
             return f'{before} failed to fetch PVC from API server: persistentvolumeclaims "{need.name}" not found'
-        bound = (claim.get("status") or {}).get("phase") == "Bound"
+        bound = part(claim, "status").get("phase") == "Bound"
         return None if bound else f"{before} PVC is not bound"
 
 
@@ -129,11 +129,11 @@ async def _expanded_size(text: str, known: Mapping[str, int]) -> int:
 
 def needs_of(pod: Json) -> Iterator[_Need]:
     """Yield the needs of volumes, which block all containers, then the needs of container variables."""
-    for volume in (pod.get("spec") or {}).get("volumes") or ():
+    for volume in items(pod, "spec", "volumes"):
         name = volume.get("name") or ""
         if claim := claim_name(pod, volume):
             yield _Need(PERSISTENT_VOLUME_CLAIMS, claim, volume=name)
-        for source in (volume, *((volume.get("projected") or {}).get("sources") or ())):
+        for source in (volume, *items(volume, "projected", "sources")):
             secret, config_map = source.get("secret"), source.get("configMap")
             if secret is not None and not secret.get("optional"):
                 yield _Need(SECRETS, secret.get("secretName") or secret.get("name") or "", volume=name)

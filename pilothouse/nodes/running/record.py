@@ -7,7 +7,7 @@ from dataclasses import field
 from pilothouse.kinds.deletion import is_deleted_without_grace, is_deleting
 from pilothouse.kinds.pods import node_name
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.objects import Json, resource_version_of
+from pilothouse.machinery.objects import Json, items, part, resource_version_of
 from pilothouse.nodes.pods.state import PodState
 from pilothouse.nodes.pods.world import Exceeded, Obstacle, Refusal
 
@@ -60,11 +60,11 @@ def is_set_back(old: Json, new: Json) -> bool:
 
 
 def _has_started(pod: Json) -> bool:
-    return bool((pod.get("status") or {}).get("startTime"))
+    return bool(part(pod, "status").get("startTime"))
 
 
 def _restarts(pod: Json) -> int:
-    containers = (pod.get("status") or {}).get("containerStatuses") or ()
+    containers = items(pod, "status", "containerStatuses")
     return sum(each.get("restartCount") or 0 for each in containers)
 
 

@@ -12,7 +12,7 @@ from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.resources import PODS
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.event_loop import yield_periodically
-from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of, resource_version_of, uid_of
+from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of, part, resource_version_of, uid_of
 from pilothouse.nodes.behavior.behaviors import Behaviors
 from pilothouse.nodes.config import SimulationConfig
 from pilothouse.nodes.fleet.node_object import address_of, cidr_of
@@ -110,7 +110,7 @@ class Steps:
             self._events.record(record.pod, record.node, event)
 
     def _world(self, record: Record, node: Json) -> World:
-        allocatable = (node.get("status") or {}).get("allocatable") or {}
+        allocatable = part(node, "status", "allocatable")
         behavior = partial(self._behaviors.of_container, record.pod)
         return World(
             self._config,
@@ -136,7 +136,7 @@ class Steps:
 
     def _addresses_of(self, record: Record, node: Json) -> Addresses:
         host = address_of(node)
-        if (record.pod.get("spec") or {}).get("hostNetwork"):
+        if part(record.pod, "spec").get("hostNetwork"):
             return Addresses((host,), (host,))
         if record.state.has_sandbox and not record.address:
             record.address = self._addresses.take(cidr_of(node))

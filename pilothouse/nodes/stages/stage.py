@@ -11,7 +11,7 @@ from pilothouse.machinery.codec.yaml import parse_yaml
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.durations import DurationError, parse_duration
 from pilothouse.machinery.names import GroupVersionResource
-from pilothouse.machinery.objects import Json, annotations_of, labels_of, name_of
+from pilothouse.machinery.objects import Json, annotations_of, labels_of, name_of, part
 from pilothouse.nodes.stages.errors import InvalidStage
 from pilothouse.nodes.stages.pipeline import Functions
 from pilothouse.nodes.stages.queries import Query, compile_query
@@ -146,7 +146,7 @@ def _expression(given: Json | None) -> Query | None:
         return None
     if given.get("cel"):
         raise InvalidStage("expressions in CEL are not supported")
-    text = given.get("expressionFrom") or (given.get("jq") or {}).get("expression")
+    text = given.get("expressionFrom") or part(given, "jq").get("expression")
     return compile_query(text) if text else None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pilothouse.machinery.objects import Json, annotations_of, metadata, name_of, namespace_of, uid_of
+from pilothouse.machinery.objects import Json, annotations_of, metadata, name_of, namespace_of, part, text, uid_of
 from pilothouse.machinery.quantity import Quantity, parse_quantity
 
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
@@ -52,7 +52,7 @@ def _is_default(each: Json) -> bool:
 
 
 def requested_size(claim: Json) -> Quantity:
-    return storage_in((claim["spec"].get("resources") or {}).get("requests"))
+    return storage_in(part(claim["spec"], "resources").get("requests"))
 
 
 def storage_in(resources: Json | None) -> Quantity:
@@ -92,7 +92,7 @@ def is_bound_to(volume: Json, claim: Json) -> bool:
 
 
 def phase_of(obj: Json) -> str:
-    return (obj.get("status") or {}).get("phase") or ""
+    return text(obj, "status", "phase")
 
 
 def with_annotations(obj: Json, **changes: str) -> Json:

@@ -24,7 +24,7 @@ from pilothouse.controllers.volume.persistentvolume.fields import (
 from pilothouse.controllers.volume.persistentvolume.store import Claims
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound
-from pilothouse.machinery.objects import Json, annotations_of, name_of, uid_of
+from pilothouse.machinery.objects import Json, annotations_of, name_of, part, uid_of
 
 _GIVEN_BACK = ("Released", "Failed")
 _REMOVABLE_PATH = re.compile("/tmp/.+")
@@ -125,7 +125,7 @@ def is_deleted_here(volume: Json) -> bool:
     spec = volume["spec"]
     if spec.get("csi") is not None:
         return False
-    host_path = (spec.get("hostPath") or {}).get("path")
+    host_path = part(spec, "hostPath").get("path")
     if host_path is None:
         where = f'"{name_of(volume)}"'
         raise NotDeletable(
