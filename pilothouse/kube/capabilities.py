@@ -1,4 +1,4 @@
-"""The capabilities that this server grants to pods. Set once at start, from its flags, and the same for every group."""
+"""Capabilities granted to pods. Set once at start from flags."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Fields that a feature gate turns on: while it is off they are dropped, unless the stored object has them already.
+"""Fields behind feature gates: dropped while the gate is off, unless the stored object has them.
 
-A path leads through objects by their names, through lists by `name[]` and through the values of maps by `name{}`.
+Paths use `name` for objects, `name[]` for lists and `name{}` for map values.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from pilothouse.machinery.objects import Json
 
 @dataclass(frozen=True, slots=True)
 class GatedFields:
-    """Fields that come and go together."""
+    """Fields of one feature."""
 
     gate: str
     places: tuple[tuple[tuple[str, ...], str], ...]
-    """The steps to the holders of each field, and its name."""
+    """Path to the parents of each field, and the field's name."""
 
     def in_use(self, obj: Json) -> bool:
         return any(holder.get(name) not in (None, "", []) for holder, name in self._held(obj))
@@ -43,7 +43,7 @@ def gated(gate: str, *paths: str) -> GatedFields:
 
 
 def drop_disabled(obj: Json, old: Json | None, fields: Iterable[GatedFields]) -> None:
-    """Drop the fields whose gates are off from an object, if `old`, the stored one, does not use them."""
+    """Drop the fields of disabled gates, unless `old`, the stored object, uses them."""
     for each in fields:
         if not enabled(each.gate) and not (old and each.in_use(old)):
             each.drop(obj)

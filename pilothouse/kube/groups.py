@@ -1,6 +1,6 @@
 """The table of API groups under /apis: one row per kind, in the order of installation.
 
-Groups that need parts of the server, such as its authorizer, have a storage provider in their own folder.
+Groups with dependencies on the server, such as its authorizer, have a storage provider in their folder.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ from pilothouse.machinery.names import GroupVersion
 
 
 class RESTStorageProvider(Protocol):
-    """A group that can be installed: its versions with their resources."""
+    """An installable group."""
 
     def open(self, registries: Registries) -> APIGroup: ...
 
@@ -77,7 +77,7 @@ class Also:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A resource as its group serves it, with the status subresource that the resource declares."""
+    """A resource of a group, with its status subresource if declared."""
 
     resource: Resource
     also: tuple[Also, ...] = ()
@@ -87,7 +87,7 @@ class Row:
     """Feature gate that must be enabled for this resource."""
     deprecation: Deprecation | None = None
     serve: Callable[[Registries], list[ServedResource]] | None = None
-    """Replaces the default, for a resource with a storage of its own."""
+    """Replaces the default storage."""
 
     def open(self, registries: Registries) -> Iterator[tuple[str, list[ServedResource]]]:
         """Yield each version with its resources, storage version first."""
@@ -121,7 +121,7 @@ def _no_hooks(_: Registries) -> Mapping[str, PostStartHook]:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A group as a list of rows. Its versions are in the order in which the rows name them, preferred first."""
+    """A group as a list of rows. Versions are in the order of the rows, preferred version first."""
 
     name: str
     rows: tuple[Row, ...]

@@ -1,4 +1,4 @@
-"""/logs: the files in /var/log, for whoever may read that path. Only with --enable-logs-handler."""
+"""/logs: the files in /var/log, with --enable-logs-handler."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ async def _listing(directory: Path, modified: tuple[bytes, bytes]) -> Response:
 
 
 async def _content(file: Path, size: int, modified: tuple[bytes, bytes]) -> Response:
-    """Of the size that it had: a log may grow while it is read."""
+    """Stream the file up to its initial size: logs may grow while being read."""
     try:
         opened = await asyncio.to_thread(open, file, "rb")
     except PermissionError:

@@ -1,4 +1,4 @@
-"""Mirror pods: those that a kubelet runs by itself, and only shows here."""
+"""Mirror pods: API objects for static pods of a kubelet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Resources in the form that the installer of endpoints takes."""
+"""Resources in the form expected by the installer of endpoints."""
 
 from __future__ import annotations
 

@@ -58,12 +58,12 @@ _HOOKS_WITHOUT_WORK = (
     "storage-object-count-tracker-hook",
     "peer-endpoint-reconciler-controller",
 )
-"""Admission is ready with the server, objects are counted where they are kept, and there are no peers to find."""
+"""No work: admission is ready with the server, objects are counted in the caches, and there are no peers."""
 
 
 @dataclass(frozen=True, slots=True)
 class KubeConfig:
-    """The configuration of the server that only the built-in groups need."""
+    """Configuration of the built-in groups."""
 
     generic: GenericConfig
     service_network: ServiceNetwork = field(default_factory=ServiceNetwork)
@@ -72,20 +72,20 @@ class KubeConfig:
     kubelet: KubeletConfig = field(default_factory=KubeletConfig)
     address: PublicAddress = field(default_factory=lambda: PublicAddress("127.0.0.1", 6443))
     trust: ClusterAuthenticationInfo = field(default_factory=ClusterAuthenticationInfo)
-    """Whom extension API servers are told to believe."""
+    """CAs and front proxies published for extension API servers."""
     endpoints: EndpointConfig = field(default_factory=EndpointConfig)
     policy: RBACPolicy = field(default_factory=RBACPolicy)
-    """What the RBAC authorizer goes by: the server fills it with the roles and bindings."""
+    """Policy of the RBAC authorizer, filled by the server."""
     node_graph: NodeGraph | None = None
-    """The graph that the node authorizer goes by, if there is one: the server fills it."""
+    """Graph of the node authorizer, if enabled; filled by the server."""
     service_accounts: ServiceAccountConfig = field(default_factory=ServiceAccountConfig)
     external_hostname: str = ""
-    """The name by which others call this server, where that is not its address."""
+    """External host name, if different from the address."""
     admission: AdmissionConfig = field(default_factory=AdmissionConfig)
     leads: bool = True
-    """Whether it does what only one does, where several processes serve as one."""
+    """Whether this process runs the singletons, with several workers."""
     registries: Registries | None = None
-    """Where they are already open because authentication and authorization read them, too."""
+    """Registries already opened for authentication and authorization."""
 
     @property
     def external_address(self) -> str:
@@ -94,7 +94,9 @@ class KubeConfig:
 
     @property
     def server_addresses(self) -> ServerAddresses:
-        """Return the addresses of this server, and for clients among the services that of the `kubernetes` service."""
+        """Return the addresses in discovery: the `kubernetes` service for clients with a service IP, otherwise this
+        server.
+        """
         services = self.service_network.cluster_ip_ranges[0]
         inside = PublicAddress(kubernetes_service_ip(services), KUBERNETES_SERVICE_PORT)
         return ServerAddresses(lambda: str(self.address), ip_network(services, strict=False), str(inside))
@@ -106,7 +108,7 @@ class KubeConfig:
 
 
 class KubeServer:
-    """Installs every group, and keeps the watch caches of their resources running."""
+    """The server of the built-in groups: installs the groups and runs their watch caches."""
 
     def __init__(self, config: KubeConfig, *, delegate: Handler, client: Client | None = None) -> None:
         """`client`: to the whole chain of servers."""
@@ -129,7 +131,7 @@ class KubeServer:
         if config.generic.flow_control is not None:
             install_flowcontrol_debug(self.generic.mux, config.generic.flow_control)
         if config.serves_log_files:
-            from pilothouse.kube.log_files import install_log_files  # few want them
+            from pilothouse.kube.log_files import install_log_files  # rarely enabled
 
             install_log_files(self.generic)
         install_openid(self.generic, config.service_accounts, lambda: config.external_address)
@@ -191,8 +193,10 @@ class KubeServer:
             raise Unhealthy("the watch caches are not filled yet")
 
     async def _fill_caches(self, context: HookContext) -> None:
-        """Requests that come before the caches are full wait for a moment or read the store. A resource whose objects
-        can not be read does not keep the others from being served for ever."""
+        """Fill the watch caches within a timeout. Earlier requests wait or read the store. Undecodable objects of one
+        resource do
+        not block readiness.
+        """
         with suppress(TimeoutError):
             async with asyncio.timeout(_CACHES_FILL_WITHIN):
                 await self.registries.wait_ready()
@@ -204,7 +208,7 @@ class KubeServer:
 
 
 def _only_enabled(group: APIGroup, config: ResourceConfig) -> APIGroup:
-    """The group without the versions and resources that --runtime-config turns off."""
+    """Return the group without versions and resources disabled by --runtime-config."""
     versions = [_only_enabled_resources(version, config) for version in group.versions]
     return replace(group, versions=[version for version in versions if version.resources])
 

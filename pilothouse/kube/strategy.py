@@ -47,7 +47,7 @@ def validate_kube_finalizer(name: str, path: Path) -> Errors:
 
 
 class SeparateStatusStrategy(KubeStrategy):
-    """Kinds whose status is written through the status subresource only."""
+    """Base of kinds whose status is writable through the status subresource only."""
 
     reset_fields: ClassVar[tuple[str, ...]] = ("status",)
 

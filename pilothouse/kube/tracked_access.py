@@ -1,4 +1,4 @@
-"""The server's own access to built-in resources, by which the fields that it writes are known as its own."""
+"""The server's own access to built-in resources, with managed fields."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pilothouse.kube.served import served
 
 
 def tracked_access(registry: RegistryStore, *, manager: str = KUBE_APISERVER, subresource: str = "") -> OwnAccess:
-    """Return access to the stored version, or to the subresource whose strategy the registry follows."""
+    """Return access to the stored version, or to the subresource of the registry's strategy."""
     resource = served(registry, registry, subresource=subresource)
     version = APIVersion(resource.kind.group_version, [resource])
     return OwnAccess(registry, field_manager(resource, [version]), manager)

@@ -1,4 +1,4 @@
-"""Kinds that make pods from a template."""
+"""Kinds with a pod template: strategy, validation, warnings and columns."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _ADVICE = (
 
 
 class WorkloadStrategy(SpecAndStatusStrategy):
-    """Drops fields of features that are off from the template, and warns of what users write in it."""
+    """Drops gated fields of the template, and warns about its contents."""
 
     template_path = root("spec", "template")
 
     def template_of(self, obj: Json) -> Json | None:
-        """Return the pod template, None where it is missing."""
+        """Return the pod template, or None."""
         template: Json | None = obj["spec"].get("template")
         return template
 
@@ -62,12 +62,12 @@ __all__ = ["default_pod_template", "template_warnings", "validate_template", "va
 
 
 def validate_template(template: Json, path: Path, old: Json | None = None) -> Errors:
-    """`old` is the stored template, whose faults an update may keep."""
+    """Validate the template. `old` is the stored template; an update may keep its faults."""
     return validate_pod_template(template, path, options_for_template(old))
 
 
 def validate_template_annotations(template: Json, path: Path, old: Json | None = None) -> Errors:
-    """Validate the annotations that mean something to the server, and nothing else."""
+    """Validate annotations with a meaning for the server."""
     spec = template.get("spec") or {}
     return validate_pod_annotations(annotations_of(template), spec, path, options_for_template(old))
 
@@ -86,7 +86,7 @@ def _template(obj: Json) -> Json:
 
 
 def container_columns(template: Callable[[Json], Json] = _template, *, priority: int = 1) -> list[Column]:
-    """The names and the images of the containers; with priority 1 only wide tables show them."""
+    """Return the columns with names and images of containers, shown in wide tables."""
     return [
         Column(
             "Containers",
@@ -104,7 +104,7 @@ def container_columns(template: Callable[[Json], Json] = _template, *, priority:
 
 
 def selector_column(definition: str, cell: Cell | None = None) -> Column:
-    """`definition` is the spec whose documentation describes its selector."""
+    """Return the column of the selector. `definition` is the documented spec type."""
     return Column("Selector", cell or _selector, priority=1, documented=(definition, "selector"))
 
 

@@ -1,1 +1,1 @@
-"""Attribute-based access control: a file of policies, each of which allows something to somebody."""
+"""Attribute-based access control from a policy file."""

@@ -1,4 +1,4 @@
-"""Allows what one of the policies allows. Of everything else it has no opinion; it never denies."""
+"""The ABAC authorizer: allows requests that match a policy. It returns no opinion otherwise and never denies."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ _NO_OPINION = Answer(Decision.NO_OPINION, "No policy matched.")
 
 @dataclass(frozen=True, slots=True)
 class ABACPolicy:
-    """A star stands for everything. Somebody is a user, a group, or a user in a group; nobody if both are empty."""
+    """A policy line. `*` matches everything. The subject is a user, a group, or both; a policy without a subject
+    matches nobody.
+    """
 
     user: str = ""
     group: str = ""

@@ -1,4 +1,4 @@
-"""--authorization-policy-file: a policy a line, as JSON, in the format with a version or in the old one without."""
+"""Parser of --authorization-policy-file: one JSON policy per line, versioned or in the old unversioned format."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _policy(line: bytes) -> ABACPolicy:
 
 
 def _read(said: Any, fields: tuple[str, ...]) -> ABACPolicy:
-    """Fields that are not known say nothing."""
+    """Parse one line. Unknown fields are ignored."""
     if not isinstance(said, dict):
         raise ValueError("json: cannot unmarshal into Go struct field Policy.spec of type PolicySpec")
     values: Json = {name: said[name] for name in fields if said.get(name) is not None}
@@ -74,7 +74,7 @@ def _for_all(policy: ABACPolicy) -> ABACPolicy:
 
 
 def _from_old_format(policy: ABACPolicy) -> ABACPolicy:
-    """Return the policy that a line in the old format means: a field that is left out stands for everything."""
+    """Convert a line of the unversioned format; a missing field matches everything."""
     everybody = not policy.user and not policy.group
     return replace(
         _for_all(replace(policy, group=ALL) if everybody else policy),

@@ -1,1 +1,1 @@
-"""Admission plugins that know built-in kinds: one a file, or a folder where one takes several; `plugins.py` has all."""
+"""Admission plugins for built-in kinds, one module or folder per plugin. `plugins.py` has the table."""

@@ -1,4 +1,4 @@
-"""AlwaysAdmit and AlwaysDeny: for trying out a server that lets in every write, or none."""
+"""AlwaysAdmit and AlwaysDeny: test plugins that admit or reject every write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AlwaysPullImages: nobody runs an image on a node only because somebody else pulled it there."""
+"""AlwaysPullImages: forces the image pull policy Always, so that a pod cannot use an image pulled by another pod."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class AlwaysPullImages(Handler):
         if len(errors) == 1:
             raise refused(attributes, str(errors[0]))
         if errors:
-            # Upstream's aggregate is no Status, so that it is answered as a failure of the server.
+            # Upstream returns an aggregate error instead of a Status; clients see an internal error.
             raise StatusError(aggregate(str(refused(attributes, str(error))) for error in errors))
 
 
 def _pulls(attributes: Attributes) -> Iterator[_Pull]:
-    """Yield the places in the pod that say when an image is pulled; none when no image is new."""
+    """Yield the objects in the pod with an imagePullPolicy. Yield nothing if the write adds no image."""
     spec = spec_of_written_pod(attributes)
     if spec is None or (attributes.old is not None and _images(spec) <= _images(attributes.old.get("spec") or {})):
         return

@@ -1,6 +1,6 @@
-"""Who may do what with a signer's requests, and who speaks for a signer.
+"""CertificateApproval, CertificateSigning, CertificateSubjectRestriction and ClusterTrustBundleAttest.
 
-The plugins CertificateApproval, CertificateSigning, CertificateSubjectRestriction and ClusterTrustBundleAttest.
+The plugins authorize actions on behalf of a signer.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _TRUST_BUNDLES = GroupResource("certificates.k8s.io", "clustertrustbundles")
 
 
 class _ForSigners(Handler):
-    """Plugins that ask whether a user may do something with the requests of a signer."""
+    """Base of plugins that authorize an action on the requests of a signer."""
 
     operations: ClassVar[Collection[Operation]] = (Operation.UPDATE,)
 
@@ -66,7 +66,7 @@ class CertificateSigning(_ForSigners):
 
 
 class ClusterTrustBundleAttest(_ForSigners):
-    """What a bundle says about a signer is said by those who may speak for it."""
+    """Requires permission to attest for the signer of a bundle."""
 
     name = "ClusterTrustBundleAttest"
     resources = (_TRUST_BUNDLES,)
@@ -83,7 +83,7 @@ class ClusterTrustBundleAttest(_ForSigners):
 
 
 class CertificateSubjectRestriction(Handler):
-    """Nobody gets a certificate of the group that may do everything from the signer of API clients."""
+    """Rejects requests of system:masters certificates from the API client signer."""
 
     name = "CertificateSubjectRestriction"
     resources = (_REQUESTS,)

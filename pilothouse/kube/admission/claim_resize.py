@@ -1,4 +1,4 @@
-"""PersistentVolumeClaimResize: only bound claims grow, and only where their storage class lets them."""
+"""PersistentVolumeClaimResize: only bound claims grow, and only if their storage class allows expansion."""
 
 from __future__ import annotations
 

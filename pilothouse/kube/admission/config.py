@@ -1,4 +1,4 @@
-"""The settings of admission plugins that flags give. Apart from the plugins, because the options need only this."""
+"""Flag settings of admission plugins. Apart from the plugins, because flag parsing imports only this module."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ DEFAULT_TOLERATION_SECONDS = 300
 
 @dataclass(frozen=True)
 class StaticAdmission:
-    """What files of the server say, by the names of the plug-ins."""
+    """Webhooks and policies from static manifests, by plugin name."""
 
     webhooks: Mapping[str, StaticManifests[tuple[AdmissionWebhook, ...]]] = field(default_factory=dict)
     policies: Mapping[str, StaticManifests[PolicyManifests]] = field(default_factory=dict)
 
     @property
     def background(self) -> dict[str, Callable[[], Coroutine[Any, Any, None]]]:
-        """Return what follows the files, by names."""
+        """Return the tasks that reload the manifests, by task name."""
         plugins: dict[str, StaticManifests[Any]] = {**self.webhooks, **self.policies}
         return {f"static manifests of {plugin}": manifests.run for plugin, manifests in plugins.items()}
 
@@ -39,5 +39,5 @@ class AdmissionConfig:
     not_ready_toleration_seconds: int = DEFAULT_TOLERATION_SECONDS
     unreachable_toleration_seconds: int = DEFAULT_TOLERATION_SECONDS
     webhook_credentials: Mapping[str, FindCredentials] = field(default_factory=dict)
-    """By the names of the plugins that call webhooks."""
+    """By the name of the plugin that calls the webhooks."""
     static: StaticAdmission = field(default_factory=StaticAdmission)

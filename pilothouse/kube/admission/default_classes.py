@@ -1,4 +1,4 @@
-"""DefaultStorageClass and DefaultIngressClass: claims and ingresses that name no class get the default one."""
+"""DefaultStorageClass and DefaultIngressClass: set the default class of claims and ingresses without a class."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class DefaultIngressClass(_OnCreate):
 
 
 def _newest(classes: Iterable[Json]) -> str:
-    """The name of the newest; of those made in the same second, the first by name. Empty when there is none."""
+    """Return the name of the newest class, or an empty string. Equal timestamps: the first name wins."""
     by_name = sorted(classes, key=name_of)
     newest = max(by_name, key=lambda each: str(metadata(each).get("creationTimestamp") or ""), default=None)
     return name_of(newest) if newest else ""

@@ -1,4 +1,4 @@
-"""DefaultTolerationSeconds: pods stay for a while on a node that is not ready or cannot be reached."""
+"""DefaultTolerationSeconds: bounded tolerations for not-ready and unreachable nodes."""
 
 from __future__ import annotations
 

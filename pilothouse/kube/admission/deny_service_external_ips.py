@@ -1,4 +1,4 @@
-"""DenyServiceExternalIPs: Services may keep the external addresses that they have, and get no new ones."""
+"""DenyServiceExternalIPs: Services keep their external IPs and cannot add new external IPs."""
 
 from __future__ import annotations
 

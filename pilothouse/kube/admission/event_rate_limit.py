@@ -1,6 +1,6 @@
-"""EventRateLimit: a flood of Events is held off, by server, namespace, user, or source and object.
+"""EventRateLimit: limits the rate of Events per server, namespace, user, or source and object.
 
-Each limit is a token bucket for each key; of the keys, those used last are remembered.
+Each key of a limit has a token bucket; an LRU cache bounds the number of buckets.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pilothouse.machinery.status_error import aggregate
 _CACHE_SIZE = 4096
 _BUCKET_BYTES = 512
 _LONGEST_KEY = 128
-"""Of longer ones a digest is remembered: clients write into Events what they like."""
+"""Longer keys are replaced by a digest: clients choose the contents of Events."""
 
 
 def _source_and_object(attributes: Attributes) -> str:
@@ -45,13 +45,13 @@ class _Limit:
         self._rate, self._burst = float(limit["qps"]), int(limit["burst"])
         size = int(limit.get("cacheSize") or _CACHE_SIZE)
         self._clock = clock
-        # At least sixteen, since no entry may take more than a sixteenth of it all.
+        # At least 16, because an entry may use at most a sixteenth of the budget.
         self._buckets: BoundedCache[str, TokenBucket] = BoundedCache(
             entries=size, total_bytes=max(size, 16) * _BUCKET_BYTES
         )
 
     def refusal(self, attributes: Attributes) -> str:
-        """Return why the Event may not be written now; empty when it may."""
+        """Return the reason to reject the Event now, or an empty string."""
         key = _KEYS[self._type](attributes)
         kept_as = key if len(key) <= _LONGEST_KEY else hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()
         bucket = self._buckets.get(kept_as)
@@ -66,13 +66,13 @@ class EventRateLimit(Handler):
     operations = (Operation.CREATE, Operation.UPDATE)
 
     def __init__(self, configuration: Json, clock: Clock = REAL_CLOCK) -> None:
-        """Raises ValueError for a configuration that makes no sense."""
+        """Raise ValueError for an invalid configuration."""
         if problems := [str(error) for error in _problems(configuration)]:
             raise ValueError(f"EventRateLimit: {'; '.join(problems)}")
         self._limits = [_Limit(limit, clock) for limit in configuration["limits"]]
 
     async def validate(self, attributes: Attributes) -> None:
-        # As upstream, those of events.k8s.io are not counted.
+        # Upstream does not count events.k8s.io either.
         if attributes.kind.group or attributes.kind.kind != "Event" or attributes.dry_run:
             return
         refusals = [why for limit in self._limits if (why := limit.refusal(attributes))]

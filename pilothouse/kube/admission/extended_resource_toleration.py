@@ -1,4 +1,4 @@
-"""ExtendedResourceToleration: a pod that asks for an extended resource tolerates the taint of nodes that have it."""
+"""ExtendedResourceToleration: adds tolerations for the taints of the extended resources of a pod."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _extended_resources(spec: Json) -> set[str]:
 
 
 def _tolerate(spec: Json, resources: list[str]) -> None:
-    """A toleration that says the same about the same taint stays in its place."""
+    """Add the toleration. An equal toleration keeps its position."""
     given = list(spec.get("tolerations") or ())
     places = {_subject(toleration): index for index, toleration in reversed(list(enumerate(given)))}
     for resource in resources:

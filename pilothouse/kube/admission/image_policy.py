@@ -1,6 +1,6 @@
-"""ImagePolicyWebhook: a server that a kubeconfig names decides about the images of each pod.
+"""ImagePolicyWebhook: a webhook from a kubeconfig admits or rejects the images of each pod.
 
-Its answers are kept for a while. When it can not be asked, the configuration says whether pods are let in.
+Answers are cached. The configuration decides about pods while the webhook is unreachable.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class ImagePolicyConfig:
 
 
 def _seconds(value: int, unit: float, *, default: float, limits: tuple[float, float]) -> float:
-    """Return the seconds that the configuration means: -1 turns it off, 0 is the default. Raises ValueError."""
+    """Return a duration in seconds: -1 disables, 0 is the default. Raise ValueError."""
     if value in (-1, 0):
         return default if value == 0 else 0.0
     low, high = limits
@@ -76,7 +76,7 @@ class ImagePolicyWebhook(Handler):
         self._config = config
         self._webhook = webhook
         self._answers: BoundedCache[bytes, Json] = BoundedCache(entries=_KEPT, total_bytes=_KEPT_BYTES, now=clock.now)
-        """By what was asked."""
+        """Answers by review spec."""
 
     async def validate(self, attributes: Attributes) -> None:
         if attributes.resource.group_resource != _PODS or attributes.obj is None:
@@ -94,7 +94,7 @@ class ImagePolicyWebhook(Handler):
             raise refused(attributes, denied if reason else "one or more images rejected by webhook backend")
 
     async def _status(self, attributes: Attributes, pod: Json) -> Json | None:
-        """Return the status of the review; None when nobody could be asked and pods are let in all the same."""
+        """Return the status of the review. Return None if the webhook is unreachable and the configuration admits pods."""
         spec = _review_spec(attributes, pod)
         key = orjson.dumps(spec, option=orjson.OPT_SORT_KEYS)
         known = self._answers.get(key)

@@ -39,7 +39,7 @@ class JobValidation(Handler):
                 raise refused(attributes, reason)
 
     async def _groups_of(self, job: Json) -> list[Json]:
-        """Return the pod group that the template names, otherwise the pod groups that the job controls."""
+        """Return the pod group named by the template, otherwise the pod groups controlled by the job."""
         name = part(job, "spec", "template", "spec", "schedulingGroup").get("podGroupName")
         if name is not None:
             group = await self._group(name, namespace_of(job))

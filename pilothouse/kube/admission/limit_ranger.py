@@ -1,4 +1,4 @@
-"""LimitRanger: pods get the defaults of the limit ranges in their namespace; they and claims stay inside the bounds."""
+"""LimitRanger: applies the defaults of limit ranges to pods, and enforces their bounds on pods and claims."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class LimitRanger(Handler):
 
 
 def _concerns(attributes: Attributes) -> bool:
-    """New pods, resized pods, and claims; never what is on its way out."""
+    """Report whether the write creates a pod or claim, or resizes a pod. Objects being deleted are exempt."""
     if attributes.kind.group or attributes.kind.kind not in ("Pod", "PersistentVolumeClaim"):
         return False
     if attributes.old is not None and is_deleting(attributes.old):
@@ -87,7 +87,7 @@ def _defaults(limit_range: Json, field: str) -> dict[str, str]:
 
 
 def _fill(resources: Json, field: str, defaults: dict[str, str]) -> list[str]:
-    """The names that were missing, sorted."""
+    """Fill in missing amounts. Return their resource names, sorted."""
     given = resources.get(field) or {}
     missing = sorted(defaults.keys() - given.keys())
     if missing:
@@ -113,7 +113,7 @@ def _pod_complaints(pod: Json, limit_range: Json) -> Iterator[str]:
 
 
 def _pod_level(spec: Json, field: str) -> ResourceList:
-    """Return the resources that the pod asks for as a whole, in place of its containers."""
+    """Return the pod-level resources, which replace the sum over containers."""
     return {name: amount for name, amount in read_resources(spec, field).items() if is_pod_level(name)}
 
 
@@ -131,7 +131,7 @@ class Asked:
 
 
 def complaints(limit: Json, asked: Asked) -> Iterator[str]:
-    """Yield what is outside the limit, in upstream's order: minima, maxima, ratios."""
+    """Yield violations of the limit, in upstream's order: minima, maxima, ratios."""
     kind = limit.get("type") or ""
     rules: tuple[tuple[str, Callable[[str, str, Quantity, Asked], str]], ...] = (
         ("min", _below_minimum),
@@ -145,7 +145,7 @@ def complaints(limit: Json, asked: Asked) -> Iterator[str]:
 
 
 def claim_complaints(limit: Json, asked: Asked) -> Iterator[str]:
-    """Yield what is outside the limit for a claim, which has requests only."""
+    """Yield violations of the limit by a claim. Claims have requests only."""
     kind = limit.get("type") or ""
     for name, amount in sorted(part(limit, "min").items()):
         if complaint := _below_minimum(kind, name, parse_quantity(amount), asked):

@@ -1,4 +1,4 @@
-"""The annotations by which a namespace says what pods in it get, and what they may have."""
+"""Namespace annotations with defaults and limits for pods."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json, metadata
 
 GetNamespace: TypeAlias = Callable[[str], Awaitable[Json | None]]
-"""The namespace of this name; None where there is none."""
+"""Returns the namespace, or None if the name does not exist."""
 
 
 async def annotations_of(namespace: str, get: GetNamespace) -> Mapping[str, str]:

@@ -1,4 +1,4 @@
-"""NamespaceExists and NamespaceAutoProvision: two other answers to a write into a namespace that is not there."""
+"""NamespaceExists and NamespaceAutoProvision: reject, or create, a missing namespace on a write."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json
 
 Ensure: TypeAlias = Callable[[Json], Awaitable[None]]
-"""Creates an object unless it is there."""
+"""Creates an object unless the object exists."""
 
 _NAMESPACES = GroupResource("", "namespaces")
 

@@ -1,4 +1,4 @@
-"""TaintNodesByCondition: a new node takes no pods before it was found to be ready."""
+"""TaintNodesByCondition: new nodes get the not-ready taint."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""OwnerReferencesPermissionEnforcement: who names an owner must be allowed to delete, and who blocks an owner's
-deletion, to set finalizers on it.
+"""OwnerReferencesPermissionEnforcement: setting an owner requires permission to delete the object.
+
+blockOwnerDeletion requires permission to update the owner's finalizers.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class OwnerReferencesPermissionEnforcement(Handler):
         self._resources_of = resources_of
 
     async def validate(self, attributes: Attributes) -> None:
-        # Old kubelets garble the owners in pods/status, where they have no effect.
+        # Old kubelets send invalid owners in pods/status, where owners have no effect.
         if (attributes.resource.resource, attributes.subresource) == ("pods", "status"):
             return
         owners, old = _owners(attributes.obj), _owners(attributes.old)
@@ -89,7 +90,7 @@ class OwnerReferencesPermissionEnforcement(Handler):
             await self._require(attributes, asked, why)
 
     def _ask(self, attributes: Attributes, **asked: Any) -> AuthorizationAttributes:
-        """Unless said otherwise, for leave to set finalizers."""
+        """Authorize the action; by default, an update of finalizers."""
         return AuthorizationAttributes(
             user=attributes.user,
             is_resource=True,
@@ -112,7 +113,7 @@ def _blocked(owner: Json, old: list[Json]) -> bool:
 
 
 def mapped_resources(groups: Iterable[Json], kind: GroupVersionKind) -> list[MappedResource]:
-    """Return the resources whose objects are of the kind, as discovery's groups know them."""
+    """Return the resources of the kind, from the discovery documents."""
     return [
         MappedResource(resource["resource"], resource["scope"] == "Namespaced")
         for resource in _resources(groups, kind)

@@ -1,4 +1,4 @@
-"""The parts that admission plugins are made from."""
+"""Dependencies of admission plugins: stored objects, webhook clients and policy parameters."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ _SERVICE = ("default", "kubernetes", 443)
 _HOST = ("kubernetes.default.svc", 443)
 
 _RETRY = 1.0
-"""For how many seconds a kind that nobody knows stays unknown."""
+"""Seconds to cache the absence of a kind."""
 
 
 @dataclass(frozen=True)
 class PluginParts:
-    """The parts that a plugin's maker in the table takes what it needs from.
+    """Dependencies of the plugins in the table.
 
-    Plugins of webhooks and policies find what is theirs by the names of their classes, which are their own.
+    Webhook and policy plugins find their settings by class name, which is the plugin's name.
     """
 
     registries: Registries
@@ -71,9 +71,9 @@ class PluginParts:
     authorizer: Authorizer
     discovery: GroupManager
     webhooks: Mapping[str, WebhookClient]
-    """By the names of the plugins that call them."""
+    """By the name of the calling plugin."""
     client: Client | None
-    """To the whole server, if there is one: the parameters of policies may be of any resource."""
+    """Client of the whole server chain: parameters of policies may be of any resource."""
     config: AdmissionConfig = field(default_factory=AdmissionConfig)
 
     @property
@@ -109,7 +109,7 @@ class PluginParts:
         return StoredTokenObjects(self.registries).service_account
 
     def groups(self) -> list[Json]:
-        """Return the discovery documents of all groups that there are at the moment."""
+        """Return the current discovery documents of all groups."""
         return [group_discovery(self.legacy.group), *(group.discovery for group in self.discovery.groups())]
 
     def policy_plugin(self, plugin: type[P], policies: Resource, bindings: Resource) -> P:
@@ -128,7 +128,7 @@ class ObjectLookup:
         self._registry = registry
 
     async def get(self, name: str, namespace: str = "") -> Json | None:
-        """None also for names that no object can have."""
+        """Return the object, or None. Invalid names also return None."""
         if invalid_resource_name(name):
             return None
         with translated(self._registry.resource.group_resource, name):
@@ -136,16 +136,16 @@ class ObjectLookup:
         return None if found is None else found.parse()
 
     async def list(self, namespace: str = "") -> list[Json]:
-        """Return the objects of a namespace, or all, as far as the cache knows: enough for most writes."""
+        """Return the objects of a namespace, or of all namespaces, from the watch cache."""
         if self._registry.ready and not self._registry.known_count:
-            return []  # as most clusters have no LimitRange, for one
+            return []  # the common case, e.g. no LimitRange exists
         with translated(self._registry.resource.group_resource):
             page = await self._registry.list_known(namespace)
         return await parse_all(page.objects)
 
 
 def invalid_resource_name(name: str) -> str:
-    """Return why a client cannot even ask for an object of this name; empty where it can."""
+    """Return the reason for which a client cannot request the name, or an empty string."""
     if not name:
         return "resource name may not be empty"
     problems = is_valid_path_segment_name(name)
@@ -163,21 +163,21 @@ class OwnWebhooks:
             return await self.others.post(config, body, timeout=timeout)
         over = asyncio.get_running_loop().time() + timeout
         asked = self.client.request("POST", path, params={"timeout": f"{timeout:g}s"}, body=body)
-        # A task of its own, as a request over a socket has: both have limits, which cancel the task that they are in.
+        # A separate task, as for a request over a socket: timeouts of either side cancel their own task.
         asking = asyncio.ensure_future(asked)
         try:
             if not await done_within(timeout, asking, REAL_CLOCK):
                 raise WebhookCallFailed(DEADLINE_EXCEEDED)
             return asking.result()
         except (StatusError, ConnectionFailed, InvalidResponse) as error:
-            if asyncio.get_running_loop().time() >= over:  # then the answer only says so, in whatever words
+            if asyncio.get_running_loop().time() >= over:  # only the fact of the failure is reported
                 raise WebhookCallFailed(DEADLINE_EXCEEDED) from None
             status = error if isinstance(error, StatusError) else None
             raise WebhookCallFailed(str(error) if status is None else status.message, status=status) from None
 
 
 def _own_path(config: Json) -> str | None:
-    """Return the path on this server; None for a webhook that is somebody else's."""
+    """Return the path of a webhook served by this server, or None for an external webhook."""
     if service := config.get("service"):
         named = (service["namespace"], service["name"], service.get("port") or 443)
         return f"/{(service.get('path') or '').lstrip('/')}" if named == _SERVICE else None

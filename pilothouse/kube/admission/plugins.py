@@ -1,6 +1,6 @@
 """The table of admission plugins, in upstream's order of execution.
 
-A row is all that a plugin needs to be known: flags, their help and their validation are derived from the table.
+Flags, reference page and validation of plugin names are derived from the table.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""LimitPodHardAntiAffinityTopology: pods may keep others off their node, but not out of a whole zone."""
+"""LimitPodHardAntiAffinityTopology: required anti-affinity may use the hostname topology only."""
 
 from __future__ import annotations
 

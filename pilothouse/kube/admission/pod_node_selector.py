@@ -1,4 +1,4 @@
-"""PodNodeSelector: a namespace says on which nodes its pods may run, and the cluster says it for the others."""
+"""PodNodeSelector: node selectors per namespace, from annotations and from the plugin's configuration."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class PodNodeSelector(Handler):
     operations = (Operation.CREATE,)
 
     def __init__(self, namespace: GetNamespace, configuration: Json | None = None) -> None:
-        """The configuration has selectors by namespace, beyond which its pods may not go, and the default."""
+        """`configuration` maps namespaces to their allowed labels, plus the cluster default."""
         self._namespace = namespace
         self._selectors: Mapping[str, str] = (configuration or {}).get("podNodeSelectorPluginConfig") or {}
 
@@ -62,7 +62,7 @@ def _refusal(attributes: Attributes, why: str) -> Forbidden:
 
 
 def _parsed(selector: str) -> dict[str, str]:
-    """Return the labels in text such as `a=b,c=d`. Raises StatusError."""
+    """Parse text such as `a=b,c=d`. Raise StatusError."""
     parsed: dict[str, str] = {}
     for part in selector.split(",") if selector else ():
         words = part.split("=")

@@ -1,4 +1,4 @@
-"""PodResizeValidator: a running pod grows only on a Linux node, and not beyond what the node could ever give."""
+"""PodResizeValidator: allows a resize on Linux nodes only, up to the allocatable resources of the node."""
 
 from __future__ import annotations
 

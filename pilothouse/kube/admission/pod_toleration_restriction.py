@@ -1,4 +1,4 @@
-"""PodTolerationRestriction: a namespace says what its pods tolerate, and what they may; the cluster, for the others."""
+"""PodTolerationRestriction: default and allowed tolerations per namespace, with cluster-wide defaults."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ class PodTolerationRestriction(Handler):
             raise StatusError(f"{what} conflict with its {scope} whitelist")
 
     async def _annotated_tolerations(self, namespace: str, annotation: str) -> list[Json] | None:
-        """Return the tolerations in the namespace's annotation; None where it has no such annotation.
+        """Return the tolerations of the namespace's annotation, or None without an annotation.
 
-        Raises NotFound, and StatusError for text that is no list.
+        Raise NotFound, or StatusError for an invalid annotation.
         """
         text = (await annotations_of(namespace, self._namespace)).get(annotation)
         if not text:

@@ -1,4 +1,4 @@
-"""PodTopologyLabels: a pod that has a node carries the labels that say in which zone and region the node is."""
+"""PodTopologyLabels: copies the zone and region labels of the node to its pods."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LABELS = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 
 
 class PodTopologyLabels(Handler):
-    """Through a binding as well: what is bound takes over the labels of the binding."""
+    """Handles bindings, too: the pod takes over the labels of its binding."""
 
     name = "PodTopologyLabels"
     resources = (_PODS,)

@@ -1,4 +1,4 @@
-"""Telling writes of pods from all others."""
+"""Recognition of pod writes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ PODS = GroupResource("", "pods")
 
 
 def spec_of_written_pod(attributes: Attributes) -> Json | None:
-    """The spec of the pod that is written; None for other resources and for subresources."""
+    """Return the spec of the written pod, or None for other resources and for subresources."""
     if attributes.resource.resource != "pods" or attributes.resource.group or attributes.subresource:
         return None
     return None if attributes.obj is None else attributes.obj.setdefault("spec", {})

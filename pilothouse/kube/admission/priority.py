@@ -1,4 +1,4 @@
-"""Priority: a pod's priority is that of its class, and there is at most one default class."""
+"""Priority: resolves the priority class of a pod, and allows one default class."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class PriorityClasses(Protocol):
     async def get(self, name: str) -> Json | None: ...
 
     async def default(self) -> Json | None:
-        """The default class with the lowest value, should there be several."""
+        """Return the default class, or None. Several defaults: the lowest value wins."""
 
 
 class Priority(Handler):
@@ -117,7 +117,9 @@ class Priority(Handler):
 
 
 class StoredPriorityClasses:
-    """Every new pod asks for the default class, so it is looked for again only when the classes may have changed."""
+    """Priority classes from the watch cache. The default class is cached until the classes change, as every new pod
+    reads it.
+    """
 
     _at: Revision | None  # of the watch cache when `_default` was found
 

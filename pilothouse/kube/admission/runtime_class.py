@@ -1,4 +1,4 @@
-"""RuntimeClass: a pod gets the overhead and the scheduling constraints of its runtime class, and no others."""
+"""RuntimeClass: sets the overhead and the scheduling constraints of the pod's runtime class."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ServiceAccount: every pod runs as a service account that exists, and gets its token and its pull secrets."""
+"""ServiceAccount: requires the pod's service account, and adds token volume and image pull secrets."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ATTEMPTS = 10
 MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
 _VOLUME_PREFIX = "kube-api-access-"
 _EXPIRATION_SECONDS = 3607
-"""An hour and seven seconds: tokens of this age are known to be the injected ones, and are renewed with patience."""
+"""1 hour and 7 seconds: marks injected tokens, whose expiration is extended."""
 
 _ENFORCE = "kubernetes.io/enforce-mountable-secrets"
 
@@ -53,7 +53,7 @@ class ServiceAccount(Handler):
             _refuse(attributes, await self._completed(attributes, pod), unreferenced_secret, pod)
 
     async def _completed(self, attributes: Attributes, pod: Json) -> Json:
-        """Return the account of the pod, which now has all that comes with one."""
+        """Complete the pod. Return its service account."""
         spec = pod["spec"]
         if not spec.get("serviceAccountName"):
             spec["serviceAccountName"] = spec["serviceAccount"] = DEFAULT
@@ -85,7 +85,7 @@ class ServiceAccount(Handler):
         return await self._account_of(attributes, name)
 
     async def _account_of(self, attributes: Attributes, name: str) -> Json:
-        """The default one is made by a controller, soon after its namespace, and waited for."""
+        """Return the account of the pod. Wait for the default account, which a controller creates after the namespace."""
         for attempt in range(_ATTEMPTS if name == DEFAULT else 1):
             if attempt:
                 await asyncio.sleep(random.uniform(0.1, 0.2))
@@ -104,7 +104,7 @@ def _written_pod(attributes: Attributes) -> Json | None:
 
 
 def _mounts_token(account: Json, spec: Json) -> bool:
-    """The pod's wish goes before its account's."""
+    """Report whether to mount a token. The pod's setting overrides the account's setting."""
     for wish in (spec.get("automountServiceAccountToken"), account.get("automountServiceAccountToken")):
         if wish is not None:
             return bool(wish)
@@ -112,7 +112,7 @@ def _mounts_token(account: Json, spec: Json) -> bool:
 
 
 def _validate_mirror(attributes: Attributes, spec: Json) -> None:
-    """Raises Forbidden for a mirror pod with an account, or with anything that comes with one."""
+    """Raise Forbidden for a mirror pod with an account, a token volume or secrets."""
     if spec.get("serviceAccountName"):
         raise refused(attributes, "a mirror pod may not reference service accounts")
     if secret_names(spec):
@@ -130,8 +130,7 @@ def _refuse(attributes: Attributes, account: Json, find: Callable[[Json, Json], 
 
 
 def _mount_token(spec: Json) -> None:
-    """Give every container the volume with the token, the cluster's CA and the namespace, unless it mounts something
-    else at the same place."""
+    """Mount the token volume in each container, except at occupied mount paths."""
     given = next(
         (volume["name"] for volume in spec.get("volumes") or [] if volume["name"].startswith(_VOLUME_PREFIX)), None
     )
@@ -169,7 +168,7 @@ def is_limited_to_its_secrets(account: Json) -> bool:
 
 
 def unreferenced_secret(account: Json, spec: Json) -> str:
-    """Return why the first secret that the account does not name is not allowed; empty when all are."""
+    """Return the reason to reject the first secret outside the account's list, or an empty string."""
     known = {secret.get("name") for secret in account.get("secrets") or ()}
     for volume in spec.get("volumes") or ():
         secret = volume.get("secret")

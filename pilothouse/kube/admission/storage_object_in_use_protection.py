@@ -1,4 +1,4 @@
-"""StorageObjectInUseProtection: volumes, claims and attribute classes stay until nobody uses them any more."""
+"""StorageObjectInUseProtection: adds protection finalizers to volumes, claims and volume attributes classes."""
 
 from __future__ import annotations
 

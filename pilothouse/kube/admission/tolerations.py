@@ -1,4 +1,4 @@
-"""Joining lists of tolerations without keeping what others cover already, in a time that is linear in their length."""
+"""Merging of tolerations in linear time, without redundant entries."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from pilothouse.machinery.checkpoints import checkpoint
 from pilothouse.machinery.objects import Json
 
 _Scope: TypeAlias = tuple[str | None, str, str | None]
-"""Key, effect and value: None for a key or a value stands for every key or value, an empty effect for every effect."""
+"""(key, effect, value). None matches every key or value; an empty effect matches every effect."""
 
 
 class TolerationIndex:
-    """Tells whether one of its tolerations covers another one: tolerates everything that the other one does."""
+    """An index of tolerations that finds covering tolerations."""
 
     def __init__(self, tolerations: Iterable[Json] = ()) -> None:
         self._known: set[bytes] = set()
-        self._longest: dict[_Scope, float] = {}  # the longest time for which taints of a scope are tolerated
+        self._longest: dict[_Scope, float] = {}  # longest toleration seconds by scope
         for toleration in tolerations:
             self.add(toleration)
 
@@ -42,7 +42,7 @@ class TolerationIndex:
 
 
 def merge_tolerations(first: Sequence[Json], second: Sequence[Json]) -> list[Json]:
-    """Return both lists without the tolerations that others cover; of equal ones the first is kept."""
+    """Return both lists without covered tolerations. Of equal tolerations, the first is kept."""
     every = list({_identity(toleration): toleration for toleration in (*first, *second)}.values())
     following, rest = TolerationIndex(), []
     for toleration in reversed(every):
@@ -58,13 +58,13 @@ def merge_tolerations(first: Sequence[Json], second: Sequence[Json]) -> list[Jso
 
 
 def all_covered(tolerations: Iterable[Json], allowed: Iterable[Json]) -> bool:
-    """Whether each of the tolerations is covered by an allowed one."""
+    """Report whether allowed tolerations cover all tolerations."""
     index = TolerationIndex(allowed)
     return all(index.covers(toleration) for toleration in tolerations)
 
 
 def covers(wide: Json, narrow: Json) -> bool:
-    """Whether `wide` tolerates everything that `narrow` does."""
+    """Report whether `wide` tolerates everything that `narrow` tolerates."""
     return TolerationIndex([wide]).covers(narrow)
 
 

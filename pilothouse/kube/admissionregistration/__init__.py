@@ -1,1 +1,1 @@
-"""admissionregistration.k8s.io: webhooks and policies that are asked before an object is written."""
+"""admissionregistration.k8s.io: admission webhooks and policies."""

@@ -1,4 +1,4 @@
-"""The expressions of webhooks and policies: each must compile and evaluate to the right type."""
+"""Validation of CEL expressions of webhooks and policies: compilation and result type."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _failed(expression: str, path: Path, error: CompilationFailed) -> FieldError
 
 
 def validate_match_conditions(conditions: Sequence[Json], path: Path, *, params: bool) -> Errors:
-    """All of them must be true of a request. They see no variables of the policy."""
+    """Validate match conditions. Variables of the policy are not available."""
     if len(conditions) > MAX_MATCH_CONDITIONS:
         yield too_many(path, len(conditions), MAX_MATCH_CONDITIONS)
     seen: set[str] = set()
@@ -85,7 +85,7 @@ def _validate_match_condition(condition: Json, path: Path, *, params: bool) -> E
 
 
 def validate_variable(compiler: AdmissionCompiler, variable: Json, path: Path, *, params: bool) -> Errors:
-    """Declares the variable, so that what comes after it can use it."""
+    """Validate the variable and declare it for later expressions."""
     name, expression = text(variable, "name"), text(variable, "expression")
     if not name.strip():
         yield required(path.child("name"), "name is not specified")

@@ -1,4 +1,4 @@
-"""MatchResources, and the parameters of policies: what policies and their bindings have in common."""
+"""MatchResources and parameters, shared by policies and bindings."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def validate_match_resources(match: Json | None, path: Path) -> Errors:
 
 
 def validate_match_constraints(match: Json | None, path: Path) -> Errors:
-    """A policy's own constraints must name resources, from which the types of its expressions follow."""
+    """Validate a policy's constraints. Resource rules are required, because they determine the types of expressions."""
     if match is None:
         yield required(path)
         return

@@ -1,6 +1,6 @@
-"""Whoever writes a policy or a binding that reads parameters must be allowed to read them.
+"""Writers of policies and bindings need read access to the parameters.
 
-Policies show what they read in their messages, so that otherwise everybody who may write one could read everything.
+Messages of policies can expose parameters; without the check, writing a policy would grant read access.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from pilothouse.machinery.validation.immutable import semantically_equal
 ANY = "*"
 
 ResolveKind: TypeAlias = Callable[[GroupVersionKind], str | None]
-"""The resource of a kind; None for a kind that nobody serves here."""
+"""Returns the resource of a kind, or None for an unserved kind."""
 GetPolicy: TypeAlias = Callable[[str], Awaitable[Json | None]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Params:
-    """The resource that must be readable: everything, unless it is known to be less."""
+    """The parameter resource to authorize; wildcards unless known."""
 
     group: str = ANY
     version: str = ANY
@@ -43,7 +43,7 @@ class _Params:
 
 @dataclass(frozen=True, slots=True)
 class ParamKindAccess:
-    """The access that a policy needs: to all objects of its paramKind."""
+    """Requires read access to all objects of a policy's paramKind."""
 
     authorizer: Authorizer
     resolve: ResolveKind
@@ -63,7 +63,7 @@ class ParamKindAccess:
 
 @dataclass(frozen=True, slots=True)
 class ParamRefAccess:
-    """The access that a binding needs: to the objects that its paramRef refers to."""
+    """Requires read access to the objects of a binding's paramRef."""
 
     authorizer: Authorizer
     resolve: ResolveKind
@@ -125,14 +125,14 @@ async def _may_read(
 
 
 def _shown(user: User) -> str:
-    """Return the user as Go prints it."""
+    """Format the user as Go's %v does."""
     extra = " ".join(f"{key}:[{' '.join(values)}]" for key, values in sorted(user.extra.items()))
     return f"&{{{user.name} {user.uid} [{' '.join(user.groups)}] map[{extra}]}}"
 
 
 class ParamAccess(Protocol):
     async def refusal(self, user: User, obj: Json, old: Json | None) -> str:
-        """Return why the user may not write the object; empty when they may."""
+        """Return the reason to reject the write, or an empty string."""
 
 
 class ParamCheckedStorage(RegistryView):

@@ -1,4 +1,4 @@
-"""The strategy that validating and mutating admission policies share: all but what they do to a matching object."""
+"""ValidatingAdmissionPolicies and MutatingAdmissionPolicies."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class PolicyStrategy(AdmissionRegistrationStrategy):
 
     @abstractmethod
     def validate_content(self, obj: Json, path: Path) -> Errors:
-        """Yield the errors in what the policy does to an object that matches; `path` is that of the spec."""
+        """Yield errors of validations or mutations; `path` is the path of the spec."""
 
     def _validate(self, obj: Json, *, conditions: bool) -> Errors:
         yield from self.validate_metadata(obj)
@@ -73,7 +73,7 @@ def _validate_conditions(conditions: Sequence[Json], path: Path, *, params: bool
 
 
 def _same_conditions(obj: Json, old: Json) -> bool:
-    """Whether an update leaves alone all that decides if the match conditions are valid."""
+    """Report whether the update keeps everything relevant to the match conditions."""
     new_spec, old_spec = part(obj, "spec"), part(old, "spec")
     fields = ("paramKind", "matchConditions")
     return all(semantically_equal(new_spec.get(field), old_spec.get(field)) for field in fields)

@@ -1,4 +1,4 @@
-"""ValidatingAdmissionPolicyBindings and MutatingAdmissionPolicyBindings: where a policy applies, with which params."""
+"""ValidatingAdmissionPolicyBindings and MutatingAdmissionPolicyBindings: scope and parameters of a policy."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class PolicyBindingStrategy(AdmissionRegistrationStrategy):
         yield from self.validate_own(spec, path)
 
     def validate_own(self, spec: Json, path: Path) -> Errors:
-        """Yield the errors in the fields that only one kind of binding has."""
+        """Yield errors of fields specific to one kind of binding."""
         raise NotImplementedError
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
@@ -86,7 +86,7 @@ def _params(obj: Json) -> str:
 
 
 def _printed_selector(selector: Json) -> str:
-    """Return a LabelSelector as Go prints it."""
+    """Format a LabelSelector as Go's %v does."""
     labels = "".join(f"{key}: {value}," for key, value in sorted((selector.get("matchLabels") or {}).items()))
     expressions = "".join(_printed_requirement(each) for each in items(selector, "matchExpressions"))
     return (

@@ -116,7 +116,7 @@ def _validate_value(compiler: AdmissionCompiler, value: str, path: Path, *, para
     else:
         may_use = Declarations(params=params)
         for error in validate_expression(compiler, trimmed, path, declarations=may_use, types=STRING_OR_NULL):
-            # The expression is compiled without the white space around it, and shown with it.
+            # The expression is compiled without surrounding white space, and reported with it.
             yield invalid(path, value, error.detail)
 
 

@@ -1,4 +1,4 @@
-"""Validation of the rules by which requests are chosen for a webhook or a policy."""
+"""Validation of rules that match requests to webhooks and policies."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def default_rules(rules: Iterable[Json]) -> None:
 
 
 def validate_named_rule(rule: Json, path: Path) -> Errors:
-    """A rule that may be about objects of certain names only."""
+    """Validate a rule with optional resource names."""
     seen: set[str] = set()
     for position, name in enumerate(items(rule, "resourceNames")):
         where = path.child("resourceNames").index(position)
@@ -47,7 +47,7 @@ def validate_rule(rule: Json, path: Path) -> Errors:
 
 
 def validate_mutating_operations(rules: Iterable[Json], path: Path) -> Errors:
-    """Nothing can be mutated in a request that deletes."""
+    """Reject DELETE: a deletion cannot be mutated."""
     for rule in rules:
         for operation in items(rule, "operations"):
             if operation not in MUTATING_OPERATIONS:
@@ -74,14 +74,14 @@ def _validate_resources(resources: Sequence[str], path: Path) -> Errors:
     if len(resources) > 1 and "*/*" in resources:
         yield invalid(path, resources, "if '*/*' is present, must not specify other resources")
     plain = [resource for resource in resources if resource and "/" not in resource]
-    # Only the last resource without a subresource counts, as upstream has it.
+    # As upstream does, only the last resource without a subresource counts.
     if "*" in plain and plain[-1] != "*":
         why = "if '*' is present, must not specify other resources without subresources"
         yield invalid(path, resources, why)
 
 
 def _validate_subresources(resources: Sequence[str], path: Path) -> Errors:
-    """Refuse resources that are named although `pods/*` or `*/status` covers them."""
+    """Reject resources covered by `pods/*` or `*/status`."""
     with_any_subresource: set[str] = set()
     of_any_resource: set[str] = set()
     for position, text in enumerate(resources):

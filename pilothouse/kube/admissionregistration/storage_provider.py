@@ -46,7 +46,7 @@ class AdmissionRegistrationStorageProvider:
 
     def open(self, registries: Registries) -> APIGroup:
         policies = registries.open(VALIDATING_ADMISSION_POLICIES)
-        # The only status that upstream lets an apply create a whole object by.
+        # Upstream allows server-side apply to create an object through this status only.
         statuses = StatusStore(policies, ValidatingPolicyStatusStrategy(), may_be_applied=True)
         mutating = self._served(registries, *_MUTATING)
         resources = [

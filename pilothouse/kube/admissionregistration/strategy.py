@@ -1,4 +1,4 @@
-"""The rules that all kinds of the group share."""
+"""The base strategy of the group."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pilothouse.machinery.validation.immutable import semantically_equal
 GROUP = "admissionregistration.k8s.io"
 _CATEGORIES = ("api-extensions",)
 STORED_MUTATING_VERSION = "v1beta1"
-"""Mutating policies are stored in the form that the release before can read, as upstream does in v1.36."""
+"""Storage version of mutating policies, readable by the previous release, as in upstream's v1.36."""
 
 STATIC_SUFFIX = ".static.k8s.io"
 _RESERVED = (
@@ -29,7 +29,7 @@ _RESERVED = (
 
 
 class AdmissionRegistrationStrategy(Strategy):
-    """`content` is the field whose changes count as generations."""
+    """`content` is the field whose changes increment the generation."""
 
     namespaced = False
     allow_unconditional_update = False
@@ -52,7 +52,7 @@ class AdmissionRegistrationStrategy(Strategy):
 
     @abstractmethod
     def validate_configuration(self, obj: Json) -> Errors:
-        """Yield what is wrong with a new object, wherever it comes from: a client, or a file of the server."""
+        """Yield errors of a new object, from a client or a static manifest."""
 
     def warnings_on_create(self, obj: Json) -> Iterable[str]:
         return () if enabled(MANIFEST_BASED_ADMISSION) else _reserved(obj)
@@ -72,6 +72,6 @@ def _reserved(obj: Json) -> Iterable[str]:
 def resource_of(
     plural: str, kind: str, strategy: AdmissionRegistrationStrategy, columns: Sequence[Column], version: str = "v1"
 ) -> Resource:
-    """Return a resource of the group, whose columns stand between name and age."""
+    """Return a resource of the group, with columns between name and age."""
     names = Names(plural, kind, categories=_CATEGORIES)
     return Resource(names, strategy, GROUP, version, columns=[NAME, *columns, AGE])

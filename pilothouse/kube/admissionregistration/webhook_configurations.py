@@ -42,7 +42,7 @@ class ValidatingWebhookStrategy(AdmissionRegistrationStrategy):
             default_webhook(hook, mutating=self.mutating)
 
     def is_new_generation(self, obj: Json, old: Json) -> bool:
-        """Upstream tells what is empty from what is not there in webhooks."""
+        """Compare strictly: upstream distinguishes empty from missing fields in webhooks."""
         return bool(obj.get("webhooks") != old.get("webhooks"))
 
     def validate_configuration(self, obj: Json) -> Errors:
@@ -79,7 +79,7 @@ MUTATING_WEBHOOK_CONFIGURATIONS = resource_of(
 
 @dataclass(frozen=True, slots=True)
 class Leniency:
-    """The rules that webhooks may break, because the object that is updated breaks them already."""
+    """Rules that an update may break because the stored object breaks them."""
 
     match_conditions: bool = False
     side_effects: bool = False

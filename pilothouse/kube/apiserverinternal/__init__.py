@@ -1,1 +1,1 @@
-"""The group internal.apiserver.k8s.io: what the servers of a cluster tell each other."""
+"""internal.apiserver.k8s.io: data exchanged between API servers."""

@@ -1,4 +1,4 @@
-"""StorageVersions: the version in which each server of a cluster stores a resource."""
+"""StorageVersions: the storage version of a resource, per API server."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def _validate_common_version(status: Json, path: Path) -> Errors:
 
 
 def _validate_conditions(conditions: list[Json], path: Path) -> Errors:
-    """The paths lack the field's name, as upstream has them."""
+    """Validate conditions. Paths omit the field name, as upstream's paths do."""
     seen: dict[str, int] = {}
     for position, condition in enumerate(conditions):
         kind, where = text(condition, "type"), path.index(position)

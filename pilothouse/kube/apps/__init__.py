@@ -1,1 +1,1 @@
-"""apps: deployments, replica sets, stateful sets, daemon sets and the history of their templates."""
+"""apps: deployments, replica sets, stateful sets, daemon sets and controller revisions."""

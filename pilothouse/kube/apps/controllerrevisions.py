@@ -24,7 +24,7 @@ class ControllerRevisionStrategy(KubeStrategy):
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_metadata_update(obj, old)
         yield from self._validate_revision(obj)
-        # Not even the order of keys or the space between them may change.
+        # Raw bytes: even key order and white space are immutable.
         if raw_text(obj.get("data")) != raw_text(old.get("data")):
             yield invalid(root("data"), obj.get("data"), FIELD_IMMUTABLE)
 

@@ -1,4 +1,4 @@
-"""DaemonSets. An annotation counts their templates; it was a field once, and only the server changes it."""
+"""DaemonSets. A server-owned annotation counts template generations; it used to be a field."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class DaemonSetStatusStrategy(StatusSubresource, DaemonSetStrategy):
 
 
 def _default_template_generation(obj: Json) -> None:
-    """Whoever writes an object has sent the annotation, so that the field manager counts it among the sender's."""
+    """Default the annotation on decoding, so that managed fields assign it to the client."""
     text = annotations_of(obj).get(TEMPLATE_GENERATION)
     try:
         _set_template_generation(obj, 0 if text is None else parse_int64(text))
@@ -190,7 +190,7 @@ def _validate_strategy(strategy: Json, path: Path) -> Errors:
 
 
 def _validate_rolling_update(rolling: Json, path: Path) -> Errors:
-    """Either pods go before new ones come, or the other way round."""
+    """Require exactly one of maxSurge and maxUnavailable to be nonzero."""
     limits = {name: rolling.get(name, 0) for name in ("maxUnavailable", "maxSurge")}
     for name, limit in limits.items():
         yield from validate_positive_int_or_percent(limit, path.child(name))
@@ -205,7 +205,7 @@ def _validate_rolling_update(rolling: Json, path: Path) -> Errors:
 
 
 def _shown(strategy: Json) -> Json:
-    """The strategy as upstream's server prints it."""
+    """Return the strategy as upstream's messages print it."""
     rolling = strategy.get("rollingUpdate")
     shown = rolling and {
         "MaxUnavailable": rolling.get("maxUnavailable", 0),

@@ -1,4 +1,4 @@
-"""Deployments. Their annotations are copied to replica sets, so that a new annotation is a new generation too."""
+"""Deployments. Annotations are copied to replica sets, so their changes increment the generation."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def validate_deployment_spec(obj: Json, path: Path, old: Json | None = None) -> 
 
 
 def validate_selector_and_template(spec: Json, path: Path, old: Json | None) -> Errors:
-    """For deployments and replica sets, whose messages upstream words alike: it calls both a deployment."""
+    """Validate selector and template of deployments and replica sets. Upstream's messages call both deployments."""
     yield from validate_required_selector(spec.get("selector"), path.child("selector"), "deployment")
     selector = selector_of(spec.get("selector"))
     if selector is None:
@@ -183,7 +183,7 @@ def _validate_deadline(spec: Json, path: Path) -> Errors:
 
 
 def _shown(strategy: Json) -> Json:
-    """The strategy as upstream's server prints it."""
+    """Return the strategy as upstream's messages print it."""
     rolling = strategy.get("rollingUpdate")
     shown = None
     if rolling is not None:
@@ -192,7 +192,7 @@ def _shown(strategy: Json) -> Json:
 
 
 def default_rollback(obj: Json) -> None:
-    """Brings the annotation into its canonical form, or drops it where it is empty. Raises BadRequest."""
+    """Normalize the rollback annotation; drop an empty annotation. Raise BadRequest."""
     annotations = annotations_of(obj)
     if ROLLBACK_TO not in annotations:
         return
@@ -208,7 +208,7 @@ def default_rollback(obj: Json) -> None:
 
 
 def carry_rollback(obj: Json, old: Json) -> None:
-    """Keep the stored rollback on a write of the status: it counts as part of the spec."""
+    """Keep the stored rollback on status writes, because it belongs to the spec."""
     annotations = {key: value for key, value in annotations_of(obj).items() if key != ROLLBACK_TO}
     if ROLLBACK_TO in annotations_of(old):
         annotations[ROLLBACK_TO] = annotations_of(old)[ROLLBACK_TO]

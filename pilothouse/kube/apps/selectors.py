@@ -1,4 +1,4 @@
-"""The selectors of workloads, which must be there and select something."""
+"""Validation of workload selectors: required and not empty."""
 
 from __future__ import annotations
 

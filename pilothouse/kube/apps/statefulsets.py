@@ -1,7 +1,4 @@
-"""StatefulSets: their defaults, what updates may change, and what is wrong with them.
-
-Most of the spec is fixed; what was wrong before may stay so.
-"""
+"""StatefulSets. Updates may change few fields of the spec, and may keep existing faults."""
 
 from __future__ import annotations
 
@@ -125,7 +122,7 @@ class StatefulSetStatusStrategy(StatusSubresource, StatefulSetStrategy):
 
 
 def _claim_warnings(obj: Json, *below: str) -> Iterable[str]:
-    """`below` stands for the part of the path that upstream adds on updates only."""
+    """Yield warnings; `below` is the path segment that upstream adds on updates."""
     for position, claim in enumerate(items(obj, "spec", "volumeClaimTemplates")):
         yield from claim_warnings(part(claim, "spec"), _CLAIMS.index(position).child(*below))
 
@@ -138,7 +135,7 @@ def _history_warnings(obj: Json) -> Iterable[str]:
 
 
 def _default_strategy(strategy: Json) -> None:
-    """A rolling update that was chosen by name keeps its parameters as they are, even when there are none."""
+    """Default the update strategy. An explicit RollingUpdate keeps its parameters, even empty."""
     if not strategy.get("type"):
         strategy["type"] = "RollingUpdate"
         strategy.setdefault("rollingUpdate", {})
@@ -178,7 +175,7 @@ STATEFUL_SETS = Resource(
 
 @dataclass(frozen=True, slots=True)
 class StatefulSetRules:
-    """The checks that an update skips, because the part cannot change or was wrong before."""
+    """Checks that an update skips: immutable or already invalid parts."""
 
     any_service_name: bool = False
     any_claims: bool = False
@@ -257,7 +254,7 @@ def _validate_template(spec: Json, path: Path, rules: StatefulSetRules) -> Error
 
 
 def _with_claims(spec: Json) -> Json:
-    """The template as its pods will be: with a volume for each claim, and names that the controller gives them."""
+    """Return the template with a volume per claim and the generated pod names."""
     template: Json = spec["template"]
     pod = {key: value for key, value in part(template, "spec").items() if key not in ("hostname", "subdomain")}
     volumes = list(_volumes(spec))
@@ -274,5 +271,5 @@ def _volumes(spec: Json) -> Iterator[Json]:
 
 
 def _shown_rolling_update(rolling: Json) -> Json:
-    """As upstream's server prints it."""
+    """Return the rolling update as upstream's messages print it."""
     return {"Partition": number(rolling, "partition"), "MaxUnavailable": rolling.get("maxUnavailable")}

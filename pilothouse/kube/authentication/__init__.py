@@ -1,1 +1,1 @@
-"""authentication.k8s.io: who somebody is, by their token or by their own request."""
+"""authentication.k8s.io: identity of tokens and of the current user."""

@@ -1,4 +1,4 @@
-"""Bootstrap tokens: `id.secret`, kept in secrets of kube-system, with which nodes join a cluster."""
+"""Bootstrap tokens `id.secret`, stored as secrets in kube-system, for joining nodes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ GetSecret: TypeAlias = Callable[[str, str], Awaitable[Json | None]]
 
 
 class BootstrapTokens:
-    """The tokens are meant for the server's own audiences and for no others."""
+    """Authenticates for the server's own audiences only."""
 
     def __init__(self, get: GetSecret, audiences: Sequence[str] = (), *, clock: Clock = system_clock) -> None:
         self._get = get
@@ -53,7 +53,7 @@ class BootstrapTokens:
         return TokenIdentity(identity(f"system:bootstrap:{found[1]}", groups=tuple(dict.fromkeys(groups))), meant_for)
 
     def _problem(self, secret: Json, *, id: str, value: str) -> str:
-        """Return why a secret does not make the token good, without its content; empty when it does."""
+        """Return the reason to reject the token, without secret contents, or an empty string."""
         if is_deleting(secret):
             return "is deleted and awaiting removal"
         if text(secret, "type") != _TYPE:
@@ -75,7 +75,7 @@ class BootstrapTokens:
         try:
             moment = parse_time(said.decode())
         except ValueError:
-            return True  # nobody can say until when it was to be good
+            return True  # invalid expiration: reject
         return moment is None or moment <= self._clock()
 
 

@@ -40,9 +40,9 @@ class AuthenticationStorageProvider:
 
 
 class TokenReviews:
-    """Asks the server's own token authenticator: a review answers what a request with the token would meet.
+    """Reviews tokens with the server's own authenticator.
 
-    A token that would not be read in a request, for the space in front of it, is nobody's and not wrong either.
+    A token with leading white space is unauthenticated, without an error: requests ignore such a token.
     """
 
     def __init__(self, tokens: TokenAuthenticator, audiences: Sequence[str]) -> None:
@@ -55,7 +55,7 @@ class TokenReviews:
             raise BadRequest("token is required for TokenReview in authentication")
         await validate(obj)
         found = await self._status(token, items(obj, "spec", "audiences") or self._audiences)
-        # What the sender has put into the status stands, but for what the answer says.
+        # Other fields of the sent status are kept.
         status = {"user": {}, **part(obj, "status"), "authenticated": False, **found}
         obj["status"] = {name: value for name, value in status.items() if value or name == "user"}
         return obj
@@ -67,7 +67,7 @@ class TokenReviews:
         try:
             found = await self._tokens.authenticate_token(token, wanted or None)
         except InvalidToken as error:
-            # Upstream asks about the server's own token apart from the others, so that answer comes first.
+            # Upstream authenticates the server's own token separately and first.
             return {"error": aggregate([WRONG_TOKEN, *error.args])}
         if found is None:
             return {"error": WRONG_TOKEN}

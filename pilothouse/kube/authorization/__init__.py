@@ -1,1 +1,1 @@
-"""authorization.k8s.io: who may do what."""
+"""authorization.k8s.io: access reviews."""

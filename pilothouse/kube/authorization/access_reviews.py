@@ -1,4 +1,4 @@
-"""Access reviews: may they, or may I, do this? All kinds ask the server's own authorizer."""
+"""Access and rules reviews, answered by the server's authorizer."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class SubjectAccessReviews:
 
 
 class LocalSubjectAccessReviews(SubjectAccessReviews):
-    """Reviews about anybody, in one namespace."""
+    """Reviews of any user in one namespace."""
 
     def validation(self, obj: Json) -> Errors:
         return validate_local_review(obj)
@@ -70,7 +70,7 @@ class LocalSubjectAccessReviews(SubjectAccessReviews):
 
 
 class SelfSubjectAccessReviews(SubjectAccessReviews):
-    """Reviews about the one who asks."""
+    """Reviews of the current user."""
 
     def validation(self, obj: Json) -> Errors:
         return validate_self_review(obj)

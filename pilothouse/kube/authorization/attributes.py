@@ -1,6 +1,6 @@
-"""From a review's question to the attributes that an authorizer decides about.
+"""Conversion of a review to authorizer attributes.
 
-A selector that cannot be read narrows nothing: the question is then about more, and the answer says so.
+An unparsable selector is dropped: the review covers more, and its status reports the error.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FIELD_SIGNS = {"In": "=", "NotIn": "!="}
 class Question:
     attributes: Attributes
     error: str = ""
-    """The message about selectors that were left out of the question; empty when none was."""
+    """Error about dropped selectors, or an empty string."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ def _read(selector: Json | None, parse: Callable[[str], str], one: Callable[[Jso
 
 
 def _field_requirement(requirement: Json) -> str | None:
-    """Return a requirement of a field selector; None for one that fields cannot be selected by."""
+    """Return a field selector requirement, or None for an unsupported operator."""
     values, sign = items(requirement, "values"), _FIELD_SIGNS.get(text(requirement, "operator"))
     if sign is None or len(values) != 1:
         return None

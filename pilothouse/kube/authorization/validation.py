@@ -1,4 +1,4 @@
-"""Validation of access reviews: one asks about a resource or about a path, and about somebody."""
+"""Validation of access reviews: exactly one of resource and non-resource attributes, and a subject."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pilothouse.machinery.validation.labels import (
     validate_requirement,
 )
 
-# Newer clients may ask with operators that this server does not know.
+# Newer clients may send unknown operators.
 _LENIENT = LabelSelectorRules(allow_unknown_operator=True)
 
 _shown_path = pointer(struct(Path=TEXT, Verb=TEXT))

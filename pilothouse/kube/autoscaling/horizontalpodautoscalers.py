@@ -1,4 +1,4 @@
-"""HorizontalPodAutoscalers, stored as autoscaling/v2. Their generation is not counted."""
+"""HorizontalPodAutoscalers, stored as autoscaling/v2. The generation is not incremented."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class HorizontalPodAutoscalerStrategy(KubeStrategy):
         default_autoscaler_spec(obj["spec"])
 
     def canonicalize(self, obj: Json) -> None:
-        # Here too, because autoscaling/v1 does not fill in a behavior, and stored objects have it whole.
+        # Repeated here: autoscaling/v1 has no default behavior, and stored objects are complete.
         default_autoscaler_spec(obj["spec"])
 
     def prepare_for_create(self, obj: Json) -> None:
@@ -112,7 +112,7 @@ def _format_resource(target: Json, current: Json | None) -> str:
 
 
 def _amount(current: Json | None, field: str, missing: str) -> str:
-    """`missing` is what Go prints for a status that does not have the amount."""
+    """`missing` is Go's output for a missing amount."""
     return _UNKNOWN if current is None else current.get(field, missing)
 
 

@@ -1,6 +1,6 @@
-"""autoscaling/v1: CPU utilization has fields of its own, and everything else travels in annotations.
+"""Conversion of autoscaling/v1: fields for CPU utilization, annotations for other metrics.
 
-The behavior's annotation shows the names of Go's fields.
+The behavior annotation uses Go field names.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _spec_to_v2(obj: Json) -> Json:
 
 
 def _status_to_v2(obj: Json) -> Json:
-    """The annotations say more than the fields can, so they go before them."""
+    """Convert the status. Annotations are more precise and take precedence over fields."""
     status, annotations = part(obj, "status"), annotations_of(obj)
     out: Json = {name: status[name] for name in _STATUS if name in status}
     percent = status.get("currentCPUUtilizationPercentage")
@@ -141,12 +141,12 @@ def _is_cpu(metric: Json) -> bool:
 
 
 def _cpu_percent(metric: Json) -> int | None:
-    """The target of a metric that v1 has a field for."""
+    """Return the target percentage of the CPU metric."""
     return part(metric, "resource", "target").get("averageUtilization") if _is_cpu(metric) else None
 
 
 def _behavior_to_v2(text: str | None) -> Json | None:
-    """Return the behavior that the annotation holds, None if it holds none."""
+    """Return the behavior in the annotation, or None."""
     value = decode_object(text)
     behavior = value and decode_value(_renamed(value), "v2", "HorizontalPodAutoscalerBehavior")
     return behavior or None
@@ -161,7 +161,7 @@ def _shown_rules(rules: Json | None) -> Json | None:
 
 
 def _renamed(value: Any) -> Any:
-    """Go's names, in any case, as the API's names. What is null is not set."""
+    """Rename Go fields, case-insensitively, to API fields. Drop null values."""
     if isinstance(value, list):
         return [_renamed(each) for each in value]
     if not isinstance(value, dict):
@@ -188,12 +188,12 @@ def drop_annotations(obj: Json) -> None:
 
 
 def encode(value: Any) -> str:
-    """JSON as Go writes it."""
+    """Return JSON as Go's encoder writes it."""
     return escape_html(orjson.dumps(value).decode())
 
 
 def decode_list(text: str | None, version: str, kind: str) -> list[Json] | None:
-    """The objects of a type that an annotation holds; None where it holds something else, which counts as nothing."""
+    """Return the objects in an annotation, or None for invalid contents."""
     values = _parse(text)
     if not isinstance(values, list):
         return None

@@ -18,7 +18,7 @@ from pilothouse.machinery.quantity import parse_quantity
 _Convert: TypeAlias = Callable[[Json], Json]
 
 SOURCES = ("object", "pods", "resource", "containerResource", "external")
-"""Where a metric keeps its details, in the order of Go's type."""
+"""Field with the details of each metric type, in the order of Go's struct."""
 
 
 def metric_to_v1(metric: Json) -> Json:
@@ -77,7 +77,7 @@ def _flat_object(source: Json, measured: Json, name: str) -> Json:
 
 def _object_to_v2(source: Json) -> Json:
     value, average = source.get("targetValue") or "0", source.get("averageValue")
-    # The field is always there in v1: beside an average, a zero means that no value is set.
+    # v1 requires the field: with an average, 0 means unset.
     has_value = average is None or bool(parse_quantity(value))
     target = {"type": "Value" if average is None else "AverageValue"}
     return {

@@ -1,4 +1,4 @@
-"""Validation of an autoscaler's spec. An update may keep what was already wrong."""
+"""Validation of an autoscaler's spec. An update may keep existing faults."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SOURCES = {
 }
 
 _CHECKED = ("object", "external", "pods", "resource", "containerResource")
-"""The order in which sources are looked for: only the first one that is there is looked into."""
+"""Lookup order of sources: the first source present is validated."""
 
 _MISSING_VALUE = {
     "object": "must set either a target value or averageValue",
@@ -56,7 +56,7 @@ def validate_autoscaler_spec(spec: Json, path: Path, old: Json | None = None) ->
 
 
 def _target_rules(target: Json, old: Json | None) -> ReferenceRules:
-    """Replication controllers are the one scalable kind of the legacy group."""
+    """Allow the legacy group for ReplicationControllers, its only scalable kind."""
     before = part(old or {}, "scaleTargetRef")
     if old is not None and all(text(before, name) == text(target, name) for name in ("apiVersion", "kind")):
         return ReferenceRules(allow_any_version=True)
@@ -206,7 +206,7 @@ def validate_reference(reference: Json, path: Path, rules: ReferenceRules) -> Er
 
 
 def version_problem(reference: Json, rules: ReferenceRules) -> str:
-    """Return what is wrong with the reference's apiVersion, empty when nothing is."""
+    """Return the problem with the apiVersion of the reference, or an empty string."""
     if rules.allow_any_version:
         return ""
     try:

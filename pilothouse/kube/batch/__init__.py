@@ -1,1 +1,1 @@
-"""batch: jobs, and the cron jobs that make them."""
+"""batch: jobs and cron jobs."""

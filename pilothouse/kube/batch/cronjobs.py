@@ -1,4 +1,4 @@
-"""CronJobs: their defaults, and what their schedules and job templates must be."""
+"""CronJobs: defaults, and validation of schedules and job templates."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pilothouse.machinery.objects import Json, items, name_of, number, part, tex
 from pilothouse.machinery.selectors.labels import format_label_selector
 
 MAX_NAME_LENGTH = 52
-"""The controller appends eleven characters to make the name of a job, which may have 63."""
+"""63 characters minus the 11 characters that the controller appends."""
 
 _JOB = root("spec", "jobTemplate", "spec")
 _API = "io.k8s.api.batch.v1."
@@ -71,7 +71,7 @@ class CronJobStrategy(WorkloadStrategy):
 
 class CronJobStatusStrategy(StatusSubresource, CronJobStrategy):
     def validate_update(self, obj: Json, old: Json) -> Errors:
-        """Whatever controllers report is taken."""
+        """Accept every status."""
         yield from ()
 
 
@@ -103,7 +103,7 @@ def _validate_cron_job_spec(spec: Json, path: Path, old: Json | None = None) -> 
 
 
 def _validate_schedule(spec: Json, path: Path, old: Json | None) -> Errors:
-    """Time zones in schedules are tolerated only where they already are."""
+    """Validate the schedule. An existing TZ prefix is tolerated."""
     schedule = spec["schedule"]
     if not schedule:
         yield required(path)

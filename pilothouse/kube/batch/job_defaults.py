@@ -1,4 +1,4 @@
-"""Defaults of jobs, and the labels and selector that the server makes for them."""
+"""Defaults of jobs, and generated labels and selectors."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def default_job_template(spec: Json) -> None:
 
 
 def default_labels(job: Json) -> None:
-    """A job without labels has those of its template: the very same ones, which get the generated labels too."""
+    """Default the labels of a job to the labels of its template, including generated labels."""
     labels = labels_of(job["spec"]["template"])
     if labels and not labels_of(job):
         metadata(job)["labels"] = labels
 
 
 def generate_selector(job: Json) -> None:
-    """Makes the job select its own pods and no others. Labels that the user set stay, and may be refused later."""
+    """Generate a unique selector. User labels are kept; validation may reject them."""
     labels = metadata(job["spec"]["template"]).setdefault("labels", {})
     for key in JOB_NAME_LABELS:
         labels.setdefault(key, name_of(job))

@@ -1,4 +1,4 @@
-"""Lists of indexes such as `1,3-5,7`, as indexed jobs write them."""
+"""Index lists of indexed jobs, such as `1,3-5,7`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def count_indexes(text: str, completions: int) -> int:
 
 
 def first_overlap(text: str, other: str, completions: int) -> int | None:
-    """The first index in which two lists overlap. Parts that cannot be read are passed over.
+    """Return the first common index of two lists. Unparsable parts are skipped.
 
     1-3,8  and  2,9   → 2
     """

@@ -1,4 +1,4 @@
-"""When the pods of a job make it fail, succeed or start new pods."""
+"""Policies for pod failures, success and pod replacement."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def validate_success_policy(spec: Json, path: Path) -> Errors:
 
 
 def shown_failure_policy(policy: Json | None) -> Json | None:
-    """The policy as upstream's server prints it."""
+    """Return the policy as upstream's messages print it."""
     return None if policy is None else {"Rules": [_shown_rule(rule) for rule in policy.get("rules") or ()]}
 
 

@@ -1,6 +1,6 @@
-"""The status of jobs: controllers may only report what can have happened.
+"""Validation of job status updates: only possible transitions.
 
-Most rules look at what the update changed, so that a status which is already wrong can still be written.
+Most rules compare with the stored status, so that an invalid stored status stays writable.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _has_condition(job: Json, kind: str, status: str) -> bool:
 
 @dataclass(frozen=True)
 class JobStatusUpdate:
-    """One update of a job's status; `path` is where the status stands."""
+    """An update of a job's status; `path` is the path of the status."""
 
     job: Json
     old: Json
@@ -125,7 +125,7 @@ class JobStatusUpdate:
             yield invalid(path, completion, "must be equal to or after `startTime`")
 
     def _validate_targets(self) -> Errors:
-        """A job first aims at its end and then reaches it."""
+        """Require FailureTarget or SuccessCriteriaMet before the terminal condition."""
         failed = self._turned("Failed") or self._changed("failedIndexes")
         if failed and self._is("Failed") and not self._is("FailureTarget"):
             why = "cannot set Failed=True condition without the FailureTarget=true condition"
@@ -192,7 +192,7 @@ class JobStatusUpdate:
             yield from self._refuse_conditions(why)
 
     def _validate_counters(self) -> Errors:
-        """Counters grow, except that an indexed job which is scaled down forgets what succeeded."""
+        """Require counters not to decrease, except for a scaled-down indexed job."""
         spec = self.job["spec"]
         scalable = spec.get("completionMode") == "Indexed" and spec.get("completions") == spec.get("parallelism")
         for name in ("failed",) if scalable else ("failed", "succeeded"):

@@ -1,4 +1,4 @@
-"""Validation of an update of a job: it may change little, and more while the job is suspended and has no pods."""
+"""Validation of job updates: few mutable fields, more for suspended jobs without pods."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _TEMPLATE_METADATA = (
 
 @dataclass(frozen=True, slots=True)
 class _Fixed:
-    """A field that never changes, and how messages show it."""
+    """An immutable field and its form in messages."""
 
     name: str
     new: Any
@@ -87,14 +87,14 @@ def _validate_template(job: Json, old: Json, path: Path) -> Errors:
 
 
 def _may_change_template(job: Json) -> bool:
-    """A suspended job that has no pods and did not start, or says that it is suspended."""
+    """Report whether the job is suspended, without pods, and not started or reported as suspended."""
     status = part(job, "status")
     idle = not status.get("startTime") or is_condition_true(job, "Suspended")
     return bool(job["spec"].get("suspend")) and idle and number(status, "active") == 0
 
 
 def _accept_scheduling(before: Json, template: Json) -> None:
-    """Where pods may run, and what they are labelled with, can be decided while the job waits."""
+    """Accept changes of scheduling directives and labels of a waiting job."""
     _accept_node_affinity(before["spec"], template["spec"])
     for name in ("nodeSelector", "tolerations", "schedulingGates"):
         before["spec"][name] = template["spec"].get(name)
@@ -122,7 +122,7 @@ def _accept_resources(before: Json, spec: Json) -> None:
 
 
 def _shown_template(template: Json) -> Json:
-    """As upstream's server prints it: the metadata's fields stand beside the spec."""
+    """Return the template as upstream's messages print it: metadata fields beside the spec."""
     meta = {name: template["metadata"][name] for name in _TEMPLATE_METADATA if template["metadata"].get(name)}
     sorted_maps = {name: dict(sorted(meta[name].items())) for name in ("labels", "annotations") if name in meta}
     return meta | sorted_maps | {"Spec": internal_pod_spec(template["spec"])}

@@ -1,4 +1,4 @@
-"""Validation of a job's spec, in a job and in the template of one."""
+"""Validation of the spec of jobs and job templates."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _NOT_GENERATED = "`selector` not auto-generated"
 
 
 def validate_job_spec(spec: Json, path: Path, old: Json | None = None) -> Errors:
-    """The spec of a job, with its selector."""
+    """Validate the spec of a job, including its selector."""
     yield from validate_job_template_spec(spec, path, old)
     selector = spec.get("selector")
     if selector is None:
@@ -55,7 +55,7 @@ def validate_job_spec(spec: Json, path: Path, old: Json | None = None) -> Errors
 
 
 def validate_job_template_spec(spec: Json, path: Path, old: Json | None = None) -> Errors:
-    """Validate all fields but the selector, which templates of jobs do not have."""
+    """Validate the spec of a job template, which has no selector."""
     for name in _COUNTS:
         yield from nonnegative(spec.get(name) or 0, path.child(name))
     if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
@@ -126,7 +126,7 @@ def _validate_success(spec: Json, path: Path) -> Errors:
 
 
 def _validate_restart_policy(spec: Json, path: Path) -> Errors:
-    """Jobs end: their pods do not restart for ever. Always is what an unset policy became."""
+    """Allow OnFailure and Never. Always is the default for an unset policy."""
     policy = text(spec, "template", "spec", "restartPolicy")
     if policy in ("", "Always"):
         yield required(path, 'valid values: "OnFailure", "Never"')
@@ -137,7 +137,7 @@ def _validate_restart_policy(spec: Json, path: Path) -> Errors:
 
 
 def validate_generated_selector(job: Json, *, prefixed: bool = True) -> Errors:
-    """`prefixed` asks for the labels with a domain too, which jobs of old servers do not have."""
+    """`prefixed` also requires the labels with a domain, which jobs of older servers lack."""
     spec = job["spec"]
     if spec.get("manualSelector") or spec.get("selector") is None:
         return

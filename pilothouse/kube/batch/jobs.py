@@ -1,4 +1,4 @@
-"""Jobs. The server labels their pods and makes a selector for them, unless the user insists on another one."""
+"""Jobs. The server generates pod labels and selector, unless manualSelector is set."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class JobStrategy(WorkloadStrategy):
         super().prepare_for_create(obj)
 
     def canonicalize(self, obj: Json) -> None:
-        # Here too, because the generated labels were not there when defaults were filled in.
+        # Repeated here, because generated labels did not exist during defaulting.
         default_labels(obj)
 
     def validate(self, obj: Json) -> Errors:
@@ -107,7 +107,7 @@ class JobStatusStrategy(StatusSubresource, JobStrategy):
 
 
 def _validate_hostnames(job: Json) -> Errors:
-    """The pods of an indexed job are named after it and their index."""
+    """Validate the longest pod hostname of an indexed job."""
     completions = number(job, "spec", "completions")
     if job["spec"].get("completionMode") != INDEXED or completions <= 0:
         return

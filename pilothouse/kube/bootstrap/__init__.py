@@ -1,1 +1,1 @@
-"""The objects that every cluster has, made at start and kept by the server itself."""
+"""Objects that the server creates at start and maintains."""

@@ -1,4 +1,4 @@
-"""The addresses under which this server and the `kubernetes` service are reached."""
+"""Addresses of this server and of the `kubernetes` service."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pilothouse.machinery.dataclass import dataclass
 
 @dataclass(slots=True)
 class PublicAddress:
-    """The address that this server tells others. A port that the system chooses is known once the server listens."""
+    """The advertised address. A system-chosen port is known once the server listens."""
 
     ip: str
     port: int
@@ -19,7 +19,7 @@ class PublicAddress:
 
     @property
     def is_loopback(self) -> bool:
-        """Whether it means another machine to everybody who reads it: such an address is no endpoint."""
+        """Report whether the address is loopback, which is not a valid endpoint."""
         return ip_address(self.ip).is_loopback
 
     def listens_on(self, port: int) -> None:

@@ -1,6 +1,6 @@
-"""The ConfigMap from which extension API servers learn whom this cluster believes: users and front proxies.
+"""The ConfigMap extension-apiserver-authentication: trusted client CAs and front proxies.
 
-Names and certificates that other servers have written there stay; certificates until they expire or are retired.
+Names and certificates of other servers are kept; certificates until they expire or are retired.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ FRONT_PROXY_CA = "requestheader-client-ca-file"
 
 _PERIOD = 60.0
 _LOOK_EVERY = 5.0
-"""Files that have changed are written there sooner."""
+"""Changed files are written sooner."""
 _SLACK = timedelta(minutes=5)
-"""How long certificates of others are kept after they have expired."""
+"""Seconds to keep expired certificates of other servers."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterAuthenticationInfo:
-    """Files with the CAs, and by which headers and names front proxies are known."""
+    """CA files, and headers and names of front proxies."""
 
     client_cas: Sequence[Path] = ()
     front_proxy_cas: Sequence[Path] = ()
     allowed_names: Sequence[str] = ()
     headers: RequestHeaders = field(default=STANDARD)
     retired: Path | None = None
-    """A file with CAs that are trusted no more, whoever has written them there; it need not be there."""
+    """File of CAs without trust, removed whoever wrote them; the file is optional."""
 
     @property
     def lists(self) -> dict[str, Sequence[str]]:
@@ -75,12 +75,12 @@ class ClusterAuthenticationTrust:
     async def _sync_if_due(self) -> None:
         now = time.monotonic()
         if await asyncio.to_thread(self._watch.changed) or now >= self._next_sync:
-            self._next_sync = now  # until it went well
+            self._next_sync = now  # until the first success
             await self.sync()
             self._next_sync = now + _PERIOD
 
     async def sync(self) -> None:
-        """The files are read each time, because they may change. Raises StatusError, OSError, ValueError."""
+        """Update the ConfigMap from the current files. Raise StatusError, OSError, ValueError."""
         users = await asyncio.to_thread(_read, self._own.client_cas)
         proxies = await asyncio.to_thread(_read, self._own.front_proxy_cas)
         retired = await asyncio.to_thread(self._retired)
@@ -111,14 +111,15 @@ def _read(files: Iterable[Path]) -> list[str]:
 
 
 def _joined(before: str, own: Sequence[str]) -> str:
-    """Return the words of a JSON list and after them our own, as such a list. Raises ValueError if it is none."""
+    """Append our words to a JSON list. Raise ValueError for an invalid list."""
     return orjson.dumps(list(dict.fromkeys([*(orjson.loads(before) if before else ()), *own]))).decode()
 
 
 def _join_bundles(found: str, own: Iterable[str], retired: Sequence[bytes] = ()) -> str:
-    """Return the certificates that were found and are not retired, and after them our own, without doubles.
+    """Merge stored certificates, except retired certificates, with our own, without duplicates.
 
-    Raises ValueError for text that is no certificate."""
+    Raise ValueError for an invalid certificate.
+    """
     ours = [cert for bundle in own for cert in certificates_in(bundle)]
     joined = dict.fromkeys([*certificates_in(found), *ours])
     kept = [cert for cert in joined if cert in ours or not (cert in retired or _has_expired(cert))]
@@ -126,7 +127,7 @@ def _join_bundles(found: str, own: Iterable[str], retired: Sequence[bytes] = ())
 
 
 def _has_expired(certificate: bytes) -> bool:
-    """Needed for certificates of others only, and slow to import: a start on a new store does without."""
+    """Report whether a certificate has expired. Imports cryptography, which a start on a new store avoids."""
     from cryptography import x509
 
     return x509.load_der_x509_certificate(certificate).not_valid_after_utc < system_clock() - _SLACK

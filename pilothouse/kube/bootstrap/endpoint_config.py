@@ -11,4 +11,4 @@ MASTER_COUNT, LEASE, NONE = RECONCILER_TYPES = ("master-count", "lease", "none")
 class EndpointConfig:
     reconciler_type: str = LEASE
     apiserver_count: int = 1
-    """How many servers there are, where that is what the reconciler goes by."""
+    """Number of servers, for the master-count reconciler."""

@@ -1,4 +1,4 @@
-"""Leases of server addresses: one key for each, which is gone when its server has not renewed it for a while."""
+"""Leases of server addresses: one key per server, which expires without renewal."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pilothouse.apiserver.storage.protobuf import ProtobufStore
 
 RENEW_EVERY = 10
 TTL = RENEW_EVERY + 5
-"""Seconds. A server that is late by less is still alive."""
+"""Seconds; longer than the renewal period."""
 
 
 class EndpointLeases:
-    """The keys are those of kube-apiserver, so that servers of both kinds on one etcd know of each other."""
+    """Uses kube-apiserver's keys, so that both implementations can share one etcd."""
 
     def __init__(self, store: Store, *, root: str = DEFAULT_ROOT, ttl: int = TTL) -> None:
         self._store = ProtobufStore(store)
@@ -22,7 +22,7 @@ class EndpointLeases:
         self._ttl = ttl
 
     async def list(self) -> list[str]:
-        """The addresses of the servers that are alive, in order."""
+        """Return the addresses of live servers, in order."""
         found = [orjson.loads(entry.value) for entry in (await self._store.list(self._prefix)).entries]
         return [lease["subsets"][0]["addresses"][0]["ip"] for lease in found if lease.get("subsets")]
 
@@ -42,7 +42,7 @@ class EndpointLeases:
             return
 
     async def remove(self, ip: str) -> bool:
-        """Whether there was one."""
+        """Remove the lease of an address. Report whether the lease existed."""
         entry = await self._store.get(self._prefix + ip)
         if entry is None:
             return False

@@ -1,7 +1,7 @@
-"""The Endpoints and the EndpointSlice of the `kubernetes` service list the servers that are alive.
+"""Reconcilers of the Endpoints and the EndpointSlice of the `kubernetes` service.
 
-By default each server renews a lease of its own and writes down what all leases say together; so one that vanishes is
-dropped by the others. Servers on one store need not agree on their ports: only one that is alone puts the port right.
+By default each server renews a lease and writes the addresses of all leases, which drops dead servers. Servers on one
+store may have different ports: only a single server corrects the port.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from pilothouse.kube.bootstrap.written_endpoints import WrittenEndpoints
 
 
 class EndpointReconciler(Protocol):
-    """Keeps this server's address among the endpoints while it is ready."""
+    """Keeps this server's address in the endpoints while the server is ready."""
 
     async def reconcile(self) -> None:
         """Raises StatusError, StorageError. Does nothing once `remove` was called."""
 
     async def forget_earlier_run(self) -> bool:
-        """Remove what an earlier run left, so that nobody is sent here before this server is ready.
+        """Remove the address of an earlier run, so that clients wait until this server is ready.
 
-        Return whether there was something.
+        Report whether the address existed.
         """
 
     async def remove(self) -> None:
-        """Take this server off the list for the rest of its life."""
+        """Remove this server permanently."""
 
 
 class NoEndpointReconciler:
@@ -75,7 +75,7 @@ class LeaseEndpointReconciler:
 
 
 class MasterCountEndpointReconciler:
-    """Each server adds itself. Where there are more than `count`, those behind it in the order of addresses go."""
+    """Adds this server. Beyond `count` addresses, the next addresses in order are removed."""
 
     def __init__(self, address: PublicAddress, count: int, written: WrittenEndpoints) -> None:
         self._address = address
@@ -109,5 +109,5 @@ class MasterCountEndpointReconciler:
 
     def _with_own(self, listed: Sequence[str]) -> list[str]:
         own = self._address.ip
-        behind = sorted({own, *listed}, key=lambda ip: (ip < own, ip))  # from this server on, and round to it
+        behind = sorted({own, *listed}, key=lambda ip: (ip < own, ip))  # starting at this server, cyclically
         return sorted([own, *behind[1:][max(0, len(behind) - self._count) :]])

@@ -1,7 +1,7 @@
-"""The leases by which servers on one store know of each other.
+"""Identity leases of API servers on one store.
 
-Each server makes one at its start, renews it every few seconds and deletes it at shutdown. The leases of servers that
-have not renewed them for as long as they last are deleted by the others.
+A server creates its lease at start, renews it, and deletes it at shutdown. Servers delete expired leases of other
+servers.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def hostname() -> str:
 
 
 def server_id(host: str) -> str:
-    """Return kube-apiserver's name for itself, which a restart on the same host keeps: a hash of the host's name."""
+    """Return kube-apiserver's identity: a hash of the host name, stable across restarts."""
     parts = (host.encode(), b"kube-apiserver")
     digest = hashlib.sha256(b"".join(len(part).to_bytes(2, "big") + part for part in parts)).digest()
     return "apiserver-" + base64.b32encode(digest[:16]).decode().rstrip("=").lower()
@@ -53,7 +53,7 @@ class IdentityLease:
         self._stopped = False
 
     async def start(self, context: HookContext) -> None:
-        """Replace the lease of an earlier run, which would point the others to a server that is not there."""
+        """Replace the lease of an earlier run, which would refer to a dead server."""
         await try_once(self._delete, "error deleting old lease")
         await self.renew()
         context.spawn(repeat(self.renew, every=RENEW_EVERY), name="identity-lease-controller")
@@ -110,7 +110,7 @@ class IdentityLeaseGarbageCollector:
         await repeat(sync, every=COLLECT_EVERY)
 
     async def _delete_if_expired(self, listed: Json) -> None:
-        """The list may be old: the lease is read again before it is deleted."""
+        """Delete the lease if it has expired. The list may be stale, so the lease is read again."""
         if not self._expired(listed):
             return
         lease = await self._leases.get(name_of(listed), namespace=NAMESPACE)
@@ -118,7 +118,7 @@ class IdentityLeaseGarbageCollector:
             await self._leases.delete(name_of(lease), namespace=NAMESPACE)
 
     def _expired(self, lease: Json) -> bool:
-        """A lease without a time or a duration is none of ours, whatever its label says."""
+        """Report whether the lease has expired. A lease without time or duration has not."""
         spec = lease.get("spec") or {}
         renewed, duration = spec.get("renewTime"), spec.get("leaseDurationSeconds")
         moment = parse_micro_time(renewed) if renewed else None

@@ -49,12 +49,12 @@ NAMESPACE, NAME = "kube-system", "kube-apiserver-legacy-service-account-token-tr
 SINCE = "since"
 
 _CREATE_AT_MOST_EVERY = timedelta(minutes=30)
-"""A server that tracks nothing deletes the map; two that disagree shall not fight over it all the time."""
+"""Seconds. Servers that disagree about the ConfigMap must not recreate it continuously."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bootstrap:
-    """Adds its hooks to a server. `cluster_ip` is where the `kubernetes` service is to live."""
+    """Installs the bootstrap hooks on a server. `cluster_ip` is the address of the `kubernetes` service."""
 
     registries: Registries
     services: ServiceStorage
@@ -63,7 +63,7 @@ class Bootstrap:
     trust: ClusterAuthenticationInfo
     endpoints: EndpointConfig = EndpointConfig()
     leads: bool = True
-    """Whether it works at all: of several processes that serve as one, only one does. The hooks are everywhere."""
+    """Whether this process does the work. Every process installs the hooks; one worker leads."""
 
     def install(self, server: GenericAPIServer) -> None:
         namespaces = SystemNamespaces(self.registries.open(NAMESPACES))
@@ -122,7 +122,7 @@ class SystemNamespaces:
         context.spawn(repeat(self.sync, every=_PERIOD), name="system-namespaces-controller")
 
     async def sync(self) -> None:
-        """One that can not be created now is tried again in the next round."""
+        """Create missing namespaces. A failure is retried in the next round."""
         for name in SYSTEM_NAMESPACES:
             namespace: Json = {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": name}}
             complaint = f"unable to create required kubernetes system Namespace {name}"

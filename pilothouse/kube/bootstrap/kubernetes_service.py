@@ -1,5 +1,4 @@
-"""The service `kubernetes` in `default`, through which pods reach the API: made before the server is ready, and
-given this server's address while it is."""
+"""The service `kubernetes` in `default`: created before readiness, with this server's address while ready."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ _log = logging.getLogger(__name__)
 
 
 class KubernetesService:
-    """`ranges_known` returns when addresses can be given to services, `ready` when this server can be used."""
+    """`ranges_known` waits for the IP allocator, `ready` for the readiness of this server."""
 
     def __init__(
         self,
@@ -51,12 +50,12 @@ class KubernetesService:
         context.spawn(self._keep(), name="bootstrap-controller")
 
     async def stop(self) -> None:
-        """A store that can not be reached does not hold up the shutdown for long."""
+        """Remove the address, within a short timeout for an unreachable store."""
         async with asyncio.timeout(_UNREACHABLE_FOR):
             await self._reconciler.remove()
 
     async def sync(self) -> None:
-        """Create the service if there is none, and bring its endpoints up to date. One that exists stays as it is."""
+        """Create a missing service and update its endpoints. An existing service is kept."""
         await try_once(self._ensure_service, _COMPLAINT)
         if not self._address.is_loopback:
             await try_once(self._reconciler.reconcile, _COMPLAINT)

@@ -1,4 +1,4 @@
-"""Work that is done again and again: what fails in one round is logged and tried in the next."""
+"""Periodic work: a failed round is logged, and the next round retries."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def try_once(sync: Sync, complaint: str) -> None:
 
 
 async def repeat(sync: Sync, *, every: float) -> None:
-    """The first round begins one period from now. The work sees to its own failures."""
+    """Run `sync` periodically; the first run starts after one period. `sync` handles its own errors."""
     while True:
         await asyncio.sleep(every)
         await sync()

@@ -1,4 +1,4 @@
-"""The Endpoints of the `kubernetes` service and the EndpointSlice that says the same, as they are stored."""
+"""The stored Endpoints and EndpointSlice of the `kubernetes` service."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pilothouse.machinery.validation.immutable import semantically_equal
 
 NAMESPACE, NAME = "default", "kubernetes"
 SKIP_MIRROR = {"endpointslice.kubernetes.io/skip-mirror": "true"}
-"""Nobody else is to make slices of these Endpoints."""
+"""Label that excludes the Endpoints from slice mirroring."""
 
 
 class WrittenEndpoints:
-    """The Endpoints of the `kubernetes` service, and the slice that says the same."""
+    """The Endpoints of the `kubernetes` service and the equivalent slice."""
 
     def __init__(self, address: PublicAddress, *, endpoints: OwnAccess, slices: OwnAccess) -> None:
         self._address = address
@@ -25,13 +25,13 @@ class WrittenEndpoints:
         self._slices = slices
 
     async def read(self) -> list[str]:
-        """Return the addresses, none where they are not in one subset."""
+        """Return the addresses, or an empty list unless there is exactly one subset."""
         current = await self._endpoints.get(NAME, namespace=NAMESPACE) or {}
         subsets: list[Json] = current.get("subsets") or []
         return [address["ip"] for address in subsets[0].get("addresses") or ()] if len(subsets) == 1 else []
 
     async def write(self, ips: Sequence[str], *, ports: bool = False) -> None:
-        """Have these addresses listed, and the ports put right: if so wished, or if this server is alone."""
+        """Write the addresses. Correct the ports on request, or if this server is the only server."""
         current = await self._endpoints.get(NAME, namespace=NAMESPACE)
         if current is None:
             if ips:
@@ -55,7 +55,7 @@ class WrittenEndpoints:
         await _ensure_slice_of(obj, self._slices)
 
     def _subsets(self, current: Json, ips: Sequence[str], ports: bool) -> list[Json]:
-        """Return the subsets that the Endpoints should have. Addresses that are right stay in their order."""
+        """Return the desired subsets. Correct addresses keep their order."""
         found: list[Json] = current.get("subsets") or []
         if not ips or len(found) != 1:
             return self._fresh(ips)
@@ -94,7 +94,7 @@ async def _ensure_slice_of(endpoints: Json, slices: OwnAccess) -> None:
 
 
 def _slice_of(endpoints: Json) -> Json:
-    """Return the slice that says the same as the Endpoints, which have at most one subset, with all addresses ready."""
+    """Return the slice equivalent to the Endpoints, which have at most one subset of ready addresses."""
     subset = (endpoints.get("subsets") or [{}])[0]
     addresses = [address["ip"] for address in subset.get("addresses") or ()]
     family = "IPv6" if addresses and all(map(_is_v6, addresses)) else "IPv4"

@@ -1,4 +1,4 @@
-"""The rules of certificate signing requests: who asked is set by the server, and only subresources go on from there."""
+"""CertificateSigningRequests: the server sets the requester; subresources approve and sign."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GROUP = "certificates.k8s.io"
 
 _SPEC = "io.k8s.api.certificates.v1.CertificateSigningRequestSpec"
 
-# The columns are described by the documentation of v1beta1, which is not served any more.
+# Column descriptions come from v1beta1, which is no longer served.
 _SIGNER = (
     "Requested signer for the request. It is a qualified name in the form: `scope-hostname.io/name`. "
     "If empty, it will be defaulted:\n"
@@ -96,7 +96,7 @@ class CertificateSigningRequestApprovalStrategy(CertificateSigningRequestStrateg
 
 
 def _keep_conditions(obj: Json, old: Json, kind: str) -> None:
-    """Conditions that this subresource may not change stay as they are, if only their number does."""
+    """Keep stored conditions outside this subresource, if their number is unchanged."""
     conditions = items(obj, "status", "conditions")
     before = [each for each in items(old, "status", "conditions") if text(each, "type") == kind]
     places = [position for position, each in enumerate(conditions) if text(each, "type") == kind]

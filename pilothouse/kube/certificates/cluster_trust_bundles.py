@@ -1,4 +1,4 @@
-"""ClusterTrustBundles: the certificates that a whole cluster trusts, for one signer or for none in particular."""
+"""ClusterTrustBundles: trust anchors of the cluster, per signer or without a signer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ClusterTrustBundleStrategy(KubeStrategy):
     allow_unconditional_update = False
 
     def validate_metadata(self, obj: Json) -> Errors:
-        """The name begins with that of the signer, if there is one."""
+        """Require the signer's name as prefix, if the bundle has a signer."""
         signer = text(obj, "spec", "signerName")
         yield from validate_object_meta(
             obj["metadata"],
@@ -41,7 +41,7 @@ class ClusterTrustBundleStrategy(KubeStrategy):
         yield from _validate_trust_bundle(text(obj, "spec", "trustBundle"), root("spec", "trustBundle"))
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
-        """A bundle that stays as it is is not read again."""
+        """Skip validation of an unchanged bundle."""
         bundle_changed = text(obj, "spec", "trustBundle") != text(old, "spec", "trustBundle")
         yield from self.validate(obj) if bundle_changed else self._validate(obj)
         yield from self.validate_metadata_update(obj, old)
@@ -55,7 +55,7 @@ class ClusterTrustBundleStrategy(KubeStrategy):
 
 
 def _validate_trust_bundle(bundle: str, path: Path) -> Errors:
-    """Only certificates of authorities, each of them once, and at least one."""
+    """Require at least one CA certificate, without duplicates."""
     if len(bundle.encode()) > MAX_TRUST_BUNDLE_SIZE:
         yield too_long(path, MAX_TRUST_BUNDLE_SIZE)
         return

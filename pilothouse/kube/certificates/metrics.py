@@ -29,11 +29,11 @@ HONORED_DURATIONS = Counter(
 )
 
 _BACKDATING = 300
-"""Seconds by which signers may let a certificate begin in the past."""
+"""Seconds of backdating tolerated."""
 
 
 class IssuedDurations(Hooks):
-    """Counts a request when its certificate is written, if it asked for a duration."""
+    """Counts a request with an explicit duration when its certificate is written."""
 
     @asynccontextmanager
     async def around_update(self, obj: Json, old: Json, *, dry_run: bool) -> AsyncIterator[Objections]:

@@ -1,4 +1,4 @@
-"""The keys of PodCertificateRequests: which are good enough, and that the one who asks has them."""
+"""Keys of PodCertificateRequests: accepted key types and proof of possession."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BAD_RSA = "RSA keys must have modulus size 3072 or 4096"
 
 
 def validate_keys(spec: Json) -> Errors:
-    """Exactly one of a request of its own, or a key with the proof that it is the requester's."""
+    """Require exactly one of a PKCS#10 request, or a public key with a proof of possession."""
     request, key, proof = (base64.b64decode(text(spec, name)) for name in _FIELDS)
     if request and not key and not proof:
         yield from _validate_request(request)
@@ -36,7 +36,7 @@ def validate_keys(spec: Json) -> Errors:
 
 
 def public_key(spec: Json) -> Any:
-    """Return the key that a valid request is about."""
+    """Return the public key of a valid request."""
     from cryptography.hazmat.primitives.serialization import load_der_public_key
 
     if request := text(spec, "stubPKCS10Request"):

@@ -1,4 +1,4 @@
-"""PodCertificateRequests: a kubelet asks a signer for a certificate of a pod, which is issued once or never."""
+"""PodCertificateRequests: a kubelet requests a certificate for a pod. A request is issued at most once."""
 
 from __future__ import annotations
 

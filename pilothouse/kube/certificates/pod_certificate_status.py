@@ -1,4 +1,4 @@
-"""The status of a PodCertificateRequest: it is written once, when the request is issued, denied or has failed."""
+"""Status of a PodCertificateRequest: written once, as issued, denied or failed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _CONSISTENT = "must be present and consistent with the issued certificate"
 
 
 def state_of(obj: Json) -> str:
-    """Return the state that a condition says; empty while there is none."""
+    """Return the state in the conditions, or an empty string."""
     for condition in items(obj, "status", "conditions"):
         if text(condition, "type") in STATES and text(condition, "status") == "True":
             return text(condition, "type")
@@ -38,7 +38,7 @@ def state_of(obj: Json) -> str:
 
 
 def validate_status(obj: Json, old: Json, clock: Clock) -> Errors:
-    """Yield the errors of a status that is written over another; those of the metadata come before."""
+    """Yield errors of a status update, except metadata errors."""
     status, before = part(obj, "status"), part(old, "status")
     errors = [*_validate_conditions(items(status, "conditions"))]
     errors += validate_conditions(status.get("conditions"), _STATUS.child("conditions"))
@@ -79,14 +79,14 @@ def _same(status: Json, other: Json, why: str) -> Errors:
 
 @dataclass(frozen=True)
 class _Issued:
-    """A status that brings the certificate."""
+    """A status with a certificate."""
 
     status: Json
     spec: Json
     now: datetime
 
     def errors(self) -> Iterator[list[FieldError]]:
-        """Yield what is wrong step by step: only the first step that finds anything is reported."""
+        """Yield the errors of the first failing step."""
         chain = text(self.status, "certificateChain")
         if len(chain.encode()) > MAX_CHAIN_SIZE:
             yield [too_long(_CHAIN, MAX_CHAIN_SIZE)]

@@ -1,4 +1,4 @@
-"""Signers: who may do what for them."""
+"""Authorization for signers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pilothouse.apiserver.authz.interface import Attributes, Authorizer, Decisio
 
 
 async def may_act_for_signer(authorizer: Authorizer, user: User, verb: str, signer: str) -> bool:
-    """Return whether the user may do it for the signer itself, or for all signers of its domain."""
+    """Report whether the user may perform the verb for the signer or for its whole domain."""
     for name in (signer, signer.partition("/")[0] + "/*"):
         question = Attributes(
             user=user,

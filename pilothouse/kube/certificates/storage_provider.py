@@ -71,7 +71,7 @@ class CertificatesStorageProvider:
 
 
 class PodCertificateRequestStatusStore(StatusStore):
-    """Only those who may sign for the signer write the status of its requests."""
+    """Requires permission to sign for the signer."""
 
     def __init__(self, registry: RegistryStore, authorizer: Authorizer) -> None:
         super().__init__(registry, PodCertificateRequestStatusStrategy())

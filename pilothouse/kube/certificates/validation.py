@@ -1,4 +1,4 @@
-"""Validation of certificate signing requests, and of each way of updating them."""
+"""Validation of certificate signing requests and of updates through each subresource."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ LONGEST = 91 * 24 * 60 * 60
 
 @dataclass(frozen=True, slots=True)
 class Tolerated:
-    """The rules that an update may break, because the request was stored so."""
+    """Rules that an update may break because the stored request breaks them."""
 
     both_decisions: bool = False
     legacy_signer: bool = False
@@ -84,7 +84,7 @@ def tolerated_in(obj: Json, old: Json) -> Tolerated:
 
 
 def validate_request(obj: Json, tolerated: Tolerated = NOTHING) -> Errors:
-    """Yield all errors but those in the metadata."""
+    """Yield errors, except metadata errors."""
     spec, path = part(obj, "spec"), root("spec")
     if problem := request_problem(text(spec, "request")):
         yield invalid(path.child("request"), spec.get("request"), problem)
@@ -132,7 +132,7 @@ def _validate_conditions(conditions: Sequence[Json], tolerated: Tolerated) -> Er
 
 
 def validate_request_update(obj: Json, old: Json, *, may_decide: bool = False, may_sign: bool = False) -> Errors:
-    """Yield all errors but those in the metadata. The subresource approval may decide, and status may sign."""
+    """Yield errors, except metadata errors. Approval may decide, and status may sign."""
     yield from validate_request(obj, tolerated_in(obj, old))
     for kind in (APPROVED, DENIED, FAILED):
         if len(_of_type(obj, kind)) < len(_of_type(old, kind)):
@@ -158,7 +158,7 @@ def _validate_decision_unchanged(obj: Json, old: Json) -> Errors:
 
 
 def _of_type(obj: Json, kind: str) -> list[Json]:
-    """Conditions as upstream prints them: in the form that they have inside the server."""
+    """Return conditions of the type as upstream's messages print them."""
     return [
         {
             "Type": kind,

@@ -1,4 +1,4 @@
-"""Certificates and requests for them, checked; problems are said as Go's crypto/x509 says them."""
+"""Validation of X.509 certificates and requests, with the error messages of Go's crypto/x509."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def parse_request(encoded: str) -> CertificateSigningRequest:
 
 
 def request_problem(encoded: str) -> str:
-    """Return why the text is no valid certificate request; empty when it is one."""
+    """Return the problem with a certificate request, or an empty string."""
     from cryptography.exceptions import UnsupportedAlgorithm
 
     try:
@@ -48,7 +48,7 @@ def request_problem(encoded: str) -> str:
 
 
 def _is_signed_by_sha1(request: CertificateSigningRequest) -> bool:
-    """Whether the signature is of the kind that Go takes in requests, though in certificates no longer."""
+    """Report whether the signature uses SHA-1, which Go accepts in requests but not in certificates."""
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ec import ECDSA, EllipticCurvePublicKey
     from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
@@ -98,7 +98,7 @@ def common_name(request: CertificateSigningRequest) -> str:
 
 
 def certificate_problem(encoded: str) -> str:
-    """Return why the text is no valid chain of certificates for a status; empty when it is one."""
+    """Return the problem with a certificate chain, or an empty string."""
     from cryptography.x509 import load_der_x509_certificate
 
     if not encoded:

@@ -1,1 +1,1 @@
-"""coordination.k8s.io: leases, and who could hold them."""
+"""coordination.k8s.io: leases and lease candidates."""

@@ -1,4 +1,4 @@
-"""LeaseCandidates: who could hold a lease, and which versions it speaks, so that a leader can be chosen for all."""
+"""LeaseCandidates: candidates of coordinated leader election, with their versions."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _is_version(version: str) -> list[str]:
 
 
 def _order(version: str) -> tuple[object, ...]:
-    """What versions are compared by; one that is none comes before all others."""
+    """Sort key of a version; unparsable versions sort first."""
     return semver.ordinal(*(semver.parts_of(version) or _ZERO))
 
 

@@ -1,4 +1,4 @@
-"""Leases. They may be created by PUT, and are never replaced without naming a version."""
+"""Leases. PUT may create a lease; updates require a resourceVersion."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class LeaseStrategy(Strategy):
 
 
 def _drop_coordination(obj: Json, stored: Json) -> None:
-    """Where coordinated leader election is off, its fields are kept only where they were stored before."""
+    """Drop the fields of coordinated leader election, unless the stored lease uses them."""
     for field in ("strategy", "preferredHolder"):
         if stored.get(field) is None:
             part(obj, "spec").pop(field, None)
@@ -67,7 +67,7 @@ def _validate_spec(spec: Json) -> Errors:
 
 
 def validate_strategy(strategy: str, path: Path) -> Errors:
-    """Errors name `strategy` twice in their path, as upstream's do."""
+    """Validate the strategy. Paths repeat `strategy`, as upstream's paths do."""
     path = path.child("strategy")
     if "/" in strategy:
         yield from follow(is_qualified_name, strategy, path)

@@ -1,4 +1,4 @@
-"""EndpointSlices: addresses of one type, and ports of which each name occurs once."""
+"""EndpointSlices: addresses of one type, and ports with unique names."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ from pilothouse.machinery.validation.names import is_dns1123_subdomain, is_valid
 
 ADDRESS_TYPES = ("FQDN", "IPv4", "IPv6")
 SERVICE_NAME_LABEL = "kubernetes.io/service-name"
-"""Whose endpoints a slice has."""
+"""Label with the name of the service."""
 MANAGED_BY_LABEL = "endpointslice.kubernetes.io/managed-by"
 
 _HOSTNAME_LABEL = "kubernetes.io/hostname"
 _CAREFUL_MANAGERS = ("endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io")
-"""Controllers that write addresses in their canonical form anyway."""
+"""Controllers known to write canonical addresses."""
 
 _SHOWN = 3
 MAX_PORTS = 20000
@@ -72,7 +72,7 @@ class EndpointSliceStrategy(KubeStrategy):
         _drop_topology(obj, None)
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
-        """The labels count as well: consumers choose slices by them."""
+        """Increment the generation on label changes, too: consumers select slices by labels."""
         if not semantically_equal(_content(obj), _content(old)):
             begin_generation(obj, old)
         _drop_topology(obj, old)
@@ -83,7 +83,7 @@ class EndpointSliceStrategy(KubeStrategy):
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self._validate(obj)
-        # Endpoints that were stored under older rules may stay as they are.
+        # Stored endpoints may keep faults of older rules.
         if not semantically_equal(obj.get("endpoints"), old.get("endpoints")):
             yield from _validate_endpoints(obj)
         new, before = obj.get("addressType") or "", old.get("addressType") or ""
@@ -120,7 +120,7 @@ def _content(obj: Json) -> Json:
 
 
 def _drop_topology(obj: Json, old: Json | None) -> None:
-    """In this version the topology cannot be written; a node that it named before becomes the nodeName."""
+    """Move the node of deprecatedTopology to nodeName; the topology is read-only in this version."""
     if old is not None and semantically_equal(obj.get("endpoints"), old.get("endpoints")):
         return
     known = {(each.get("deprecatedTopology") or {}).get(_HOSTNAME_LABEL) for each in (old or {}).get("endpoints") or ()}

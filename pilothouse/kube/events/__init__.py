@@ -1,1 +1,1 @@
-"""events.k8s.io and the events of the legacy group: two views of one object."""
+"""events.k8s.io and the events of the core group: two views of one object."""

@@ -55,7 +55,7 @@ FIELD_LABELS = {
     f"regarding.{field}": f"involvedObject.{field}"
     for field in ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
 }
-"""The field labels that selectors of events.k8s.io/v1 may name, with those of the stored form."""
+"""Field labels of events.k8s.io/v1, mapped to the stored form."""
 
 
 def to_core(obj: Json) -> Json:
@@ -67,7 +67,7 @@ def from_core(obj: Json) -> Json:
 
 
 def _converted(obj: Json, names: dict[str, str], kind: GroupVersionKind) -> Json:
-    """Fields that are empty are left out by one version and written by the other: the type knows."""
+    """Convert field names. The type decides whether empty fields are written."""
     found = types.of(kind)
     assert found is not None
     renamed = {names.get(name, name): value for name, value in obj.items()}

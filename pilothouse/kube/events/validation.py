@@ -1,4 +1,4 @@
-"""Validation of events: loose for what clients always sent, strict for what events.k8s.io/v1 asks for."""
+"""Validation of events: lenient for core/v1, strict for events.k8s.io/v1."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WRONG_NAMESPACE = "does not match event.namespace"
 
 
 def validate_loosely(event: Json, *, controller_field: str) -> Errors:
-    """Every event, however it came. `controller_field` is what the version calls the reporting controller."""
+    """Validate any event. `controller_field` is the version's name of the reporting controller."""
     namespace, involved = namespace_of(event), text(event, "involvedObject", "namespace")
     if event.get("eventTime") is None:
         if involved != namespace and not (involved == "" and namespace == "default"):
@@ -44,7 +44,7 @@ def _validate_length(value: str, field: str, limit: int) -> Errors:
 
 
 def validate_strictly(event: Json) -> Errors:
-    """A new event of events.k8s.io/v1, besides its metadata."""
+    """Validate a new event of events.k8s.io/v1, except its metadata."""
     yield from _validate_series(event)
     if event.get("eventTime") is None:
         yield required(root("eventTime"))
@@ -92,11 +92,11 @@ _IMMUTABLE = (
     "reportingController",
     "reportingInstance",
 )
-"""In upstream's order, which looks at the reason twice."""
+"""Upstream's order, which checks the reason twice."""
 
 
 def _shown(event: Json) -> Json:
-    """The fields as upstream prints them: in the form that they have inside the server."""
+    """Return the fields as upstream's messages print them."""
     words = ("reason", "message", "type", "action", "reportingInstance")
     times = ("firstTimestamp", "lastTimestamp", "eventTime")
     return (

@@ -1,1 +1,1 @@
-"""flowcontrol.apiserver.k8s.io: which requests share which part of the server's concurrency."""
+"""flowcontrol.apiserver.k8s.io: flow schemas and priority levels."""

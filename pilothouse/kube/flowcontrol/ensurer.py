@@ -78,13 +78,13 @@ class BootstrapConfigurationEnsurer:
 
 
 async def _ensure(access: OwnAccess, specs: Mapping[str, Json], *, mandatory: bool) -> None:
-    """All at once, so that their writes share one commit."""
+    """Ensure all objects concurrently, so that their writes share one commit."""
     await asyncio.gather(*(_ensure_one(access, name, spec, mandatory=mandatory) for name, spec in specs.items()))
 
 
 async def _ensure_one(access: OwnAccess, name: str, spec: Json, *, mandatory: bool) -> None:
     current = await access.get(name)
-    # What another server was faster with, the next round looks at.
+    # Another server was faster: the next round checks the object.
     with suppress(AlreadyExists, NotFound):
         if current is None:
             kind = access.registry.resource.kind
@@ -116,7 +116,7 @@ async def _remove_leftovers(access: OwnAccess, wanted: Mapping[str, Json]) -> No
 
 
 def revise(current: Json, spec: Json, *, mandatory: bool) -> Json | None:
-    """Return the object that the stored one should become; None where it may stay as it is."""
+    """Return the desired object, or None if the stored object is up to date."""
     follows = mandatory or _follows_server(current)
     marked = _flag(annotations_of(current).get(AUTO_UPDATE)) is follows
     differs = follows and not _has_spec(current, spec)
@@ -131,7 +131,7 @@ def revise(current: Json, spec: Json, *, mandatory: bool) -> Json | None:
 
 
 def _follows_server(current: Json) -> bool:
-    """Return whether the object follows the server's idea of it. Without a mark, it does until somebody edits it."""
+    """Report whether the server updates the object: by annotation, otherwise while the object is unedited."""
     flag = _flag(annotations_of(current).get(AUTO_UPDATE))
     return metadata(current).get("generation") == 1 if flag is None else flag
 

@@ -1,4 +1,4 @@
-"""FlowSchemas: which requests go to which priority level."""
+"""FlowSchemas: assignment of requests to priority levels."""
 
 from __future__ import annotations
 
@@ -239,7 +239,7 @@ def _validate_wildcard(values: Sequence[str], path: Path, what: str) -> Errors:
 
 
 def _url_problem(url: str) -> str:
-    """Return why a path, which may end with a wildcard, is invalid; empty when it is valid."""
+    """Return the problem with a path or path prefix, or an empty string."""
     if not url:
         return "must not be empty"
     if url == "/":

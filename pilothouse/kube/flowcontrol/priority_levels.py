@@ -1,4 +1,4 @@
-"""PriorityLevelConfigurations: how much of the server a level may use, and what happens to the rest."""
+"""PriorityLevelConfigurations: concurrency of a level, and queuing of further requests."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def _validate_queuing(queuing: Json, path: Path) -> Errors:
 
 
 def _hand_problem(hand: int, queues: int) -> str:
-    """Return why no such hand can be dealt; empty if it can. Dealing must not take more bits than a hash has."""
+    """Return the problem with a shuffle-sharding hand, or an empty string. A hand is limited by the bits of the hash."""
     if hand <= 0:
         return "must be positive"
     if hand > queues:

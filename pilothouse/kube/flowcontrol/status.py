@@ -1,4 +1,4 @@
-"""The parts that flow schemas and priority levels share: their group, and the rules of their statuses."""
+"""The group name and the status strategy of flow schemas and priority levels."""
 
 from __future__ import annotations
 

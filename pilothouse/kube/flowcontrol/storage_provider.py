@@ -106,7 +106,7 @@ class ConfigurationConsumer:
 
 
 def _applied(schema: Json, condition: Json) -> Json:
-    """The configuration that has nothing but the condition."""
+    """Return the apply configuration with the condition only."""
     kind = FLOW_SCHEMAS.kind
     meta = {"name": name_of(schema)}
     return {

@@ -1,1 +1,1 @@
-"""networking.k8s.io: ingresses, network policies, and the addresses that services get."""
+"""networking.k8s.io: ingresses, network policies and service IPs."""

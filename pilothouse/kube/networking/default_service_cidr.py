@@ -1,6 +1,6 @@
-"""The ServiceCIDR `kubernetes`: made from --service-cluster-ip-range, and made again when it is missing.
+"""The ServiceCIDR `kubernetes`, created from --service-cluster-ip-range.
 
-One that exists is only changed by adding the second family; one that differs from the flag is left as it is.
+An existing ServiceCIDR gains a second family at most. A mismatch with the flag is left unchanged.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class DefaultServiceCIDR:
 
 
 def _is_judged(cidr: Json) -> bool:
-    """Whether somebody has said that it is ready, or that it is not."""
+    """Report whether the ServiceCIDR has a Ready condition."""
     conditions = (cidr.get("status") or {}).get("conditions") or ()
     return any(each.get("type") == "Ready" and each.get("status") != "Unknown" for each in conditions)
 

@@ -50,7 +50,7 @@ class IngressClassStrategy(KubeStrategy):
 
 
 def validate_reference(reference: Json, path: Path) -> Errors:
-    """The group, kind and name of an object that an ingress or its class refers to."""
+    """Validate group, kind and name of a referenced object."""
     if reference.get("apiGroup") is not None:
         yield from dns_subdomain(reference["apiGroup"], path.child("apiGroup"))
     for field in ("kind", "name"):

@@ -76,7 +76,7 @@ class IngressStatusStrategy(StatusSubresource, IngressStrategy):
 
 
 def _points(obj: Json) -> list[Json]:
-    """The points at which the load balancer takes traffic in."""
+    """Return the ingress points of the load balancer."""
     return ((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
 
 
@@ -130,7 +130,7 @@ INGRESSES = Resource(
 
 @dataclass(frozen=True, slots=True)
 class IngressRules:
-    """The faults that the stored ingress already has, and may keep."""
+    """Existing faults that an update may keep."""
 
     invalid_secret_names: bool = False
     invalid_wildcard_rules: bool = False
@@ -157,7 +157,7 @@ def _service_names(spec: Json) -> Iterator[str]:
 
 
 def _is_relaxed(name: str) -> bool:
-    """Whether the name begins with a digit, which names of services once could not."""
+    """Report whether the service name starts with a digit, which older rules forbade."""
     return bool(is_dns1035_label(name)) and not is_dns1123_label(name)
 
 

@@ -1,4 +1,4 @@
-"""IPAddresses: each one says that its address, which is its name, is taken, and by whom."""
+"""IPAddresses: allocated service IPs. The name is the address; the parent is its owner."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FAMILY_LABEL = "ipaddress.kubernetes.io/ip-family"
 MANAGED_BY_LABEL = "ipaddress.kubernetes.io/managed-by"
 
 _printed = pointer(struct(Group=TEXT, Resource=TEXT, Namespace=TEXT, Name=TEXT))
-"""A parent as messages show it."""
+"""The parent as messages print it."""
 
 
 class IPAddressStrategy(KubeStrategy):

@@ -83,7 +83,7 @@ def _cidr_warnings(spec: Json, path: Path) -> Iterator[str]:
 
 
 def _rules_for_update(old: Json) -> PolicyRules:
-    """Return rules that allow the faults that the stored policy already has."""
+    """Return rules with exceptions for the faults of the stored policy."""
     broken = any(validate_label_selector(old.get("podSelector"), Path()))
     known = frozenset(cidr for block in _ip_blocks(old, NOWHERE) for cidr, _ in block.cidrs)
     return PolicyRules(LabelSelectorRules(allow_invalid_values=broken), known)
@@ -116,7 +116,7 @@ NETWORK_POLICIES = Resource(
 
 @dataclass(frozen=True, slots=True)
 class PolicyRules:
-    """`known_cidrs` are notations that the stored policy has already."""
+    """`known_cidrs`: notations of the stored policy."""
 
     selectors: LabelSelectorRules = field(default_factory=LabelSelectorRules)
     known_cidrs: frozenset[str] = frozenset()

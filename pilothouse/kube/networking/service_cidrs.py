@@ -1,4 +1,4 @@
-"""ServiceCIDRs: the ranges that the addresses of services come from. A range can only grow by a second family."""
+"""ServiceCIDRs: ranges for service IPs. An update may add a second family only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RuntimeClasses: which container runtime runs a pod, what that costs, and where it can be done."""
+"""RuntimeClasses: container runtimes with overhead and scheduling constraints."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The node authorizer: kubelets may use their own objects, and those that the pods on their node refer to."""
+"""The node authorizer: kubelets access their own objects, and objects referenced by pods on their node."""

@@ -1,4 +1,4 @@
-"""Lets a kubelet read what its pods need, and write what is its own. Of everything else it has no opinion."""
+"""The node authorizer: reads for pods on the node, writes of the kubelet's own objects; otherwise no opinion."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _READ = ("get", "list", "watch")
 _OWN = ("get", "create", "update", "patch", "delete")
 _NODE = "spec.nodeName"
 _FOR_ACCOUNTS = ("KubeletServiceAccountTokenForCredentialProviders", "PodCertificateRequest")
-"""Features for which kubelets read service accounts."""
+"""Features that require kubelets to read service accounts."""
 _SLICE_VERBS = "get, watch, list, create, update, patch, delete, deletecollection"
 
 NODES_GROUP = "system:nodes"
@@ -80,7 +80,7 @@ class NodeAuthorizer:
 
     @cached_property
     def _rules(self) -> Role:
-        """Return the rules of the role system:node as this server declares it, whoever changed the stored one."""
+        """Return the declared rules of the role system:node, independent of the stored role."""
         return next(
             Role.of(role) for role in bootstrap_objects().by_kind["ClusterRole"] if name_of(role) == "system:node"
         )
@@ -177,7 +177,7 @@ def _is_update(asked: Attributes) -> bool:
 
 def _selects_node(asked: Attributes, node: str) -> bool:
     if len(asked.field_selector) > LONGEST_READ:
-        return False  # no kubelet sends such a selector, and everybody waits while it is read
+        return False  # kubelets never send such selectors, and parsing would block the event loop
     try:
         return fields.Requirement(_NODE, node) in fields.parse(asked.field_selector).requirements
     except InvalidSelector:
@@ -218,7 +218,7 @@ def _node(node: str, asked: Attributes) -> Answer:
 
 
 def node_name_of(user: User) -> str | None:
-    """Return the node's name; None for a user that is no node, empty for one that is but does not say which."""
+    """Return the node's name: None if the user is not a node, empty for a node without a name."""
     if NODES_GROUP not in user.groups or not user.name.startswith(_PREFIX):
         return None
     return user.name.removeprefix(_PREFIX)

@@ -50,7 +50,7 @@ class NodeGraphFeed:
         ]
 
     async def start(self, context: HookContext) -> None:
-        """Returns when the graph is what is stored; it is kept so from then on."""
+        """Fill the graph and keep it up to date."""
         await start_following(self._followers, context, who="node authorizer")
 
     def _put_pod(self, pod: Json) -> None:

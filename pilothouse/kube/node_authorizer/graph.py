@@ -1,10 +1,10 @@
-"""The graph by which nodes reach objects.
+"""The graph of access from nodes to objects.
 
-    pod → its node, and with it everything that the pod refers to
-    persistent volume → its claim → the nodes of the pods that use the claim
-    secret → the volumes that need it → their claims → …
+    pod → its node, for the pod and all its references
+    persistent volume → its claim → the nodes of the pods with the claim
+    secret → the volumes with the secret → their claims → …
 
-Every question is answered from an index, however many pods refer to an object.
+Lookups use an index, independent of the number of referring pods.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class _Volume:
 
 
 class NodeGraph:
-    """Empty at first; whoever knows the objects puts them in."""
+    """Initially empty; NodeGraphFeed fills it."""
 
-    _placed: dict[ReferredObject, _Placed]  # what is on one node, by itself
-    _nodes: dict[ReferredObject, Counter[str]]  # how many of those on each node relate to an object
+    _placed: dict[ReferredObject, _Placed]  # owners per node
+    _nodes: dict[ReferredObject, Counter[str]]  # reference counts per node and object
     _volumes: dict[str, _Volume]
     _volumes_of_secret: dict[ReferredObject, set[str]]  # every name here is in _volumes
 
@@ -52,7 +52,7 @@ class NodeGraph:
         return volume is not None and node in self._nodes.get(volume.claim, ())
 
     def place(self, owner: ReferredObject, node: str, references: Iterable[ReferredObject] = ()) -> None:
-        """Put `owner` and what it refers to on the node, or take them off where the node is empty."""
+        """Place `owner` and its references on the node. An empty node removes them."""
         self.drop(owner)
         if node:
             placed = self._placed[owner] = _Placed(node, frozenset((owner, *references)))
@@ -86,12 +86,12 @@ class NodeGraph:
 
 
 _IN_CLAIM_NAMESPACE = ("cephfs", "flexVolume", "rbd", "scaleIO", "iscsi")
-"""Persistent volumes whose secrets are in the namespace of the claim where they say no other."""
+"""Volume sources whose secret namespace defaults to the claim's namespace."""
 
 _IN_OWN_NAMESPACE = ("cinder", "storageos")
 
 _OF_NODES = ("nodePublishSecretRef", "nodeStageSecretRef", "nodeExpandSecretRef")
-"""The secrets of a CSI volume that kubelets use, and not controllers."""
+"""CSI secrets for kubelets; other CSI secrets are for controllers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ def references_of_pod(pod: Json) -> Iterator[ReferredObject]:
 
 
 def secrets_of_volume(volume: Json) -> Iterator[ReferredObject]:
-    """Yield the secrets of a persistent volume that kubelets use, and not only controllers."""
+    """Yield the secrets of a persistent volume for kubelets."""
     spec = part(volume, "spec")
     claimed_from = text(spec, "claimRef", "namespace")
     if azure := spec.get("azureFile"):

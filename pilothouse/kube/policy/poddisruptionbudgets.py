@@ -1,4 +1,4 @@
-"""PodDisruptionBudgets. An update must say which version it is based on."""
+"""PodDisruptionBudgets. Updates require a resourceVersion."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pilothouse.machinery.validation.conditions import validate_conditions
 from pilothouse.machinery.validation.labels import LabelSelectorRules, validate_label_selector
 
 DEPRECATED_LABEL = "pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match"
-"""By this label selectors of policy/v1beta1 selected everything or nothing. Beside others it means nothing."""
+"""Label in selectors converted from policy/v1beta1: alone it selects everything or nothing; otherwise it is ignored."""
 _MATCH_NONE: Json = {"matchExpressions": [{"key": DEPRECATED_LABEL, "operator": "Exists"}]}
 _SPEC, _STATUS = root("spec"), root("status")
 
@@ -48,7 +48,7 @@ class PodDisruptionBudgetStatusStrategy(StatusSubresource, PodDisruptionBudgetSt
 
 
 def _strip_deprecated_label(selector: Json | None) -> None:
-    """Drop the expressions on the label, unless the selector is the one that was meant to select nothing."""
+    """Drop expressions on the label, except in the selector for nothing."""
     if not selector or not selector.get("matchExpressions") or selector == _MATCH_NONE:
         return
     kept = [each for each in selector["matchExpressions"] if each.get("key") != DEPRECATED_LABEL]
@@ -74,7 +74,7 @@ def _validate_spec(spec: Json, old: Json | None = None) -> Errors:
 
 
 def _shown(spec: Json) -> Json:
-    """As upstream's server prints it."""
+    """Return the spec as upstream's messages print it."""
     return {
         "MinAvailable": spec.get("minAvailable"),
         "Selector": shown_selector(spec.get("selector")),

@@ -1,4 +1,4 @@
-"""RoleBindings and ClusterRoleBindings. What a binding refers to never changes."""
+"""RoleBindings and ClusterRoleBindings. The roleRef is immutable."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class ClusterRoleBindingStrategy(RoleBindingStrategy):
 
 
 def _as_messages_show(reference: Json) -> Json:
-    """Return the reference as upstream's messages show it: a struct whose fields have Go's names."""
+    """Return the reference as upstream's messages print it."""
     return {name: reference.get(name[0].lower() + name[1:], "") for name in ("APIGroup", "Kind", "Name")} | {
         "APIGroup": reference.get("apiGroup", "")
     }
@@ -102,7 +102,7 @@ def _role(obj: Json) -> str:
 
 def _columns(kind: str, referable: str) -> list[Column]:
     where = kind[0].lower() + kind[1:]
-    # In the words of v1beta1, where the field could still be changed.
+    # The message of v1beta1, where the field was mutable.
     unresolved = "If the RoleRef cannot be resolved, the Authorizer must return an error."
     return [
         NAME,

@@ -1,4 +1,4 @@
-"""Whether some rules allow everything that others allow: who may grant a right, and what a role lacks."""
+"""Coverage of rules by other rules, for escalation checks and reconciliation."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from pilothouse.kube.rbac.rules import ALL, PolicyRule, path_covers
 
 
 def uncovered(owned: Sequence[PolicyRule], wanted: Iterable[PolicyRule]) -> list[PolicyRule]:
-    """Return all parts of `wanted` that no rule of `owned` allows, each of one verb, one resource and at most one name.
+    """Return the parts of `wanted` outside `owned`, each with one verb, one resource and at most one name.
 
-    Each of those is allowed by a single rule or by none, so nothing is missed by looking at one rule at a time.
+    A single rule allows each part or no rule does, so rules can be checked separately.
     """
     return [part for rule in wanted for part in _parts(rule) if not any(_covers(own, part) for own in owned)]
 
 
 def compacted(rules: Iterable[PolicyRule]) -> list[PolicyRule]:
-    """Return the rules with those joined that differ by their verbs only."""
+    """Merge rules with equal resources and different verbs."""
     joined: dict[PolicyRule, list[str]] = {}
     for rule in rules:
         if rule.paths:
@@ -38,7 +38,7 @@ def _parts(rule: PolicyRule) -> Iterator[PolicyRule]:
 
 
 def _one_by_one(names: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """Return a name at a time; the empty list, which stands for all names, as itself."""
+    """Split into single names. The empty list, which means all names, stays one item."""
     return [(name,) for name in names] if names else [()]
 
 

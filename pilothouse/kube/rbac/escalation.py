@@ -1,7 +1,7 @@
-"""Nobody gives away more than they have.
+"""Prevention of privilege escalation.
 
-Who writes a role must hold every right in it, or be allowed to `escalate` that role. Who writes a binding must hold
-every right of the role that it refers to, or be allowed to `bind` that role. Members of system:masters hold them all.
+Writing a role requires all its rights, or `escalate` on the role. Writing a binding requires all rights of the role, or
+`bind` on the role. Members of system:masters hold all rights.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ _GARBAGE_COLLECTION = ("ownerReferences", "finalizers", "selfLink", "managedFiel
 
 @dataclass(frozen=True, slots=True)
 class Escalation:
-    """The checks of one write. `old` is None where the object is created."""
+    """Checks of one write. `old` is None for creates."""
 
     authorizer: Authorizer
     feed: PolicyFeed
 
     async def check_role(self, ctx: RequestContext, obj: Json, *, old: Json | None, name: str) -> None:
-        """`name` is the one in the path, which a create has not. Raises Forbidden."""
+        """Check a role. `name` is the name in the path, empty for creates. Raise Forbidden."""
         if may_everything(ctx) or await self._allowed(ctx, "escalate", ctx.resource, name=name):
             return
         await self._require(ctx, obj, [PolicyRule.of(rule) for rule in obj.get("rules") or ()])
-        # An aggregated role gathers rights that its writer can not know of.
+        # The writer cannot know the rights that an aggregated role collects.
         if (_is_aggregated(obj) or _is_aggregated(old or {})) and (await self._missing(ctx, _EVERYTHING)).rules:
             raise _forbidden(ctx, obj, "must have cluster-admin privileges to use the aggregationRule")
 
@@ -67,7 +67,7 @@ class Escalation:
         await self.feed.catch_up()
         found = self.feed.policy.role(role)
         if found is None:
-            # As upstream, in the words of the resource that is being written.
+            # As upstream does, name the written resource.
             raise NotFound.of(ctx.resource, role.name) if resource.resource else StatusError(role.missing)
         await self._require(ctx, obj, found.rules)
 
@@ -121,7 +121,7 @@ def _forbidden(ctx: RequestContext, obj: Json, why: str) -> Forbidden:
 
 
 class EscalationCheck(Protocol):
-    """Raises to refuse. `old` is None where the object is created, `name` is empty where the path has none."""
+    """Raises to reject. `old` is None for creates; `name` is empty without a name in the path."""
 
     async def __call__(self, ctx: RequestContext, obj: Json, *, old: Json | None, name: str) -> None: ...
 
@@ -152,7 +152,7 @@ class PolicyBasedStorage(RegistryView):
 
 
 def only_for_garbage_collection(obj: Json, old: Json) -> bool:
-    """Return whether nothing changes but fields that whoever collects garbage must be able to change in any role."""
+    """Report whether the update changes only owner references and finalizers, which the garbage collector may change."""
     return semantically_equal(_without_links(obj), _without_links(old))
 
 

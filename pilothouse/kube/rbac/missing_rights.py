@@ -1,8 +1,7 @@
-"""The rights in some rules that their writer does not hold, found without going through every right: a rule of a few
-hundred words can stand for millions of them.
+"""Missing rights, computed without enumerating single rights: a small rule can stand for millions.
 
-A rule is a box: its verbs × groups × resources × names. Words that the same own rules cover are of one class, and what
-holds for one word of a class holds for all. So boxes are cut along classes, and only what is shown is taken apart:
+A rule is a box: verbs × groups × resources × names. Words covered by the same owned rules form a class and are
+interchangeable. Boxes are split by class, and only displayed boxes are expanded:
 
     held     get pods, get secrets          wanted   {get, list} × {pods, secrets, nodes}
     classes  {pods} {secrets} {nodes}       missing  {list} × {pods}, {list} × {secrets}, {get, list} × {nodes}
@@ -17,22 +16,22 @@ from pilothouse.kube.rbac.rules import ALL, PolicyRule
 from pilothouse.machinery.dataclass import dataclass
 
 _BLOCK = 2048
-"""Own rules that are looked at together, so that the sets of them, which are the bits of an integer, stay small."""
+"""Owned rules per batch; rule sets are bits of an integer, which stays small."""
 _MOST_TEXT = 1 << 18
-"""Characters of the words in the rules that are shown."""
+"""Maximum characters of the words in displayed rules."""
 
 
 @dataclass(frozen=True, slots=True)
 class MissingRights:
-    """Each rule has one group, one resource, at most one name and its missing verbs, or one path and one verb."""
+    """Rules with one group, one resource, at most one name and the missing verbs, or with one path and one verb."""
 
     rules: list[PolicyRule]
     is_all: bool = True
-    """False if there are more than anybody would read."""
+    """False if the list is truncated."""
 
 
 def missing_rights(owned: Sequence[PolicyRule], wanted: Iterable[PolicyRule]) -> MissingRights:
-    """Return the parts of `wanted` that no rule of `owned` allows; at least one rule if there is any."""
+    """Return the parts of `wanted` outside `owned`; at least one rule if any part is missing."""
     boxes: Iterable[PolicyRule] = wanted
     for start in range(0, len(owned), _BLOCK):
         boxes = _cut(_Held(owned[start : start + _BLOCK]), boxes)
@@ -68,7 +67,7 @@ def _as_many_as_fit(rules: Iterable[PolicyRule]) -> Iterator[PolicyRule]:
 
 
 class _Words:
-    """An index of the words in one list of the own rules; a set of rules is a number with their bits."""
+    """An index of the words in one list of the owned rules. Rule sets are bit masks."""
 
     def __init__(self, lists: Iterable[tuple[str, ...]]) -> None:
         self._having: dict[str, int] = {}
@@ -95,7 +94,7 @@ class _Paths(_Words):
         self._lengths = sorted({len(beginning) for paths in starred for beginning in paths})
 
     def covering(self, word: str) -> int:
-        """A path that ends with a star stands for all that begin as it does."""
+        """Return the rules covering a path. A trailing star matches a prefix."""
         covering = self.having(word)
         for length in self._lengths:
             if length > len(word):
@@ -105,7 +104,7 @@ class _Paths(_Words):
 
 
 class _Held:
-    """Some own rules, found by their words. A set of rules is an integer with a bit for each."""
+    """Owned rules, indexed by words. Rule sets are bit masks."""
 
     def __init__(self, rules: Sequence[PolicyRule]) -> None:
         self._verbs = _Words(rule.verbs for rule in rules)
@@ -116,7 +115,7 @@ class _Held:
         self._for_all_names = sum(1 << at for at, rule in enumerate(rules) if not rule.names)
 
     def missing(self, box: PolicyRule) -> Iterator[PolicyRule]:
-        """The parts of the box that none of the rules allows, as boxes again."""
+        """Return the parts of the box that no rule allows."""
         verbs = _Verbs(box.verbs, self._verbs)
         resources = _classes(box.resources, self._resources.covering_resource)
         names = _classes(box.names, self._covering_name) if box.names else {self._for_all_names: ()}
@@ -141,7 +140,7 @@ class _Verbs:
         self._outside: dict[int, tuple[str, ...]] = {}
 
     def outside(self, rules: int) -> tuple[str, ...]:
-        """Those that none of the rules has."""
+        """Return the words outside all rules."""
         found = self._outside.get(rules)
         if found is None:
             found = self._outside[rules] = tuple(verb for verb, having in self._verbs if not having & rules)
@@ -149,7 +148,7 @@ class _Verbs:
 
 
 def _classes(words: Iterable[str], covering: Callable[[str], int]) -> dict[int, tuple[str, ...]]:
-    """The words by the rules that cover them."""
+    """Group words by covering rules."""
     classes: dict[int, list[str]] = {}
     for word in words:
         classes.setdefault(covering(word), []).append(word)

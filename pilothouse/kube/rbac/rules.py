@@ -1,4 +1,4 @@
-"""Policy rules as values: what one rule allows, and what the rules of one role allow, indexed."""
+"""Policy rules as values, and the indexed rules of a role."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ALL = "*"
 
 @dataclass(frozen=True, slots=True)
 class PolicyRule:
-    """A rule about resources or about paths. No names means all names."""
+    """A rule for resources or paths. An empty list of names matches every name."""
 
     verbs: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
@@ -27,7 +27,7 @@ class PolicyRule:
         return cls(*(tuple(rule.get(key) or ()) for key in keys))
 
     def as_json(self) -> Json:
-        """Return the rule as JSON in the order of upstream's fields, without empty ones; verbs are always there."""
+        """Return the rule as JSON in upstream's field order. Empty fields except verbs are omitted."""
         shown: Json = {"verbs": list(self.verbs)}
         rest = {
             "apiGroups": self.groups,
@@ -39,7 +39,7 @@ class PolicyRule:
 
     @property
     def words(self) -> int:
-        """The number of its verbs, groups, resources, names and paths together."""
+        """Return the number of verbs, groups, resources, names and paths."""
         return len(self.verbs) + len(self.groups) + len(self.resources) + len(self.names) + len(self.paths)
 
     def with_verbs(self, verbs: Iterable[str]) -> PolicyRule:
@@ -67,12 +67,12 @@ class PolicyRule:
 
 
 def path_covers(own: str, path: str) -> bool:
-    """Return whether a path, which with a star at its end stands for all that begin so, covers another."""
+    """Report whether the path covers another path. A trailing star matches a prefix."""
     return own == path or (own.endswith(ALL) and path.startswith(own.rstrip(ALL)))
 
 
 class Role:
-    """The rules of a role. Those about resources are found by the resource that they name."""
+    """The rules of a role, indexed by resource."""
 
     def __init__(self, rules: Iterable[PolicyRule]) -> None:
         self.rules = tuple(rules)
@@ -86,7 +86,7 @@ class Role:
         return cls(map(PolicyRule.of, obj.get("rules") or ()))
 
     def matching(self, verb: str, group: str, resource: str, subresource: str) -> Iterator[PolicyRule]:
-        """The rules for a resource, whatever the names that they are limited to."""
+        """Return the rules for a resource, regardless of names."""
         named = (f"{resource}/{subresource}", f"*/{subresource}", ALL) if subresource else (resource, ALL)
         for candidate in named:
             for rule in self._by_resource.get(candidate, ()):

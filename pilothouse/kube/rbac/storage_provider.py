@@ -39,7 +39,7 @@ class RBACStorageProvider:
 
 
 def _bootstrap(feed: PolicyFeed, roles: BootstrapPolicy) -> PostStartHook:
-    """When it has finished, the authorizer goes by the bootstrap roles, too."""
+    """Fill the policy and ensure the bootstrap roles. Afterwards the authorizer applies them."""
 
     async def hook(context: HookContext) -> None:
         await feed.start(context)

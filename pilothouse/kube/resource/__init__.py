@@ -1,1 +1,1 @@
-"""resource.k8s.io: claims for devices, and the devices that drivers offer."""
+"""resource.k8s.io: device claims, and devices offered by drivers."""

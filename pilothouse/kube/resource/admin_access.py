@@ -1,4 +1,4 @@
-"""Admin access to devices that others use is granted only in namespaces that are labelled for it."""
+"""Admin access to devices requires a label on the namespace."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from pilothouse.machinery.objects import Json, items, namespace_of
 ADMIN_LABEL = "resource.kubernetes.io/admin-access"
 
 NamespaceLabels: TypeAlias = Callable[[str], Awaitable[dict[str, str] | None]]
-"""The labels of a namespace; None where there is no such namespace."""
+"""Returns the labels of a namespace, or None if the namespace does not exist."""
 
 
 class AdminAccess(Hooks):
-    """Checks the requests of what is created. They cannot change afterwards."""
+    """Checks requests on create. Requests are immutable."""
 
     def __init__(self, labels: NamespaceLabels, spec: tuple[str, ...]) -> None:
         self._labels = labels
         self._spec = spec
-        """Where in the object the claim's spec is."""
+        """Path of the claim's spec in the object."""
 
     def around_create(self, obj: Json, *, dry_run: bool) -> AbstractAsyncContextManager[Objections]:
         requests = items(obj, *self._spec, "devices", "requests")
@@ -31,7 +31,7 @@ class AdminAccess(Hooks):
 
 
 class AdminAccessStatus(Hooks):
-    """Checks the first allocation that grants admin access; an allocation cannot change afterwards."""
+    """Checks the first allocation with admin access. Allocations are immutable."""
 
     def __init__(self, labels: NamespaceLabels) -> None:
         self._labels = labels

@@ -1,4 +1,4 @@
-"""The status of a claim: which devices it got, who uses them, and how they are."""
+"""Status of a claim: allocated devices, consumers and device status."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _MAPPED_PREFIX = 96
 
 @dataclass(frozen=True, slots=True)
 class DeviceId:
-    """A device, or one share of it."""
+    """A device, or a share of a device."""
 
     driver: str
     pool: str
@@ -164,7 +164,7 @@ def _config_check(names: RequestNames) -> Callable[[Json, Path], Errors]:
 
 
 def validate_binding_conditions(device: Json, path: Path) -> Errors:
-    """Conditions to wait for, and those that end the waiting: both or none, and none twice."""
+    """Require both or neither of binding conditions and failure conditions, without duplicates."""
     waiting, failing = items(device, "bindingConditions"), items(device, "bindingFailureConditions")
     to_wait, to_fail = path.child("bindingConditions"), path.child("bindingFailureConditions")
     for conditions, where in ((waiting, to_wait), (failing, to_fail)):
@@ -204,7 +204,7 @@ def validate_network_data(data: Json | None, path: Path) -> Errors:
 
 
 def _validate_interface_address(value: str, path: Path) -> Errors:
-    """An address together with the length of its network's prefix."""
+    """Validate an address in CIDR notation."""
     cidr = parse_cidr_sloppy(value)
     if cidr is None:
         why = "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)"

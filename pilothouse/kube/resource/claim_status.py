@@ -1,8 +1,9 @@
-"""The status of resource claims, and who may write which part of it.
+"""Authorization of writes to the status of resource claims.
 
-allocation, reservedFor   → those who may bind claims: resourceclaims/binding, in all namespaces
-devices of a driver       → those who may speak for the driver: resourceclaims/driver, under the driver's name;
-                            from the claim's own node the verb is associated-node:…, from anywhere arbitrary-node:…
+    allocation, reservedFor   → resourceclaims/binding, in all namespaces
+    devices of a driver       → resourceclaims/driver, named after the driver; the verb has the prefix associated-
+node: on
+                                the claim's own node, otherwise arbitrary-node:
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from pilothouse.machinery.validation.names import is_dns1123_subdomain
 
 
 class ResourceClaimStatusStore(StatusStore):
-    """Asks, for each write, whether its user may change what it changes: before the strategy's own rules."""
+    """Authorizes each change before the strategy validates it."""
 
     def __init__(self, registry: RegistryStore, authorizer: Authorizer) -> None:
         super().__init__(registry, ResourceClaimStatusStrategy())
@@ -41,7 +42,7 @@ class ResourceClaimStatusStore(StatusStore):
 
 
 class _AuthorizedChanges(Hooks):
-    """The hooks of one request: objects to changes that its user may not make, besides what `others` object to."""
+    """Hooks of one request: reject unauthorized changes, then call the hooks of `others`."""
 
     def __init__(self, others: Hooks, ctx: RequestContext, authorizer: Authorizer) -> None:
         self._others = others
@@ -75,7 +76,7 @@ class _AuthorizedChanges(Hooks):
                     yield field.forbidden(field.root("status", "devices"), told)
 
     async def _refusal(self, ways: Iterable[Attributes]) -> str:
-        """Return why none of the ways is allowed: the refusal of the first; empty when one is allowed."""
+        """Return an empty string if one way is allowed, otherwise the reason of the first."""
         first = ""
         for attributes in ways:
             answer = await self._authorizer.authorize(attributes)
@@ -105,7 +106,7 @@ def _same(new: Json, old: Json, *fields: str) -> bool:
 
 
 def _changed_drivers(new: Json, old: Json) -> set[str]:
-    """Return the drivers whose devices were added, changed or left out."""
+    """Return the drivers with added, changed or removed devices."""
     before = {device_id(device): device for device in items(old, "devices")}
     changed: set[str] = set()
     for device in items(new, "devices"):
@@ -122,7 +123,7 @@ def _driver_verbs(ctx: RequestContext, status: Json) -> Iterable[str]:
 
 
 def _allocated_node(status: Json) -> str:
-    """The name of the node that the allocation is bound to, if it is bound to just one."""
+    """Return the node of an allocation bound to exactly one node, otherwise an empty string."""
     terms = items(status, "allocation", "nodeSelector", "nodeSelectorTerms")
     if len(terms) != 1 or items(terms[0], "matchExpressions") or len(items(terms[0], "matchFields")) != 1:
         return ""

@@ -1,4 +1,4 @@
-"""DeviceClasses: kinds of devices that claims can ask for by name."""
+"""DeviceClasses: named selectors and configuration of devices."""
 
 from __future__ import annotations
 

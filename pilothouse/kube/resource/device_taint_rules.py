@@ -1,4 +1,4 @@
-"""DeviceTaintRules: taints that an administrator adds to the devices that a selector picks."""
+"""DeviceTaintRules: taints added by an administrator to selected devices."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class DeviceTaintRuleStrategy(SpecAndStatusStrategy):
         default_taint(obj["spec"]["taint"])
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
-        """A new effect counts from now on, unless its writer says since when."""
+        """Set timeAdded on a changed effect, unless the client sets a time."""
         new, before = obj["spec"]["taint"], old["spec"]["taint"]
         if new.get("effect") != before.get("effect") and new.get("timeAdded") == before.get("timeAdded"):
             new["timeAdded"] = now()

@@ -1,4 +1,4 @@
-"""The devices of a resource slice: attributes, capacity, taints, and the nodes that can reach them."""
+"""Devices of a resource slice: attributes, capacity, taints and node access."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def validate_device(device: Json, path: Path, *, old: Json | None, per_device_no
 
 
 def _validate_mapping(name: str, mapping: Json, capacity: Json, path: Path) -> Errors:
-    """What a device takes from a resource of its node."""
+    """Validate the node resources consumed by a device."""
     multiplier, key = mapping["allocationMultiplier"], mapping.get("capacityKey")
     if not is_native(name):
         yield invalid(path, name, "must be a node allocatable resource name")
@@ -238,6 +238,6 @@ def _validate_step(step: Quantity, low: Quantity, *, ends: Sequence[Quantity], w
     if (first := low + step) > whole:
         yield invalid(path, str(step), f"one step {first} is larger than capacity value: {whole}")
     for value in ends:
-        # A step of zero makes upstream panic; here it leads nowhere but to where it started.
+        # A step of 0 panics upstream; here the value does not change.
         if (value.value() - low.value()) % (step.value() or 1) or not step.value():
             yield invalid(path, str(value), f"value is not a multiple of a given step ({step}) from ({low})")

@@ -1,4 +1,4 @@
-"""Fields of devices, claims and classes that feature gates turn on and off."""
+"""Feature-gated fields of devices, claims and classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The names of drivers, pools, devices and what they have."""
+"""Validation of names of drivers, pools, devices and attributes, and of bounded collections."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def validate_pool_name(name: str, path: Path) -> Errors:
 
 
 def validate_resource_pool_name(name: str, path: Path) -> Errors:
-    """As `validate_pool_name`, in the words of newer kinds, which say which part of the name is wrong."""
+    """Validate like `validate_pool_name`, with the messages of newer kinds, which name the invalid part."""
     if len(name.encode()) > MAX_POOL_NAME:
         yield too_long(path, MAX_POOL_NAME)
     for position, part in enumerate(name.split("/")):
@@ -73,7 +73,7 @@ def validate_class_name(name: str, path: Path) -> Errors:
 
 
 def validate_qualified_name(name: str, path: Path) -> Errors:
-    """An identifier with an optional domain before it. More than one slash is let through, as upstream has it."""
+    """Validate an identifier with an optional domain. As upstream does, accept several slashes."""
     parts = name.split("/")
     if len(parts) == 1:
         yield from _validate_identifier(name, path)
@@ -110,7 +110,7 @@ def validate_uid(text: str, path: Path) -> Errors:
 
 
 def _uid_problem(text: str) -> str:
-    """In the words of the library that upstream uses, which knows four notations by their lengths."""
+    """Return the problem with a UID, in the words of upstream's library, which recognizes four notations by length."""
     if len(text) not in (32, 36, 38, 45):
         return f"invalid UUID length: {len(text)}"
     if len(text) == 45 and text[:9].lower() != "urn:uuid:":
@@ -140,7 +140,7 @@ def validate_slice(values: Sequence[Any], limit: int, check: Check, path: Path) 
 def validate_set(
     values: Sequence[Any], limit: int, check: Check, *, path: Path, key: Key = lambda value: value, shown: Key = str
 ) -> Errors:
-    """Check each entry, then that none occurs twice; `shown` returns a key as the message shows it."""
+    """Validate each entry and uniqueness. `shown` formats a key for messages."""
     errors = list(validate_slice(values, limit, check, path))
     yield from errors
     if 0 <= limit < len(values):
@@ -164,7 +164,7 @@ def validate_map(
 
 
 def _shortened(text: str, limit: int) -> str:
-    """A long key without its middle."""
+    """Return a long key without its middle."""
     limit = max(limit, _SHORTEST_SHOWN_KEY)
     if len(text) <= limit:
         return text

@@ -1,4 +1,4 @@
-"""Claims as messages print them when something that cannot change was changed."""
+"""Claims as messages about immutable fields print them."""
 
 from __future__ import annotations
 
@@ -81,5 +81,5 @@ printed_allocation = pointer(
 
 
 def printed_template_spec(spec: Any) -> Any:
-    """A template's metadata stands beside the spec, under its own names."""
+    """Format the template: metadata fields beside the spec."""
     return {**(spec.get("metadata") or {}), "Spec": printed_claim_spec(spec.get("spec"))}

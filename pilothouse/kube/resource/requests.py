@@ -1,4 +1,4 @@
-"""Validation of a claim's spec: requests, constraints between them, and configuration for the drivers."""
+"""Validation of a claim's spec: requests, constraints and driver configuration."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def default_requests(spec: Json) -> None:
 
 
 def default_request(request: Json) -> None:
-    """Fills in what is asked for where one device, or one of several alternatives, is."""
+    """Default allocation mode and count of a request or of its alternatives."""
     request["allocationMode"] = text(request, "allocationMode") or "ExactCount"
     if request["allocationMode"] == "ExactCount":
         request["count"] = number(request, "count") or 1
@@ -53,7 +53,7 @@ def default_request(request: Json) -> None:
 
 
 class RequestNames:
-    """The names of a claim's requests, and of the alternatives of each."""
+    """Names of a claim's requests and their alternatives."""
 
     def __init__(self, spec: Json) -> None:
         self._alternatives = {
@@ -158,7 +158,7 @@ def validate_configuration(config: Json, path: Path, *, stored: bool = False) ->
 
 
 def validate_raw_object(value: Any, path: Path, *, stored: bool = False) -> Errors:
-    """An object that was stored before may be larger than is allowed now."""
+    """Validate a raw object. A stored object may exceed the current size limit."""
     if value is None:
         yield required(path)
     elif not stored and len(orjson.dumps(value)) > MAX_PARAMETERS:
@@ -184,7 +184,7 @@ def _validate_selector(selector: Json, path: Path) -> Errors:
 
 
 def _validate_expression(expression: str, where: Path) -> Errors:
-    # Imported with the first expression: a start needs none.
+    # Imported with the first expression: a start needs no CEL.
     from pilothouse.machinery.cel.devices import compile_device_selector
     from pilothouse.machinery.cel.environment import CompilationFailed
     from pilothouse.machinery.cel.program import Program, ProgramFailed

@@ -1,4 +1,4 @@
-"""ResourceClaimTemplates: the claims that are made for pods. They never change."""
+"""ResourceClaimTemplates: immutable templates of claims for pods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ResourceClaims: what is asked for never changes; what was given is said in the status."""
+"""ResourceClaims: immutable requests, with allocations in the status."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class ResourceClaimStatusStrategy(StatusSubresource, ResourceClaimStrategy):
 
 
 def _drop_deallocated(status: Json, old: Json) -> None:
-    """Drop the status of devices that are no longer allocated, so that clients need not know of it."""
+    """Drop the status of deallocated devices, so that clients need not do so."""
     gone = allocated_devices(old) - allocated_devices(status)
     kept = [device for device in items(status, "devices") if device_id(device) not in gone]
     if kept:

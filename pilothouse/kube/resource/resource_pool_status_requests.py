@@ -1,4 +1,4 @@
-"""ResourcePoolStatusRequests: a question about a driver's pools, which is answered once."""
+"""ResourcePoolStatusRequests: one-time queries of a driver's pools."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def _validate_conditions(conditions: list[Json], path: Path) -> Errors:
 
 
 def _end(obj: Json) -> Json:
-    """The condition that says how the request has ended; empty while it has not."""
+    """Return the terminal condition, or an empty object."""
     conditions = items(obj, "status", "conditions")
     ends = (each for each in conditions if each["type"] in ("Complete", "Failed") and each["status"] == "True")
     return next(ends, {})

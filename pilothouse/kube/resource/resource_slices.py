@@ -1,4 +1,4 @@
-"""ResourceSlices: a part of the devices that a driver offers."""
+"""ResourceSlices: devices offered by a driver."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _validate_pool(pool: Json, path: Path) -> Errors:
 
 
 def _validate_nodes(spec: Json, path: Path) -> Errors:
-    """Exactly one field says which nodes can reach the devices."""
+    """Require exactly one field for node access."""
     given: list[str] = []
     if (name := spec.get("nodeName")) is not None:
         if name:

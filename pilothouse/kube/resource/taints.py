@@ -1,4 +1,4 @@
-"""Taints of devices, and what tolerates them."""
+"""Taints and tolerations of devices."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _ZERO_MEANS_UNSET = ("deviceClassName", "allocationMode", "count")
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """What becomes of a spec between the versions, in place; `where` the object has it."""
+    """In-place conversion of a spec; `where` is the path of the spec."""
 
     where: tuple[str, ...]
     to_stored: Callable[[Json], None]
@@ -58,7 +58,7 @@ def _devices_from_stored(spec: Json) -> None:
 
 
 def _default_requests(spec: Json) -> None:
-    """A request without a class has alternatives, and neither a mode nor a count of its own."""
+    """Default requests. A request without a class has alternatives, without mode and count."""
     for request in items(spec, "devices", "requests"):
         if text(request, "deviceClassName"):
             default_request(request)

@@ -1,1 +1,1 @@
-"""scheduling.k8s.io: priority classes, and groups of pods that are scheduled together."""
+"""scheduling.k8s.io: priority classes, workloads and pod groups."""

@@ -1,7 +1,6 @@
-"""What a PodGroup and the template of one in a Workload have in common: how its pods are scheduled together.
+"""Rules of PodGroups and of pod group templates in Workloads.
 
-Upstream declares these rules at the fields, so errors come in the order of the fields, and what an update leaves as it
-was is not looked at again.
+Upstream declares the rules on fields: errors are in field order, and unchanged fields are not validated again.
 """
 
 from __future__ import annotations
@@ -41,14 +40,14 @@ _MUST_BE_FORBIDDEN_WHEN_OFF = _GATES.keys() - {"resourceClaims"}
 
 
 def drop_disabled_group_fields(group: Json, old: Json | None) -> None:
-    """Drop the fields of features that are off, unless they were in use before."""
+    """Drop fields of disabled features, unless the stored object uses them."""
     for name, gate in _GATES.items():
         if not (old or {}).get(name) and not enabled(gate) and (old or {}).get(name) != 0:
             group.pop(name, None)
 
 
 def validate_group(group: Json, path: Path) -> Errors:
-    """Yield the errors of a group that is new."""
+    """Yield errors of a new group."""
     yield from _validate_policy(part(group, "schedulingPolicy"), path.child("schedulingPolicy"))
     for name, check in _CHECKS.items():
         if _is_given(group.get(name)):
@@ -56,7 +55,7 @@ def validate_group(group: Json, path: Path) -> Errors:
 
 
 def validate_group_update(group: Json, old: Json, path: Path) -> Errors:
-    """Yield the errors of a group that is changed: nothing in it may change."""
+    """Yield errors of a changed group; all fields are immutable."""
     for name in ("schedulingPolicy", *_CHECKS):
         if semantically_equal(group.get(name), old.get(name)):
             continue
@@ -77,7 +76,7 @@ def exactly_one_of(value: Json, members: Sequence[str], path: Path) -> Errors:
 
 
 def keyed_list(values: Sequence[Json], most: int, check: Check, path: Path) -> Errors:
-    """Each entry has a name of its own."""
+    """Validate entries with unique names."""
     if len(values) > most:
         yield too_many(path, len(values), most)
         return

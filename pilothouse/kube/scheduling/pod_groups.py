@@ -1,4 +1,4 @@
-"""PodGroups: pods that are scheduled together, or not at all."""
+"""PodGroups: pods that are scheduled together."""
 
 from __future__ import annotations
 

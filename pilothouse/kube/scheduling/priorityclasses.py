@@ -1,4 +1,4 @@
-"""PriorityClasses, and the two that the system itself needs: there from the start, and their values never change."""
+"""PriorityClasses, including the two system classes with fixed values."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ PRIORITY_CLASSES = Resource(
 
 
 class SystemPriorityClasses:
-    """Creates the classes that the system itself needs, when the server starts."""
+    """Creates the system priority classes at start."""
 
     def __init__(self, registry: RegistryStore) -> None:
         self._classes = tracked_access(registry)

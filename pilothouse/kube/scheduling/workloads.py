@@ -1,4 +1,4 @@
-"""Workloads: templates of the groups of pods that an application consists of."""
+"""Workloads: templates of the pod groups of an application."""
 
 from __future__ import annotations
 

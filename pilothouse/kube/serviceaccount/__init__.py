@@ -1,1 +1,1 @@
-"""Tokens of service accounts: how they are issued and believed, and how others can verify them."""
+"""Service account tokens: issuing, authentication and OpenID discovery."""

@@ -1,6 +1,6 @@
-"""Believes tokens that one of the known keys signed in the name of a known issuer, for an audience that was asked for.
+"""Authenticates signed service account tokens of a known issuer for a requested audience.
 
-A signature is checked once; whether the token is in time and what it speaks of is still there, each time.
+Signatures are verified once and cached. Expiration and bound objects are checked every time.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pilothouse.machinery.objects import Json
 _WRONG_SIGNATURE = "go-jose/go-jose: error in cryptographic primitive"
 _REMEMBERED, _REMEMBERED_BYTES = 4096, 24 << 20
 _TIMES_ITS_TOKEN = 6
-"""How much larger the claims of a token and its user are in memory."""
+"""Ratio of the size of claims and user in memory to the size of the token."""
 
 STALE_TOKENS = Counter(
     "serviceaccount_stale_tokens", "[ALPHA] Cumulative stale projected service account tokens used", registry=REGISTRY
@@ -59,14 +59,14 @@ INVALID_AUTO_TOKENS = Counter(
 
 @dataclass(frozen=True, slots=True)
 class _Verified:
-    """A token whose signature is right."""
+    """A token with a valid signature."""
 
     claims: Json
     user: User
 
 
 class _NoToken(Exception):
-    """No signed token at all."""
+    """The text is not a signed token."""
 
 
 class TokenValidator(Protocol):
@@ -81,7 +81,7 @@ class ServiceAccountTokenAuthenticator:
     def __init__(
         self, config: ServiceAccountConfig, validator: TokenValidator, *, issuers: Sequence[str] | None = None
     ) -> None:
-        """Believes the configured issuers, or these."""
+        """Trust the configured issuers, or the given issuers."""
         self._issuers = frozenset(config.issuers if issuers is None else issuers)
         self._audiences = config.audiences
         self._keys = VerifyingKeys(config.verifying_files)
@@ -133,7 +133,7 @@ def _remembered() -> BoundedCache[str, _Verified]:
 
 
 def _key_id(token: str) -> str:
-    """Return the id of the key that the token says it was signed with; empty where it says none. Raises _NoToken."""
+    """Return the key id in the token's header, or an empty string. Raise _NoToken."""
     import jwt
 
     try:
@@ -143,7 +143,7 @@ def _key_id(token: str) -> str:
 
 
 def unverified_issuer(token: str) -> str | None:
-    """Return the issuer that a token claims, its signature yet unchecked; None for text that is no token."""
+    """Return the issuer claimed by an unverified token, or None for other text."""
     parts = token.split(".")
     if len(parts) != 3 or "=" in parts[1]:
         return None

@@ -18,13 +18,13 @@ from pilothouse.machinery.objects import Json, name_of, namespace_of, uid_of
 
 PRIVATE = "kubernetes.io"
 WARN_ONLY_EXPIRATION = 60 * 60 + 7
-"""The seconds that admission asks for in the tokens it puts into pods; only such tokens are extended."""
+"""Lifetime in seconds that admission requests for injected tokens; only injected tokens are extended."""
 EXTENDED_EXPIRATION = 365 * 24 * 60 * 60
 
 
 @dataclass(frozen=True, slots=True)
 class TokenBinding:
-    """The object that a token dies with, and for a pod the node that it is on."""
+    """The object that a token is bound to, and the node of a bound pod."""
 
     pod: Json | None = None
     secret: Json | None = field(default=None, repr=False)
@@ -41,7 +41,7 @@ UNBOUND = TokenBinding()
 
 @dataclass(frozen=True, slots=True)
 class Lifetime:
-    """Seconds from now; `warn_after` is 0 for a token that simply expires."""
+    """Lifetime in seconds; `warn_after` is 0 for tokens without an extension."""
 
     expires: int
     warn_after: int = 0
@@ -50,7 +50,7 @@ class Lifetime:
 def make_claims(
     account: Json, binding: TokenBinding, *, audiences: Sequence[str], lifetime: Lifetime, now: datetime
 ) -> Json:
-    """Return all claims but the issuer's name."""
+    """Return all claims except the issuer."""
     moment = int(now.timestamp())
     private: Json = {"namespace": namespace_of(account), "serviceaccount": reference(account), **binding.claims}
     if lifetime.warn_after:

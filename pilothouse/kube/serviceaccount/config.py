@@ -1,4 +1,4 @@
-"""The settings of service account tokens that flags give."""
+"""Flag settings of service account tokens."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ DEFAULT_ISSUER = "https://kubernetes.default.svc"
 
 @dataclass(frozen=True, slots=True)
 class ServiceAccountConfig:
-    """With no files, no tokens are issued and none are believed."""
+    """Without files, tokens are neither issued nor trusted."""
 
     signing_key_file: Path | None = None
     key_files: tuple[Path, ...] = ()
-    """Those whose tokens are believed; with none, the public half of the signing key."""
+    """Files of verifying keys; by default, the public part of the signing key."""
     issuers: tuple[str, ...] = (DEFAULT_ISSUER,)
-    """The first issues; tokens of all are believed."""
+    """Trusted issuers; the first issues tokens."""
     api_audiences: tuple[str, ...] = ()
     jwks_uri: str = ""
     max_expiration: int = 0

@@ -1,4 +1,4 @@
-"""The objects that tokens speak of, as the watch caches have them; the store is asked about those that they lack."""
+"""Objects referenced by tokens, from the watch caches with a fallback to the store."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pilothouse.machinery.objects import Json
 
 
 class TokenGetter(Protocol):
-    """None: there is no such object."""
+    """Returns None for a missing object."""
 
     async def service_account(self, namespace: str, name: str) -> Json | None: ...
     async def pod(self, namespace: str, name: str) -> Json | None: ...
@@ -44,5 +44,5 @@ async def _read(registry: RegistryStore, namespace: str, name: str) -> Json | No
     try:
         found = await registry.known_or_newest(namespace, name)
     except BadRequest:
-        return None  # nothing can have such a name
+        return None  # invalid name
     return None if found is None else found.parse()

@@ -1,4 +1,4 @@
-"""The token issuer: signs claims in its name."""
+"""The issuer of signed tokens."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ class TokenIssuer:
     key: SigningKey
 
     async def sign(self, claims: Json) -> str:
-        """Raises OSError, ValueError where the key can not be read."""
+        """Raise OSError or ValueError for an unreadable key."""
         await self.key.load()
         import jwt
 
         verifying = self.key.verifying
         payload = orjson.dumps(claims | {"iss": self.name}, option=orjson.OPT_SORT_KEYS)
-        # A type header is not written, as upstream's tokens have none.
+        # Upstream's tokens have no `typ` header.
         headers = {"kid": verifying.id, "typ": None}
         return jwt.PyJWS().encode(payload, self.key.private, algorithm=verifying.algorithm, headers=headers)

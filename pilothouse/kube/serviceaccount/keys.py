@@ -1,8 +1,7 @@
-"""The keys of service account tokens, read from PEM files when first needed: RSA, or ECDSA on a NIST curve.
+"""Keys of service account tokens, loaded on demand from PEM files: RSA, or ECDSA on a NIST curve.
 
-`load` reads them, and the libraries that they need, in another thread: that takes too long for the event loop. It reads
-them again when the files have changed; what does not load then changes nothing.
-A key's id is a hash of its public half, so that it says which key it is and nothing else.
+`load` reads files and imports libraries in a thread, because both would block the event loop. Changed files are
+reloaded; a failed reload keeps the loaded keys. A key id is a hash of the public key.
 """
 
 from __future__ import annotations
@@ -52,13 +51,13 @@ class VerifyingKey:
 
     @cached_property
     def algorithm(self) -> str:
-        """The one that its signatures are made with; no other is believed."""
+        """Return the signature algorithm; signatures by other algorithms are rejected."""
         curve = getattr(self.public, "curve", None)
         return "RS256" if curve is None else _ECDSA[curve.name]
 
     @property
     def jwk(self) -> Json:
-        """The key as a JSON web key, its fields in the order of upstream's library."""
+        """Return the JSON web key, in the field order of upstream's library."""
         import jwt
 
         found = json.loads(jwt.get_algorithm_by_name(self.algorithm).to_jwk(self.public))
@@ -68,7 +67,7 @@ class VerifyingKey:
 
 
 class _ChangingKeys(Generic[T]):
-    """What is in some files, at the latest a few seconds after they have changed."""
+    """The contents of files, reloaded within seconds after a change."""
 
     def __init__(self, files: Sequence[Path], *, poll_seconds: float = 5.0) -> None:
         self._files = tuple(files)
@@ -78,7 +77,7 @@ class _ChangingKeys(Generic[T]):
         self._found: T | None = None
 
     async def load(self) -> None:
-        """Raises OSError, ValueError where nothing has been loaded yet."""
+        """Raise OSError or ValueError before the first successful load."""
         if self._found is None or time.monotonic() >= self._next_look:
             await asyncio.to_thread(self._look)
 
@@ -109,15 +108,15 @@ class _ChangingKeys(Generic[T]):
 
 
 class VerifyingKeys(_ChangingKeys[list[VerifyingKey]]):
-    """The keys whose tokens are believed. A file may hold several, private or public."""
+    """The trusted keys. A file may contain several keys, private or public."""
 
     @property
     def all(self) -> list[VerifyingKey]:
-        """A list of its own for each state of the files. Raises OSError, ValueError."""
+        """Return the keys; a new list for each version of the files. Raise OSError, ValueError."""
         return self._current
 
     def with_id(self, id: str) -> list[VerifyingKey]:
-        """Return the keys that may have signed a token which names this id; all for one that names none."""
+        """Return the candidate keys of a token with the key id; all keys for a token without a key id."""
         return [key for key in self.all if not id or key.id == id]
 
     def _read(self) -> list[VerifyingKey]:
@@ -153,7 +152,7 @@ class SigningKey(_ChangingKeys[_Pair]):
 
 
 def read_verifying_keys(file: Path) -> list[VerifyingKey]:
-    """Raises OSError, ValueError for a file with no keys in it."""
+    """Raise OSError, or ValueError for a file without keys."""
     found = [key for block in _blocks(file) if (key := _public(block))]
     if not found:
         raise ValueError(f"{file} does not contain any valid RSA or ECDSA public keys")
@@ -178,7 +177,7 @@ def _private(block: bytes) -> PrivateKey | None:
 
 
 def _public(block: bytes) -> PublicKey | None:
-    """Return the public key of a PEM block: a public key, a certificate, or the private key that is there instead."""
+    """Return the public key of a PEM block: a public key, a certificate or a private key."""
     from cryptography import x509
     from cryptography.hazmat.primitives.asymmetric import ec, rsa
     from cryptography.hazmat.primitives.serialization import load_pem_public_key

@@ -1,6 +1,6 @@
-"""Tokens that are kept in secrets: good as long as their secret and their account are there, and never expiring.
+"""Legacy tokens in secrets: valid until the secret or account is deleted, without expiration.
 
-The day of the last use is written on the secret, so that those that nobody uses can be found.
+The secret's label records the day of the last use, to find unused tokens.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class LegacyValidator:
     getter: TokenGetter
     uses: SecretUses
     lookup: bool = True
-    """Whether the secret and the account must still be there: --service-account-lookup."""
+    """Whether to check secret and account: --service-account-lookup."""
 
     def user_of(self, claims: Json) -> User:
         """Raises InvalidToken."""

@@ -1,4 +1,4 @@
-"""OpenID discovery: what others need to verify service account tokens by themselves."""
+"""OpenID discovery documents for external verifiers of service account tokens."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MAX_AGE = 3600
 
 
 class OpenIDMetadata:
-    """`address` answers host and port of this server, which are known once it listens."""
+    """`address` returns host and port of this server, known once the server listens."""
 
     def __init__(self, config: ServiceAccountConfig, keys: VerifyingKeys, address: Callable[[], str]) -> None:
         self._issuer = config.issuers[0]
@@ -48,7 +48,7 @@ class OpenIDMetadata:
 
 
 def install_openid(server: GenericAPIServer, config: ServiceAccountConfig, address: Callable[[], str]) -> None:
-    """Serve the OpenID documents of the first issuer; none for an issuer whose name is no https URL."""
+    """Serve the documents of the first issuer, if the issuer is an https URL."""
     if not config.verifying_files or not is_openid_issuer(config.issuers[0]):
         return
     keys = VerifyingKeys(config.verifying_files)

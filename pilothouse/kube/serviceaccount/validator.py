@@ -1,6 +1,6 @@
-"""Whether a token that is rightly signed is good now: in time, and all that it speaks of is still there.
+"""Validation of a signed token: time bounds and existence of bound objects.
 
-Clocks may differ, and deletions take a moment: both are forgiven for a minute.
+A leeway of one minute tolerates clock skew and recent deletions.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""storage.k8s.io: classes of storage, CSI drivers and what they know, and attachments of volumes."""
+"""storage.k8s.io: storage classes, CSI drivers, capacities and volume attachments."""

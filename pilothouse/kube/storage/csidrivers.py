@@ -1,4 +1,4 @@
-"""CSIDrivers: what the cluster needs to know of a storage driver."""
+"""CSIDrivers: properties of a storage driver."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _REQUIRED = {
     "podInfoOnMount": "podInfoOnMount",
     "storageCapacity": "storageCapacity",
 }
-"""Fields that must be set, with upstream's spelling in errors."""
+"""Required fields, with upstream's spelling in errors."""
 _IMMUTABLE = {"attachRequired": "attachedRequired", "volumeLifecycleModes": "volumeLifecycleModes"}
 _FS_GROUP_POLICIES = ("File", "None", "ReadWriteOnceWithFSType")
 _LIFECYCLE_MODES = ("Persistent", "Ephemeral")

@@ -1,4 +1,4 @@
-"""CSINodes: which CSI drivers run on a node, and what they call it."""
+"""CSINodes: CSI drivers on a node, with their node ids."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class CSINodeStrategy(KubeStrategy):
 
 
 def _fixed(driver: Json) -> Json:
-    """Return the fields that cannot change as long as a driver is on a node, as upstream prints them."""
+    """Return the immutable fields of a driver as upstream's messages print them."""
     return {
         "Name": text(driver, "name"),
         "NodeID": text(driver, "nodeID"),

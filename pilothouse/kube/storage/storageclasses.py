@@ -23,7 +23,7 @@ BETA_DEFAULT_CLASS = "storageclass.beta.kubernetes.io/is-default-class"
 _IMMUTABLE = ("provisioner", "reclaimPolicy", "volumeBindingMode")
 
 _MOST_DUPLICATES = 100
-"""Errors of one term. Upstream has one for each earlier term, so that their number is quadratic."""
+"""Maximum reported duplicates of a term. Upstream reports a quadratic number."""
 
 _CLASS = "io.k8s.api.storage.v1.StorageClass"
 
@@ -54,7 +54,7 @@ class StorageClassStrategy(KubeStrategy):
             yield from one_of(obj["volumeBindingMode"], root("volumeBindingMode"), modes)
         terms = items(obj, "allowedTopologies")
         path = root("allowedTopologies")
-        # Upstream starts with as many empty terms as there are terms, so that an empty one is a duplicate of each.
+        # Upstream starts with as many empty terms as there are terms, so an empty term duplicates each.
         seen: Counter[frozenset[tuple[str, frozenset[str]]]] = Counter({frozenset(): len(terms)})
         for position, term in enumerate(terms):
             at = path.index(position).child("matchLabelExpressions")

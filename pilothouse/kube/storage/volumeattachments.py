@@ -1,4 +1,4 @@
-"""VolumeAttachments: that a volume should be, or is, attached to a node."""
+"""VolumeAttachments: the desired and actual attachment of a volume to a node."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class VolumeAttachmentStatusStrategy(StatusSubresource, VolumeAttachmentStrategy
 
 
 def _shown(spec: Json) -> Json:
-    """As upstream prints the spec: in the form that it has inside the server."""
+    """Return the spec as upstream's messages print it."""
     source = part(spec, "source")
     return {
         "Attacher": text(spec, "attacher"),
@@ -92,7 +92,7 @@ def _validate_status(status: Json, path: Path) -> Errors:
 
 def _validate_error(error: Json, path: Path) -> Errors:
     if len(text(error, "message").encode()) > _MAX_MESSAGE:
-        # Upstream names the other limit here.
+        # Upstream's message contains the other limit.
         yield too_long(path.child("message"), _MAX_METADATA)
     code = error.get("errorCode")
     if code is not None and code < 0:

@@ -1,4 +1,4 @@
-"""StorageVersionMigrations: all objects of a resource are to be written once more, in today's storage version."""
+"""StorageVersionMigrations: requests to rewrite all objects of a resource in the current storage version."""
 
 from __future__ import annotations
 

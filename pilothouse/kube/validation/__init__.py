@@ -1,1 +1,1 @@
-"""Rules that several groups share, by topic."""
+"""Validation rules shared by several groups."""

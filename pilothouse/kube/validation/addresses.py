@@ -1,4 +1,4 @@
-"""IP addresses in the fields of built-in kinds: families, where endpoints may live, and notations to warn of."""
+"""IP addresses in fields of built-in kinds: families, endpoint addresses and legacy notations."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LINK_LOCAL_MULTICAST = IPv4Network("224.0.0.0/24")
 
 
 def legacy_ip(path: Path, value: str, *, old: Collection[str] = ()) -> Errors:
-    """Yield what is wrong with the address of a field that is older than the strict notation."""
+    """Validate an address in a field older than the strict notation."""
     return is_valid_ip_for_legacy_field(path, value, strict=enabled("StrictIPCIDRValidation"), old=old)
 
 
@@ -38,7 +38,7 @@ def legacy_cidr(path: Path, value: str, *, old: Collection[str] = ()) -> Errors:
 
 
 def ip_family(text: str) -> str:
-    """IPv4, IPv6, or nothing for what is no address. An IPv4 address that is mapped into IPv6 is IPv4."""
+    """Return IPv4, IPv6 or an empty string. IPv4-mapped IPv6 addresses are IPv4."""
     address = parse_ip_sloppy(text)
     if address is None:
         return ""
@@ -51,13 +51,13 @@ def cidr_family(text: str) -> str:
 
 
 def not_an_ip(name: str, path: Path) -> Errors:
-    """For names of hosts, where an address would pass for a name."""
+    """Reject an IP address as a host name."""
     if parse_ip_sloppy(name) is not None:
         yield invalid(path, name, "must be a DNS name, not an IP address")
 
 
 def endpoint_ip(text: str, path: Path) -> Errors:
-    """An address that others can reach: neither unspecified, nor loopback, nor link-local."""
+    """Require a reachable address: not unspecified, loopback or link-local."""
     parsed = parse_ip_sloppy(text)
     if parsed is None:
         yield invalid(path, text, "must be a valid IP address")
@@ -74,7 +74,7 @@ def endpoint_ip(text: str, path: Path) -> Errors:
 
 
 def warnings_for_ip(text: str, path: Path) -> list[str]:
-    """Return warnings about an unusual notation of an address that old fields accept."""
+    """Return warnings about a legacy notation of an address."""
     address = parse_ip_sloppy(text)
     if address is None:
         return []
@@ -87,7 +87,7 @@ def warnings_for_ip(text: str, path: Path) -> list[str]:
 
 
 def warnings_for_cidr(text: str, path: Path) -> list[str]:
-    """Return warnings about an unusual notation of a CIDR that old fields accept."""
+    """Return warnings about a legacy notation of a CIDR."""
     cidr = parse_cidr_sloppy(text)
     if cidr is None:
         return []
@@ -121,7 +121,7 @@ def _is_link_local_multicast(address: Address) -> bool:
 
 
 def _is_lenient_ip(text: str) -> bool:
-    """Whether only the lenient rules take it: leading zeros, or IPv4 mapped into IPv6."""
+    """Report whether only the lenient rules accept the address: leading zeros, or IPv4-mapped IPv6."""
     return any(is_valid_ip_for_legacy_field(Path(), text))
 
 
@@ -135,7 +135,7 @@ def _is_lenient_cidr(text: str) -> bool:
 
 
 def _network(cidr: Cidr) -> str:
-    """As Go prints it: a network of mapped addresses as the IPv4 network that it is."""
+    """Return the network as Go prints it: IPv4-mapped networks as IPv4."""
     mapped = cidr.address.ipv4_mapped if isinstance(cidr.address, IPv6Address) else None
     if mapped is not None and cidr.bits >= 96:
         return str(IPv4Network((int(mapped), cidr.bits - 96), strict=False))

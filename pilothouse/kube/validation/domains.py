@@ -1,4 +1,4 @@
-"""Names that contain a domain."""
+"""Validation of names with a domain."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def domain_prefixed_path(value: str, path: Path) -> Errors:
 
 
 def user_annotations(annotations: Mapping[str, str], path: Path) -> Errors:
-    """Annotations that are meant for a signer: the domain of each key says whose it is."""
+    """Validate annotations for a signer: each key needs a domain."""
     for key in annotations:
         yield from _domain_prefixed_key(key.lower(), path)
     if annotations_size(annotations) > TOTAL_ANNOTATION_SIZE_LIMIT:

@@ -1,4 +1,4 @@
-"""The small checks that nearly every kind's validation is made of."""
+"""Common checks of single fields."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PROTOCOLS = ("SCTP", "TCP", "UDP")
 
 
 def follow(rule: Rule, value: str, path: Path) -> Errors:
-    """One error for each complaint of a rule about names."""
+    """Yield an error per message of a name rule."""
     for message in rule(value):
         yield invalid(path, value, message)
 
@@ -52,7 +52,7 @@ def one_of(value: str, path: Path, supported: Iterable[str]) -> Errors:
 
 
 def required_one_of(value: str, path: Path, supported: Iterable[str]) -> Errors:
-    """A choice that must be made, where the empty text is no choice."""
+    """Require one of the values; an empty string is a missing value."""
     if not value:
         yield required(path)
     else:
@@ -99,7 +99,7 @@ def local_descending_path(value: str, path: Path) -> Errors:
 
 
 def local_non_reserved_path(value: str, path: Path) -> Errors:
-    """Check as `local_descending_path` does, and refuse names with two leading dots, which the kubelet uses itself."""
+    """Check like `local_descending_path`, and reject names with two leading dots, reserved for the kubelet."""
     yield from local_descending_path(value, path)
     if value.startswith("..") and not value.startswith("../"):
         yield invalid(path, value, "must not start with '..'")

@@ -1,4 +1,4 @@
-"""Fields that hold a number or a percentage, such as maxUnavailable."""
+"""Fields with a number or a percentage, such as maxUnavailable."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def validate_not_more_than_100_percent(value: int | str, path: Path) -> Errors:
 
 
 def int_or_percent_value(value: int | str) -> int:
-    """The number, or that of the percentage. A text that is no percentage counts as what Go reads from it."""
+    """Return the number, or the number in the percentage. Invalid text has the value that Go parses."""
     percent = _percent(value)
     if percent is not None:
         return percent
@@ -36,7 +36,7 @@ def _percent(value: int | str) -> int | None:
 
 
 def _number(text: str) -> int:
-    """A text that is no number counts as 0, and one that is too large as the nearest."""
+    """Return 0 for invalid text, and the nearest bound for numbers out of range."""
     digits = text.lstrip("+-")
     if not digits.isascii() or not digits.isdigit() or len(text) - len(digits) > 1:
         return 0

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 Shape: TypeAlias = Callable[[Any], Any]
-"""From the JSON form of a field, None where it is missing, to what is printed."""
+"""Converts the JSON form of a field, or None, to its printed form."""
 
 _CONDITION = ("type", "status", "observedGeneration", "lastTransitionTime", "reason", "message")
 _LEADING_CAPITALS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]")
@@ -42,7 +42,7 @@ def slice_of(shape: Shape) -> Shape:
 
 
 def condition(value: Any) -> Any:
-    """A metav1.Condition, which has the same names inside and outside."""
+    """Format a metav1.Condition."""
     return {name: value[name] for name in _CONDITION if name in value}
 
 

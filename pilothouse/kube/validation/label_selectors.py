@@ -1,4 +1,4 @@
-"""LabelSelectors as workloads use them: they select the pods of a template and never change."""
+"""LabelSelectors of workloads: required and immutable."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LABELS_DO_NOT_MATCH = "`selector` does not match template `labels`"
 
 
 def selector_of(selector: Json | None) -> Selector | None:
-    """Return the compiled selector, None for one that cannot be parsed."""
+    """Return the compiled selector, or None for an invalid selector."""
     try:
         return from_label_selector(selector)
     except InvalidSelector:
@@ -31,7 +31,7 @@ def validate_selector_unchanged(new: Json | None, old: Json | None, path: Path) 
 
 
 def shown_selector(selector: Json | None) -> Json | None:
-    """The selector with its fields in the order in which messages show them."""
+    """Return the selector with fields in the order of messages."""
     if selector is None:
         return None
     shown: Json = {}

@@ -36,7 +36,7 @@ BETA_TO_GA = {
     "beta.kubernetes.io/arch": "kubernetes.io/arch",
     "beta.kubernetes.io/instance-type": "node.kubernetes.io/instance-type",
 }
-"""Labels whose newer name may replace them in objects that otherwise do not change."""
+"""Labels that an update may replace by their newer names."""
 
 
 def validate_node_selector(selector: Json, path: Path, *, allow_invalid_values: bool = False) -> Errors:
@@ -76,7 +76,7 @@ def validate_node_selector_requirement(requirement: Json, path: Path, *, allow_i
 
 
 def has_invalid_values(selector: Json | None) -> bool:
-    """Whether a stored selector breaks the rule for values already, which an update of it may then do as well."""
+    """Report whether a stored selector has invalid values, which an update may keep."""
     return any(
         is_valid_label_value(value)
         for term in (selector or {}).get("nodeSelectorTerms") or ()

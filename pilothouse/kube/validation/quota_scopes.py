@@ -1,4 +1,4 @@
-"""The scopes of a ResourceQuota: which pods or claims it counts."""
+"""Scopes of a ResourceQuota."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _COUNTED_BY: dict[str, frozenset[str]] = {
     BEST_EFFORT: frozenset({"pods"}),
     VOLUME_ATTRIBUTES_CLASS: frozenset({"persistentvolumeclaims", "requests.storage"}),
 }
-"""The resources that each scope can be applied to. An unknown scope is refused for being unknown only."""
+"""Resources of each scope. An unknown scope causes one error only."""
 _WITHOUT_VALUES = frozenset({TERMINATING, NOT_TERMINATING, BEST_EFFORT, NOT_BEST_EFFORT, CROSS_NAMESPACE_POD_AFFINITY})
 _OPPOSITES = ({BEST_EFFORT, NOT_BEST_EFFORT}, {TERMINATING, NOT_TERMINATING})
 
@@ -96,7 +96,7 @@ def _validate_expression(expression: Json, scope: str, path: Path) -> Errors:
 
 
 def _shown(selector: Json) -> Json:
-    """As upstream prints a selector: in the form that it has inside the server."""
+    """Return a selector as upstream's messages print it."""
     expressions = [
         {
             "ScopeName": each.get("scopeName") or "",

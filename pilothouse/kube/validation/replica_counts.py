@@ -1,4 +1,4 @@
-"""The counts in the status of controllers: none is negative, and parts are not more than the whole."""
+"""Replica counts in statuses: not negative, and parts at most the total."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def validate_counts(status: Json, path: Path, *names: str) -> Errors:
 def validate_parts_of_replicas(
     status: Json, path: Path, names: Iterable[str], *, ready: str = "readyReplicas"
 ) -> Errors:
-    """`ready` is what messages call the number of ready replicas."""
+    """`ready` is the name of the ready replicas in messages."""
     replicas = status.get("replicas") or 0
     for name in names:
         if (count := status.get(name) or 0) > replicas:

@@ -1,4 +1,4 @@
-"""Templates of controllers that keep a number of pods running: they restart always and run until they are removed."""
+"""Pod templates of controllers: restart policy Always, without a deadline."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pilothouse.machinery.selectors.labels import Selector
 def validate_replicated_template(
     template: Json, selector: Selector, path: Path, *, owner: str, old: Json | None = None
 ) -> Errors:
-    """`owner` is the kind that messages name."""
+    """`owner` is the kind in messages."""
     if not selector.empty:
         yield from validate_labels_match(template, selector, path)
     yield from validate_template(template, path, old)

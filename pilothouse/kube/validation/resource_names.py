@@ -1,4 +1,4 @@
-"""The names that a resource may have, and what each name implies for its amounts."""
+"""Names of compute resources, and rules for their amounts."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def is_quota_huge_page(name: str) -> bool:
 
 
 def is_native(name: str) -> bool:
-    """Kubernetes' own: without a domain, or in its domain."""
+    """Report whether the name has no domain or the Kubernetes domain."""
     return "/" not in name or _NATIVE_DOMAIN in name
 
 
@@ -63,7 +63,7 @@ def is_standard_for_containers(name: str) -> bool:
 
 @bounded_cache(entries=1024, key_bytes=256)
 def is_extended(name: str) -> bool:
-    """A vendor's resource, with a domain of its own. Its name must also do as that of a quota."""
+    """Report whether the name is an extended resource: a foreign domain, and valid in a quota."""
     if is_native(name) or name.startswith(REQUESTS_PREFIX):
         return False
     return not is_qualified_name(REQUESTS_PREFIX + name)
@@ -75,7 +75,7 @@ def is_integer(name: str) -> bool:
 
 
 def huge_page_size(name: str) -> int | None:
-    """The page size that the name of a huge page resource gives; None when it gives none that there can be."""
+    """Return the page size in the name of a huge page resource, or None for an invalid size."""
     try:
         size = parse_quantity(name.removeprefix(HUGE_PAGES_PREFIX))
     except QuantityError:
@@ -91,7 +91,7 @@ def validate_resource_name(name: str, path: Path) -> Errors:
 
 
 def validate_resource_amount(name: str, text: str, path: Path) -> Errors:
-    """An amount is never negative, and whole where the resource comes in units."""
+    """Require a non-negative amount, and an integer for indivisible resources."""
     amount = parse_quantity(text)
     yield from nonnegative_quantity(amount, path)
     if is_integer(name) and amount.overflowing_milli_value() % 1000:

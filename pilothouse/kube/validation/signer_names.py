@@ -14,7 +14,7 @@ _MAX_NAME = _MAX_DOMAIN + 253 + 63 + 1 + 1
 
 
 def is_kubernetes_signer_name(name: str) -> bool:
-    """Whether the signer is one of the Kubernetes project."""
+    """Report whether the signer belongs to the Kubernetes project."""
     domain = name.partition("/")[0]
     return domain == "kubernetes.io" or domain.endswith(".kubernetes.io")
 
@@ -39,7 +39,7 @@ def validate_signer_name(name: str, path: Path) -> Errors:
 
 
 def _validate_parts(text: str, rule: Rule, path: Path) -> Errors:
-    """Only the first bad part is reported: the others would say the same."""
+    """Report the first invalid part only; further errors would be equal."""
     for part in text.split("."):
         if messages := rule(part):
             for message in messages:

@@ -1,4 +1,4 @@
-"""The bounds on how long a token may live that a pod, a CSI driver or a client asks for."""
+"""Bounds of the lifetime of requested tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tolerations: which taints of nodes a pod puts up with."""
+"""Validation of tolerations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The spec of a PersistentVolumeClaim, wherever it stands: in a claim, or in a template of one."""
+"""Validation of the spec of persistent volume claims and claim templates."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _NOT_IN_TEMPLATES = {
     "finalizers": "finalizers",
     "managedFields": "managedFields",
 }
-"""Metadata that a template has no use for, and how upstream spells each in the error."""
+"""Metadata forbidden in templates, with upstream's spelling in errors."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimRules:
-    """The faults that a claim may keep because it was stored with them."""
+    """Faults that a stored claim may keep."""
 
     allow_invalid_selector_values: bool = False
     allow_invalid_data_source_group: bool = False
@@ -52,7 +52,7 @@ def validate_claim_template(template: Json, path: Path, rules: ClaimRules = NEW_
 
 
 def validate_template_metadata(meta: Json, path: Path) -> Errors:
-    """Metadata of which only labels and annotations are used."""
+    """Require labels and annotations only."""
     yield from validate_annotations(meta.get("annotations"), path.child("annotations"))
     yield from validate_labels(meta.get("labels"), path.child("labels"))
     for name, shown in _NOT_IN_TEMPLATES.items():
@@ -104,7 +104,7 @@ def _validate_data_sources(spec: Json, path: Path, rules: ClaimRules) -> Errors:
             yield from dns_label(reference["namespace"], path.child("dataSourceRef", "namespace"))
     if source is None or reference is None:
         return
-    # Upstream gives a path as the bad value, which prints as an empty object.
+    # Upstream reports a path as the invalid value, which prints as an empty object.
     if reference.get("namespace"):
         yield invalid(path, {}, "may not be specified when dataSourceRef.namespace is specified")
     elif any(source.get(name) != reference.get(name) for name in ("apiGroup", "kind", "name")):

@@ -1,1 +1,1 @@
-"""What may stand in static manifests."""
+"""Static manifests of admission webhooks and policies."""

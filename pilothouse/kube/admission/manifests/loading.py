@@ -1,4 +1,4 @@
-"""Documents to the objects in them: decoded strictly, with defaults, valid, and named as static ones are."""
+"""Decoding of static manifests: strict, with defaults, validated, and named with the static suffix."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ _LIST = "List"
 
 
 def manifest_scheme(name: str) -> Scheme:
-    """Return the scheme of a loader, under the name that upstream's messages call it by."""
+    """Return the scheme of a loader, under the file name in upstream's messages."""
     return Scheme(name, only=frozenset({GROUP}), unversioned=frozenset({_LIST, "Status"}))
 
 
 @dataclass(frozen=True, slots=True)
 class ManifestKind:
-    """A kind that a plug-in reads; of the group's version v1."""
+    """A kind of admissionregistration.k8s.io/v1 in the manifests of a plugin."""
 
     kind: str
     strategy: AdmissionRegistrationStrategy
     check: Callable[[Json, str], None]
-    """Holds an object in a file against what only static ones must follow. Raises ManifestError."""
+    """Checks the rules for static objects. Raises ManifestError."""
 
 
 def load_manifests(
     documents: Iterable[ManifestDocument], scheme: Scheme, kinds: Sequence[ManifestKind]
 ) -> dict[str, list[Json]]:
-    """Return all objects by their kinds, and in each by their names. Raises ManifestError."""
+    """Return the objects by kind and name. Raise ManifestError."""
     loading = _Loading(scheme, {each.kind: each for each in kinds})
     for document in documents:
         try:
@@ -51,7 +51,7 @@ class _Loading:
     def __init__(self, scheme: Scheme, kinds: dict[str, ManifestKind]) -> None:
         self._scheme, self._kinds = scheme, kinds
         self.found: dict[str, dict[str, Json]] = {kind: {} for kind in kinds}
-        self._files: dict[tuple[str, str], str] = {}  # where a kind and name was seen
+        self._files: dict[tuple[str, str], str] = {}  # first file of each (kind, name)
 
     def add(self, data: bytes, file: str) -> None:
         """Raises BodyError, ManifestError."""

@@ -1,4 +1,4 @@
-"""Static policies and their bindings: they have no parameters, and know only each other."""
+"""Static policies and bindings: without parameters, and bound within the manifests only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Static webhooks: they are reached by URL, because a Service may not be there when they must answer."""
+"""Static webhooks: reached by URL, because Services may not be available yet."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""NodeRestriction: a kubelet writes its own objects only, and of its own Node only what is its to say."""
+"""NodeRestriction: limits kubelets to their own Node and to the objects of pods on their Node."""

@@ -1,4 +1,4 @@
-"""Whether a pod refers to objects of the API: one that a kubelet runs by itself cannot."""
+"""References of a pod to API objects, which mirror pods must not have."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _HARMLESS = frozenset({
 
 
 class UnknownSource(ValueError):
-    """Nobody knows what a volume of this kind refers to."""
+    """Unknown kind of volume source."""
 
 
 def api_reference(spec: Json) -> str:
-    """Return the first resource that the pod refers to; empty if there is none. Raises UnknownSource."""
+    """Return the first resource referenced by the pod, or an empty string. Raise UnknownSource."""
     if text(spec, "serviceAccountName"):
         return "serviceaccounts"
     if secret_names(spec):

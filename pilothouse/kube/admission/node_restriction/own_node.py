@@ -1,4 +1,4 @@
-"""A kubelet's own Node: it says neither which pods may come nor which labels others rely on."""
+"""Rules for a kubelet's own Node: protected taints, labels and config sources."""
 
 from __future__ import annotations
 
@@ -69,6 +69,6 @@ def _is_forbidden(label: str) -> bool:
 
 
 def _is_in(label: str, domains: Iterable[str]) -> bool:
-    """Whether the label's prefix is one of the domains, or below one."""
+    """Report whether the label's prefix is one of the domains or a subdomain."""
     prefix, slash, _ = label.partition("/")
     return bool(slash) and any(prefix == domain or prefix.endswith(f".{domain}") for domain in domains)

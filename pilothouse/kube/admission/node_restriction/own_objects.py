@@ -1,4 +1,4 @@
-"""Objects that belong to a node by their name or by what they say."""
+"""Rules for objects of a node: leases, CSINodes, resource slices and claims."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pilothouse.machinery.validation.immutable import semantically_equal
 
 _SIGNERS = ("kubernetes.io/kubelet-serving", "kubernetes.io/kube-apiserver-client-kubelet")
 _OF_KUBELETS = ("capacity", "conditions", "allocatedResourceStatuses", "allocatedResources")
-"""The fields of a claim's status that kubelets report."""
+"""Fields of a claim's status reported by kubelets."""
 
 
 def admit_lease(node: str, attributes: Attributes) -> None:
@@ -34,12 +34,12 @@ def admit_csi_node(node: str, attributes: Attributes) -> None:
 
 
 def _name(attributes: Attributes) -> str:
-    """A request to create something has it in the object only."""
+    """Return the object's name; create requests have the name in the body only."""
     return name_of(attributes.obj or {}) if attributes.operation is Operation.CREATE else attributes.name
 
 
 def admit_resource_slice(node: str, attributes: Attributes) -> None:
-    """Updates are up to the authorizer, which knows the slice."""
+    """Check creates. The node authorizer checks updates, because it knows the stored slice."""
     written = {Operation.CREATE: attributes.obj, Operation.DELETE: attributes.old}
     if attributes.operation not in written:
         return
@@ -75,7 +75,7 @@ def admit_claim_status(node: str, attributes: Attributes) -> None:
 
 
 def _of_others(claim: Json) -> Json:
-    """Return the parts of a claim that a kubelet must leave as they are."""
+    """Return the parts of a claim that kubelets must not change."""
     meta = {key: each for key, each in part(claim, "metadata").items() if key not in _BOOKKEEPING}
     status = {key: each for key, each in part(claim, "status").items() if key not in _OF_KUBELETS}
     return claim | {"metadata": meta, "status": status}

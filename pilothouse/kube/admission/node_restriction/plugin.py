@@ -1,4 +1,4 @@
-"""NodeRestriction: what a kubelet may write, as far as that depends on what it writes."""
+"""NodeRestriction: checks the contents of writes by kubelets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Certificates that kubelets ask for: those of pods that run on their node, as they run."""
+"""Rules for PodCertificateRequests of kubelets: only for pods on their node, with matching identities."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class NodePodCertificates:
     accounts: Get
 
     async def admit(self, node: str, attributes: Attributes) -> None:
-        """Raises Forbidden; NotFound and InternalError where a cache may only lag behind, so that it can be retried."""
+        """Raise Forbidden, or NotFound and InternalError if a stale cache may be the cause and a retry may succeed."""
         if not enabled(_REQUEST):
             raise refused(attributes, f"{_REQUEST} feature gate is disabled")
         if attributes.operation is not Operation.CREATE:

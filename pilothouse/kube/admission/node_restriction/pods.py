@@ -1,4 +1,4 @@
-"""A kubelet's writes of pods: it shows those that it runs by itself, and reports on and ends those on its node."""
+"""Rules for pods written by kubelets: mirror pods, and status and eviction of pods on their node."""
 
 from __future__ import annotations
 

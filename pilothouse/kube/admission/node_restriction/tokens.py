@@ -1,4 +1,4 @@
-"""Tokens that kubelets ask for: those of pods on their node, for audiences that the pods are meant to have."""
+"""Rules for token requests of kubelets: bound to pods on their node, for audiences declared by the pods."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _DRIVERS = {
     "vsphereVolume": "csi.vsphere.vmware.com",
     "portworxVolume": "pxd.portworx.com",
 }
-"""The CSI drivers that have taken over kinds of volumes."""
+"""CSI drivers that replace in-tree volume plugins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class NodeTokens:
         return "" if await self._may_ask_for(attributes, audience) else _not_authorized(attributes, audience)
 
     async def _has_audience(self, pod: Json, volume: Json, audience: str) -> bool:
-        """Whether a volume says that the pod has tokens for the audience. Raises NotFound."""
+        """Report whether a volume of the pod declares the audience. Raise NotFound."""
         tokens = (
             source["serviceAccountToken"]
             for source in items(volume, "projected", "sources")

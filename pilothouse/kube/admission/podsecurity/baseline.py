@@ -1,4 +1,4 @@
-"""The baseline checks: they refuse what is known to give a pod power over its node."""
+"""Checks of the baseline level: known privilege escalations."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _SYSCTLS: dict[int, frozenset[str]] = {
     since: frozenset(name for earlier, names in _SYSCTLS_SINCE.items() if earlier <= since for name in names)
     for since in _SYSCTLS_SINCE
 }
-"""The sysctls that a pod may set, by the version since which it may."""
+"""Allowed sysctls, by the first version that allows them."""
 
 _CAPABILITIES = frozenset(
     [
@@ -116,7 +116,7 @@ def host_probes(pod: CheckedPod) -> Violation | None:
 
 
 def _hosts(container: Json) -> Iterator[str]:
-    """Yield the hosts that a container's probes and lifecycle handlers name."""
+    """Yield the hosts in probes and lifecycle handlers of a container."""
     lifecycle = container.get("lifecycle") or {}
     handlers = [container.get(probe) for probe in ("livenessProbe", "readinessProbe", "startupProbe")]
     for handler in (*handlers, lifecycle.get("postStart"), lifecycle.get("preStop")):
@@ -148,7 +148,7 @@ class _SELinuxFindings:
     role: bool = False
 
     def is_bad(self, security: Json) -> bool:
-        """Remembers what it finds."""
+        """Record the finding and report it."""
         options = security.get("seLinuxOptions") or {}
         kind, user, role = (options.get(name) or "" for name in ("type", "user", "role"))
         if kind not in self.allowed:
@@ -164,7 +164,7 @@ class _SELinuxFindings:
 
 
 def se_linux_options(*more: str) -> CheckPod:
-    """`more` types are allowed besides those that always are."""
+    """Allow the given types besides the default types."""
     allowed = _TYPES | set(more)
 
     def check(pod: CheckedPod) -> Violation | None:
@@ -212,4 +212,4 @@ BASELINE_CHECKS = [
     _baseline("sysctls", {since: sysctls(allowed) for since, allowed in _SYSCTLS.items()}),
     _baseline("windowsHostProcess", {0: windows_host_process}),
 ]
-"""In the order of their ids, in which they are reported."""
+"""Sorted by id, the order of reports."""

@@ -1,4 +1,4 @@
-"""The checks of the standards: each looks at a pod, or at a template of one, and returns a violation or nothing."""
+"""Checks of the Pod Security Standards. A check takes a pod or a template and returns a violation or None."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pilothouse.machinery.objects import Json
 @dataclass(frozen=True, slots=True)
 class Violation:
     reason: str
-    """As short as can be: what stands alone when many pods are looked at."""
+    """Short form for summaries over many pods."""
     detail: str = ""
 
     def __str__(self) -> str:
@@ -46,11 +46,11 @@ class CheckedPod:
 
     @property
     def has_own_users(self) -> bool:
-        """It runs in a user namespace, where root is nobody outside."""
+        """Report whether the pod runs in a user namespace."""
         return self.spec.get("hostUsers") is False
 
     def names_of(self, is_bad: Callable[[Json], bool]) -> list[str]:
-        """The names of containers by what their security context says."""
+        """Return container names by the contents of their security context."""
         return [container["name"] for container in self.containers if is_bad(security_of(container))]
 
 
@@ -59,9 +59,9 @@ CheckPod: TypeAlias = Callable[[CheckedPod], Violation | None]
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """The revisions of one check, by the minor version that each came with.
+    """The revisions of a check, by minor version.
 
-    A restricted check may stand for baseline checks that it `overrides`.
+    `overrides` lists the baseline checks that a restricted check replaces.
     """
 
     id: str
@@ -70,7 +70,7 @@ class Check:
     overrides: frozenset[str] = field(default_factory=frozenset)
 
     def revision(self, minor: int) -> CheckPod | None:
-        """The newest that is not newer than this version."""
+        """Return the newest revision up to the version."""
         found = [since for since in self.revisions if since <= minor]
         return self.revisions[max(found)] if found else None
 
@@ -80,7 +80,7 @@ def security_of(container: Json) -> Json:
 
 
 def unless(exempt: Callable[[CheckedPod], bool], check: CheckPod) -> CheckPod:
-    """Return a later revision of a check, which lets exempt pods pass."""
+    """Return a revision of the check with exemptions."""
     return lambda pod: None if exempt(pod) else check(pod)
 
 
@@ -98,6 +98,6 @@ def named(word: str, items: list[str]) -> str:
 
 
 def setters(pod: bool, containers: list[str]) -> str:
-    """Return words for the pod, some of its containers, or both, as violations name them; empty for none."""
+    """Return the phrase for pod and containers in violations; empty for neither."""
     who = (["pod"] if pod else []) + ([named("container", containers)] if containers else [])
     return " and ".join(who)

@@ -1,4 +1,4 @@
-"""The plugin's configuration: what holds in namespaces that say nothing, and who is exempt."""
+"""PodSecurityConfiguration: defaults for namespaces without labels, and exemptions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Configuration:
 
     @classmethod
     def parse(cls, config: Json) -> Configuration:
-        """A PodSecurityConfiguration. Raises ValueError that names everything that is wrong with it."""
+        """Parse a PodSecurityConfiguration. Raise ValueError with every problem."""
         if problems := [str(error) for error in _problems(config)]:
             raise ValueError(f"PodSecurity invalid: {'; '.join(problems)}")
         defaults, exemptions = config.get("defaults") or {}, config.get("exemptions") or {}

@@ -1,4 +1,4 @@
-"""Evaluating a pod at one level of one version of the standards."""
+"""Evaluation of a pod at a level and version."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NEWEST = max(minor for check in (*BASELINE_CHECKS, *RESTRICTED_CHECKS) for mino
 
 
 def evaluate(wanted: LevelVersion, pod: CheckedPod) -> list[Violation]:
-    """Return the violations of a pod; none when it may run at this level."""
+    """Return the violations of the pod."""
     if wanted.level is Level.privileged:
         return []
     minor = _NEWEST if wanted.minor is None else min(wanted.minor, _NEWEST)
@@ -23,7 +23,7 @@ def evaluate(wanted: LevelVersion, pod: CheckedPod) -> list[Violation]:
 
 @lru_cache
 def _checks(level: Level, minor: int) -> tuple[CheckPod, ...]:
-    """The restricted level has all checks of the baseline that it does not override with its own."""
+    """Return the checks of the level. The restricted level includes baseline checks without an override."""
     own = [] if level is Level.baseline else [check for check in RESTRICTED_CHECKS if check.revision(minor)]
     overridden = {name for check in own for name in check.overrides}
     inherited = [check for check in BASELINE_CHECKS if check.id not in overridden]

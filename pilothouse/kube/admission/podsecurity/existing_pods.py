@@ -1,4 +1,4 @@
-"""The pods that a namespace has when it becomes stricter: they may stay, and whoever changes it is told about them."""
+"""Warnings about existing pods of a namespace with a stricter level. Existing pods keep running."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class _Alike:
-    """The pods with the same faults: the first of their names, and how many there are."""
+    """Pods with equal violations: the first name and the count."""
 
     name: str
     count: int
@@ -31,7 +31,7 @@ class _Alike:
 def warnings_about(
     pods: list[Json], namespace: str, enforced: LevelVersion, *, now: Callable[[], float] = time.monotonic
 ) -> list[str]:
-    """Takes a second at most, and says so when that was not enough for all."""
+    """Return warnings within one second. An incomplete check is reported as a warning."""
     deadline = now() + _SECONDS
     faults: dict[str, _Alike] = {}
     checked = 0
@@ -58,7 +58,7 @@ def _worded(
 
 
 def one_of_each_controller_first(pods: Iterable[Json]) -> list[Json]:
-    """Pods of the same controller are alike, so that when time is short one of each says most."""
+    """Order pods so that each controller's first pod comes first: pods of a controller are alike, and time is bounded."""
     first: list[Json] = []
     others: list[Json] = []
     seen: set[str] = set()

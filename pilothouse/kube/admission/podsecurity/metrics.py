@@ -10,7 +10,7 @@ from pilothouse.kube.admission.podsecurity.policy import Level, LevelVersion
 _OF_REQUEST = ("request_operation", "resource", "subresource")
 _NEWEST_SERVED = 36
 _OPERATIONS = ("create", "update")
-"""Of which the usual rows are there before anything was counted."""
+"""Common label sets are created in advance, with the value 0."""
 _RESOURCES = {"pods": "pod", "namespaces": "namespace"}
 
 

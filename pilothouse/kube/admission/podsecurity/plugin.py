@@ -1,6 +1,6 @@
-"""PodSecurity: pods must keep to the level that their namespace's labels enforce.
+"""PodSecurity: enforces the level in the namespace's labels on pods.
 
-What makes pods is never refused: whoever writes a Deployment is warned of what its pods would be refused for.
+Workloads are never rejected: violations of their pod templates are warnings.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from pilothouse.machinery.server_errors import InternalError
 from pilothouse.machinery.status_error import aggregate
 
 NamespaceLabels: TypeAlias = Callable[[str], Awaitable[Mapping[str, str] | None]]
-"""None where there is no such namespace."""
+"""Returns the labels of a namespace, or None if the namespace does not exist."""
 ListPods: TypeAlias = Callable[[str], Awaitable[list[Json]]]
 
 _NAMESPACES, _PODS = GroupResource("", "namespaces"), GroupResource("", "pods")
@@ -44,9 +44,9 @@ _TEMPLATES: dict[GroupResource, tuple[str, ...]] = {
     GroupResource("batch", "jobs"): ("spec", "template"),
     GroupResource("batch", "cronjobs"): ("spec", "jobTemplate", "spec", "template"),
 }
-"""The paths of pod templates, by the resources that make pods from them."""
+"""Paths of pod templates, by resource."""
 _HARMLESS = frozenset(["exec", "attach", "binding", "eviction", "log", "portforward", "proxy", "status"])
-"""The subresources of pods that do not change their spec."""
+"""Subresources of pods without changes to the spec."""
 
 
 class PodSecurity(Handler):
@@ -162,7 +162,7 @@ def _would_violate(wanted: LevelVersion, violations: list[Violation]) -> str:
 
 
 def _is_stricter(new: LevelVersion, old: LevelVersion) -> bool:
-    """Whether pods that were allowed may now be forbidden."""
+    """Report whether the new policy may forbid pods that the old policy allowed."""
     if new == old or new.level is Level.privileged:
         return False
     return new.minor != old.minor or new.level > old.level
@@ -176,7 +176,7 @@ def _at(obj: Json, place: tuple[str, ...]) -> Json | None:
 
 
 def _is_significant(pod: Json, old: Json) -> bool:
-    """Images are the only part of a pod's spec that may change and matters here."""
+    """Report whether the update changes an image, the only mutable field relevant to the checks."""
     new_spec, old_spec = pod.get("spec") or {}, old.get("spec") or {}
     for kind in ("containers", "initContainers"):
         images = ([container.get("image") for container in spec.get(kind) or []] for spec in (new_spec, old_spec))

@@ -1,6 +1,6 @@
-"""The policy that a namespace's labels ask for: a level and a version of the standards, to enforce, audit and warn of.
+"""Policy of a namespace, from labels: level and version to enforce, audit and warn.
 
-Labels that make no sense ask for the strictest where they enforce, and for nothing where they audit or warn.
+Invalid labels select the restricted level for enforcement, and the privileged level for audit and warnings.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Level(IntEnum):
 class LevelVersion:
     level: Level = Level.privileged
     minor: int | None = None
-    """The version is v1.<minor>; None is the latest."""
+    """Minor version of v1.<minor>; None is the latest version."""
 
     def __str__(self) -> str:
         return f"{self.level.name}:{'latest' if self.minor is None else f'v1.{self.minor}'}"
@@ -74,7 +74,7 @@ def parse_level(text: str) -> Level:
 
 
 def parse_version(text: str) -> int | None:
-    """The minor version, None for the latest. Raises ValueError."""
+    """Return the minor version, or None for the latest. Raise ValueError."""
     if text == "latest":
         return None
     found = _VERSION.fullmatch(text)
@@ -84,13 +84,14 @@ def parse_version(text: str) -> int | None:
 
 
 def label_of(mode: str) -> str:
-    """The label that says the level of a mode; its version has the same with `-version`. Audit annotations are
-    named alike."""
+    """Return the label for the level of a mode. The version label adds `-version`. Audit annotations use the same
+    names.
+    """
     return _PREFIX + mode
 
 
 def policy_of(labels: Mapping[str, str], defaults: NamespacePolicy) -> LabelledPolicy:
-    """Return the policy of a namespace with these labels, and their errors; the rest is as in the defaults."""
+    """Return the policy and label errors of a namespace. Defaults apply to missing labels."""
     if not any(label.startswith(_PREFIX) for label in labels):
         return LabelledPolicy(defaults)
     errors: list[FieldError] = []
@@ -122,7 +123,7 @@ def _read(mode: str, labels: Mapping[str, str], default: LevelVersion, errors: l
 
 
 def exempt_namespace_warning(namespace: Json, policy: NamespacePolicy, defaults: NamespacePolicy) -> str:
-    """Return which labels of an exempt namespace nobody will look at; empty where there are none."""
+    """Return a warning about the ineffective labels of an exempt namespace, or an empty string."""
     if policy.is_privileged or policy.is_equivalent(defaults):
         return ""
     labels = metadata(namespace).get("labels") or {}

@@ -1,4 +1,4 @@
-"""AppArmor and seccomp profiles: the runtime's own or one on the node, and never none."""
+"""Checks of AppArmor and seccomp profiles: RuntimeDefault or Localhost, never Unconfined."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SECCOMP_CONTAINER = "container.seccomp.security.alpha.kubernetes.io/"
 
 
 def _bad_type(field: str) -> Callable[[Json], str | None]:
-    """The type of a profile that a security context asks for, where it may not."""
+    """Return the forbidden profile type of a security context, or an empty string."""
 
     def bad(security: Json) -> str | None:
         profile = security.get(field)
@@ -56,7 +56,7 @@ def app_armor(pod: CheckedPod) -> Violation | None:
 
 
 def seccomp_annotations(pod: CheckedPod) -> Violation | None:
-    """As it was before there was a field."""
+    """Check the annotations that preceded the field."""
     keys = [_SECCOMP_POD, *(_SECCOMP_CONTAINER + container["name"] for container in pod.containers)]
     said = {key: pod.annotations[key] for key in keys if key in pod.annotations}
     bad = sorted(

@@ -1,4 +1,4 @@
-"""The restricted checks: what a pod does not need, it must say that it does without."""
+"""Checks of the restricted level: pods must opt out of unneeded privileges."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _restricted(name: str, revisions: dict[int, CheckPod], *overrides: str) -> C
 
 
 def _not_on_windows(check: CheckPod) -> CheckPod:
-    """Windows has no such thing, and a Windows pod may not speak of it."""
+    """Skip Windows pods, which must not set the field."""
     return unless(lambda pod: pod.is_windows, check)
 
 
@@ -138,4 +138,4 @@ RESTRICTED_CHECKS = [
         "seccompProfile_baseline",
     ),
 ]
-"""In the order of their ids, in which they are reported after those of the baseline."""
+"""Sorted by id, the order of reports, after the baseline checks."""

@@ -1,1 +1,1 @@
-"""ResourceQuota: what a write would use is checked against the quotas of its namespace, and charged to them."""
+"""ResourceQuota: checks writes against the quotas of the namespace, and charges usage."""

@@ -1,4 +1,4 @@
-"""Charging a write to the quotas of its namespace, or refusing it where one would be exceeded."""
+"""Charging of a write to the quotas of its namespace."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from pilothouse.machinery.objects import Json, name_of, part, resource_version_o
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """A quota, and its new status.used."""
+    """A quota and its new status.used."""
 
     quota: Json
     used: ResourceList
 
 
 def charges(quotas: Sequence[Json], attributes: Attributes, evaluator: AdmissionEvaluator) -> list[Charge]:
-    """Raises Forbidden when a quota would be exceeded. Quotas that nothing is charged to are left out."""
+    """Return the charged quotas. Raise Forbidden if a quota would be exceeded."""
     assert attributes.obj is not None
     matching = [quota for quota in quotas if _matches(quota, evaluator, attributes.obj)]
     for quota in matching:
@@ -46,7 +46,7 @@ def _matches(quota: Json, evaluator: AdmissionEvaluator, obj: Json) -> bool:
 
 
 def _delta(quota: Json, usage: ResourceList, evaluator: AdmissionEvaluator, attributes: Attributes) -> ResourceList:
-    """An update of an object that the quota counts already is charged only for what it uses more."""
+    """Return the additional usage. An update of a counted object is charged for the increase only."""
     old = attributes.old
     if attributes.operation is not Operation.UPDATE or old is None or not resource_version_of(old):
         return without_zeros(usage)

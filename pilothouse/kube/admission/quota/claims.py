@@ -1,4 +1,4 @@
-"""The quota evaluator of persistent volume claims: they use storage, altogether and by storage class."""
+"""Quota evaluator of persistent volume claims: count and storage, in total and per storage class."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class ClaimEvaluator:
 
 
 def _attributes_classes(claim: Json) -> set[str]:
-    """All that the claim has, wants or is on its way to."""
+    """Return the current, desired and pending volume attributes classes."""
     return {
         text(claim, "spec", "volumeAttributesClassName"),
         text(claim, "status", "currentVolumeAttributesClassName"),
@@ -57,7 +57,7 @@ def _attributes_classes(claim: Json) -> set[str]:
 
 
 def _storage(claim: Json) -> Quantity | None:
-    """In whole bytes: what is asked for, or what an expansion that is under way has taken already."""
+    """Return the requested bytes, or the allocated bytes of a pending expansion."""
     asked = part(claim, "spec", "resources", "requests").get("storage")
     if asked is None:
         return None

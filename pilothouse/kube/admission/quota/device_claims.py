@@ -1,4 +1,4 @@
-"""The quota evaluator of resource claims: they use devices, by device class and by what pods call that class."""
+"""Quota evaluator of resource claims: devices per device class, also by extended resource name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OF_DEVICE_CLASS = ".deviceclass.resource.k8s.io/devices"
 _IMPLICIT = "requests.deviceclass.resource.kubernetes.io/"
 _REQUESTS = "requests."
 _ALL_DEVICES = 32
-"""The most that a claim can be given where it asks for all that there are."""
+"""Maximum devices of a request with allocation mode All."""
 
 
 class DeviceClaimEvaluator:
@@ -48,7 +48,7 @@ class DeviceClaimEvaluator:
 
 
 def _devices(request: Json) -> dict[str, Quantity]:
-    """The devices of a request by class; of alternatives, the most that each class can be asked for."""
+    """Return devices by class. For prioritized alternatives, each class counts its maximum."""
     if alternatives := items(request, "firstAvailable"):
         most: dict[str, Quantity] = {}
         for each in alternatives:
@@ -65,7 +65,7 @@ def _number(request: Json) -> Quantity:
 
 
 def _is_for_pod(claim: Json) -> bool:
-    """A claim that a scheduler made for the extended resources of a pod: the pod itself is charged for those."""
+    """Report whether the scheduler created the claim for extended resources, which the pod is charged for."""
     return annotations_of(claim).get("resource.kubernetes.io/extended-resource-claim") == "true"
 
 

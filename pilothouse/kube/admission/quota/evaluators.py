@@ -1,4 +1,4 @@
-"""Quota evaluators: how much an object uses, by resource. Resources without one of their own are counted."""
+"""Quota evaluators: usage of an object by resource name. Other resources are counted."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ ONE = Quantity(1)
 
 
 class AdmissionEvaluator(QuotaEvaluator, Protocol):
-    """A quota evaluator that can also judge writes."""
+    """A quota evaluator that also checks writes."""
 
     def handles(self, attributes: Attributes) -> bool:
-        """Whether the write can change what is used."""
+        """Report whether the write can change usage."""
 
     def missing(self, names: Iterable[str], obj: Json) -> str:
-        """Return the fields that the object lacks to be counted under these names, as words; empty when it has them."""
+        """Return the fields required for the resource names and missing in the object, as a phrase."""
 
 
 def count_name(resource: GroupResource) -> str:
@@ -30,7 +30,7 @@ def count_name(resource: GroupResource) -> str:
 
 
 def in_values(scope: Json, value: str | None) -> bool:
-    """Whether a value, or its absence, meets a requirement of a scope selector."""
+    """Match a value or its absence against a requirement of a scope selector."""
     operator, values = scope.get("operator"), items(scope, "values")
     if operator == "In":
         return value in values
@@ -40,10 +40,10 @@ def in_values(scope: Json, value: str | None) -> bool:
 
 
 class _NumberEvaluator:
-    """Counts objects, whatever is in them: no scope selects among them, and none lacks anything."""
+    """Counts objects regardless of their contents. No scope applies."""
 
     names: frozenset[str]
-    """Under which they are counted."""
+    """Resource names to count under."""
 
     def matching(self, names: Iterable[str]) -> list[str]:
         return sorted(self.names.intersection(names))
@@ -56,7 +56,7 @@ class _NumberEvaluator:
 
 
 class CountEvaluator(_NumberEvaluator):
-    """Objects of most resources are only counted, some also under an older name."""
+    """Counts objects, for some resources also under an older name."""
 
     counts_only = True
 
@@ -73,7 +73,7 @@ class CountEvaluator(_NumberEvaluator):
 
 
 class ServiceEvaluator(_NumberEvaluator):
-    """Services are also counted by what they take from the cluster: node ports and load balancers."""
+    """Counts services, their node ports and load balancers."""
 
     counts_only = False
 
@@ -93,7 +93,7 @@ class ServiceEvaluator(_NumberEvaluator):
 
 
 def _node_ports(spec: Json, kind: str) -> int:
-    """Ports that are or will be allocated; they may not have their numbers yet."""
+    """Return the number of node ports, allocated or pending."""
     ports = items(spec, "ports")
     if kind == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is False:
         return sum(1 for port in ports if port.get("nodePort"))

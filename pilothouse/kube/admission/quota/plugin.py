@@ -1,4 +1,4 @@
-"""ResourceQuota: runs last, since what it charges to a quota is not given back when a later plugin refuses."""
+"""ResourceQuota: runs last, because usage is not refunded when a later plugin rejects the write."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Quotas(Protocol):
 
 
 class ResourceQuota(Handler):
-    """One write at a time is charged in each namespace; other servers' writes show as conflicts and are tried again."""
+    """Charges one write at a time per namespace. Writes of other servers cause conflicts and a retry."""
 
     name = "ResourceQuota"
     operations = (Operation.CREATE, Operation.UPDATE)
@@ -66,7 +66,7 @@ class ResourceQuota(Handler):
             pending: Collection[str] | None = None
             for _ in range(_TRIES):
                 quotas = await self._quotas.newest(attributes.namespace)
-                # A quota that was charged in an earlier try is not charged again.
+                # A quota charged in an earlier attempt is not charged again.
                 due = [quota for quota in quotas if pending is None or name_of(quota) in pending]
                 found = charges(due, attributes, evaluator)
                 if attributes.dry_run:

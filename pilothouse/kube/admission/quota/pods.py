@@ -1,4 +1,4 @@
-"""The quota evaluator of pods: they use resources while they run, and a place in the count as long as they exist."""
+"""Quota evaluator of pods: resources until the pod ends, and the object count until deletion."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _EACH_CONTAINER_MUST_SAY = frozenset(
     {"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"}
 )
 _DEVICE_CLASSES = "deviceclass.resource.kubernetes.io/"
-"""Pods may ask for the devices of a class by this and its name."""
+"""Prefix of the implicit extended resource name of a device class."""
 _AFFINITIES = ("podAffinity", "podAntiAffinity")
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -138,8 +138,7 @@ def _reaches_other_namespaces(pod: Json) -> bool:
 
 
 def _effective_spec(pod: Json) -> Json:
-    """Return the pod's spec with the resources that its containers hold: while one is resized, the greatest of what is
-    wanted, promised and in effect."""
+    """Return the spec with effective resources: during a resize, the maximum of desired, allocated and actual."""
     spec, statuses = part(pod, "spec"), _statuses(pod)
     if not statuses:
         return spec
@@ -152,13 +151,13 @@ def _effective_spec(pod: Json) -> Json:
 
 
 def _statuses(pod: Json) -> dict[str, Json]:
-    """Return the statuses, by name, of containers whose resources in effect are known."""
+    """Return container statuses with known resources, by name."""
     found = [*items(pod, "status", "containerStatuses"), *items(pod, "status", "initContainerStatuses")]
     return {text(each, "name"): each for each in found if each.get("resources") is not None}
 
 
 def _is_infeasible(pod: Json) -> bool:
-    """A resize that the node has refused for good is not counted."""
+    """Report whether the node rejected the resize permanently; such a resize is not counted."""
     pending = (each for each in items(pod, "status", "conditions") if each.get("type") == "PodResizePending")
     return text(next(pending, {}), "reason") == "Infeasible"
 

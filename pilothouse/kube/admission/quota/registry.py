@@ -1,4 +1,4 @@
-"""The evaluator of each resource, for admission and for the controller that adds up."""
+"""The evaluators by resource, for admission and for the quota controller."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _IGNORED = frozenset(
         GroupResource("authorization.k8s.io", "selfsubjectrulesreviews"),
     }
 )
-"""Resources without stored objects, and events: quotas do not count them."""
+"""Resources outside quotas: reviews without stored objects, and events."""
 
 _OWN: dict[GroupResource, AdmissionEvaluator] = {
     GroupResource("", "pods"): PodEvaluator(),
@@ -37,7 +37,7 @@ RESOURCE_CLAIMS = GroupResource("resource.k8s.io", "resourceclaims")
 
 
 def evaluator_of(resource: GroupResource, extended_resources: ExtendedResources) -> AdmissionEvaluator | None:
-    """Return the evaluator of a resource; None for one that quotas do not count."""
+    """Return the evaluator of a resource, or None for resources outside quotas."""
     if resource in _IGNORED:
         return None
     if resource == RESOURCE_CLAIMS:

@@ -1,1 +1,1 @@
-"""The RBAC authorizer: an index of who is granted what, kept as the watch caches show it."""
+"""The RBAC authorizer: an index of grants, fed by watch caches."""

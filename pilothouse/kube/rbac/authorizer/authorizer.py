@@ -1,4 +1,4 @@
-"""Allows what the policy grants. Of everything else it has no opinion; it never denies."""
+"""The RBAC authorizer: allows granted requests; otherwise no opinion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keeps a policy as the watch caches of roles and bindings show it."""
+"""Feed of the RBAC policy from the watch caches of roles and bindings."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class PolicyFeed:
         ]
 
     async def start(self, context: HookContext) -> None:
-        """Returns when the policy is what is stored; it is kept so from then on."""
+        """Fill the policy and keep it up to date."""
         await start_following(self._followers, context, who="rbac authorizer")
         self.policy.ready = True
 
     async def catch_up(self) -> None:
-        """Returns when the policy has everything that was written before the call. Raises StorageError."""
+        """Wait until the policy includes all earlier writes. Raise StorageError."""
         for follower in self._followers:
             await follower.catch_up()
 

@@ -1,11 +1,10 @@
-"""Everybody's rights, indexed from those who have them.
+"""RBAC policy, indexed by subject.
 
-    bindings  →  grants, by (namespace, user or group)        a check looks up its user and the user's groups
-    roles     →  their rules, by resource                     and asks only the roles that those are granted
+    bindings  →  grants, by (namespace, user or group)        a check looks up the user and its groups
+    roles     →  rules, by resource                           and evaluates the granted roles only
 
-What was found for a user in a namespace, and for each verb on each resource, is kept until any role or binding
-changes: asking again costs the same however many roles the user has. Anybody can ask for any number of resources and
-paths that do not exist, so what is kept is bounded in bytes.
+Decisions are cached per user, namespace, verb and resource until a role or binding changes; a hit costs the same for
+any number of roles. Clients choose resources and paths freely, so the cache is bounded in bytes.
 """
 
 from __future__ import annotations
@@ -31,13 +30,13 @@ _ROLE_KINDS = ("Role", "ClusterRole")
 
 
 class RBACPolicy:
-    """Empty and not ready at first; whoever knows the roles and bindings puts them in."""
+    """Initially empty and not ready; PolicyFeed fills it."""
 
-    _roles: dict[Scoped, Role]  # cluster roles are those without a namespace
+    _roles: dict[Scoped, Role]  # cluster roles have no namespace
     _bindings: dict[Scoped, tuple[Grant, ...]]
-    _granted: dict[GrantSubject, dict[Scoped, Grant]]  # of each binding the first grant to that subject
+    _granted: dict[GrantSubject, dict[Scoped, Grant]]  # first grant to the subject, per binding
     _access: BoundedCache[_Key, UserAccess]
-    _permits: BoundedCache[Hashable, Permits]  # by who asks, and for which verb on what
+    _permits: BoundedCache[Hashable, Permits]  # by user, verb and resource
 
     def __init__(self) -> None:
         self.ready = False
@@ -109,7 +108,7 @@ class RBACPolicy:
         return UserAccess(granted, [grant.role for grant, role in roles if role is None])
 
     def _grants(self, name: str, groups: Iterable[str], namespace: str) -> list[Grant]:
-        """Return one grant of each binding that gives the user something, in the order of the bindings' names."""
+        """Return one grant per binding of the user, ordered by binding name."""
         found: dict[Scoped, Grant] = {}
         subjects = [GrantSubject(namespace, False, name), *(GrantSubject(namespace, True, group) for group in groups)]
         for subject in subjects:
@@ -120,7 +119,7 @@ class RBACPolicy:
 
 
 def _size(key: _Key) -> int:
-    """About how many bytes it takes."""
+    """Return the approximate size in bytes."""
     name, groups, namespace = key
     return 256 + len(name) + len(namespace) + sum(64 + len(group) for group in groups)
 
@@ -130,14 +129,14 @@ def _key(obj: Json) -> Scoped:
 
 
 class Scoped(NamedTuple):
-    """The name of a role or a binding. What is for the whole cluster has no namespace."""
+    """Name of a role or binding; cluster-scoped names have no namespace."""
 
     namespace: str
     name: str
 
 
 class GrantSubject(NamedTuple):
-    """A user or a group, as bindings in one namespace name it; without a namespace, as cluster role bindings do."""
+    """A user or group in the bindings of a namespace, or in cluster role bindings without a namespace."""
 
     namespace: str
     is_group: bool
@@ -149,18 +148,18 @@ class RoleRef:
     kind: str
     name: str
     namespace: str
-    """The namespace of the binding, in which a Role is looked for."""
+    """Namespace of the binding, for references to Roles."""
 
     @property
     def key(self) -> Scoped | None:
-        """The key of the role; None where the reference is to nothing that could be one."""
+        """Return the key of the role, or None for an invalid reference."""
         if self.kind not in _ROLE_KINDS:
             return None
         return Scoped(self.namespace if self.kind == "Role" else "", self.name)
 
     @property
     def missing(self) -> str:
-        """The message for a role that is not known."""
+        """Return the error message for a missing role."""
         if self.kind not in _ROLE_KINDS:
             return f"unsupported role reference kind: {quote(self.kind)}"
         return f"{self.kind.lower()}.rbac.authorization.k8s.io {quote(self.name)} not found"
@@ -168,7 +167,7 @@ class RoleRef:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """`position` is the subject's in its binding: the first that applies to a user is the one that messages name."""
+    """A grant. `position` is the subject's index in the binding; messages name the first matching subject."""
 
     binding: Scoped
     position: int
@@ -178,7 +177,7 @@ class Grant:
 
 
 def grants_of(binding: Json) -> Iterator[Grant]:
-    """Yield the grants of a RoleBinding or, where it has no namespace, of a ClusterRoleBinding."""
+    """Yield the grants of a RoleBinding or, without a namespace, of a ClusterRoleBinding."""
     key = Scoped(namespace_of(binding), name_of(binding))
     reference = binding.get("roleRef") or {}
     role = RoleRef(reference.get("kind", ""), reference.get("name", ""), key.namespace)
@@ -213,7 +212,7 @@ def _described(subject: Json, namespace: str) -> str:
 
 @dataclass(slots=True)
 class Permits:
-    """The answers for one verb: for all objects of a resource or for a path, for certain names, and else."""
+    """Answers for a verb: for all objects of a resource or a path, by name, and the default."""
 
     refusal: Answer
     all: Answer | None = None
@@ -221,25 +220,25 @@ class Permits:
 
     @property
     def size(self) -> int:
-        """About how many bytes it takes."""
+        """Return the approximate size in bytes."""
         return 256 + 320 * len(self.named)
 
 
 class UserAccess:
     def __init__(self, granted: Sequence[tuple[Grant, Role]], missing: Sequence[RoleRef]) -> None:
-        """`missing` are roles that are granted, too, but not there."""
+        """`missing` are granted roles that do not exist."""
         self.missing = missing
         self._granted = granted
         self._refusal = Answer(Decision.NO_OPINION, f"RBAC: {self.problem}" if missing else "")
 
     @property
     def problem(self) -> str:
-        """The roles that are missing, as words: with them the user might do more. Empty where none is."""
+        """Return the missing roles as an error message, or an empty string."""
         return aggregate(reference.missing for reference in self.missing) if self.missing else ""
 
     @property
     def size(self) -> int:
-        """About how many bytes it takes, without the roles and grants, which others have too."""
+        """Return the approximate size in bytes, without shared roles and grants."""
         return 256 + 128 * (len(self._granted) + len(self.missing)) + len(self._refusal.reason)
 
     @property
@@ -247,7 +246,7 @@ class UserAccess:
         return [rule for _, role in self._granted for rule in role.rules]
 
     def permits(self, asked: Attributes) -> Permits:
-        """Return the answers for the verb and the resource or path that are asked about, whatever object it is."""
+        """Return the answers for a verb and a resource or path, for any object name."""
         found = Permits(self._refusal)
         if not asked.is_resource:
             matching = (grant for grant, role in self._granted if role.allows_path(asked.verb, asked.path))

@@ -1,9 +1,8 @@
-"""Sees to it that the bootstrap roles and bindings are there when the server becomes ready, and complete.
+"""Ensures bootstrap roles and bindings before the server becomes ready.
 
-An object that fails is logged and tried again; a server that can not make them in half a minute does not start.
+Failures are logged and retried; the start fails after half a minute.
 
-Rights that were given under a name of older releases are carried over to the new one, once: an object under the new
-name settles the matter, and so does the lack of one under the old.
+Grants under names of older releases are copied to the new names, unless an object exists under the new name.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ from pilothouse.machinery.status_error import StatusError
 _ROUNDS = 30
 _PAUSE = 1.0
 _AGGREGATED = {name: f"system:aggregate-to-{name}" for name in ("admin", "edit", "view")}
-"""Roles whose own rules moved to a part of them."""
+"""Roles whose own rules moved to an aggregated role."""
 
 _SPLIT = {"system:discovery": "system:public-info-viewer"}
-"""Bindings from which another was split off."""
+"""Bindings that other bindings were split from."""
 
 _CARRIED = ("labels", "annotations")
 
@@ -64,7 +63,7 @@ class BootstrapPolicy:
         raise RolesNotInitialized("unable to initialize roles: timed out waiting for the condition")
 
     async def _ensure_kind(self, kind: str, expected: list[Json]) -> bool:
-        """Objects are written side by side, so that they share what it costs to make them durable."""
+        """Write objects concurrently, so that they share commits."""
         access = self._kinds[kind]
         try:
             stored = {(namespace_of(obj), name_of(obj)): obj for obj in await access.list()}
@@ -77,7 +76,7 @@ class BootstrapPolicy:
         return all(await asyncio.gather(*ensured))
 
     async def _migrate(self, kind: str, stored: Mapping[str, Json]) -> bool:
-        """Whether there was anything to do. Raises StatusError."""
+        """Report whether objects were migrated. Raise StatusError."""
         wanted = list(_MIGRATIONS[kind](stored)) if kind in _MIGRATIONS else []
         for obj in wanted:
             await self._kinds[kind].ensure(obj)
@@ -96,7 +95,7 @@ async def _ensure(access: OwnAccess, expected: Json, stored: Json | None) -> boo
             elif reconciled(stored, expected) != stored:
                 await access.update(stored, lambda current: _replace(current, reconciled(current, expected)))
     except AlreadyExists:
-        return False  # somebody was faster: the next round looks at what they made
+        return False  # another server was faster: the next round checks the object
     except (StatusError, StorageError) as error:
         what = f"{expected['kind'].lower()}.{expected['apiVersion'].partition('/')[0]}/{name_of(expected)}"
         _log.error("unable to reconcile %s: %s", what, error)
@@ -110,7 +109,7 @@ def _replace(obj: Json, new: Json) -> None:
 
 
 def _migrated_roles(stored: Mapping[str, Json]) -> Iterator[Json]:
-    """Yield the cluster roles that are to be created, given the stored ones by name."""
+    """Yield cluster roles to create, from the stored roles by name."""
     for old, new in _AGGREGATED.items():
         if new not in stored and old in stored and stored[old].get("aggregationRule") is None:
             yield _renamed(stored[old], new) | {"rules": stored[old].get("rules")}
@@ -135,18 +134,18 @@ _MIGRATIONS: Mapping[str, Callable[[Mapping[str, Json]], Iterable[Json]]] = {
 
 
 def is_protected(obj: Json) -> bool:
-    """Return whether an annotation says that the object is to be left alone."""
+    """Report whether the autoupdate annotation protects the object."""
     return bool((metadata(obj).get("annotations") or {}).get(AUTO_UPDATE) == "false")
 
 
 def refers_elsewhere(binding: Json, expected: Json) -> bool:
-    """Return whether a binding refers to another role than expected. Since that never changes, it must be replaced."""
+    """Report whether a binding refers to another role. The reference is immutable, so the binding must be replaced."""
     return bool(binding.get("roleRef") != expected.get("roleRef"))
 
 
 def reconciled(stored: Json, expected: Json) -> Json:
-    """Return a new object with all that is expected; equal to the stored one where nothing is missing."""
-    obj = {**stored, "metadata": {**metadata(stored)}}  # what is changed below is replaced, not changed in place
+    """Return the object with everything expected; equal to the stored object if complete."""
+    obj = {**stored, "metadata": {**metadata(stored)}}  # copy on write: changed parts are replaced below
     for field in ("annotations", "labels"):
         metadata(obj)[field] = metadata(expected)[field] | (metadata(obj).get(field) or {})
     if "roleRef" in expected:
@@ -170,7 +169,7 @@ def _add_rules(role: Json, expected: Json) -> None:
 
 
 def _set_aggregation(role: Json, expected: Json) -> None:
-    """A role that is not expected to be made up of others stops being so; selectors are added, not replaced."""
+    """Add expected selectors. A role without expected aggregation loses its aggregation rule."""
     if "aggregationRule" not in expected:
         role.pop("aggregationRule", None)
         return

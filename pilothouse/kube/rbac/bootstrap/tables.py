@@ -41,7 +41,7 @@ _CONTINUED = re.compile(r"\n {4,}")
 
 @dataclass(slots=True)
 class BootstrapObjects:
-    """The bootstrap objects by their kind."""
+    """The bootstrap objects by kind."""
 
     by_kind: dict[str, list[Json]] = field(default_factory=dict)
 
@@ -52,7 +52,7 @@ class BootstrapObjects:
 
 
 def bootstrap_objects(is_on: Callable[[str], bool] = enabled) -> BootstrapObjects:
-    """`is_on` says which features are on."""
+    """Parse the tables. `is_on` returns the state of a feature gate."""
     objects = BootstrapObjects()
     for table in _TABLES:
         text = files(__package__).joinpath(table).read_text(encoding="utf-8")
@@ -64,7 +64,7 @@ def bootstrap_objects(is_on: Callable[[str], bool] = enabled) -> BootstrapObject
 
 
 def _blocks(text: str) -> Iterator[list[str]]:
-    """Yield the blocks of the text: a line that is not indented begins one."""
+    """Yield blocks: an unindented line and the indented lines below."""
     block: list[str] = []
     for line in filter(str.strip, text.splitlines()):
         if block and not line.startswith(" "):
@@ -76,7 +76,7 @@ def _blocks(text: str) -> Iterator[list[str]]:
 
 
 def _enabled_line(is_on: Callable[[str], bool], line: str) -> str:
-    """Return the line without its gate, nothing where that is off; and its words in the same way."""
+    """Return the line without its gate and its words; both empty if the gate is off."""
     gate, _, rest = line.partition(" ")
     if gate.startswith("[") and gate.endswith("]"):
         return rest if is_on(gate.strip("[]")) else ""
