@@ -44,9 +44,9 @@ def gated(gate: str, *paths: str) -> GatedFields:
 
 def drop_disabled(obj: Json, old: Json | None, fields: Iterable[GatedFields]) -> None:
     """Drop the fields of disabled gates, unless `old`, the stored object, uses them."""
-    for each in fields:
-        if not enabled(each.gate) and not (old and each.in_use(old)):
-            each.drop(obj)
+    for field in fields:
+        if not enabled(field.gate) and not (old and field.in_use(old)):
+            field.drop(obj)
 
 
 def _next(holders: list[Json], step: str) -> list[Json]:

@@ -37,7 +37,7 @@ def install_log_files(server: GenericAPIServer, directory: Path = DIRECTORY) -> 
 
 async def _answer(path: str, file: Path) -> Response:
     try:
-        found = await asyncio.to_thread(os.stat, file)
+        result = await asyncio.to_thread(os.stat, file)
     except FileNotFoundError:
         return _error(404, "404 page not found")
     except PermissionError:
@@ -45,17 +45,17 @@ async def _answer(path: str, file: Path) -> Response:
     except OSError as error:
         too_long = error.errno == errno.ENAMETOOLONG
         return _error(404, "file not found") if too_long else _error(500, "500 Internal Server Error")
-    is_directory = stat.S_ISDIR(found.st_mode)
+    is_directory = stat.S_ISDIR(result.st_mode)
     if is_directory != path.endswith("/"):
         last = path.rstrip("/").rpartition("/")[2]
         return Response(301, b"", [(b"location", (f"{last}/" if is_directory else f"../{last}").encode())])
-    modified = (b"last-modified", formatdate(found.st_mtime, usegmt=True).encode())
-    return await _listing(file, modified) if is_directory else await _content(file, found.st_size, modified)
+    modified = (b"last-modified", formatdate(result.st_mtime, usegmt=True).encode())
+    return await _listing(file, modified) if is_directory else await _content(file, result.st_size, modified)
 
 
 async def _listing(directory: Path, modified: tuple[bytes, bytes]) -> Response:
     def names() -> list[str]:
-        return sorted(f"{each.name}/" if each.is_dir() else each.name for each in os.scandir(directory))
+        return sorted(f"{item.name}/" if item.is_dir() else item.name for item in os.scandir(directory))
 
     links = "".join(f'<a href="{quote(name)}">{html.escape(name)}</a>\n' for name in await asyncio.to_thread(names))
     head = '<!doctype html>\n<meta name="viewport" content="width=device-width">\n'

@@ -64,12 +64,12 @@ class ABACAuthorizer:
         return _ALLOW if any(policy.allows(attributes) for policy in self._policies) else _NO_OPINION
 
     async def rules_for(self, user: User, namespace: str) -> Rules:
-        mine = [each for each in self._policies if each.is_about(user) and each.namespace in (ALL, namespace)]
+        mine = [policy for policy in self._policies if policy.is_about(user) and policy.namespace in (ALL, namespace)]
         return Rules(
             resources=tuple(
-                ResourceRule(each.verbs, (each.api_group,), (each.resource,)) for each in mine if each.resource
+                ResourceRule(item.verbs, (item.api_group,), (item.resource,)) for item in mine if item.resource
             ),
             paths=tuple(
-                NonResourceRule(each.verbs, (each.non_resource_path,)) for each in mine if each.non_resource_path
+                NonResourceRule(item.verbs, (item.non_resource_path,)) for item in mine if item.non_resource_path
             ),
         )

@@ -28,18 +28,18 @@ _LONGEST_LINE = 64 * 1024
 
 def read_policies(path: Path) -> list[ABACPolicy]:
     """Raises ValueError, OSError."""
-    found = []
+    result = []
     for number, line in enumerate(path.read_bytes().splitlines(), start=1):
         if len(line) >= _LONGEST_LINE:
             raise ValueError(f"error reading policy file {path}: bufio.Scanner: token too long")
         if not line.strip() or line.strip().startswith(b"#"):
             continue
         try:
-            found.append(_policy(line))
+            result.append(_policy(line))
         except ValueError as error:
             shown = line.decode("utf-8", "replace")
             raise ValueError(f"error reading policy file {path}, line {number}: {shown}: {error}") from None
-    return found
+    return result
 
 
 def _policy(line: bytes) -> ABACPolicy:

@@ -99,5 +99,5 @@ class CertificateSubjectRestriction(Handler):
         except BadRequestData as error:
             raise refused(attributes, f"failed to parse CSR: {error}") from None
         if SYSTEM_PRIVILEGED_GROUP in organizations(request):
-            why = f"use of {API_SERVER_CLIENT_SIGNER} signer with {SYSTEM_PRIVILEGED_GROUP} group is not allowed"
-            raise refused(attributes, why)
+            reason = f"use of {API_SERVER_CLIENT_SIGNER} signer with {SYSTEM_PRIVILEGED_GROUP} group is not allowed"
+            raise refused(attributes, reason)

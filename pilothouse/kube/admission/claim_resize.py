@@ -34,18 +34,18 @@ class PersistentVolumeClaimResize(Handler):
         if text(old, "status", "phase") != "Bound":
             raise refused(attributes, "Only bound persistent volume claims can be expanded")
         if not await self._may_grow(claim, old):
-            why = (
+            reason = (
                 "only dynamically provisioned pvc can be resized and "
                 "the storageclass that provisions the pvc must support resize"
             )
-            raise refused(attributes, why)
+            raise refused(attributes, reason)
 
     async def _may_grow(self, claim: Json, old: Json) -> bool:
         name = storage_class(claim)
         if not name or name != storage_class(old):
             return False
-        found = await self._get_class(name)
-        return bool(found and found.get("allowVolumeExpansion"))
+        result = await self._get_class(name)
+        return bool(result and result.get("allowVolumeExpansion"))
 
 
 def _size(claim: Json) -> Quantity:

@@ -55,7 +55,7 @@ class DefaultIngressClass(_OnCreate):
             return
         if _INGRESS_CLASS_ANNOTATION in annotations_of(ingress):
             return
-        classes = (each for each in await self._classes() if annotations_of(each).get(_DEFAULT_INGRESS_CLASS) == "true")
+        classes = (item for item in await self._classes() if annotations_of(item).get(_DEFAULT_INGRESS_CLASS) == "true")
         if chosen := _newest(classes):
             ingress.setdefault("spec", {})["ingressClassName"] = chosen
 

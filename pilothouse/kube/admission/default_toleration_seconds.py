@@ -27,8 +27,8 @@ class DefaultTolerationSeconds(Handler):
         given = list(spec.get("tolerations") or ())
         for taint, seconds in self._seconds.items():
             if not any(
-                ((each.get("key") or taint) == taint and (each.get("effect") or "NoExecute") == "NoExecute")
-                for each in given
+                ((item.get("key") or taint) == taint and (item.get("effect") or "NoExecute") == "NoExecute")
+                for item in given
             ):
                 added = {"key": taint, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}
                 spec["tolerations"] = [*(spec.get("tolerations") or ()), added]

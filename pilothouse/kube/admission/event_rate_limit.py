@@ -75,7 +75,7 @@ class EventRateLimit(Handler):
         # Upstream does not count events.k8s.io either.
         if attributes.kind.group or attributes.kind.kind != "Event" or attributes.dry_run:
             return
-        refusals = [why for limit in self._limits if (why := limit.refusal(attributes))]
+        refusals = [reason for limit in self._limits if (reason := limit.refusal(attributes))]
         if refusals:
             raise TooManyRequests(f"Too many requests: {aggregate(refusals)}")
 

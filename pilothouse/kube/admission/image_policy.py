@@ -94,7 +94,7 @@ class ImagePolicyWebhook(Handler):
             raise refused(attributes, denied if reason else "one or more images rejected by webhook backend")
 
     async def _status(self, attributes: Attributes, pod: Json) -> Json | None:
-        """Return the status of the review. Return None if the webhook is unreachable and the configuration admits pods."""
+        """Return the status of the review, or None if the webhook is unreachable and the configuration admits pods."""
         spec = _review_spec(attributes, pod)
         key = orjson.dumps(spec, option=orjson.OPT_SORT_KEYS)
         known = self._answers.get(key)
@@ -119,7 +119,7 @@ class ImagePolicyWebhook(Handler):
 def _review_spec(attributes: Attributes, pod: Json) -> Json:
     spec = pod.get("spec") or {}
     kinds = ("ephemeralContainers",) if attributes.subresource else ("containers", "initContainers")
-    containers = [{"image": each.get("image") or ""} for kind in kinds for each in spec.get(kind) or ()]
+    containers = [{"image": item.get("image") or ""} for kind in kinds for item in spec.get(kind) or ()]
     annotations = metadata(pod).get("annotations") or {}
     told = {key: value for key, value in annotations.items() if _ANNOTATIONS in key}
     asked: Json = {"containers": containers, "namespace": attributes.namespace}

@@ -46,9 +46,9 @@ class LimitRanger(Handler):
             return
         check = _pod_complaints if attributes.kind.kind == "Pod" else _claim_complaints
         for limit_range in await self._limit_ranges(attributes.namespace):
-            found = list(check(attributes.obj, limit_range))
-            if found:
-                raise refused(attributes, aggregate(found))
+            result = list(check(attributes.obj, limit_range))
+            if result:
+                raise refused(attributes, aggregate(result))
 
 
 def _concerns(attributes: Attributes) -> bool:
@@ -79,11 +79,11 @@ def _give_defaults(pod: Json, limit_range: Json) -> None:
 
 
 def _defaults(limit_range: Json, field: str) -> dict[str, str]:
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for limit in items(limit_range, "spec", "limits"):
         if limit.get("type") == CONTAINER:
-            found |= part(limit, field)
-    return found
+            result |= part(limit, field)
+    return result
 
 
 def _fill(resources: Json, field: str, defaults: dict[str, str]) -> list[str]:
@@ -186,6 +186,6 @@ def _above_ratio(kind: str, name: str, most: Quantity, asked: Asked) -> str:
         return f"{what}, but no request is specified or request is 0"
     if not limit:
         return f"{what}, but no limit is specified or limit is 0"
-    exact = all(each.value() <= _MAX_MILLI_VALUE for each in (request, limit, most))
+    exact = all(item.value() <= _MAX_MILLI_VALUE for item in (request, limit, most))
     ratio = limit.milli_value() / request.milli_value() if exact else limit.value() / request.value()
     return f"{what}, but provided ratio is {ratio:f}" if ratio > float(most) else ""

@@ -15,7 +15,7 @@ GetNamespace: TypeAlias = Callable[[str], Awaitable[Json | None]]
 
 async def annotations_of(namespace: str, get: GetNamespace) -> Mapping[str, str]:
     """Raises NotFound."""
-    found = await get(namespace)
-    if found is None:
+    existing = await get(namespace)
+    if existing is None:
         raise NotFound.of(GroupResource("", "namespaces"), namespace)
-    return metadata(found).get("annotations") or {}
+    return metadata(existing).get("annotations") or {}

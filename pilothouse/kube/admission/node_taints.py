@@ -20,5 +20,5 @@ class TaintNodesByCondition(Handler):
         if node is None or attributes.resource.group_resource != _NODES or attributes.subresource:
             return
         taints = items(node, "spec", "taints")
-        if not any(each.get("key") == NOT_READY and each.get("effect") == "NoSchedule" for each in taints):
+        if not any(taint.get("key") == NOT_READY and taint.get("effect") == "NoSchedule" for taint in taints):
             node.setdefault("spec", {})["taints"] = [*taints, {"key": NOT_READY, "effect": "NoSchedule"}]

@@ -44,7 +44,12 @@ class OwnerReferencesPermissionEnforcement(Handler):
             return
         if attributes.operation is not Operation.CREATE:
             await self._require_delete(attributes)
-        blocking = [owner for owner in owners if owner.get("blockOwnerDeletion") and not _blocked(owner, old)]
+        blocking = [
+            owner
+            for owner in owners
+            if owner.get("blockOwnerDeletion")
+            and not any(known.get("uid") == owner.get("uid") and known.get("blockOwnerDeletion") for known in old)
+        ]
         if blocking and not await self._may_finalize_anything(attributes):
             for owner in blocking:
                 await self._require_finalizers(attributes, owner)
@@ -61,8 +66,8 @@ class OwnerReferencesPermissionEnforcement(Handler):
             subresource=attributes.subresource,
             name=attributes.name,
         )
-        why = "cannot set an ownerRef on a resource you can't delete"
-        await self._require(attributes, asked, why)
+        reason = "cannot set an ownerRef on a resource you can't delete"
+        await self._require(attributes, asked, reason)
 
     async def _may_finalize_anything(self, attributes: Attributes) -> bool:
         asked = self._ask(attributes, group="*", version="*", resource="*", name="*")
@@ -75,8 +80,10 @@ class OwnerReferencesPermissionEnforcement(Handler):
         if not mapped:
             named = f"APIVersion {owner.get('apiVersion')} Kind {kind.kind}"
             no_match = f"no matches for kind {quote(kind.kind)} in version {quote(str(version))}"
-            why = f"cannot set blockOwnerDeletion in this case because cannot find RESTMapping for {named}: {no_match}"
-            raise refused(attributes, why)
+            reason = (
+                f"cannot set blockOwnerDeletion in this case because cannot find RESTMapping for {named}: {no_match}"
+            )
+            raise refused(attributes, reason)
         for resource in mapped:
             asked = self._ask(
                 attributes,
@@ -86,8 +93,10 @@ class OwnerReferencesPermissionEnforcement(Handler):
                 name=owner.get("name") or "",
                 namespace=attributes.namespace if resource.namespaced else "",
             )
-            why = "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on"
-            await self._require(attributes, asked, why)
+            reason = (
+                "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on"
+            )
+            await self._require(attributes, asked, reason)
 
     def _ask(self, attributes: Attributes, **asked: Any) -> AuthorizationAttributes:
         """Authorize the action; by default, an update of finalizers."""
@@ -105,11 +114,6 @@ class OwnerReferencesPermissionEnforcement(Handler):
 
 def _owners(obj: Json | None) -> list[Json]:
     return list(metadata(obj).get("ownerReferences") or ()) if obj is not None else []
-
-
-def _blocked(owner: Json, old: list[Json]) -> bool:
-    """Whether the same owner's deletion was blocked before."""
-    return any(known.get("uid") == owner.get("uid") and known.get("blockOwnerDeletion") for known in old)
 
 
 def mapped_resources(groups: Iterable[Json], kind: GroupVersionKind) -> list[MappedResource]:

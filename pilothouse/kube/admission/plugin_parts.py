@@ -132,8 +132,8 @@ class ObjectLookup:
         if invalid_resource_name(name):
             return None
         with translated(self._registry.resource.group_resource, name):
-            found = await self._registry.newest(namespace, name)
-        return None if found is None else found.parse()
+            existing = await self._registry.newest(namespace, name)
+        return None if existing is None else existing.parse()
 
     async def list(self, namespace: str = "") -> list[Json]:
         """Return the objects of a namespace, or of all namespaces, from the watch cache."""
@@ -222,15 +222,15 @@ class PolicyParams:
     async def list(self, resource: ParamResource, namespace: str, selector: Selector) -> list[Json]:
         registry = self._registry(resource)
         if registry is not None:
-            found = await ObjectLookup(registry).list(namespace)
-            return [obj for obj in found if selector.matches(labels_of(obj))]
+            result = await ObjectLookup(registry).list(namespace)
+            return [obj for obj in result if selector.matches(labels_of(obj))]
         assert self._client is not None
         collection = self._client.for_resource(resource.resource, namespace=namespace)
         pages = collection.pages(ListOptions(label_selector=str(selector)))
         return [obj async for page in pages for obj in page["items"]]
 
     def _registry(self, resource: ParamResource) -> RegistryStore | None:
-        return next((each for each in self._registries.opened if _resource_of(each) == resource.resource), None)
+        return next((item for item in self._registries.opened if _resource_of(item) == resource.resource), None)
 
 
 def _resource_of(registry: RegistryStore) -> GroupVersionResource:

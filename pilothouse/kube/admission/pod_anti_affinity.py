@@ -21,5 +21,5 @@ class LimitPodHardAntiAffinityTopology(Handler):
             if (key := term.get("topologyKey")) != _HOSTNAME:
                 what = f"affinity.PodAntiAffinity.RequiredDuringScheduling has TopologyKey {key}"
                 name = metadata(attributes.obj or {}).get("name") or ""
-                why = f"{what} but only key {_HOSTNAME} is allowed"
-                raise Forbidden.of(attributes.resource.group_resource, name, why)
+                reason = f"{what} but only key {_HOSTNAME} is allowed"
+                raise Forbidden.of(attributes.resource.group_resource, name, reason)

@@ -53,8 +53,8 @@ class PodNodeSelector(Handler):
 def _refuse_conflict(attributes: Attributes, wanted: dict[str, str], spec: Json) -> None:
     chosen = spec.get("nodeSelector") or {}
     if any(chosen.get(label, value) != value for label, value in wanted.items()):
-        why = "pod node label selector conflicts with its namespace node label selector"
-        raise _refusal(attributes, why)
+        reason = "pod node label selector conflicts with its namespace node label selector"
+        raise _refusal(attributes, reason)
 
 
 def _refusal(attributes: Attributes, why: str) -> Forbidden:

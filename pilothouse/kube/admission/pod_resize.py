@@ -40,22 +40,22 @@ class PodResizeValidator(Handler):
             raise refused(attributes, f"node {quote(name)} not found")
         system = labels_of(node).get(_OS_LABEL, "linux")
         if system != "linux":
-            why = f"pod resize is only supported on linux nodes, node {quote(name)} is {quote(system)}"
-            raise _because(refused(attributes, why), "UnsupportedPlatform")
+            reason = f"pod resize is only supported on linux nodes, node {quote(name)} is {quote(system)}"
+            raise _because(refused(attributes, reason), "UnsupportedPlatform")
         if shortage := _shortage(pod, node):
-            why = f"node didn't have enough allocatable resources: {shortage}"
-            raise _because(refused(attributes, why), "NodeCapacity")
+            reason = f"node didn't have enough allocatable resources: {shortage}"
+            raise _because(refused(attributes, reason), "NodeCapacity")
 
 
 def _shortage(pod: Json, node: Json) -> str:
     requests, allocatable = pod_requests(part(pod, "spec")), part(node, "status", "allocatable")
-    found = []
+    result = []
     for name, scale in (("cpu", -3), ("memory", 0)):
         asked, there = requests.get(name, ZERO), parse_quantity(allocatable.get(name) or "0")
         if asked > there:
             amounts = f"requested: {asked.scaled_value(scale)}, allocatable: {there.scaled_value(scale)}"
-            found.append(f"{name}, {amounts}")
-    return "; ".join(found)
+            result.append(f"{name}, {amounts}")
+    return "; ".join(result)
 
 
 def _because(error: Forbidden, reason: str) -> Forbidden:

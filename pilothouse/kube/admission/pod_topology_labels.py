@@ -29,9 +29,9 @@ class PodTopologyLabels(Handler):
         if attributes.resource.group_resource != _PODS or attributes.obj is None:
             return
         node = await self._get_node(name) if (name := _node_name(attributes)) else None
-        found = {label: value for label, value in labels_of(node or {}).items() if label in _LABELS}
-        if found:
-            metadata(attributes.obj)["labels"] = labels_of(attributes.obj) | found
+        result = {label: value for label, value in labels_of(node or {}).items() if label in _LABELS}
+        if result:
+            metadata(attributes.obj)["labels"] = labels_of(attributes.obj) | result
 
 
 def _node_name(attributes: Attributes) -> str:

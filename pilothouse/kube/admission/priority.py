@@ -60,18 +60,18 @@ class Priority(Handler):
         if current is None:
             return
         if attributes.operation is Operation.CREATE or name_of(current) != name_of(attributes.obj):
-            why = f"PriorityClass {name_of(current)} is already marked as default. Only one default can exist"
-            raise refused(attributes, why)
+            reason = f"PriorityClass {name_of(current)} is already marked as default. Only one default can exist"
+            raise refused(attributes, reason)
 
     async def _give_priority(self, attributes: Attributes, spec: Json) -> None:
         chosen = await self._class_of(attributes, spec)
         given, value = spec.get("priority"), chosen.get("value") or 0
         if given is not None and given != value:
-            why = (
+            reason = (
                 f"the integer value of priority ({given}) must not be provided in pod spec; "
                 f"priority admission controller computed {value} from the given PriorityClass name"
             )
-            raise refused(attributes, why)
+            raise refused(attributes, reason)
         spec["priority"] = value
         self._set_preemption_policy(attributes, spec, chosen.get("preemptionPolicy"))
 
@@ -83,20 +83,20 @@ class Priority(Handler):
         spec = attributes.obj["spec"]
         given, value = spec.get("priority"), (await self._class_of(attributes, spec)).get("value") or 0
         if given is not None and given != value:
-            why = (
+            reason = (
                 f"priority set in the pod group ({given}) must match the priority computed ({value}) "
                 "based on the priority class set in the spec"
             )
-            raise refused(attributes, why)
+            raise refused(attributes, reason)
         spec["priority"] = value
 
     async def _class_of(self, attributes: Attributes, spec: Json) -> Json:
         name = spec.get("priorityClassName")
         if name:
-            found = await self._classes.get(name)
-            if found is None:
+            existing = await self._classes.get(name)
+            if existing is None:
                 raise refused(attributes, f"no PriorityClass with name {name} was found")
-            return found
+            return existing
         default = await self._classes.default()
         if default is None:
             return _NO_CLASS
@@ -108,11 +108,11 @@ class Priority(Handler):
             return
         given = spec.get("preemptionPolicy")
         if given is not None and given != policy:
-            why = (
+            reason = (
                 f"the string value of PreemptionPolicy ({given}) must not be provided in pod spec; "
                 f"priority admission controller computed {policy} from the given PriorityClass name"
             )
-            raise refused(attributes, why)
+            raise refused(attributes, reason)
         spec["preemptionPolicy"] = policy
 
 
@@ -136,7 +136,7 @@ class StoredPriorityClasses:
             with translated(self._registry.resource.group_resource):
                 page = await self._registry.list_known()
             classes = (stored.parse() for stored in page.objects)
-            defaults = (each for each in classes if each.get("globalDefault"))
+            defaults = (item for item in classes if item.get("globalDefault"))
             self._default = min(defaults, key=lambda each: each.get("value") or 0, default=None)
             self._at = page.revision
         return self._default

@@ -47,19 +47,19 @@ class RuntimeClass(Handler):
             if not _same_overhead(overhead, spec):
                 raise refused(attributes, _OTHER_OVERHEAD)
         elif spec.get("overhead") is not None:
-            why = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
-            raise refused(attributes, why)
+            reason = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
+            raise refused(attributes, reason)
 
     async def _class_of(self, attributes: Attributes, spec: Json) -> Json | None:
         name = spec.get("runtimeClassName")
         if name is None:
             return None
-        if why := invalid_resource_name(name):
-            raise StatusError(why)
-        found = await self._get(name)
-        if found is None:
+        if reason := invalid_resource_name(name):
+            raise StatusError(reason)
+        existing = await self._get(name)
+        if existing is None:
             raise refused(attributes, f"pod rejected: RuntimeClass {quote(name)} not found")
-        return found
+        return existing
 
 
 def _same_overhead(overhead: Json, spec: Json) -> bool:
@@ -80,11 +80,11 @@ def _set_scheduling(attributes: Attributes, spec: Json, scheduling: Json) -> Non
     selector = dict(spec.get("nodeSelector") or {})
     for key, value in sorted((scheduling.get("nodeSelector") or {}).items()):
         if selector.setdefault(key, value) != value:
-            why = (
+            reason = (
                 f"conflict: runtimeClass.scheduling.nodeSelector[{key}] = {value}; "
                 f"pod.spec.nodeSelector[{key}] = {selector[key]}"
             )
-            raise refused(attributes, why)
+            raise refused(attributes, reason)
     tolerations = merge_tolerations(spec.get("tolerations") or [], scheduling.get("tolerations") or [])
     for name, constraint in (("nodeSelector", selector), ("tolerations", tolerations)):
         if constraint:

@@ -85,14 +85,14 @@ class ServiceAccount(Handler):
         return await self._account_of(attributes, name)
 
     async def _account_of(self, attributes: Attributes, name: str) -> Json:
-        """Return the account of the pod. Wait for the default account, which a controller creates after the namespace."""
+        """Return the account of the pod. Wait for the default account, created after the namespace by a controller."""
         for attempt in range(_ATTEMPTS if name == DEFAULT else 1):
             if attempt:
                 await asyncio.sleep(random.uniform(0.1, 0.2))
-            if (found := await self._get(attributes.namespace, name)) is not None:
-                return found
-        why = invalid_resource_name(name) or f"serviceaccount {quote(name)} not found"
-        raise refused(attributes, f"error looking up service account {attributes.namespace}/{name}: {why}")
+            if (existing := await self._get(attributes.namespace, name)) is not None:
+                return existing
+        reason = invalid_resource_name(name) or f"serviceaccount {quote(name)} not found"
+        raise refused(attributes, f"error looking up service account {attributes.namespace}/{name}: {reason}")
 
 
 def _written_pod(attributes: Attributes) -> Json | None:
@@ -124,8 +124,8 @@ def _validate_mirror(attributes: Attributes, spec: Json) -> None:
 
 
 def _refuse(attributes: Attributes, account: Json, find: Callable[[Json, Json], str], pod: Json) -> None:
-    if is_limited_to_its_secrets(account) and (why := find(account, pod["spec"])):
-        error: Forbidden = refused(attributes, why)
+    if is_limited_to_its_secrets(account) and (reason := find(account, pod["spec"])):
+        error: Forbidden = refused(attributes, reason)
         raise error
 
 
@@ -175,8 +175,8 @@ def unreferenced_secret(account: Json, spec: Json) -> str:
         if secret is not None and (name := secret.get("secretName")) not in known:
             return _not_allowed(f'volume with secret.secretName="{name}"', account)
     for kind, containers in (("init container", "initContainers"), ("container", "containers")):
-        if why := _unreferenced(kind, spec.get(containers) or (), known, account):
-            return why
+        if reason := _unreferenced(kind, spec.get(containers) or (), known, account):
+            return reason
     known = {secret.get("name") for secret in account.get("imagePullSecrets") or ()}
     for index, secret in enumerate(spec.get("imagePullSecrets") or ()):
         if secret.get("name") not in known:

@@ -163,5 +163,5 @@ class ParamCheckedStorage(RegistryView):
         return checked
 
     async def _check(self, ctx: RequestContext, obj: Json, old: Json | None) -> None:
-        if why := await self._access.refusal(ctx.user, obj, old):
-            raise Invalid.of(self.resource.kind.group_kind, name_of(obj), [forbidden(self._path, why)])
+        if reason := await self._access.refusal(ctx.user, obj, old):
+            raise Invalid.of(self.resource.kind.group_kind, name_of(obj), [forbidden(self._path, reason)])

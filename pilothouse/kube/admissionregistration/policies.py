@@ -43,7 +43,11 @@ class PolicyStrategy(AdmissionRegistrationStrategy):
         return self._validate(obj, conditions=True)
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
-        return self._validate(obj, conditions=not _same_conditions(obj, old))
+        new_spec, old_spec = part(obj, "spec"), part(old, "spec")
+        fields = ("paramKind", "matchConditions")
+        return self._validate(
+            obj, conditions=not all(semantically_equal(new_spec.get(field), old_spec.get(field)) for field in fields)
+        )
 
     def validate_constraints(self, spec: Json, path: Path) -> Errors:
         return validate_match_constraints(spec.get("matchConstraints"), path.child("matchConstraints"))
@@ -70,13 +74,6 @@ def _validate_conditions(conditions: Sequence[Json], path: Path, *, params: bool
     from pilothouse.kube.admissionregistration.expressions import validate_match_conditions
 
     return validate_match_conditions(conditions, path.child("matchConditions"), params=params)
-
-
-def _same_conditions(obj: Json, old: Json) -> bool:
-    """Report whether the update keeps everything relevant to the match conditions."""
-    new_spec, old_spec = part(obj, "spec"), part(old, "spec")
-    fields = ("paramKind", "matchConditions")
-    return all(semantically_equal(new_spec.get(field), old_spec.get(field)) for field in fields)
 
 
 class ValidatingPolicyStrategy(PolicyStrategy):

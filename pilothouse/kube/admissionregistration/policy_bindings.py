@@ -88,7 +88,7 @@ def _params(obj: Json) -> str:
 def _printed_selector(selector: Json) -> str:
     """Format a LabelSelector as Go's %v does."""
     labels = "".join(f"{key}: {value}," for key, value in sorted((selector.get("matchLabels") or {}).items()))
-    expressions = "".join(_printed_requirement(each) for each in items(selector, "matchExpressions"))
+    expressions = "".join(_printed_requirement(expression) for expression in items(selector, "matchExpressions"))
     return (
         f"&LabelSelector{{MatchLabels:map[string]string{{{labels}}},"
         f"MatchExpressions:[]LabelSelectorRequirement{{{expressions}}},}}"

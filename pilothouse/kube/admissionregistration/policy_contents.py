@@ -91,8 +91,8 @@ def _validate_message(message: str, path: Path) -> Errors:
 def _validate_annotations(compiler: AdmissionCompiler, policy: Json, path: Path, *, params: bool) -> Errors:
     annotations = items(policy, "spec", "auditAnnotations")
     if len(annotations) > MAX_AUDIT_ANNOTATIONS:
-        why = f"must not have more than {MAX_AUDIT_ANNOTATIONS} auditAnnotations"
-        yield invalid(path, _shown_annotations(annotations), why)
+        reason = f"must not have more than {MAX_AUDIT_ANNOTATIONS} auditAnnotations"
+        yield invalid(path, _shown_annotations(annotations), reason)
     seen: set[str] = set()
     for position, annotation in enumerate(annotations):
         where, key = path.index(position), text(annotation, "key")

@@ -76,8 +76,8 @@ def _validate_resources(resources: Sequence[str], path: Path) -> Errors:
     plain = [resource for resource in resources if resource and "/" not in resource]
     # As upstream does, only the last resource without a subresource counts.
     if "*" in plain and plain[-1] != "*":
-        why = "if '*' is present, must not specify other resources without subresources"
-        yield invalid(path, resources, why)
+        reason = "if '*' is present, must not specify other resources without subresources"
+        yield invalid(path, resources, reason)
 
 
 def _validate_subresources(resources: Sequence[str], path: Path) -> Errors:

@@ -65,7 +65,7 @@ def _common(obj: Json) -> str:
 
 def _of_servers(obj: Json) -> str:
     servers = items(obj, "status", "storageVersions")
-    shown = ",".join(f"{text(each, 'apiServerID')}={text(each, 'encodingVersion')}" for each in servers[:_SHOWN])
+    shown = ",".join(f"{text(server, 'apiServerID')}={text(server, 'encodingVersion')}" for server in servers[:_SHOWN])
     if len(servers) > _SHOWN:
         return f"{shown} + {len(servers) - _SHOWN} more..."
     return shown or "<unset>"
@@ -105,15 +105,15 @@ def _validate_server(server: Json, path: Path) -> Errors:
     for position, version in enumerate(decodable or ()):
         yield from _validate_api_version(version, path.child("decodableVersions").index(position))
     if encoding not in (decodable or ()):
-        why = f"decodableVersions must include encodingVersion {encoding}"
-        yield invalid(path.child("decodableVersions"), decodable, why)
+        reason = f"decodableVersions must include encodingVersion {encoding}"
+        yield invalid(path.child("decodableVersions"), decodable, reason)
     for position, version in enumerate(items(server, "servedVersions")):
         where = path.child("servedVersions").index(position)
         yield from _validate_api_version(version, where)
         if version not in (decodable or ()):
             known = f"[{' '.join(decodable or ())}]"
-            why = f"individual served version : {version} must be included in decodableVersions : {known}"
-            yield invalid(where, version, why)
+            reason = f"individual served version : {version} must be included in decodableVersions : {known}"
+            yield invalid(where, version, reason)
 
 
 def _validate_api_version(version: str, path: Path) -> Errors:
@@ -129,7 +129,7 @@ def _api_version_problems(api_version: str) -> list[str]:
     group, slash, version = api_version.rpartition("/")
     of_group = (is_dns1123_subdomain(group) if group else [EMPTY_ERROR]) if slash else []
     of_version = is_dns1035_label(version) if version else [EMPTY_ERROR]
-    return [*(f"group part: {each}" for each in of_group), *(f"version part: {each}" for each in of_version)]
+    return [*(f"group part: {item}" for item in of_group), *(f"version part: {item}" for item in of_version)]
 
 
 def _validate_common_version(status: Json, path: Path) -> Errors:
@@ -151,8 +151,8 @@ def _validate_conditions(conditions: list[Json], path: Path) -> Errors:
     for position, condition in enumerate(conditions):
         kind, where = text(condition, "type"), path.index(position)
         if kind in seen:
-            why = f"the type of the condition is not unique, it also appears in conditions[{seen[kind]}]"
-            yield invalid(where.child("type"), kind, why)
+            reason = f"the type of the condition is not unique, it also appears in conditions[{seen[kind]}]"
+            yield invalid(where.child("type"), kind, reason)
         seen[kind] = position
         yield from qualified_name(kind, where.child("type"))
         yield from qualified_name(text(condition, "status"), where.child("status"))

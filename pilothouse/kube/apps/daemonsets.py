@@ -168,8 +168,8 @@ def validate_daemon_set_spec(spec: Json, path: Path, old: Json | None = None) ->
     if (selector := selector_of(label_selector)) is not None:
         yield from validate_labels_match(spec["template"], selector, path.child("template"))
     if label_selector is not None and is_empty(label_selector):
-        why = "empty selector is invalid for daemonset"
-        yield invalid(path.child("selector"), shown_selector(label_selector), why)
+        reason = "empty selector is invalid for daemonset"
+        yield invalid(path.child("selector"), shown_selector(label_selector), reason)
     yield from validate_template(template, path.child("template"), old and old["template"])
     yield from validate_runs_forever(template, path.child("template"), "DaemonSet")
     yield from nonnegative(number(spec, "minReadySeconds"), path.child("minReadySeconds"))
@@ -198,8 +198,8 @@ def _validate_rolling_update(rolling: Json, path: Path) -> Errors:
         yield from validate_not_more_than_100_percent(limit, path.child(name))
     unavailable, surge = (int_or_percent_value(limit) for limit in limits.values())
     if unavailable and surge:
-        why = "may not be set when maxUnavailable is non-zero"
-        yield invalid(path.child("maxSurge"), limits["maxSurge"], why)
+        reason = "may not be set when maxUnavailable is non-zero"
+        yield invalid(path.child("maxSurge"), limits["maxSurge"], reason)
     elif not unavailable and not surge:
         yield required(path.child("maxUnavailable"), "cannot be 0 when maxSurge is 0")
 

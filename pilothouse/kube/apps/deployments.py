@@ -156,8 +156,8 @@ def _validate_strategy(strategy: Json, path: Path) -> Errors:
     kind, rolling = strategy.get("type"), strategy.get("rollingUpdate")
     if kind == "Recreate":
         if rolling is not None:
-            why = "may not be specified when strategy `type` is 'Recreate'"
-            yield forbidden(path.child("rollingUpdate"), why)
+            reason = "may not be specified when strategy `type` is 'Recreate'"
+            yield forbidden(path.child("rollingUpdate"), reason)
     elif kind == "RollingUpdate":
         yield from _validate_rolling_update(rolling or {}, path.child("rollingUpdate"))
     else:
@@ -201,8 +201,8 @@ def default_rollback(obj: Json) -> None:
         try:
             annotations[ROLLBACK_TO] = str(parse_int64(text))
         except ValueError as error:
-            why = f"failed to parse annotation[{ROLLBACK_TO}]={text} as int64: {error}"
-            raise BadRequest(f'Deployment in version "v1" cannot be handled as a Deployment: {why}') from None
+            reason = f"failed to parse annotation[{ROLLBACK_TO}]={text} as int64: {error}"
+            raise BadRequest(f'Deployment in version "v1" cannot be handled as a Deployment: {reason}') from None
     elif not annotations:
         metadata(obj).pop("annotations")
 

@@ -216,8 +216,8 @@ def _validate_strategy(strategy: Json, path: Path) -> Errors:
     kind, rolling = strategy["type"], strategy.get("rollingUpdate")
     if kind == "OnDelete":
         if rolling is not None:
-            why = "only allowed for updateStrategy 'RollingUpdate'"
-            yield invalid(path.child("rollingUpdate"), _shown_rolling_update(rolling), why)
+            reason = "only allowed for updateStrategy 'RollingUpdate'"
+            yield invalid(path.child("rollingUpdate"), _shown_rolling_update(rolling), reason)
     elif kind == "RollingUpdate":
         if rolling is not None:
             yield from _validate_rolling_update(rolling, path.child("rollingUpdate"))

@@ -38,19 +38,19 @@ class BootstrapTokens:
         self._clock = clock
 
     async def authenticate_token(self, token: str, audiences: Sequence[str] | None = None) -> TokenIdentity | None:
-        found = _TOKEN.fullmatch(token)
+        match = _TOKEN.fullmatch(token)
         meant_for = accepted_audiences(self._audiences, audiences)
-        if found is None or meant_for is None:
+        if match is None or meant_for is None:
             return None
-        name = f"bootstrap-token-{found[1]}"
+        name = f"bootstrap-token-{match[1]}"
         secret = await self._get(NAMESPACE, name)
         if secret is None:
             return None
-        if why := self._problem(secret, id=found[1], value=found[2]):
-            _log.info("bootstrap secret %s/%s matching bearer token %s", NAMESPACE, name, why)
+        if reason := self._problem(secret, id=match[1], value=match[2]):
+            _log.info("bootstrap secret %s/%s matching bearer token %s", NAMESPACE, name, reason)
             return None
         groups = (_BOOTSTRAPPERS, *_extra_groups(secret), ALL_AUTHENTICATED)
-        return TokenIdentity(identity(f"system:bootstrap:{found[1]}", groups=tuple(dict.fromkeys(groups))), meant_for)
+        return TokenIdentity(identity(f"system:bootstrap:{match[1]}", groups=tuple(dict.fromkeys(groups))), meant_for)
 
     def _problem(self, secret: Json, *, id: str, value: str) -> str:
         """Return the reason to reject the token, without secret contents, or an empty string."""

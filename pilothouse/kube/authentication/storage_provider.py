@@ -54,9 +54,9 @@ class TokenReviews:
         if not token:
             raise BadRequest("token is required for TokenReview in authentication")
         await validate(obj)
-        found = await self._status(token, items(obj, "spec", "audiences") or self._audiences)
+        result = await self._status(token, items(obj, "spec", "audiences") or self._audiences)
         # Other fields of the sent status are kept.
-        status = {"user": {}, **part(obj, "status"), "authenticated": False, **found}
+        status = {"user": {}, **part(obj, "status"), "authenticated": False, **result}
         obj["status"] = {name: value for name, value in status.items() if value or name == "user"}
         return obj
 
@@ -65,13 +65,13 @@ class TokenReviews:
         if not token:
             return {}
         try:
-            found = await self._tokens.authenticate_token(token, wanted or None)
+            result = await self._tokens.authenticate_token(token, wanted or None)
         except InvalidToken as error:
             # Upstream authenticates the server's own token separately and first.
             return {"error": aggregate([WRONG_TOKEN, *error.args])}
-        if found is None:
+        if result is None:
             return {"error": WRONG_TOKEN}
-        return {"authenticated": True, "user": user_info(found.user), "audiences": list(found.audiences)}
+        return {"authenticated": True, "user": user_info(result.user), "audiences": list(result.audiences)}
 
 
 class SelfSubjectReviews:

@@ -78,8 +78,8 @@ def _read(selector: Json | None, parse: Callable[[str], str], one: Callable[[Jso
         return _Selector()
     if items(selector, "requirements"):
         requirements = map(one, items(selector, "requirements"))
-        found = list(requirements)
-        return _Selector(",".join(each for each in found if each is not None), broken=None in found)
+        result = list(requirements)
+        return _Selector(",".join(item for item in result if item is not None), broken=None in result)
     try:
         return _Selector(parse(text(selector, "rawSelector")))
     except InvalidSelector:

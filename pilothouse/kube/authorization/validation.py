@@ -51,11 +51,11 @@ def _validate_subject_spec(spec: Json) -> Errors:
 def _validate_question(spec: Json) -> Errors:
     resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     if resource is not None and path is not None:
-        why = "cannot be specified in combination with resourceAttributes"
-        yield invalid(root("spec", "nonResourceAttributes"), _shown_path(path), why)
+        reason = "cannot be specified in combination with resourceAttributes"
+        yield invalid(root("spec", "nonResourceAttributes"), _shown_path(path), reason)
     if resource is None and path is None:
-        why = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
-        yield invalid(root("spec", "resourceAttributes"), None, why)
+        reason = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+        yield invalid(root("spec", "resourceAttributes"), None, reason)
 
 
 def _validate_metadata(obj: Json, *allowed: str) -> Errors:
@@ -74,10 +74,10 @@ def validate_selectors(resource: Json | None, path: Path) -> Errors:
             continue
         raw, requirements = text(selector, "rawSelector"), items(selector, "requirements")
         if raw and requirements:
-            why = "may not specified at the same time as requirements"
-            yield invalid(where.child("rawSelector"), raw, why)
+            reason = "may not specified at the same time as requirements"
+            yield invalid(where.child("rawSelector"), raw, reason)
         if not raw and not requirements:
-            why = f"when {where} is specified, requirements or rawSelector is required"
-            yield required(where.child("requirements"), why)
+            reason = f"when {where} is specified, requirements or rawSelector is required"
+            yield required(where.child("requirements"), reason)
         for position, requirement in enumerate(requirements):
             yield from check(requirement, where.child("requirements").index(position), _LENIENT)

@@ -163,7 +163,7 @@ def _shown_rules(rules: Json | None) -> Json | None:
 def _renamed(value: Any) -> Any:
     """Rename Go fields, case-insensitively, to API fields. Drop null values."""
     if isinstance(value, list):
-        return [_renamed(each) for each in value]
+        return [_renamed(item) for item in value]
     if not isinstance(value, dict):
         return value
     return {_API_NAMES.get(key.lower(), key): _renamed(each) for key, each in value.items() if each is not None}
@@ -198,8 +198,8 @@ def decode_list(text: str | None, version: str, kind: str) -> list[Json] | None:
     if not isinstance(values, list):
         return None
     decoded = [decode_value(value, version, kind) for value in values]
-    found = [value for value in decoded if value is not None]
-    return found if len(found) == len(decoded) else None
+    result = [value for value in decoded if value is not None]
+    return result if len(result) == len(decoded) else None
 
 
 def decode_object(text: str | None) -> Json | None:

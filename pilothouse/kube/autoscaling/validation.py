@@ -78,8 +78,8 @@ def _validate_metrics(spec: Json, path: Path, references: ReferenceRules) -> Err
     for position, metric in enumerate(metrics):
         yield from validate_metric(metric, path.index(position), references)
     if spec.get("minReplicas") == 0 and not any(metric.get("type") in ("Object", "External") for metric in metrics):
-        why = "must specify at least one Object or External metric to support scaling to zero replicas"
-        yield forbidden(path, why)
+        reason = "must specify at least one Object or External metric to support scaling to zero replicas"
+        yield forbidden(path, reason)
 
 
 def _validate_rules(rules: Json, path: Path) -> Errors:
@@ -87,8 +87,8 @@ def _validate_rules(rules: Json, path: Path) -> Errors:
     if window < 0:
         yield invalid(path.child("stabilizationWindowSeconds"), window, "must be greater than or equal to zero")
     if window > MAX_STABILIZATION_WINDOW_SECONDS:
-        why = f"must be less than or equal to {MAX_STABILIZATION_WINDOW_SECONDS}"
-        yield invalid(path.child("stabilizationWindowSeconds"), window, why)
+        reason = f"must be less than or equal to {MAX_STABILIZATION_WINDOW_SECONDS}"
+        yield invalid(path.child("stabilizationWindowSeconds"), window, reason)
     if rules.get("selectPolicy") is not None:
         yield from one_of(rules["selectPolicy"], path.child("selectPolicy"), ("Disabled", "Max", "Min"))
     if not rules.get("policies"):
@@ -147,11 +147,11 @@ def _validate_source(name: str, source: Json, path: Path, references: ReferenceR
     if name in ("resource", "containerResource"):
         percent, average = target.get("averageUtilization"), target.get("averageValue")
         if percent is None and average is None:
-            why = "must set either a target raw value or a target utilization"
-            yield required(path.child("averageUtilization"), why)
+            reason = "must set either a target raw value or a target utilization"
+            yield required(path.child("averageUtilization"), reason)
         if percent is not None and average is not None:
-            why = "may not set both a target raw value and a target utilization"
-            yield forbidden(path.child("averageValue"), why)
+            reason = "may not set both a target raw value and a target utilization"
+            yield forbidden(path.child("averageValue"), reason)
     else:
         yield from _validate_value_target(name, target, path)
 

@@ -51,8 +51,8 @@ class CronJobStrategy(WorkloadStrategy):
         yield from self.validate_metadata(obj)
         yield from _validate_cron_job_spec(obj["spec"], root("spec"))
         if len(name_of(obj)) > MAX_NAME_LENGTH:
-            why = f"must be no more than {MAX_NAME_LENGTH} characters"
-            yield invalid(root("metadata", "name"), name_of(obj), why)
+            reason = f"must be no more than {MAX_NAME_LENGTH} characters"
+            yield invalid(root("metadata", "name"), name_of(obj), reason)
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_metadata_update(obj, old)

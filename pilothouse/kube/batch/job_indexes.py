@@ -62,8 +62,8 @@ def _readable(text: str, completions: int) -> Iterator[Interval]:
 def _interval(text: str, completions: int) -> Interval:
     limits = text.split("-")
     if len(limits) > 2:
-        why = "violates the requirement that an index interval can have at most two parts separated by '-'"
-        raise IndexesError(f"the fragment {quote(text)} {why}")
+        reason = "violates the requirement that an index interval can have at most two parts separated by '-'"
+        raise IndexesError(f"the fragment {quote(text)} {reason}")
     first = _index(limits[0], completions)
     if len(limits) == 1:
         return Interval(first, first)

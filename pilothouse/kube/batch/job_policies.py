@@ -35,7 +35,7 @@ def validate_failure_policy(spec: Json, path: Path) -> Errors:
     if len(rules) > _MAX_RULES:
         yield too_many(path.child("rules"), len(rules), _MAX_RULES)
     pod = spec["template"].get("spec") or {}
-    names = {text(each, "name") for kind in ("containers", "initContainers") for each in pod.get(kind) or ()}
+    names = {text(item, "name") for kind in ("containers", "initContainers") for item in pod.get(kind) or ()}
     per_index = spec.get("backoffLimitPerIndex") is not None
     for position, rule in enumerate(rules):
         rule_path = path.child("rules").index(position)
@@ -107,8 +107,8 @@ def _validate_exit_codes(requirement: Json, path: Path, names: Collection[str]) 
         yield not_supported(path.child("operator"), operator, _OPERATORS)
     name = requirement.get("containerName")
     if name is not None and name not in names:
-        why = "must be one of the container or initContainer names in the pod template"
-        yield invalid(path.child("containerName"), name, why)
+        reason = "must be one of the container or initContainer names in the pod template"
+        yield invalid(path.child("containerName"), name, reason)
     yield from _validate_codes(requirement.get("values"), path.child("values"), operator)
 
 
@@ -142,15 +142,17 @@ def _validate_success_rule(rule: Json, path: Path, completions: int) -> Errors:
     if count is not None:
         yield from _validate_succeeded_count(count, path.child("succeededCount"), completions)
     if count is not None and indexes is not None and count > total:
-        why = f"must be less than or equal to {total} (the number of indexes in the specified succeededIndexes field)"
-        yield invalid(path.child("succeededCount"), count, why)
+        reason = (
+            f"must be less than or equal to {total} (the number of indexes in the specified succeededIndexes field)"
+        )
+        yield invalid(path.child("succeededCount"), count, reason)
 
 
 def _validate_succeeded_count(count: int, path: Path, completions: int) -> Errors:
     yield from nonnegative(count, path)
     if count > completions:
-        why = f"must be less than or equal to {completions} (the number of specified completions)"
-        yield invalid(path, count, why)
+        reason = f"must be less than or equal to {completions} (the number of specified completions)"
+        yield invalid(path, count, reason)
 
 
 def _valid_values(values: Iterable[str]) -> str:
@@ -168,5 +170,5 @@ def _shown_rule(rule: Json) -> Json:
             "Values": codes.get("values"),
         },
         "OnPodConditions": conditions
-        and [{"Type": text(each, "type"), "Status": text(each, "status")} for each in conditions],
+        and [{"Type": text(condition, "type"), "Status": text(condition, "status")} for condition in conditions],
     }

@@ -24,7 +24,7 @@ def is_condition_true(job: Json, kind: str) -> bool:
 
 def _has_condition(job: Json, kind: str, status: str) -> bool:
     conditions = items(job, "status", "conditions")
-    return any(each.get("type") == kind and each.get("status") == status for each in conditions)
+    return any(condition.get("type") == kind and condition.get("status") == status for condition in conditions)
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,8 @@ class JobStatusUpdate:
         resuming = self._was("Suspended") and _has_condition(self.job, "Suspended", "False")
         running = not self.job["spec"].get("suspend") and not resuming
         if self.before.get("startTime") and self._changed("startTime") and running:
-            why = "field is immutable for unsuspended job once set"
-            yield invalid(self.path.child("startTime"), start, why)
+            reason = "field is immutable for unsuspended job once set"
+            yield invalid(self.path.child("startTime"), start, reason)
         yield from self._validate_success_criteria_kept()
 
     @cached_property
@@ -116,8 +116,8 @@ class JobStatusUpdate:
         path, completion = self.path.child("completionTime"), self.status.get("completionTime")
         if self._turned("Complete") or self._changed("completionTime"):
             if completion and not self.complete:
-                why = "cannot set completionTime when there is no Complete=True condition"
-                yield invalid(path, completion, why)
+                reason = "cannot set completionTime when there is no Complete=True condition"
+                yield invalid(path, completion, reason)
             if not completion and self.complete:
                 yield required(path, "completionTime is required for Complete jobs")
         start = self.status.get("startTime")
@@ -128,12 +128,12 @@ class JobStatusUpdate:
         """Require FailureTarget or SuccessCriteriaMet before the terminal condition."""
         failed = self._turned("Failed") or self._changed("failedIndexes")
         if failed and self._is("Failed") and not self._is("FailureTarget"):
-            why = "cannot set Failed=True condition without the FailureTarget=true condition"
-            yield from self._refuse_conditions(why)
+            reason = "cannot set Failed=True condition without the FailureTarget=true condition"
+            yield from self._refuse_conditions(reason)
         succeeded = self._turned("Complete", "SuccessCriteriaMet")
         if succeeded and self.complete and not self._is("SuccessCriteriaMet"):
-            why = "cannot set Complete=True condition without the SuccessCriteriaMet=true condition"
-            yield from self._refuse_conditions(why)
+            reason = "cannot set Complete=True condition without the SuccessCriteriaMet=true condition"
+            yield from self._refuse_conditions(reason)
 
     def _validate_finished(self) -> Errors:
         if not self.finished:
@@ -161,19 +161,19 @@ class JobStatusUpdate:
         if self._changed("failedIndexes") and completions is not None and per_index and failed is not None:
             yield from self._validate_format("failedIndexes", completions)
         if self._changed("completedIndexes") and done and spec.get("completionMode") != "Indexed":
-            why = "cannot set non-empty completedIndexes when non-indexed completion mode"
-            yield invalid(self.path.child("completedIndexes"), done, why)
+            reason = "cannot set non-empty completedIndexes when non-indexed completion mode"
+            yield invalid(self.path.child("completedIndexes"), done, reason)
         if self._changed("failedIndexes") and not per_index and failed is not None:
-            why = "cannot set non-null failedIndexes when backoffLimitPerIndex is null"
-            yield invalid(self.path.child("failedIndexes"), failed, why)
+            reason = "cannot set non-null failedIndexes when backoffLimitPerIndex is null"
+            yield invalid(self.path.child("failedIndexes"), failed, reason)
         if self._changed("failedIndexes", "completedIndexes") and completions is not None:
             yield from self._validate_overlap(done, failed, completions)
 
     def _validate_overlap(self, done: str, failed: str | None, completions: int) -> Errors:
         index = first_overlap(done, failed or "", completions)
         if index is not None:
-            why = f"failedIndexes and completedIndexes overlap at index: {index}"
-            yield invalid(self.path.child("failedIndexes"), failed, why)
+            reason = f"failedIndexes and completedIndexes overlap at index: {index}"
+            yield invalid(self.path.child("failedIndexes"), failed, reason)
 
     def _validate_format(self, field: str, completions: int) -> Errors:
         indexes = text(self.status, field)
@@ -188,8 +188,8 @@ class JobStatusUpdate:
             if met and self._is(other):
                 yield from self._refuse_conditions(f"cannot set SuccessCriteriaMet=True and {other}=true conditions")
         if self.job["spec"].get("successPolicy") is not None and not met and self.complete:
-            why = "cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True"
-            yield from self._refuse_conditions(why)
+            reason = "cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True"
+            yield from self._refuse_conditions(reason)
 
     def _validate_counters(self) -> Errors:
         """Require counters not to decrease, except for a scaled-down indexed job."""
@@ -204,8 +204,8 @@ class JobStatusUpdate:
         if was_met and not is_met:
             yield from self._refuse_conditions("cannot disable the SuccessCriteriaMet=True condition")
         if self._was("Complete") and not was_met and is_met:
-            why = "cannot set SuccessCriteriaMet=True for Job already has Complete=true conditions"
-            yield from self._refuse_conditions(why)
+            reason = "cannot set SuccessCriteriaMet=True for Job already has Complete=true conditions"
+            yield from self._refuse_conditions(reason)
 
 
 def _is_before(a: str, b: str) -> bool:

@@ -65,8 +65,8 @@ def _validate_completions(spec: Json, old: Json, path: Path) -> Errors:
     if spec.get("completionMode") != INDEXED:
         yield from _Fixed("completions", completions, old.get("completions"), completions).validate(path)
     elif completions not in (None, old.get("completions"), spec.get("parallelism")):
-        why = "can only be modified in tandem with spec.parallelism"
-        yield invalid(path.child("completions"), completions, why)
+        reason = "can only be modified in tandem with spec.parallelism"
+        yield invalid(path.child("completions"), completions, reason)
 
 
 def _validate_template(job: Json, old: Json, path: Path) -> Errors:

@@ -50,8 +50,8 @@ def validate_job_spec(spec: Json, path: Path, old: Json | None = None) -> Errors
         yield required(path.child("selector"))
     rules = LabelSelectorRules(allow_invalid_values=has_invalid_value((old or {}).get("selector")))
     yield from validate_label_selector(selector, path.child("selector"), rules)
-    if (found := selector_of(selector)) is not None:
-        yield from validate_labels_match(spec["template"], found, path.child("template"))
+    if (result := selector_of(selector)) is not None:
+        yield from validate_labels_match(spec["template"], result, path.child("template"))
 
 
 def validate_job_template_spec(spec: Json, path: Path, old: Json | None = None) -> Errors:
@@ -91,8 +91,8 @@ def _validate_indexed(spec: Json, path: Path) -> Errors:
     if completions is None:
         yield required(path.child("completions"), f"when completion mode is {INDEXED}")
     if parallelism > _MAX_PARALLELISM:
-        why = f"must be less than or equal to {_MAX_PARALLELISM} when completion mode is {INDEXED}"
-        yield invalid(path.child("parallelism"), parallelism, why)
+        reason = f"must be less than or equal to {_MAX_PARALLELISM} when completion mode is {INDEXED}"
+        yield invalid(path.child("parallelism"), parallelism, reason)
     if completions is not None and failures is not None and failures > completions:
         yield invalid(path.child("maxFailedIndexes"), failures, "must be less than or equal to completions")
     if failures is not None and failures > _MAX_FAILED_INDEXES:
@@ -103,7 +103,7 @@ def _validate_indexed(spec: Json, path: Path) -> Errors:
 
 def _validate_many_completions(spec: Json, path: Path) -> Errors:
     limit = PARALLELISM_SOFT_LIMIT
-    why = (
+    reason = (
         f"must be less than or equal to {limit} when completions are above {COMPLETIONS_SOFT_LIMIT} "
         "and used with backoff limit per index"
     )
@@ -112,7 +112,7 @@ def _validate_many_completions(spec: Json, path: Path) -> Errors:
         yield required(path.child("maxFailedIndexes"), when)
     for name in ("parallelism", "maxFailedIndexes"):
         if (spec.get(name) or 0) > limit:
-            yield invalid(path.child(name), spec[name], why)
+            yield invalid(path.child(name), spec[name], reason)
 
 
 def _validate_success(spec: Json, path: Path) -> Errors:

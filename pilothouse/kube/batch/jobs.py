@@ -113,8 +113,8 @@ def _validate_hostnames(job: Json) -> Errors:
         return
     longest = f"{name_of(job)}-{completions - 1}"
     if is_dns1123_label(longest):
-        why = f"will not able to create pod with invalid DNS label: {longest}"
-        yield invalid(root("metadata", "name"), name_of(job), why)
+        reason = f"will not able to create pod with invalid DNS label: {longest}"
+        yield invalid(root("metadata", "name"), name_of(job), reason)
 
 
 def _status(job: Json) -> str:

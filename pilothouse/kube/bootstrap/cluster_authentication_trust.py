@@ -84,8 +84,8 @@ class ClusterAuthenticationTrust:
         users = await asyncio.to_thread(_read, self._own.client_cas)
         proxies = await asyncio.to_thread(_read, self._own.front_proxy_cas)
         retired = await asyncio.to_thread(self._retired)
-        found = await self._config_maps.get(NAME, namespace=NAMESPACE)
-        before: dict[str, str] = (found or {}).get("data") or {}
+        existing = await self._config_maps.get(NAME, namespace=NAMESPACE)
+        before: dict[str, str] = (existing or {}).get("data") or {}
         data = {CLIENT_CA: _join_bundles(before.get(CLIENT_CA, ""), users, retired)}
         if proxies:  # the headers mean something only together with a CA
             data[FRONT_PROXY_CA] = _join_bundles(before.get(FRONT_PROXY_CA, ""), proxies, retired)
@@ -93,13 +93,13 @@ class ClusterAuthenticationTrust:
         data = before | {name: value for name, value in data.items() if value}
         if data == before:
             return
-        if found is None:
+        if existing is None:
             metadata: Json = {"name": NAME, "namespace": NAMESPACE}
             await self._config_maps.ensure(
                 {"kind": "ConfigMap", "apiVersion": "v1", "metadata": metadata, "data": data}
             )
         else:
-            await self._config_maps.update(found, lambda obj: obj.update(data=data))
+            await self._config_maps.update(existing, lambda obj: obj.update(data=data))
 
     def _retired(self) -> list[bytes]:
         file = self._own.retired

@@ -23,8 +23,8 @@ class EndpointLeases:
 
     async def list(self) -> list[str]:
         """Return the addresses of live servers, in order."""
-        found = [orjson.loads(entry.value) for entry in (await self._store.list(self._prefix)).entries]
-        return [lease["subsets"][0]["addresses"][0]["ip"] for lease in found if lease.get("subsets")]
+        result = [orjson.loads(entry.value) for entry in (await self._store.list(self._prefix)).entries]
+        return [lease["subsets"][0]["addresses"][0]["ip"] for lease in result if lease.get("subsets")]
 
     async def renew(self, ip: str) -> None:
         value = orjson.dumps(

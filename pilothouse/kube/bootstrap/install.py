@@ -142,11 +142,11 @@ class LegacyTokenTracking:
 
     async def sync(self) -> None:
         """Raises StatusError."""
-        found = await self._config_maps.get(NAME, namespace=NAMESPACE)
-        if found is None:
+        existing = await self._config_maps.get(NAME, namespace=NAMESPACE)
+        if existing is None:
             await self._create()
-        elif not is_date((found.get("data") or {}).get(SINCE, "")):
-            await self._config_maps.update(found, self._set_since)
+        elif not is_date((existing.get("data") or {}).get(SINCE, "")):
+            await self._config_maps.update(existing, self._set_since)
 
     async def _create(self) -> None:
         if self._created is not None and abs(self._clock() - self._created) < _CREATE_AT_MOST_EVERY:

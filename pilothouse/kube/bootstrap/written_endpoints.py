@@ -56,11 +56,11 @@ class WrittenEndpoints:
 
     def _subsets(self, current: Json, ips: Sequence[str], ports: bool) -> list[Json]:
         """Return the desired subsets. Correct addresses keep their order."""
-        found: list[Json] = current.get("subsets") or []
-        if not ips or len(found) != 1:
+        result: list[Json] = current.get("subsets") or []
+        if not ips or len(result) != 1:
             return self._fresh(ips)
-        listed = [address["ip"] for address in found[0].get("addresses") or ()]
-        subset = found[0] if sorted(listed) == sorted(ips) else found[0] | {"addresses": [{"ip": ip} for ip in ips]}
+        listed = [address["ip"] for address in result[0].get("addresses") or ()]
+        subset = result[0] if sorted(listed) == sorted(ips) else result[0] | {"addresses": [{"ip": ip} for ip in ips]}
         return [subset | {"ports": self._ports()} if ports else subset]
 
     def _fresh(self, ips: Sequence[str]) -> list[Json]:

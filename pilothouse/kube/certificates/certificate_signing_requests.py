@@ -98,7 +98,7 @@ class CertificateSigningRequestApprovalStrategy(CertificateSigningRequestStrateg
 def _keep_conditions(obj: Json, old: Json, kind: str) -> None:
     """Keep stored conditions outside this subresource, if their number is unchanged."""
     conditions = items(obj, "status", "conditions")
-    before = [each for each in items(old, "status", "conditions") if text(each, "type") == kind]
+    before = [item for item in items(old, "status", "conditions") if text(item, "type") == kind]
     places = [position for position, each in enumerate(conditions) if text(each, "type") == kind]
     if len(places) == len(before):
         for position, condition in zip(places, before, strict=True):
@@ -126,7 +126,7 @@ def _fields(obj: Json) -> Fields:
 
 
 def _condition(obj: Json) -> str:
-    types = {text(each, "type") for each in items(obj, "status", "conditions")}
+    types = {text(condition, "type") for condition in items(obj, "status", "conditions")}
     decision = next((kind for kind in (DENIED, APPROVED) if kind in types), "Pending")
     failed = ",Failed" if FAILED in types else ""
     return decision + failed + (",Issued" if text(obj, "status", "certificate") else "")

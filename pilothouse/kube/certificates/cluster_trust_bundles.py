@@ -97,7 +97,7 @@ def _problems_of_all(blocks: list[PemBlock]) -> list[str]:
     for position, block in enumerate(blocks):
         places.setdefault(block.body, []).append(position)
     return [
-        f"duplicate trust anchor (indices [{' '.join(map(str, each))}])" for each in places.values() if len(each) > 1
+        f"duplicate trust anchor (indices [{' '.join(map(str, place))}])" for place in places.values() if len(place) > 1
     ]
 
 

@@ -31,8 +31,8 @@ def validate_keys(spec: Json) -> Errors:
     elif key and proof and not request:
         yield from _validate_key(key, proof, spec)
     else:
-        why = "exactly one of (stubPKCS10Request) or (pkixPublicKey, proofOfPossession) must be set"
-        yield invalid(root("spec"), OMIT_VALUE, why)
+        reason = "exactly one of (stubPKCS10Request) or (pkixPublicKey, proofOfPossession) must be set"
+        yield invalid(root("spec"), OMIT_VALUE, reason)
 
 
 def public_key(spec: Json) -> Any:

@@ -101,7 +101,7 @@ def _fields(obj: Json) -> Fields:
 
 
 def _state(obj: Json) -> str:
-    types = [text(each, "type") for each in items(obj, "status", "conditions")]
+    types = [text(condition, "type") for condition in items(obj, "status", "conditions")]
     return next((kind for kind in reversed(types) if kind in STATES), "Pending")
 
 

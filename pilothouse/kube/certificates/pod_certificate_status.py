@@ -47,14 +47,14 @@ def validate_status(obj: Json, old: Json, clock: Clock) -> Errors:
     elif state_of(old):
         yield from _same(status, before, "immutable after PodCertificateRequest is issued, denied, or failed")
     elif state_of(obj) in (DENIED, FAILED):
-        why = "non-condition status fields must be empty when denying or failing the PodCertificateRequest"
-        yield from _same(status, {"conditions": status["conditions"]}, why)
+        reason = "non-condition status fields must be empty when denying or failing the PodCertificateRequest"
+        yield from _same(status, {"conditions": status["conditions"]}, reason)
     elif state_of(obj) == ISSUED:
         error = next(_Issued(status, part(old, "spec"), clock()).errors(), None)
         yield from () if error is None else error
     else:
-        why = 'status is immutable unless transitioning to "Issued", "Denied", or "Failed"'
-        yield from _same(status, before, why)
+        reason = 'status is immutable unless transitioning to "Issued", "Denied", or "Failed"'
+        yield from _same(status, before, reason)
 
 
 def _validate_conditions(conditions: list[Json]) -> Errors:
@@ -66,8 +66,8 @@ def _validate_conditions(conditions: list[Json]) -> Errors:
             continue
         known += 1
         if known > 1:
-            why = 'There may be at most one condition with type "Issued", "Denied", or "Failed"'
-            yield invalid(path.child("type"), kind, why)
+            reason = 'There may be at most one condition with type "Issued", "Denied", or "Failed"'
+            yield invalid(path.child("type"), kind, reason)
         if text(condition, "status") != "True":
             yield not_supported(path.child("status"), text(condition, "status"), ["True"])
 
@@ -98,8 +98,8 @@ class _Issued:
         leaf = _parse(blocks[0])
         names = [*_validate_names(leaf)]
         if not _same_key(leaf, self.spec):
-            why = "leaf certificate was not issued to the requested public key"
-            yield [*names, invalid(_CHAIN, chain, why)]
+            reason = "leaf certificate was not issued to the requested public key"
+            yield [*names, invalid(_CHAIN, chain, reason)]
         if missing := [*names, *self._missing_times()]:
             yield missing
         for step in (self._validate_times(leaf), self._validate_lifetime(leaf), self._validate_refresh()):

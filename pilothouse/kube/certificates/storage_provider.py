@@ -91,8 +91,8 @@ class PodCertificateRequestStatusStore(StatusStore):
         if semantically_equal(part(obj, "status"), part(old, "status")):
             return
         if not await may_act_for_signer(self._authorizer, ctx.user, "sign", signer):
-            why = f'User {quote(ctx.user.name)} is not permitted to "sign" for signer {quote(signer)}'
-            yield field.forbidden(field.root("spec", "signerName"), why)
+            reason = f'User {quote(ctx.user.name)} is not permitted to "sign" for signer {quote(signer)}'
+            yield field.forbidden(field.root("spec", "signerName"), reason)
 
 
 def _trust_bundles(registries: Registries) -> list[ServedResource]:

@@ -69,7 +69,7 @@ NOTHING = Tolerated()
 
 
 def tolerated_in(obj: Json, old: Json) -> Tolerated:
-    types = [text(each, "type") for each in items(old, "status", "conditions")]
+    types = [text(condition, "type") for condition in items(old, "status", "conditions")]
     usages = items(old, "spec", "usages")
     certificate = text(old, "status", "certificate")
     return Tolerated(
@@ -91,14 +91,14 @@ def validate_request(obj: Json, tolerated: Tolerated = NOTHING) -> Errors:
     yield from _validate_usages(items(spec, "usages"), path.child("usages"), tolerated)
     signer = text(spec, "signerName")
     if signer == LEGACY_SIGNER and not tolerated.legacy_signer:
-        why = "the legacy signerName is not allowed via this API version"
-        yield invalid(path.child("signerName"), signer, why)
+        reason = "the legacy signerName is not allowed via this API version"
+        yield invalid(path.child("signerName"), signer, reason)
     else:
         yield from validate_signer_name(signer, path.child("signerName"))
     seconds = spec.get("expirationSeconds")
     if seconds is not None and seconds < _MIN_EXPIRATION:
-        why = "may not specify a duration less than 600 seconds (10 minutes)"
-        yield invalid(path.child("expirationSeconds"), seconds, why)
+        reason = "may not specify a duration less than 600 seconds (10 minutes)"
+        yield invalid(path.child("expirationSeconds"), seconds, reason)
     yield from _validate_conditions(items(obj, "status", "conditions"), tolerated)
     if not tolerated.any_certificate and (problem := certificate_problem(text(obj, "status", "certificate"))):
         yield invalid(root("status", "certificate"), "<certificate data>", problem)
@@ -153,8 +153,8 @@ def _validate_decision_unchanged(obj: Json, old: Json) -> Errors:
         if len(new) > len(before):
             yield forbidden(_CONDITIONS, f"updates may not add a condition of type {quote(kind)}")
         elif len(new) == len(before) and new != before:
-            why = f"updates may not modify a condition of type {quote(kind)}"
-            yield forbidden(_CONDITIONS, f"{why}\n{difference(before, new)}")
+            reason = f"updates may not modify a condition of type {quote(kind)}"
+            yield forbidden(_CONDITIONS, f"{reason}\n{difference(before, new)}")
 
 
 def _of_type(obj: Json, kind: str) -> list[Json]:
@@ -162,12 +162,12 @@ def _of_type(obj: Json, kind: str) -> list[Json]:
     return [
         {
             "Type": kind,
-            "Status": text(each, "status"),
-            "Reason": text(each, "reason"),
-            "Message": text(each, "message"),
-            "LastUpdateTime": each.get("lastUpdateTime"),
-            "LastTransitionTime": each.get("lastTransitionTime"),
+            "Status": text(condition, "status"),
+            "Reason": text(condition, "reason"),
+            "Message": text(condition, "message"),
+            "LastUpdateTime": condition.get("lastUpdateTime"),
+            "LastTransitionTime": condition.get("lastTransitionTime"),
         }
-        for each in items(obj, "status", "conditions")
-        if text(each, "type") == kind
+        for condition in items(obj, "status", "conditions")
+        if text(condition, "type") == kind
     ]

@@ -87,7 +87,7 @@ def _verification_failure(request: CertificateSigningRequest) -> str:
 def organizations(request: CertificateSigningRequest) -> list[str]:
     from cryptography.x509.oid import NameOID
 
-    return [str(each.value) for each in request.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)]
+    return [str(item.value) for item in request.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)]
 
 
 def common_name(request: CertificateSigningRequest) -> str:
@@ -103,15 +103,15 @@ def certificate_problem(encoded: str) -> str:
 
     if not encoded:
         return ""
-    found = 0
+    result = 0
     for block in pem_blocks(base64.b64decode(encoded)):
         if block.type != _CERTIFICATE:
             return f"only CERTIFICATE PEM blocks are allowed, found {quote(block.type)}"
         if block.has_headers:
             return "no PEM block headers are permitted"
-        found += 1
+        result += 1
         try:
             load_der_x509_certificate(block.body)
         except ValueError:
             return "x509: malformed certificate"
-    return "" if found else "must contain at least one CERTIFICATE PEM block"
+    return "" if result else "must contain at least one CERTIFICATE PEM block"

@@ -48,8 +48,8 @@ def _validate_spec(spec: Json, path: Path) -> Errors:
     strategy = text(spec, "strategy")
     yield from non_empty(strategy, path.child("strategy"))
     if strategy == OLDEST_EMULATION_VERSION and _order(text(spec, "emulationVersion")) == semver.ordinal(*_ZERO):
-        why = "must be specified when `strategy` is 'OldestEmulationVersion'"
-        yield required(path.child("emulationVersion"), why)
+        reason = "must be specified when `strategy` is 'OldestEmulationVersion'"
+        yield required(path.child("emulationVersion"), reason)
     if strategy:
         yield from validate_strategy(strategy, path.child("strategy"))
 

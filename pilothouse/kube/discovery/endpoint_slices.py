@@ -123,7 +123,7 @@ def _drop_topology(obj: Json, old: Json | None) -> None:
     """Move the node of deprecatedTopology to nodeName; the topology is read-only in this version."""
     if old is not None and semantically_equal(obj.get("endpoints"), old.get("endpoints")):
         return
-    known = {(each.get("deprecatedTopology") or {}).get(_HOSTNAME_LABEL) for each in (old or {}).get("endpoints") or ()}
+    known = {(item.get("deprecatedTopology") or {}).get(_HOSTNAME_LABEL) for item in (old or {}).get("endpoints") or ()}
     for endpoint in obj.get("endpoints") or ():
         node = (endpoint.pop("deprecatedTopology", None) or {}).get(_HOSTNAME_LABEL)
         if node and node in known and endpoint.get("nodeName") is None and not is_dns1123_subdomain(node):

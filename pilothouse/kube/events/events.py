@@ -68,10 +68,10 @@ def from_core(obj: Json) -> Json:
 
 def _converted(obj: Json, names: dict[str, str], kind: GroupVersionKind) -> Json:
     """Convert field names. The type decides whether empty fields are written."""
-    found = types.of(kind)
-    assert found is not None
+    result = types.of(kind)
+    assert result is not None
     renamed = {names.get(name, name): value for name, value in obj.items()}
-    return found.fit(renamed | {"kind": kind.kind, "apiVersion": kind.api_version})
+    return result.fit(renamed | {"kind": kind.kind, "apiVersion": kind.api_version})
 
 
 class CoreEventStrategy(KubeStrategy):

@@ -103,7 +103,7 @@ def _validate_precedence(precedence: int, name: str, path: Path) -> Errors:
 
 def _is_dangling(obj: Json) -> str:
     conditions = items(obj, "status", "conditions")
-    return next((text(each, "status") for each in conditions if each.get("type") == "Dangling"), "?")
+    return next((text(condition, "status") for condition in conditions if condition.get("type") == "Dangling"), "?")
 
 
 def _distinguisher(obj: Json) -> str:

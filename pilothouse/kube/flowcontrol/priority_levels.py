@@ -144,7 +144,7 @@ def _validate_queuing(queuing: Json, path: Path) -> Errors:
 
 
 def _hand_problem(hand: int, queues: int) -> str:
-    """Return the problem with a shuffle-sharding hand, or an empty string. A hand is limited by the bits of the hash."""
+    """Return the problem with a shuffle-sharding hand, or an empty string. The hash limits its bits."""
     if hand <= 0:
         return "must be positive"
     if hand > queues:

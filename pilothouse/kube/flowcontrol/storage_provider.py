@@ -84,7 +84,7 @@ class ConfigurationConsumer:
             for schema in schemas:
                 wanted = self._condition(schema)
                 conditions = (schema.get("status") or {}).get("conditions") or []
-                known: Json = next((each for each in conditions if each.get("type") == _DANGLING), {})
+                known: Json = next((condition for condition in conditions if condition.get("type") == _DANGLING), {})
                 if not all(known.get(field) == wanted[field] for field in ("status", "reason", "message")):
                     try:
                         await self._statuses.apply(_applied(schema, wanted))

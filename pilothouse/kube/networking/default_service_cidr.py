@@ -79,7 +79,7 @@ class DefaultServiceCIDR:
 def _is_judged(cidr: Json) -> bool:
     """Report whether the ServiceCIDR has a Ready condition."""
     conditions = (cidr.get("status") or {}).get("conditions") or ()
-    return any(each.get("type") == "Ready" and each.get("status") != "Unknown" for each in conditions)
+    return any(condition.get("type") == "Ready" and condition.get("status") != "Unknown" for condition in conditions)
 
 
 def _set_ready(cidr: Json) -> None:
@@ -91,4 +91,6 @@ def _set_ready(cidr: Json) -> None:
         "reason": "",
         "message": "Kubernetes default Service CIDR is ready",
     }
-    cidr["status"] = {"conditions": [*(each for each in conditions if each.get("type") != "Ready"), ready]}
+    cidr["status"] = {
+        "conditions": [*(condition for condition in conditions if condition.get("type") != "Ready"), ready]
+    }

@@ -152,7 +152,7 @@ def rules_for_update(old: Json) -> IngressRules:
 def _service_names(spec: Json) -> Iterator[str]:
     backends = [spec.get("defaultBackend") or {}]
     for rule in spec.get("rules") or ():
-        backends += [each.get("backend") or {} for each in (rule.get("http") or {}).get("paths") or ()]
+        backends += [path.get("backend") or {} for path in (rule.get("http") or {}).get("paths") or ()]
     return ((backend.get("service") or {}).get("name") or "" for backend in backends)
 
 

@@ -58,8 +58,8 @@ def _validate_cidrs(cidrs: list[str], path: Path) -> Errors:
         yield from is_valid_cidr(path.index(position), cidr)
     families = [cidr_family(cidr) for cidr in cidrs]
     if len(cidrs) == 2 and families[0] and families[0] == families[1]:
-        why = f"{ONE_PER_FAMILY}, i.e 192.168.0.0/24 and 2001:db8::/64"
-        yield invalid(path, cidrs, why)
+        reason = f"{ONE_PER_FAMILY}, i.e 192.168.0.0/24 and 2001:db8::/64"
+        yield invalid(path, cidrs, reason)
 
 
 SERVICE_CIDRS = Resource(

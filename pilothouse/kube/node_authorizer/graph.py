@@ -103,14 +103,14 @@ class ReferredObject:
 
 def references_of_pod(pod: Json) -> Iterator[ReferredObject]:
     namespace, spec = namespace_of(pod), part(pod, "spec")
-    found = {
+    result = {
         "serviceaccounts": {text(spec, "serviceAccountName")} - {""},
         "secrets": secret_names(spec),
         "configmaps": config_map_names(spec),
         "persistentvolumeclaims": claim_names(pod),
         "resourceclaims": resource_claim_names(pod),
     }
-    for resource, names in found.items():
+    for resource, names in result.items():
         yield from (ReferredObject(resource, namespace, name) for name in names)
 
 

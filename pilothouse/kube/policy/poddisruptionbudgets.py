@@ -51,7 +51,7 @@ def _strip_deprecated_label(selector: Json | None) -> None:
     """Drop expressions on the label, except in the selector for nothing."""
     if not selector or not selector.get("matchExpressions") or selector == _MATCH_NONE:
         return
-    kept = [each for each in selector["matchExpressions"] if each.get("key") != DEPRECATED_LABEL]
+    kept = [expression for expression in selector["matchExpressions"] if expression.get("key") != DEPRECATED_LABEL]
     if kept:
         selector["matchExpressions"] = kept
     else:

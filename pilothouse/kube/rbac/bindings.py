@@ -87,10 +87,10 @@ def validate_subject(subject: Json, namespaced: bool, path: Path) -> Errors:
 
 def _subjects(kind: str) -> Callable[[Json], str]:
     def cell(obj: Json) -> str:
-        found = [s for s in obj.get("subjects") or () if s.get("kind") == kind]
+        result = [s for s in obj.get("subjects") or () if s.get("kind") == kind]
         if kind == "ServiceAccount":
-            return ", ".join(f"{s.get('namespace', '')}/{s.get('name', '')}" for s in found)
-        return ", ".join(s.get("name", "") for s in found)
+            return ", ".join(f"{s.get('namespace', '')}/{s.get('name', '')}" for s in result)
+        return ", ".join(s.get("name", "") for s in result)
 
     return cell
 

@@ -65,11 +65,11 @@ class Escalation:
         if resource.resource and await self._allowed(ctx, "bind", resource, name=role.name):
             return
         await self.feed.catch_up()
-        found = self.feed.policy.role(role)
-        if found is None:
+        result = self.feed.policy.role(role)
+        if result is None:
             # As upstream does, name the written resource.
             raise NotFound.of(ctx.resource, role.name) if resource.resource else StatusError(role.missing)
-        await self._require(ctx, obj, found.rules)
+        await self._require(ctx, obj, result.rules)
 
     async def _allowed(self, ctx: RequestContext, verb: str, role: GroupResource, *, name: str) -> bool:
         asked = Attributes(
@@ -152,7 +152,7 @@ class PolicyBasedStorage(RegistryView):
 
 
 def only_for_garbage_collection(obj: Json, old: Json) -> bool:
-    """Report whether the update changes only owner references and finalizers, which the garbage collector may change."""
+    """Report whether the update changes only owner references and finalizers, as the garbage collector does."""
     return semantically_equal(_without_links(obj), _without_links(old))
 
 

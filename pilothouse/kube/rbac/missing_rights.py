@@ -141,10 +141,10 @@ class _Verbs:
 
     def outside(self, rules: int) -> tuple[str, ...]:
         """Return the words outside all rules."""
-        found = self._outside.get(rules)
-        if found is None:
-            found = self._outside[rules] = tuple(verb for verb, having in self._verbs if not having & rules)
-        return found
+        result = self._outside.get(rules)
+        if result is None:
+            result = self._outside[rules] = tuple(verb for verb, having in self._verbs if not having & rules)
+        return result
 
 
 def _classes(words: Iterable[str], covering: Callable[[str], int]) -> dict[int, tuple[str, ...]]:

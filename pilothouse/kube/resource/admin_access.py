@@ -59,11 +59,11 @@ async def _checked(obj: Json, labels: NamespaceLabels, path: Path | None) -> Asy
 
 
 async def _refusal(namespace: str, labels: NamespaceLabels, path: Path) -> FieldError | None:
-    found = await labels(namespace)
-    if found is None:
-        why = f'could not retrieve namespace to verify admin access: namespaces "{namespace}" not found'
-        return internal(path, why)
-    if found.get(ADMIN_LABEL) != "true":
-        why = f"admin access to devices requires the `{ADMIN_LABEL}: true` label on the containing namespace"
-        return forbidden(path, why)
+    result = await labels(namespace)
+    if result is None:
+        reason = f'could not retrieve namespace to verify admin access: namespaces "{namespace}" not found'
+        return internal(path, reason)
+    if result.get(ADMIN_LABEL) != "true":
+        reason = f"admin access to devices requires the `{ADMIN_LABEL}: true` label on the containing namespace"
+        return forbidden(path, reason)
     return None

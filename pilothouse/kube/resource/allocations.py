@@ -96,8 +96,8 @@ def _validate_reservation(status: Json, old: Json, path: Path, *, deleted: bool)
     if status.get("allocation") is None:
         yield forbidden(path, "may not be specified when `allocated` is not set")
     elif deleted and any(user not in before for user in users):
-        why = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
-        yield forbidden(path, why)
+        reason = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
+        yield forbidden(path, reason)
 
 
 def _validate_devices(status: Json, path: Path) -> Errors:
@@ -176,14 +176,14 @@ def validate_binding_conditions(device: Json, path: Path) -> Errors:
             yield duplicate(to_fail.index(position), condition)
         seen.add(condition)
         if condition in waiting:
-            why = "bindingFailureConditions must not overlap with bindingConditions"
-            yield invalid(to_fail.index(position), condition, why)
+            reason = "bindingFailureConditions must not overlap with bindingConditions"
+            yield invalid(to_fail.index(position), condition, reason)
     if failing and not waiting:
-        why = "bindingConditions are required to use bindingFailureConditions"
-        yield invalid(to_wait, device.get("bindingConditions"), why)
+        reason = "bindingConditions are required to use bindingFailureConditions"
+        yield invalid(to_wait, device.get("bindingConditions"), reason)
     if waiting and not failing:
-        why = "bindingFailureConditions are required to use bindingConditions"
-        yield invalid(to_fail, device.get("bindingFailureConditions"), why)
+        reason = "bindingFailureConditions are required to use bindingConditions"
+        yield invalid(to_fail, device.get("bindingFailureConditions"), reason)
 
 
 def _duplicates(values: Iterable[str], path: Path) -> Errors:
@@ -207,8 +207,8 @@ def _validate_interface_address(value: str, path: Path) -> Errors:
     """Validate an address in CIDR notation."""
     cidr = parse_cidr_sloppy(value)
     if cidr is None:
-        why = "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)"
-        yield invalid(path, value, why)
+        reason = "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)"
+        yield invalid(path, value, reason)
         return
     address = format_ip(cidr.address)
     bits = cidr.bits - _MAPPED_PREFIX if ":" not in address and cidr.bits > 32 else cidr.bits

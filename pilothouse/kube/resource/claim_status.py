@@ -61,18 +61,18 @@ class _AuthorizedChanges(Hooks):
         asked = _attributes(ctx, name_of(obj))
         if not _same(new_status, old_status, "allocation", "reservedFor"):
             binding = replace(asked, subresource="binding", namespace="", name="")
-            if why := await self._refusal([binding]):
+            if reason := await self._refusal([binding]):
                 what = 'changing status.allocation or status.reservedFor requires resource="resourceclaims/binding"'
                 yield field.forbidden(
-                    field.root("status", "allocation"), f'{what}, verb="{ctx.verb}" permission: {why}'
+                    field.root("status", "allocation"), f'{what}, verb="{ctx.verb}" permission: {reason}'
                 )
         if new_status.get("allocation") is not None and enabled("DRAResourceClaimDeviceStatus"):
             verbs = list(_driver_verbs(ctx, new_status))
             for driver in sorted(_changed_drivers(new_status, old_status)):
                 ways = [replace(asked, verb=verb, subresource="driver", name=driver) for verb in verbs]
-                if why := await self._refusal(ways):
+                if reason := await self._refusal(ways):
                     what = 'changing status.devices requires resource="resourceclaims/driver"'
-                    told = f'{what}, verb="[{" ".join(verbs)}]" permission: {why}'
+                    told = f'{what}, verb="[{" ".join(verbs)}]" permission: {reason}'
                     yield field.forbidden(field.root("status", "devices"), told)
 
     async def _refusal(self, ways: Iterable[Attributes]) -> str:
@@ -102,7 +102,7 @@ def _attributes(ctx: RequestContext, name: str) -> Attributes:
 
 
 def _same(new: Json, old: Json, *fields: str) -> bool:
-    return all(semantically_equal(new.get(each), old.get(each)) for each in fields)
+    return all(semantically_equal(new.get(item), old.get(item)) for item in fields)
 
 
 def _changed_drivers(new: Json, old: Json) -> set[str]:

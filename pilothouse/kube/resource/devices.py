@@ -45,8 +45,8 @@ def validate_device(device: Json, path: Path, *, old: Json | None, per_device_no
     yield from dns_label_name(text(device, "name"), path.child("name"))
     attributes, capacity = part(device, "attributes"), part(device, "capacity")
     if (count := len(attributes) + len(capacity)) > MAX_ATTRIBUTES_AND_CAPACITIES:
-        why = f"the total number of attributes and capacities must not exceed {MAX_ATTRIBUTES_AND_CAPACITIES}"
-        yield invalid(path, count, why)
+        reason = f"the total number of attributes and capacities must not exceed {MAX_ATTRIBUTES_AND_CAPACITIES}"
+        yield invalid(path, count, reason)
     yield from _validate_qualities(device, path)
     if old is None or not semantically_equal(old.get("taints"), device.get("taints")):
         yield from validate_slice(items(device, "taints"), MAX_TAINTS, validate_taint, path.child("taints"))
@@ -100,8 +100,8 @@ def _validate_attribute(attribute: Json, path: Path) -> Errors:
         yield from _validate_length(attribute["string"], path.child("string"))
     if "version" in given:
         if semver.parts_of(attribute["version"]) is None:
-            why = "must be a string compatible with semver.org spec 2.0.0"
-            yield invalid(path.child("version"), attribute["version"], why)
+            reason = "must be a string compatible with semver.org spec 2.0.0"
+            yield invalid(path.child("version"), attribute["version"], reason)
         yield from _validate_length(attribute["version"], path.child("version"))
     if len(given) != 1:
         shown = {name: attribute.get(kind) for kind, name in _VALUES.items()} | dict.fromkeys(_LISTS)
@@ -172,8 +172,8 @@ def validate_shared_capacity(capacity: Json, path: Path) -> Errors:
         return
     values, valid_range = items(policy, "validValues"), policy.get("validRange")
     if values and valid_range is not None:
-        why = 'exactly one policy can be specified, cannot specify "validValues" and "validRange" at the same time'
-        yield forbidden(where, why)
+        reason = 'exactly one policy can be specified, cannot specify "validValues" and "validRange" at the same time'
+        yield forbidden(where, reason)
         return
     kind = "validValues" if values else "validRange"
     if not values and valid_range is None:
@@ -183,7 +183,7 @@ def validate_shared_capacity(capacity: Json, path: Path) -> Errors:
         return
     whole, default = parse_quantity(capacity.get("value") or "0"), parse_quantity(policy["default"])
     if values:
-        yield from _validate_values([parse_quantity(each) for each in values], default, whole, where.child(kind))
+        yield from _validate_values([parse_quantity(value) for value in values], default, whole, where.child(kind))
     else:
         yield from _validate_range(valid_range or {}, default, whole, where.child(kind))
 

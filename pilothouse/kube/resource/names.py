@@ -105,8 +105,8 @@ def validate_uid(text: str, path: Path) -> Errors:
     if problem := _uid_problem(text):
         yield invalid(path, text, f"error validating uid: {problem}")
     elif not _UID.fullmatch(text):
-        why = "uid must be in RFC 4122 normalized form, `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx`"
-        yield invalid(path, text, f"{why} with lowercase hexadecimal characters")
+        reason = "uid must be in RFC 4122 normalized form, `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx`"
+        yield invalid(path, text, f"{reason} with lowercase hexadecimal characters")
 
 
 def _uid_problem(text: str) -> str:

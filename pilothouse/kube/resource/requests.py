@@ -40,8 +40,8 @@ MAX_EXPRESSION = 10 * 1024
 def default_requests(spec: Json) -> None:
     for request in items(spec, "devices", "requests"):
         exactly = request.get("exactly")
-        for each in [*([] if exactly is None else [exactly]), *items(request, "firstAvailable")]:
-            default_request(each)
+        for item in [*([] if exactly is None else [exactly]), *items(request, "firstAvailable")]:
+            default_request(item)
 
 
 def default_request(request: Json) -> None:
@@ -57,7 +57,7 @@ class RequestNames:
 
     def __init__(self, spec: Json) -> None:
         self._alternatives = {
-            text(request, "name"): {text(each, "name") for each in items(request, "firstAvailable")}
+            text(request, "name"): {text(item, "name") for item in items(request, "firstAvailable")}
             for request in items(spec, "devices", "requests")
         }
 
@@ -134,8 +134,8 @@ def _constraint_check(names: RequestNames) -> Callable[[Json, Path], Errors]:
             if constraint.get(field) is not None:
                 yield from validate_fully_qualified_name(constraint[field], path.child(field))
                 return
-        why = 'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set'
-        yield required(path, why)
+        reason = 'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set'
+        yield required(path, reason)
 
     return check
 

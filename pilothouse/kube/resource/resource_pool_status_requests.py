@@ -152,7 +152,7 @@ def _validate_conditions(conditions: list[Json], path: Path) -> Errors:
 def _end(obj: Json) -> Json:
     """Return the terminal condition, or an empty object."""
     conditions = items(obj, "status", "conditions")
-    ends = (each for each in conditions if each["type"] in ("Complete", "Failed") and each["status"] == "True")
+    ends = (item for item in conditions if item["type"] in ("Complete", "Failed") and item["status"] == "True")
     return next(ends, {})
 
 

@@ -112,8 +112,8 @@ def _validate_nodes(spec: Json, path: Path) -> Errors:
     if not given:
         yield required(path, f"exactly one of {_NODE_FIELDS} is required")
     elif len(given) > 1:
-        why = f"exactly one of {_NODE_FIELDS} is required, but multiple fields are set"
-        yield invalid(path, f"{{{', '.join(given)}}}", why)
+        reason = f"exactly one of {_NODE_FIELDS} is required, but multiple fields are set"
+        yield invalid(path, f"{{{', '.join(given)}}}", reason)
 
 
 def _validate_node_selector(selector: Json, path: Path) -> Errors:

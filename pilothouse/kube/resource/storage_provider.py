@@ -32,8 +32,8 @@ class ResourceStorageProvider:
         namespaces = registries.open(NAMESPACES)
 
         async def labels(name: str) -> dict[str, str] | None:
-            found = await namespaces.newest("", name)
-            return None if found is None else labels_of(found.parse())
+            existing = await namespaces.newest("", name)
+            return None if existing is None else labels_of(existing.parse())
 
         claims, templates = registries.open(RESOURCE_CLAIMS), registries.open(RESOURCE_CLAIM_TEMPLATES)
         statuses = claims.with_hooks(AdminAccessStatus(labels))

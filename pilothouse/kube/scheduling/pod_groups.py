@@ -74,8 +74,8 @@ class PodGroupStatusStrategy(StatusSubresource, PodGroupStrategy):
         statuses, where = items(status, "resourceClaimStatuses"), path.child("resourceClaimStatuses")
         for position, each in enumerate(statuses):
             if text(each, "name") not in names:
-                why = "must match the name of an entry in `spec.resourceClaims`"
-                yield invalid(where.index(position).child("name"), text(each, "name"), why)
+                reason = "must match the name of an entry in `spec.resourceClaims`"
+                yield invalid(where.index(position).child("name"), text(each, "name"), reason)
         if not semantically_equal(statuses, items(old, "status", "resourceClaimStatuses")):
             yield from _validate_claim_statuses(statuses, where)
 
@@ -107,7 +107,7 @@ def _workload(obj: Json) -> str:
 
 
 def _status(obj: Json) -> str:
-    conditions = {text(each, "type"): each for each in items(obj, "status", "conditions")}
+    conditions = {text(condition, "type"): condition for condition in items(obj, "status", "conditions")}
     if (target := conditions.get("DisruptionTarget")) is not None:
         return text(target, "reason")
     scheduled = conditions.get("PodGroupScheduled")

@@ -40,8 +40,8 @@ class PriorityClassStrategy(KubeStrategy):
         if name_of(obj).startswith(SYSTEM_PREFIX):
             yield from _validate_system_class(obj)
         elif (obj.get("value") or 0) > HIGHEST_USER_PRIORITY:
-            why = f"maximum allowed value of a user defined priority is {HIGHEST_USER_PRIORITY}"
-            yield forbidden(root("value"), why)
+            reason = f"maximum allowed value of a user defined priority is {HIGHEST_USER_PRIORITY}"
+            yield forbidden(root("value"), reason)
         policy = obj.get("preemptionPolicy")
         if policy not in _POLICIES:
             yield not_supported(root("preemptionPolicy"), policy or "", _POLICIES)
@@ -57,8 +57,10 @@ class PriorityClassStrategy(KubeStrategy):
 def _validate_system_class(obj: Json) -> Errors:
     problem = _unlike_system_class(name_of(obj), obj.get("value") or 0, bool(obj.get("globalDefault")))
     if problem:
-        why = f"priority class names with '{SYSTEM_PREFIX}' prefix are reserved for system use only. error: {problem}"
-        yield forbidden(root("metadata", "name"), why)
+        reason = (
+            f"priority class names with '{SYSTEM_PREFIX}' prefix are reserved for system use only. error: {problem}"
+        )
+        yield forbidden(root("metadata", "name"), reason)
 
 
 def _unlike_system_class(name: str, value: int, is_default: bool) -> str:

@@ -42,7 +42,7 @@ class StoredTokenObjects:
 
 async def _read(registry: RegistryStore, namespace: str, name: str) -> Json | None:
     try:
-        found = await registry.known_or_newest(namespace, name)
+        existing = await registry.known_or_newest(namespace, name)
     except BadRequest:
         return None  # invalid name
-    return None if found is None else found.parse()
+    return None if existing is None else existing.parse()

@@ -60,9 +60,9 @@ class VerifyingKey:
         """Return the JSON web key, in the field order of upstream's library."""
         import jwt
 
-        found = json.loads(jwt.get_algorithm_by_name(self.algorithm).to_jwk(self.public))
-        own = {"use": "sig", "kty": found["kty"], "kid": self.id, "crv": found.get("crv"), "alg": self.algorithm}
-        whole = own | {name: found.get(name) for name in ("x", "y", "n", "e")}
+        result = json.loads(jwt.get_algorithm_by_name(self.algorithm).to_jwk(self.public))
+        own = {"use": "sig", "kty": result["kty"], "kid": self.id, "crv": result.get("crv"), "alg": self.algorithm}
+        whole = own | {name: result.get(name) for name in ("x", "y", "n", "e")}
         return {name: value for name, value in whole.items() if value}
 
 
@@ -146,17 +146,17 @@ class SigningKey(_ChangingKeys[_Pair]):
     def _read(self) -> _Pair:
         (file,) = self._files
         for block in _blocks(file):
-            if found := _private(block):
-                return _Pair(found, VerifyingKey(found.public_key()))
+            if result := _private(block):
+                return _Pair(result, VerifyingKey(result.public_key()))
         raise ValueError(f"{file} does not contain a valid private key")
 
 
 def read_verifying_keys(file: Path) -> list[VerifyingKey]:
     """Raise OSError, or ValueError for a file without keys."""
-    found = [key for block in _blocks(file) if (key := _public(block))]
-    if not found:
+    result = [key for block in _blocks(file) if (key := _public(block))]
+    if not result:
         raise ValueError(f"{file} does not contain any valid RSA or ECDSA public keys")
-    return [VerifyingKey(key) for key in found]
+    return [VerifyingKey(key) for key in result]
 
 
 def _blocks(file: Path) -> list[bytes]:

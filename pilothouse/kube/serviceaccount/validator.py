@@ -47,12 +47,12 @@ class BoundTokenValidator:
         namespace = text(private, "namespace")
         claimed = part(private, "serviceaccount")
         name = text(claimed, "name")
-        found = await self.getter.service_account(namespace, name)
-        if found is None:
+        result = await self.getter.service_account(namespace, name)
+        if result is None:
             raise InvalidToken(NotFound.of(GroupResource("", "serviceaccounts"), name).message)
-        if uid_of(found) != text(claimed, "uid"):
-            raise InvalidToken(f"service account UID ({uid_of(found)}) does not match claim ({text(claimed, 'uid')})")
-        if self._is_deleted(found):
+        if uid_of(result) != text(claimed, "uid"):
+            raise InvalidToken(f"service account UID ({uid_of(result)}) does not match claim ({text(claimed, 'uid')})")
+        if self._is_deleted(result):
             raise InvalidToken(f"service account {namespace}/{name} has been deleted")
         await self._check_bound(namespace, private)
         return self._staleness(claims) if private.get("warnafter") else NO_REMARKS
@@ -104,11 +104,11 @@ def user_of(claims: Json) -> User:
 
 def _extra(claims: Json) -> dict[str, tuple[str, ...]]:
     pod, node = part(claims, PRIVATE, "pod"), part(claims, PRIVATE, "node")
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     if claims.get("jti"):
-        found["credential-id"] = f"JTI={claims['jti']}"
+        result["credential-id"] = f"JTI={claims['jti']}"
     if text(node, "name"):
-        found |= {"node-name": node["name"], "node-uid": text(node, "uid")}
+        result |= {"node-name": node["name"], "node-uid": text(node, "uid")}
     if text(pod, "name") and text(pod, "uid"):
-        found |= {"pod-name": pod["name"], "pod-uid": pod["uid"]}
-    return {f"{_ATTRIBUTE}/{name}": (value,) for name, value in found.items() if value}
+        result |= {"pod-name": pod["name"], "pod-uid": pod["uid"]}
+    return {f"{_ATTRIBUTE}/{name}": (value,) for name, value in result.items() if value}

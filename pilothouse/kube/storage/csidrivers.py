@@ -98,12 +98,12 @@ def _validate_spec(spec: Json, path: Path) -> Errors:
         yield required(path.child("seLinuxMount"))
     period = spec.get("nodeAllocatableUpdatePeriodSeconds")
     if period is not None and period < _MIN_UPDATE_PERIOD:
-        why = f"must be greater than or equal to {_MIN_UPDATE_PERIOD} seconds"
-        yield invalid(path.child("nodeAllocatableUpdatePeriodSeconds"), period, why)
+        reason = f"must be greater than or equal to {_MIN_UPDATE_PERIOD} seconds"
+        yield invalid(path.child("nodeAllocatableUpdatePeriodSeconds"), period, reason)
     in_secrets = spec.get("serviceAccountTokenInSecrets")
     if in_secrets is not None and not spec.get("tokenRequests"):
-        why = "serviceAccountTokenInSecrets is set but no tokenRequests are specified"
-        yield invalid(path.child("serviceAccountTokenInSecrets"), in_secrets, why)
+        reason = "serviceAccountTokenInSecrets is set but no tokenRequests are specified"
+        yield invalid(path.child("serviceAccountTokenInSecrets"), in_secrets, reason)
 
 
 def _validate_token_requests(requests: Sequence[Json], path: Path) -> Errors:
@@ -120,7 +120,7 @@ def _validate_token_requests(requests: Sequence[Json], path: Path) -> Errors:
 
 def _audiences(obj: Json) -> str:
     requests = part(obj, "spec").get("tokenRequests")
-    return "<unset>" if requests is None else ",".join(text(each, "audience") for each in requests)
+    return "<unset>" if requests is None else ",".join(text(request, "audience") for request in requests)
 
 
 _SPEC = "io.k8s.api.storage.v1.CSIDriverSpec"

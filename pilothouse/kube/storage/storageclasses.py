@@ -60,7 +60,9 @@ class StorageClassStrategy(KubeStrategy):
             at = path.index(position).child("matchLabelExpressions")
             yield from _validate_expressions(items(term, "matchLabelExpressions"), at)
             expressions = items(term, "matchLabelExpressions")
-            said = frozenset({text(each, "key"): frozenset(items(each, "values")) for each in expressions}.items())
+            said = frozenset(
+                {text(expression, "key"): frozenset(items(expression, "values")) for expression in expressions}.items()
+            )
             for _ in range(min(seen[said], _MOST_DUPLICATES)):
                 yield duplicate(at, "")
             seen[said] += 1

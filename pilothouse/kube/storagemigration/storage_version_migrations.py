@@ -53,8 +53,8 @@ class StorageVersionMigrationStatusStrategy(StatusSubresource, StorageVersionMig
         version, before = text(obj, "status", "resourceVersion"), text(old, "status", "resourceVersion")
         path = root("status")
         if version and not _WELL_FORMED.fullmatch(version):
-            why = f"resource version is not well formed: {version}"
-            yield invalid(path.child("resourceVersion"), version, why)
+            reason = f"resource version is not well formed: {version}"
+            yield invalid(path.child("resourceVersion"), version, reason)
         yield from validate_conditions(part(obj, "status").get("conditions"), path.child("conditions"))
         if before and version != before:
             yield invalid(path.child("resourceVersion"), version, FIELD_IMMUTABLE)
@@ -72,7 +72,7 @@ def _validate_end(obj: Json, old: Json, path: Path) -> Errors:
 
 
 def _is(obj: Json, kind: str) -> bool:
-    first = next((each for each in items(obj, "status", "conditions") if text(each, "type") == kind), None)
+    first = next((item for item in items(obj, "status", "conditions") if text(item, "type") == kind), None)
     return first is not None and text(first, "status") == "True"
 
 
@@ -83,7 +83,7 @@ def _resource(obj: Json) -> str:
 
 def _state(obj: Json) -> str:
     conditions = items(obj, "status", "conditions")
-    true = [text(each, "type") for each in conditions if text(each, "status") == "True"]
+    true = [text(item, "type") for item in conditions if text(item, "status") == "True"]
     return next((kind for kind in reversed(true) if kind in STATES), "Unknown")
 
 

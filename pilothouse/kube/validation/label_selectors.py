@@ -38,7 +38,7 @@ def shown_selector(selector: Json | None) -> Json | None:
     if selector.get("matchLabels"):
         shown["matchLabels"] = shown_labels(selector["matchLabels"])
     if selector.get("matchExpressions"):
-        shown["matchExpressions"] = [_shown_requirement(each) for each in selector["matchExpressions"]]
+        shown["matchExpressions"] = [_shown_requirement(expression) for expression in selector["matchExpressions"]]
     return shown
 
 

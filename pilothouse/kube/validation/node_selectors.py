@@ -90,8 +90,8 @@ def _validate_field_requirement(requirement: Json, path: Path) -> Errors:
     if operator not in ("In", "NotIn"):
         yield invalid(path.child("operator"), operator, UNKNOWN_OPERATOR)
     elif len(values) != 1:
-        why = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"
-        yield required(path.child("values"), why)
+        reason = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"
+        yield required(path.child("values"), reason)
     rule = _FIELDS.get(requirement.get("key") or "")
     if rule is None:
         yield invalid(path.child("key"), requirement.get("key") or "", "not a valid field selector key")

@@ -77,20 +77,20 @@ def _not_counted(scope: str, spec: Json) -> Iterable[str]:
 def _validate_expression(expression: Json, scope: str, path: Path) -> Errors:
     operator, values = expression.get("operator") or "", items(expression, "values")
     if scope in _WITHOUT_VALUES and operator != "Exists":
-        why = (
+        reason = (
             "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, "
             "ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or "
             "ResourceQuotaScopeCrossNamespacePodAffinity"
         )
-        yield invalid(path.child("operator"), operator, why)
+        yield invalid(path.child("operator"), operator, reason)
     if operator in ("In", "NotIn"):
         if not values:
-            why = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"
-            yield required(path.child("values"), why)
+            reason = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"
+            yield required(path.child("values"), reason)
     elif operator in ("Exists", "DoesNotExist"):
         if values:
-            why = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
-            yield invalid(path.child("values"), values, why)
+            reason = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
+            yield invalid(path.child("values"), values, reason)
     else:
         yield invalid(path.child("operator"), operator, UNKNOWN_OPERATOR)
 
@@ -99,10 +99,10 @@ def _shown(selector: Json) -> Json:
     """Return a selector as upstream's messages print it."""
     expressions = [
         {
-            "ScopeName": each.get("scopeName") or "",
-            "Operator": each.get("operator") or "",
-            "Values": each.get("values"),
+            "ScopeName": expression.get("scopeName") or "",
+            "Operator": expression.get("operator") or "",
+            "Values": expression.get("values"),
         }
-        for each in items(selector, "matchExpressions")
+        for expression in items(selector, "matchExpressions")
     ]
     return {"MatchExpressions": None if selector.get("matchExpressions") is None else expressions}

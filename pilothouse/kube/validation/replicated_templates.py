@@ -30,5 +30,5 @@ def validate_runs_forever(template: Json, path: Path, owner: str) -> Errors:
     if (policy := spec.get("restartPolicy") or "") != "Always":
         yield not_supported(path.child("spec", "restartPolicy"), policy, ("Always",))
     if spec.get("activeDeadlineSeconds") is not None:
-        why = f"activeDeadlineSeconds in {owner} is not Supported"
-        yield forbidden(path.child("spec", "activeDeadlineSeconds"), why)
+        reason = f"activeDeadlineSeconds in {owner} is not Supported"
+        yield forbidden(path.child("spec", "activeDeadlineSeconds"), reason)

@@ -24,8 +24,8 @@ def validate_signer_name(name: str, path: Path) -> Errors:
         yield required(path)
         return
     if name.count("/") != 1:
-        why = "must be a fully qualified domain and path of the form 'example.com/signer-name'"
-        yield invalid(path, name, why)
+        reason = "must be a fully qualified domain and path of the form 'example.com/signer-name'"
+        yield invalid(path, name, reason)
         return
     domain, _, rest = name.partition("/")
     if len(domain.encode()) > _MAX_DOMAIN:

@@ -29,12 +29,12 @@ def validate_tolerations(tolerations: Sequence[Json], path: Path, *, allow_compa
         if key:
             yield from validate_label_name(key, at.child("key"))
         elif operator != "Exists":
-            why = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
-            yield invalid(at.child("operator"), operator, why)
+            reason = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
+            yield invalid(at.child("operator"), operator, reason)
         effect = toleration.get("effect") or ""
         if toleration.get("tolerationSeconds") is not None and effect != "NoExecute":
-            why = "effect must be 'NoExecute' when `tolerationSeconds` is set"
-            yield invalid(at.child("effect"), effect, why)
+            reason = "effect must be 'NoExecute' when `tolerationSeconds` is set"
+            yield invalid(at.child("effect"), effect, reason)
         yield from _validate_value(toleration, operator, at, allow_comparisons)
         if effect:
             yield from one_of(effect, at.child("effect"), TAINT_EFFECTS)

@@ -38,13 +38,13 @@ def load_manifests(
     documents: Iterable[ManifestDocument], scheme: Scheme, kinds: Sequence[ManifestKind]
 ) -> dict[str, list[Json]]:
     """Return the objects by kind and name. Raise ManifestError."""
-    loading = _Loading(scheme, {each.kind: each for each in kinds})
+    loading = _Loading(scheme, {item.kind: item for item in kinds})
     for document in documents:
         try:
             loading.add(document.data, document.file)
         except (BodyError, ManifestError) as error:
             raise ManifestError(f"error loading {document.file}: {error}") from None
-    return {kind: [found[name] for name in sorted(found)] for kind, found in loading.found.items()}
+    return {kind: [result[name] for name in sorted(result)] for kind, result in loading.found.items()}
 
 
 class _Loading:
@@ -55,7 +55,9 @@ class _Loading:
 
     def add(self, data: bytes, file: str) -> None:
         """Raises BodyError, ManifestError."""
-        body = self._decode(data)
+        body = decode_any(data, codec=Codec.JSON if data.startswith(b"{") else Codec.YAML, scheme=self._scheme)
+        if body.strict_errors:
+            raise BodyError(strict_error(body.strict_errors))
         if body.gvk.kind == _LIST:
             for item in body.obj.get("items") or ():
                 self._add_item(orjson.dumps(item), file)
@@ -73,18 +75,12 @@ class _Loading:
         except BodyError as error:
             raise ManifestError(f"failed to decode list item: {error}") from None
 
-    def _decode(self, data: bytes) -> DecodedBody:
-        body = decode_any(data, codec=Codec.JSON if data.startswith(b"{") else Codec.YAML, scheme=self._scheme)
-        if body.strict_errors:
-            raise BodyError(strict_error(body.strict_errors))
-        return body
-
     def _kind_of(self, body: DecodedBody) -> ManifestKind:
-        found = self._kinds.get(body.gvk.kind.removesuffix(_LIST))
-        if found is None or body.gvk.version != "v1":
+        result = self._kinds.get(body.gvk.kind.removesuffix(_LIST))
+        if result is None or body.gvk.version != "v1":
             type = self._scheme.type_of(body.gvk)
             raise ManifestError(f"unsupported resource type *{type.node.go_type if type else body.gvk.kind}")
-        return found
+        return result
 
     def _keep(self, obj: Json, kind: ManifestKind, file: str) -> None:
         name = name_of(obj)

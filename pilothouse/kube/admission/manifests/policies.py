@@ -27,8 +27,8 @@ _SCHEME = manifest_scheme("pkg/admission/plugin/policy/manifest/loader/validatin
 
 def _check_policy(kind: str, policy: Json, file: str) -> None:
     if part(policy, "spec").get("paramKind") is not None:
-        why = "spec.paramKind is not supported for static manifests"
-        raise ManifestError(f"{kind} {quote(name_of(policy))}: {why}")
+        reason = "spec.paramKind is not supported for static manifests"
+        raise ManifestError(f"{kind} {quote(name_of(policy))}: {reason}")
 
 
 def _check_binding(binding: Json, file: str) -> None:
@@ -40,13 +40,13 @@ def _check_binding(binding: Json, file: str) -> None:
 
 
 def _load(policy: ManifestKind, binding: ManifestKind, documents: tuple[ManifestDocument, ...]) -> PolicyManifests:
-    found = load_manifests(documents, _SCHEME, (policy, binding))
-    policies, bindings = found[policy.kind], found[binding.kind]
-    names = {name_of(each) for each in policies}
+    result = load_manifests(documents, _SCHEME, (policy, binding))
+    policies, bindings = result[policy.kind], result[binding.kind]
+    names = {name_of(item) for item in policies}
     for each in bindings:
         if (named := text(each, "spec", "policyName")) not in names:
-            why = f"references policy {quote(named)} which does not exist in the manifest directory"
-            raise ManifestError(f"binding {quote(name_of(each))} {why}")
+            reason = f"references policy {quote(named)} which does not exist in the manifest directory"
+            raise ManifestError(f"binding {quote(name_of(each))} {reason}")
     return PolicyManifests(tuple(policies), tuple(bindings))
 
 

@@ -24,15 +24,15 @@ def _check(configuration: Json, file: str) -> None:
         where = f"webhook {quote(webhook['name'])} in {quote(name_of(configuration))} (file {quote(file)})"
         reached = webhook["clientConfig"]
         if reached.get("service") is not None:
-            why = "clientConfig.service is not supported for static manifests; use clientConfig.url instead"
-            raise ManifestError(f"{where}: {why}")
+            reason = "clientConfig.service is not supported for static manifests; use clientConfig.url instead"
+            raise ManifestError(f"{where}: {reason}")
         if not reached.get("url"):
             raise ManifestError(f"{where}: clientConfig.url is required for static manifests")
 
 
 def _load(kind: ManifestKind, documents: tuple[ManifestDocument, ...]) -> tuple[AdmissionWebhook, ...]:
     configurations = load_manifests(documents, _SCHEME, (kind,))[kind.kind]
-    return tuple(hook for each in configurations for hook in webhooks_of(each, origin=_ORIGIN))
+    return tuple(hook for configuration in configurations for hook in webhooks_of(configuration, origin=_ORIGIN))
 
 
 LOAD_WEBHOOKS: dict[str, Load[tuple[AdmissionWebhook, ...]]] = {

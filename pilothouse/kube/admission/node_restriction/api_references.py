@@ -53,14 +53,14 @@ def _of_volume(volume: Json) -> str:
         return next(
             filter(None, (_of_projection(volume, source) for source in items(volume, "projected", "sources"))), ""
         )
-    found = next((what for source, what in _VOLUMES.items() if source in volume), "")
-    if not found:
+    result = next((what for source, what in _VOLUMES.items() if source in volume), "")
+    if not result:
         raise UnknownSource(f"unknown volume type for volume  {quote(text(volume, 'name'))}")
-    return found
+    return result
 
 
 def _of_projection(volume: Json, source: Json) -> str:
-    found = next((what for kind, what in _PROJECTED.items() if kind in source), "")
-    if not found and "downwardAPI" not in source:
+    result = next((what for kind, what in _PROJECTED.items() if kind in source), "")
+    if not result and "downwardAPI" not in source:
         raise UnknownSource(f"unknown source for projected volume {quote(text(volume, 'name'))}")
-    return found
+    return result

@@ -39,11 +39,11 @@ def _admit_changed(node: str, attributes: Attributes, obj: Json, old: Json) -> N
     spec, before = part(obj, "spec"), part(old, "spec")
     source = spec.get("configSource")
     if source is not None and not semantically_equal(source, before.get("configSource")):
-        why = "is not allowed to update configSource to a new non-nil configSource"
-        raise refused(attributes, f"node {quote(node)} {why}")
+        reason = "is not allowed to update configSource to a new non-nil configSource"
+        raise refused(attributes, f"node {quote(node)} {reason}")
     if not semantically_equal(spec.get("taints"), before.get("taints")):
         raise refused(attributes, f"node {quote(node)} is not allowed to modify taints")
-    owners = (part(each, "metadata").get("ownerReferences") for each in (obj, old))
+    owners = (part(item, "metadata").get("ownerReferences") for item in (obj, old))
     if not semantically_equal(*owners):
         raise refused(attributes, f"node {quote(node)} is not allowed to modify ownerReferences")
     if forbidden := _forbidden(_changed(_labels(obj), _labels(old))):

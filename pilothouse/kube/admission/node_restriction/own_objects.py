@@ -70,8 +70,8 @@ def admit_claim_status(node: str, attributes: Attributes) -> None:
     new, old = _of_others(attributes.obj or {}), _of_others(attributes.old or {})
     changed = sorted(key for key in new.keys() | old.keys() if not semantically_equal(new.get(key), old.get(key)))
     if changed:
-        why = "is not allowed to update fields other than status.quantity and status.conditions"
-        raise refused(attributes, f"node {quote(node)} {why}: {', '.join(changed)}")
+        reason = "is not allowed to update fields other than status.quantity and status.conditions"
+        raise refused(attributes, f"node {quote(node)} {reason}: {', '.join(changed)}")
 
 
 def _of_others(claim: Json) -> Json:

@@ -35,10 +35,10 @@ class NodePodCertificates:
         if asked != node:
             named = f"{_REQUEST}.Spec.NodeName={quote(asked)}"
             raise refused(attributes, f"{named}, which is not the requesting node {quote(node)}")
-        found = await existing(self.nodes, "nodes", asked)
-        if uid_of(found) != text(spec, "nodeUID"):
+        result = await existing(self.nodes, "nodes", asked)
+        if uid_of(result) != text(spec, "nodeUID"):
             given = f"{_REQUEST} for pod {named} names node UID {quote(text(spec, 'nodeUID'))}"
-            raise InternalError.of(f"{given}, inconsistent with the running node ({quote(uid_of(found))})")
+            raise InternalError.of(f"{given}, inconsistent with the running node ({quote(uid_of(result))})")
         await self._check_pod(attributes, spec)
 
     async def _check_pod(self, attributes: Attributes, spec: Json) -> None:

@@ -53,8 +53,8 @@ class NodePods:
         if text(pod, "spec", "nodeName") != node:
             raise refused(attributes, f"node {quote(node)} can only create pods with spec.nodeName set to itself")
         owners = items(pod, "metadata", "ownerReferences")
-        if why := _owner_problem(node, owners):
-            raise refused(attributes, f"node {quote(node)} {why}")
+        if reason := _owner_problem(node, owners):
+            raise refused(attributes, f"node {quote(node)} {reason}")
         uid = uid_of(await existing(self._nodes, "node", node))
         if (claimed := text(owners[0], "uid")) != uid:
             raise refused(attributes, f"node {node} UID mismatch: expected {claimed} got {uid}")
@@ -100,8 +100,8 @@ def _admit_status(node: str, attributes: Attributes) -> None:
         raise refused(attributes, f"unexpected operation {quote(attributes.operation.value)}")
     new, old = attributes.obj or {}, attributes.old or {}
     if text(old, "spec", "nodeName") != node:
-        why = "can only update pod status for pods with spec.nodeName set to itself"
-        raise refused(attributes, f"node {quote(node)} {why}")
+        reason = "can only update pod status for pods with spec.nodeName set to itself"
+        raise refused(attributes, f"node {quote(node)} {reason}")
     if (metadata(new).get("labels") or {}) != (metadata(old).get("labels") or {}):
         raise refused(attributes, f"node {quote(node)} cannot update labels through pod status")
     for field, what in (

@@ -56,8 +56,8 @@ class NodeTokens:
             raise refused(attributes, "node requested token bound to a pod scheduled on a different node")
         if not enabled("ServiceAccountNodeAudienceRestriction"):
             return
-        if why := await self._audience_problem(attributes, pod, items(spec, "audiences")):
-            raise refused(attributes, why)
+        if reason := await self._audience_problem(attributes, pod, items(spec, "audiences")):
+            raise refused(attributes, reason)
 
     async def _audience_problem(self, attributes: Attributes, pod: Json, audiences: list[str]) -> str:
         if len(audiences) > 1:
@@ -94,8 +94,8 @@ class NodeTokens:
     async def _driver_name(self, pod: Json, volume: Json) -> str:
         if claim := claim_name(pod, volume):
             claimed = await existing(self.claims, "persistentvolumeclaim", claim, namespace_of(pod))
-            found = await existing(self.volumes, "persistentvolume", text(claimed, "spec", "volumeName"))
-            volume = part(found, "spec")
+            result = await existing(self.volumes, "persistentvolume", text(claimed, "spec", "volumeName"))
+            volume = part(result, "spec")
         if "csi" in volume:
             return text(volume, "csi", "driver")
         return next((driver for source, driver in _DRIVERS.items() if source in volume), "")

@@ -105,7 +105,7 @@ def host_ports(pod: CheckedPod) -> Violation | None:
 
 def host_probes(pod: CheckedPod) -> Violation | None:
     hosts = {container["name"]: set(_hosts(container)) for container in pod.containers}
-    bad = sorted(name for name, found in hosts.items() if found)
+    bad = sorted(name for name, result in hosts.items() if result)
     if not bad:
         return None
     verb, called = (
@@ -168,9 +168,9 @@ def se_linux_options(*more: str) -> CheckPod:
     allowed = _TYPES | set(more)
 
     def check(pod: CheckedPod) -> Violation | None:
-        found = _SELinuxFindings(allowed)
-        who = setters(found.is_bad(pod.security), pod.names_of(found.is_bad))
-        detail = f"{who} set forbidden securityContext.seLinuxOptions: {found}"
+        result = _SELinuxFindings(allowed)
+        who = setters(result.is_bad(pod.security), pod.names_of(result.is_bad))
+        detail = f"{who} set forbidden securityContext.seLinuxOptions: {result}"
         return Violation("seLinuxOptions", detail) if who else None
 
     return check

@@ -71,8 +71,8 @@ class Check:
 
     def revision(self, minor: int) -> CheckPod | None:
         """Return the newest revision up to the version."""
-        found = [since for since in self.revisions if since <= minor]
-        return self.revisions[max(found)] if found else None
+        result = [since for since in self.revisions if since <= minor]
+        return self.revisions[max(result)] if result else None
 
 
 def security_of(container: Json) -> Json:

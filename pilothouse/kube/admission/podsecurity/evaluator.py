@@ -17,8 +17,8 @@ def evaluate(wanted: LevelVersion, pod: CheckedPod) -> list[Violation]:
     if wanted.level is Level.privileged:
         return []
     minor = _NEWEST if wanted.minor is None else min(wanted.minor, _NEWEST)
-    found = (check(pod) for check in _checks(wanted.level, minor))
-    return [violation for violation in found if violation is not None]
+    result = (check(pod) for check in _checks(wanted.level, minor))
+    return [violation for violation in result if violation is not None]
 
 
 @lru_cache

@@ -58,7 +58,7 @@ def _worded(
 
 
 def one_of_each_controller_first(pods: Iterable[Json]) -> list[Json]:
-    """Order pods so that each controller's first pod comes first: pods of a controller are alike, and time is bounded."""
+    """Put the first pod of each controller first: pods of a controller are alike, and time is bounded."""
     first: list[Json] = []
     others: list[Json] = []
     seen: set[str] = set()

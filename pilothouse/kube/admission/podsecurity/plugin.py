@@ -134,8 +134,8 @@ class PodSecurity(Handler):
             EVALUATIONS.record("deny", policy.audit, "audit", attributes)
             attributes.annotate(label_of("audit-violations"), _would_violate(policy.audit, audited))
         if refused:
-            why = f"violates PodSecurity {quote(str(policy.enforce))}: {in_detail(refused)}"
-            raise Forbidden.of(attributes.resource.group_resource, attributes.name, why)
+            reason = f"violates PodSecurity {quote(str(policy.enforce))}: {in_detail(refused)}"
+            raise Forbidden.of(attributes.resource.group_resource, attributes.name, reason)
         if violations := evaluate(policy.warn, pod):
             EVALUATIONS.record("deny", policy.warn, "warn", attributes)
             attributes.warn(_would_violate(policy.warn, violations))
@@ -169,10 +169,10 @@ def _is_stricter(new: LevelVersion, old: LevelVersion) -> bool:
 
 
 def _at(obj: Json, place: tuple[str, ...]) -> Json | None:
-    found: Json | None = obj
+    result: Json | None = obj
     for name in place:
-        found = (found or {}).get(name)
-    return found
+        result = (result or {}).get(name)
+    return result
 
 
 def _is_significant(pod: Json, old: Json) -> bool:

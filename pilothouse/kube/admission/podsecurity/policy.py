@@ -77,10 +77,10 @@ def parse_version(text: str) -> int | None:
     """Return the minor version, or None for the latest. Raise ValueError."""
     if text == "latest":
         return None
-    found = _VERSION.fullmatch(text)
-    if found is None:
+    match = _VERSION.fullmatch(text)
+    if match is None:
         raise ValueError('must be "latest" or "v1.x"')
-    return int(found[1])
+    return int(match[1])
 
 
 def label_of(mode: str) -> str:
@@ -132,5 +132,5 @@ def exempt_namespace_warning(namespace: Json, policy: NamespacePolicy, defaults:
         for mode, wanted in policy.modes.items()
         if wanted.level is not Level.privileged and {label_of(mode), label_of(mode) + "-version"} & set(labels)
     ]
-    why = f"namespace {quote(name_of(namespace))} is exempt from Pod Security"
-    return f"{why}, and the policy ({', '.join(ignored)}) will be ignored"
+    reason = f"namespace {quote(name_of(namespace))} is exempt from Pod Security"
+    return f"{reason}, and the policy ({', '.join(ignored)}) will be ignored"

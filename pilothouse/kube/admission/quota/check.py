@@ -30,15 +30,15 @@ def charges(quotas: Sequence[Json], attributes: Attributes, evaluator: Admission
         if missing := evaluator.missing(names, attributes.obj or {}):
             raise refused(attributes, f"failed quota: {name_of(quota)}: {missing}")
         if any(name not in part(quota, "status", "used") for name in names):
-            why = f"status unknown for quota: {name_of(quota)}, resources: {','.join(names)}"
-            raise refused(attributes, why)
+            reason = f"status unknown for quota: {name_of(quota)}, resources: {','.join(names)}"
+            raise refused(attributes, reason)
     if not matching:
         return []
     usage = evaluator.usage(attributes.obj)
     if negative := sorted(name for name, amount in usage.items() if amount.sign < 0):
         raise refused(attributes, f"quota usage is negative for resource(s): {','.join(negative)}")
-    found = (_charge(quota, _delta(quota, usage, evaluator, attributes), attributes) for quota in matching)
-    return [charge for charge in found if charge is not None]
+    result = (_charge(quota, _delta(quota, usage, evaluator, attributes), attributes) for quota in matching)
+    return [charge for charge in result if charge is not None]
 
 
 def _matches(quota: Json, evaluator: AdmissionEvaluator, obj: Json) -> bool:
@@ -62,9 +62,9 @@ def _charge(quota: Json, delta: ResourceList, attributes: Attributes) -> Charge 
     total = added(used, requested)
     exceeded = [name for name in requested if total[name] > hard[name]]
     if exceeded and attributes.subresource != "status":
-        why = (
+        reason = (
             f"exceeded quota: {name_of(quota)}, requested: {shown(only(requested, exceeded))}, "
             f"used: {shown(only(used, exceeded))}, limited: {shown(only(hard, exceeded))}"
         )
-        raise refused(attributes, why)
+        raise refused(attributes, reason)
     return Charge(quota, total)

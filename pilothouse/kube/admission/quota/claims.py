@@ -43,7 +43,7 @@ class ClaimEvaluator:
         if (size := _storage(obj)) is not None:
             used["requests.storage"] = size
         if name := storage_class(obj):
-            used |= {f"{name}{_OF_CLASS}{each}": used[each] for each in _NAMES if each in used}
+            used |= {f"{name}{_OF_CLASS}{item}": used[item] for item in _NAMES if item in used}
         return used
 
 

@@ -30,7 +30,7 @@ class DeviceClaimEvaluator:
 
     def matching(self, names: Iterable[str]) -> list[str]:
         extended = self._extended_resources()
-        called = {f"{_REQUESTS}{name}" for name in extended.values()} | {_IMPLICIT + each for each in extended}
+        called = {f"{_REQUESTS}{name}" for name in extended.values()} | {_IMPLICIT + item for item in extended}
         return sorted(name for name in names if name == COUNT or name.endswith(_OF_DEVICE_CLASS) or name in called)
 
     def in_scope(self, scope: Json, obj: Json) -> bool:
@@ -44,16 +44,20 @@ class DeviceClaimEvaluator:
         for request in items(obj, "spec", "devices", "requests"):
             devices = added(devices, _devices(request))
         used: ResourceList = {COUNT: ONE, **{f"{name}{_OF_DEVICE_CLASS}": number for name, number in devices.items()}}
-        return used if _is_for_pod(obj) else used | _by_other_names(devices, self._extended_resources())
+        return (
+            used
+            if (annotations_of(obj).get("resource.kubernetes.io/extended-resource-claim") == "true")
+            else used | _by_other_names(devices, self._extended_resources())
+        )
 
 
 def _devices(request: Json) -> dict[str, Quantity]:
     """Return devices by class. For prioritized alternatives, each class counts its maximum."""
     if alternatives := items(request, "firstAvailable"):
         most: dict[str, Quantity] = {}
-        for each in alternatives:
-            name = text(each, "deviceClassName")
-            most[name] = max(_number(each), most.get(name, Quantity(0)))
+        for alternative in alternatives:
+            name = text(alternative, "deviceClassName")
+            most[name] = max(_number(alternative), most.get(name, Quantity(0)))
         return most
     exactly = request.get("exactly")
     return {text(exactly, "deviceClassName"): _number(exactly)} if exactly else {}
@@ -62,11 +66,6 @@ def _devices(request: Json) -> dict[str, Quantity]:
 def _number(request: Json) -> Quantity:
     mode = text(request, "allocationMode")
     return Quantity({"ExactCount": request.get("count") or 0, "All": _ALL_DEVICES}.get(mode, 0))
-
-
-def _is_for_pod(claim: Json) -> bool:
-    """Report whether the scheduler created the claim for extended resources, which the pod is charged for."""
-    return annotations_of(claim).get("resource.kubernetes.io/extended-resource-claim") == "true"
 
 
 def _by_other_names(devices: Mapping[str, Quantity], extended: Mapping[str, str]) -> ResourceList:

@@ -68,10 +68,10 @@ class ResourceQuota(Handler):
                 quotas = await self._quotas.newest(attributes.namespace)
                 # A quota charged in an earlier attempt is not charged again.
                 due = [quota for quota in quotas if pending is None or name_of(quota) in pending]
-                found = charges(due, attributes, evaluator)
+                result = charges(due, attributes, evaluator)
                 if attributes.dry_run:
                     return
-                pending = [name_of(each.quota) for each in found if not await self._quotas.charge(each)]
+                pending = [name_of(item.quota) for item in result if not await self._quotas.charge(item)]
                 if not pending:
                     return
         raise Conflict.of(GroupResource("", "resourcequotas"), next(iter(pending or [""])), MODIFIED)

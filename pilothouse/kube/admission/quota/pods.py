@@ -124,14 +124,18 @@ def _silent_containers(pod: Json, name: str) -> list[str]:
     kind, _, resource = name.rpartition(".")
     containers = [*items(pod, "spec", "containers"), *items(pod, "spec", "initContainers")]
     return sorted(
-        {text(each, "name") for each in containers if resource not in part(each, "resources", kind or "requests")}
+        {
+            text(container, "name")
+            for container in containers
+            if resource not in part(container, "resources", kind or "requests")
+        }
     )
 
 
 def _reaches_other_namespaces(pod: Json) -> bool:
     for name in _AFFINITIES:
         affinity = part(pod, "spec", "affinity", name)
-        terms = [*items(affinity, _REQUIRED), *(part(each, "podAffinityTerm") for each in items(affinity, _PREFERRED))]
+        terms = [*items(affinity, _REQUIRED), *(part(item, "podAffinityTerm") for item in items(affinity, _PREFERRED))]
         if any(term.get("namespaces") or term.get("namespaceSelector") is not None for term in terms):
             return True
     return False
@@ -142,24 +146,22 @@ def _effective_spec(pod: Json) -> Json:
     spec, statuses = part(pod, "spec"), _statuses(pod)
     if not statuses:
         return spec
-    infeasible = _is_infeasible(pod)
-    containers = [_effective(each, statuses, infeasible) for each in items(spec, "containers")]
+    pending = (
+        condition for condition in items(pod, "status", "conditions") if condition.get("type") == "PodResizePending"
+    )
+    infeasible = text(next(pending, {}), "reason") == "Infeasible"
+    containers = [_effective(container, statuses, infeasible) for container in items(spec, "containers")]
     init = [
-        _effective(each, statuses, infeasible) if is_sidecar(each) else each for each in items(spec, "initContainers")
+        _effective(container, statuses, infeasible) if is_sidecar(container) else container
+        for container in items(spec, "initContainers")
     ]
     return spec | {"containers": containers, "initContainers": init}
 
 
 def _statuses(pod: Json) -> dict[str, Json]:
     """Return container statuses with known resources, by name."""
-    found = [*items(pod, "status", "containerStatuses"), *items(pod, "status", "initContainerStatuses")]
-    return {text(each, "name"): each for each in found if each.get("resources") is not None}
-
-
-def _is_infeasible(pod: Json) -> bool:
-    """Report whether the node rejected the resize permanently; such a resize is not counted."""
-    pending = (each for each in items(pod, "status", "conditions") if each.get("type") == "PodResizePending")
-    return text(next(pending, {}), "reason") == "Infeasible"
+    result = [*items(pod, "status", "containerStatuses"), *items(pod, "status", "initContainerStatuses")]
+    return {text(item, "name"): item for item in result if item.get("resources") is not None}
 
 
 def _effective(container: Json, statuses: dict[str, Json], infeasible: bool) -> Json:
@@ -176,5 +178,5 @@ def _effective(container: Json, statuses: dict[str, Json], infeasible: bool) -> 
 
 
 def _greatest(*lists: Json) -> dict[str, str]:
-    names: Iterable[str] = {name for each in lists for name in each}
-    return {name: max((each[name] for each in lists if name in each), key=parse_quantity) for name in names}
+    names: Iterable[str] = {name for item in lists for name in item}
+    return {name: max((item[name] for item in lists if name in item), key=parse_quantity) for name in names}

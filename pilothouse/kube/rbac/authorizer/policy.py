@@ -109,13 +109,13 @@ class RBACPolicy:
 
     def _grants(self, name: str, groups: Iterable[str], namespace: str) -> list[Grant]:
         """Return one grant per binding of the user, ordered by binding name."""
-        found: dict[Scoped, Grant] = {}
+        result: dict[Scoped, Grant] = {}
         subjects = [GrantSubject(namespace, False, name), *(GrantSubject(namespace, True, group) for group in groups)]
         for subject in subjects:
             for binding, grant in self._granted.get(subject, {}).items():
-                if binding not in found or grant.position < found[binding].position:
-                    found[binding] = grant
-        return [found[binding] for binding in sorted(found, key=lambda key: key.name)]
+                if binding not in result or grant.position < result[binding].position:
+                    result[binding] = grant
+        return [result[binding] for binding in sorted(result, key=lambda key: key.name)]
 
 
 def _size(key: _Key) -> int:
@@ -247,19 +247,19 @@ class UserAccess:
 
     def permits(self, asked: Attributes) -> Permits:
         """Return the answers for a verb and a resource or path, for any object name."""
-        found = Permits(self._refusal)
+        result = Permits(self._refusal)
         if not asked.is_resource:
             matching = (grant for grant, role in self._granted if role.allows_path(asked.verb, asked.path))
             grant = next(matching, None)
-            found.all = None if grant is None else _allowed_by(grant)
-            return found
+            result.all = None if grant is None else _allowed_by(grant)
+            return result
         for grant, role in self._granted:
             for rule in role.matching(asked.verb, asked.group, asked.resource, asked.subresource):
                 if not rule.names:
-                    found.all = found.all or _allowed_by(grant)
+                    result.all = result.all or _allowed_by(grant)
                 for name in rule.names:
-                    found.named.setdefault(name, _allowed_by(grant))
-        return found
+                    result.named.setdefault(name, _allowed_by(grant))
+        return result
 
 
 def _allowed_by(grant: Grant) -> Answer:

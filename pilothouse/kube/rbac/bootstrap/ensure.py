@@ -149,10 +149,10 @@ def reconciled(stored: Json, expected: Json) -> Json:
     for field in ("annotations", "labels"):
         metadata(obj)[field] = metadata(expected)[field] | (metadata(obj).get(field) or {})
     if "roleRef" in expected:
-        found = obj.get("subjects") or []
-        missing = [subject for subject in expected.get("subjects") or () if subject not in found]
+        result = obj.get("subjects") or []
+        missing = [subject for subject in expected.get("subjects") or () if subject not in result]
         if missing:
-            obj["subjects"] = [*found, *missing]
+            obj["subjects"] = [*result, *missing]
     else:
         _add_rules(obj, expected)
         _set_aggregation(obj, expected)
@@ -162,10 +162,10 @@ def reconciled(stored: Json, expected: Json) -> Json:
 def _add_rules(role: Json, expected: Json) -> None:
     if role.get("rules") == expected.get("rules"):
         return
-    found, wanted = (role.get("rules") or (), expected.get("rules") or ())
-    missing = uncovered([*map(PolicyRule.of, found)], map(PolicyRule.of, wanted))
+    result, wanted = (role.get("rules") or (), expected.get("rules") or ())
+    missing = uncovered([*map(PolicyRule.of, result)], map(PolicyRule.of, wanted))
     if missing:
-        role["rules"] = [*found, *(rule.as_json() for rule in missing)]
+        role["rules"] = [*result, *(rule.as_json() for rule in missing)]
 
 
 def _set_aggregation(role: Json, expected: Json) -> None:
@@ -173,7 +173,7 @@ def _set_aggregation(role: Json, expected: Json) -> None:
     if "aggregationRule" not in expected:
         role.pop("aggregationRule", None)
         return
-    found = (role.get("aggregationRule") or {}).get("clusterRoleSelectors") or []
-    missing = [each for each in expected["aggregationRule"]["clusterRoleSelectors"] if each not in found]
+    result = (role.get("aggregationRule") or {}).get("clusterRoleSelectors") or []
+    missing = [selector for selector in expected["aggregationRule"]["clusterRoleSelectors"] if selector not in result]
     if missing:
-        role["aggregationRule"] = {"clusterRoleSelectors": [*found, *missing]}
+        role["aggregationRule"] = {"clusterRoleSelectors": [*result, *missing]}
