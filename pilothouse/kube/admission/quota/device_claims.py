@@ -17,6 +17,7 @@ _IMPLICIT = "requests.deviceclass.resource.kubernetes.io/"
 _REQUESTS = "requests."
 _ALL_DEVICES = 32
 """Maximum devices of a request with allocation mode All."""
+_EXTENDED_RESOURCE_CLAIM = "resource.kubernetes.io/extended-resource-claim"
 
 
 class DeviceClaimEvaluator:
@@ -44,11 +45,9 @@ class DeviceClaimEvaluator:
         for request in items(obj, "spec", "devices", "requests"):
             devices = added(devices, _devices(request))
         used: ResourceList = {COUNT: ONE, **{f"{name}{_OF_DEVICE_CLASS}": number for name, number in devices.items()}}
-        return (
-            used
-            if (annotations_of(obj).get("resource.kubernetes.io/extended-resource-claim") == "true")
-            else used | _by_other_names(devices, self._extended_resources())
-        )
+        if annotations_of(obj).get(_EXTENDED_RESOURCE_CLAIM) == "true":
+            return used  # the scheduler created the claim for a pod, which is charged
+        return used | _by_other_names(devices, self._extended_resources())
 
 
 def _devices(request: Json) -> dict[str, Quantity]:
