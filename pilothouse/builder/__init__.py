@@ -1,4 +1,4 @@
-"""Extension API servers in a few lines: declare resources as classes, and run.
+"""Extension API servers: declare resources as classes, and run.
 
 server = APIServer(group="wardle.example.com")
 
@@ -8,7 +8,7 @@ class Flunder(Resource):
 
 server.run()
 
-The public names are those in `__init__.pyi`; docs/how-to/extension-servers.md leads through them.
+`__init__.pyi` lists the public names; docs/how-to/extension-servers.md is the tutorial.
 """
 
 from __future__ import annotations

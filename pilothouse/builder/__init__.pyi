@@ -1,10 +1,10 @@
-from pilothouse.builder.columns import AGE as AGE
-from pilothouse.builder.columns import Column as Column
-from pilothouse.builder.columns import Scale as Scale
 from pilothouse.builder.controllers import Reconciler as Reconciler
 from pilothouse.builder.kind import InvalidDeclaration as InvalidDeclaration
+from pilothouse.builder.resource import AGE as AGE
+from pilothouse.builder.resource import Column as Column
 from pilothouse.builder.resource import ObjectMeta as ObjectMeta
 from pilothouse.builder.resource import Resource as Resource
+from pilothouse.builder.resource import Scale as Scale
 from pilothouse.builder.server import APIServer as APIServer
 from pilothouse.builder.types.markers import Atomic as Atomic
 from pilothouse.builder.types.markers import Default as Default

@@ -1,6 +1,6 @@
-"""The serving certificate: given as files, or made by a CA of the server's own, which the APIService is told of.
+"""The serving certificate: given as files, or issued by the server's own CA, whose bundle goes into the APIService.
 
-In a cluster the CA lives in a Secret, so that all replicas have the same; elsewhere in the data directory.
+In a cluster a Secret holds the CA, so that all replicas share the CA; elsewhere the data directory holds it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from pilothouse.apiserver.serving.certificate_files import KeyPair
-from pilothouse.builder.place import Place
+from pilothouse.builder.extension_service import ExtensionService
 from pilothouse.client.rest.client import Client
 from pilothouse.controlplane.certificates.issue import Profile
 from pilothouse.controlplane.certificates.keep import keep_authority, keep_certificate
@@ -28,9 +28,9 @@ _LOOPBACK = frozenset(("127.0.0.1", "::1"))
 
 
 class ServingCertificate:
-    """One that is renewed in time, from a CA that is kept. New connections get the new one."""
+    """Serving certificate that is renewed before it expires. New connections use the new certificate."""
 
-    def __init__(self, folder: Path, place: Place, addresses: frozenset[str] = frozenset()) -> None:
+    def __init__(self, folder: Path, place: ExtensionService, addresses: frozenset[str] = frozenset()) -> None:
         self._folder = folder
         self._place = place
         self._names = ServingNames(frozenset((place.host, "localhost")), _LOOPBACK | addresses)
@@ -46,17 +46,17 @@ class ServingCertificate:
 
     @property
     def ca_bundle(self) -> str:
-        """As an APIService has it."""
+        """CA bundle, base64-encoded for an APIService."""
         return base64.b64encode(self.ca_file.read_bytes()).decode()
 
     def keep(self) -> None:
-        """Make what is missing or old. Raises CertificateError, OSError."""
+        """Create missing or expired files. Raises CertificateError, OSError."""
         make_directory(self._folder)
         ca = keep_authority(f"{self._place.name}-ca", self.ca_file, self._ca_key)
         keep_certificate(Profile(self._place.name, names=self._names), ca, self.pair.cert_file, self.pair.key_file)
 
     async def share(self, client: Client) -> None:
-        """Take the CA of the other replicas, or give them ours. Raises StatusError."""
+        """Load the CA from the shared Secret, or create the Secret with a new CA. Raises StatusError."""
         secrets = client.resource("v1", "secrets", namespace=self._place.namespace)
         name = f"{self._place.name}-ca"
         try:
@@ -73,27 +73,29 @@ class ServingCertificate:
         for file, mode in ((self.ca_file, PUBLIC), (self._ca_key, PRIVATE)):
             write_atomically(file, base64.b64decode(secret["data"][file.name]), mode=mode)
 
-    async def renew(self, tell: Callable[[], Awaitable[None]]) -> None:
-        """Keep it until cancelled, and `tell` who must know its CA."""
+    async def renew(self, publish: Callable[[], Awaitable[None]]) -> None:
+        """Renew the certificate until cancelled. `tell` publishes the CA after each renewal."""
         while True:
             await asyncio.sleep(RENEW_EVERY)
             await asyncio.to_thread(self.keep)
-            await tell()
+            await publish()
 
 
-async def keep_ca_bundle(client: Client, place: Place, bundle: str) -> None:
-    """Tell the APIServices that lead here which CA to trust; those that it may not change are left, and logged."""
+async def keep_ca_bundle(client: Client, place: ExtensionService, bundle: str) -> None:
+    """Set the caBundle of the server's APIServices. APIServices that the server may not change are logged and
+    skipped.
+    """
     services = client.resource("apiregistration.k8s.io/v1", "apiservices")
     for version in place.versions:
         name = f"{version}.{place.group}"
         try:
-            found = await services.get(name)
-            service = found["spec"].get("service") or {}
-            if ((service.get("namespace"), service.get("name")) == (place.namespace, place.name)) and found["spec"].get(
-                "caBundle"
-            ) != bundle:
+            api_service = await services.get(name)
+            service = api_service["spec"].get("service") or {}
+            if ((service.get("namespace"), service.get("name")) == (place.namespace, place.name)) and api_service[
+                "spec"
+            ].get("caBundle") != bundle:
                 await services.patch(name, {"spec": {"caBundle": bundle, "insecureSkipTLSVerify": False}})
         except NotFound:
             continue
         except StatusError as error:
-            log.warning("cannot keep the caBundle of APIService %s right: %s", name, error)
+            log.warning("cannot update the caBundle of APIService %s: %s", name, error)

@@ -1,7 +1,7 @@
-"""What surrounds an extension server: the cluster that it is part of, or nothing.
+"""The environment of an extension server: a cluster, or none (standalone).
 
-A cluster says who users are and what they may do, has the namespaces, and is told where the server is. Without one,
-whoever has the kubeconfig that the server writes may do everything.
+A cluster authenticates and authorizes users, has the namespaces, and registers the server. A standalone server grants
+everything to the user of the kubeconfig that it writes.
 """
 
 from __future__ import annotations
@@ -19,40 +19,40 @@ from pilothouse.apiserver.server.run import Background
 from pilothouse.apiserver.serving.certificate_files import KeyPair
 from pilothouse.apiserver.serving.tls_context import TlsFiles
 from pilothouse.builder.certificates import ServingCertificate, keep_ca_bundle
-from pilothouse.builder.delegation.authentication import DelegatedAuthentication, delegated_authentication
-from pilothouse.builder.delegation.authorization import delegated_authorizer
-from pilothouse.builder.namespaces import NamespacePhases
+from pilothouse.builder.delegated_auth import DelegatedAuthentication, delegated_authentication, delegated_authorizer
+from pilothouse.builder.extension_service import ExtensionService, on_this_machine
 from pilothouse.builder.options import Options
-from pilothouse.builder.place import Place, on_this_machine
 from pilothouse.builder.registration import RECORD, Registration
 from pilothouse.client.config.in_cluster import load_in_cluster
 from pilothouse.client.config.kubeconfig import load_kubeconfig
 from pilothouse.client.config.model import ClientConfig, ConfigError
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.connect import connect
+from pilothouse.machinery.bounded_cache import BoundedCache
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.errors import NotFound
 
 _QPS, _BURST = 200.0, 400
-"""Reviews are asked for by the requests of clients; upstream's limits for delegation."""
+"""Upstream's limits for delegated reviews, which client requests trigger."""
 
 
 @dataclass
 class Cluster:
-    """A cluster that can be reached, with all that the server takes from it."""
+    """A reachable cluster, and the parts of the server that depend on it."""
 
-    place: Place
+    place: ExtensionService
     config: ClientConfig
     in_cluster: bool
-    """Whether the server runs in a pod of it."""
+    """Whether the server runs in a pod of the cluster."""
     client: Client
     authentication: DelegatedAuthentication
     authorizer: Authorizer
     tls_files: TlsFiles
     certificate: ServingCertificate | None
-    """None where certificate files were given."""
+    """None if certificate files are given."""
     registers: bool
     record: Path
-    """Where the server writes down what it registered."""
+    """File that records the registered objects."""
     anonymous: bool = True
     front_proxy: tuple[RequestHeaders, ...] = (STANDARD,)
     _registration: Registration | None = field(default=None, init=False)
@@ -75,7 +75,7 @@ class Cluster:
         return {"serving-certificate": lambda: certificate.renew(self._keep_ca_bundle)} if certificate else {}
 
     async def register(self, port: int) -> None:
-        """Tell the cluster where the server is, where that was asked for, and which CA its certificate is from."""
+        """Register the server if --register is set; otherwise publish the CA of its certificate."""
         if self.certificate is None:
             return
         if self.registers:
@@ -88,7 +88,7 @@ class Cluster:
             await self._keep_ca_bundle()
 
     async def _keep_ca_bundle(self) -> None:
-        assert self.certificate is not None, "only who makes the certificate knows its CA"
+        assert self.certificate is not None, "the CA is known only for a certificate of our own"
         await keep_ca_bundle(self.client, self.place, self.certificate.ca_bundle)
 
     async def unregister(self) -> None:
@@ -98,9 +98,9 @@ class Cluster:
 
 @dataclass
 class Standalone:
-    """No cluster."""
+    """An environment without a cluster."""
 
-    place: Place
+    place: ExtensionService
     authenticator: Authenticator
     tls_files: TlsFiles
     folder: Path
@@ -121,10 +121,10 @@ class Standalone:
         return {}
 
     async def register(self, port: int) -> None:
-        """There is nowhere to."""
+        """Do nothing: there is no cluster."""
 
     async def unregister(self) -> None:
-        """Nothing was registered."""
+        """Do nothing: nothing was registered."""
 
     def write_kubeconfig(self, url: str) -> Path:
         from pilothouse.controlplane.certificates.kubeconfig import write_kubeconfig
@@ -135,16 +135,16 @@ class Standalone:
         return file
 
 
-async def open_cluster(place: Place, options: Options, opened: AsyncExitStack) -> Cluster | Standalone:
-    """Return what surrounds the server; what was opened for it is closed with `opened`.
+async def open_cluster(place: ExtensionService, options: Options, opened: AsyncExitStack) -> Cluster | Standalone:
+    """Return the environment of the server. `opened` closes its resources.
 
-    Raises ConfigError where no cluster can be found, and StatusError where it does not let this server ask it.
+    Raises ConfigError without a cluster configuration, StatusError if the cluster rejects the server.
     """
     if options.extension.standalone:
         return _standalone(place, options)
     config, in_cluster = _find(options.extension.kubeconfig)
     if in_cluster:
-        place = replace(place, namespace=config.namespace)  # the manifests may have put it into another than it says
+        place = replace(place, namespace=config.namespace)  # manifests may set another namespace
     client = await opened.enter_async_context(connect(replace(config, qps=_QPS, burst=_BURST)))
     authentication = delegated_authentication(client, options.data_dir / "trust")
     await authentication.start()
@@ -172,7 +172,7 @@ async def open_cluster(place: Place, options: Options, opened: AsyncExitStack) -
 
 
 def _find(kubeconfig: str) -> tuple[ClientConfig, bool]:
-    """Return the configuration, and whether this is a pod of the cluster. Raises ConfigError."""
+    """Return the client configuration, and whether the server runs in a pod. Raises ConfigError."""
     if kubeconfig:
         return load_kubeconfig(Path(kubeconfig)), False
     try:
@@ -181,7 +181,7 @@ def _find(kubeconfig: str) -> tuple[ClientConfig, bool]:
         return load_kubeconfig(), False
 
 
-def _standalone(place: Place, options: Options) -> Standalone:
+def _standalone(place: ExtensionService, options: Options) -> Standalone:
     from pilothouse.apiserver.authn.authorities import AuthorityFiles
     from pilothouse.apiserver.authn.x509 import X509Authenticator
     from pilothouse.controlplane.certificates.ensure import ensure_certificates
@@ -190,3 +190,29 @@ def _standalone(place: Place, options: Options) -> Standalone:
     pair = options.secure_serving.given_pair or KeyPair(paths.serving_cert, paths.serving_key)
     users = X509Authenticator(AuthorityFiles([paths.ca_cert]))
     return Standalone(place, users, TlsFiles(pair, client_cas=(paths.ca_cert,)), options.data_dir)
+
+
+_ACTIVE_TTL = 5.0
+"""Seconds for which an active namespace is cached. A terminating namespace is read each time."""
+_MAX_ENTRIES, _MAX_BYTES = 4096, 1 << 20
+
+
+class NamespacePhases:
+    """Returns the status.phase of a namespace by name; None if the namespace does not exist."""
+
+    def __init__(self, client: Client) -> None:
+        self._namespaces = client.resource("v1", "namespaces")
+        self._active: BoundedCache[str, str] = BoundedCache(entries=_MAX_ENTRIES, total_bytes=_MAX_BYTES)
+
+    async def __call__(self, name: str) -> str | None:
+        known = self._active.get(name)
+        if known is not None:
+            return known
+        try:
+            namespace = await self._namespaces.get(name)
+        except NotFound:
+            return None
+        phase = str((namespace.get("status") or {}).get("phase") or "Active")
+        if phase == "Active":
+            self._active.put(name, phase, size=len(name), ttl=_ACTIVE_TTL)
+        return phase

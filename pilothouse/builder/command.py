@@ -1,4 +1,4 @@
-"""The command line of an extension server: flags, then serving until a signal ends it."""
+"""The command line of an extension server: parse the flags, then serve until a signal."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def main(server: APIServer, arguments: Sequence[str], *, standalone: bool = False) -> int:
-    """Return the exit code."""
+    """Run the server and return the exit code."""
     if any(word in ("-h", "--help") for word in arguments):
         print(f"Serves the API group {server.group}.\n\n{usage()}", end="")
         return 0

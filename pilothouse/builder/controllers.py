@@ -1,4 +1,4 @@
-"""Controllers in the same program as their resource: informers, a work queue, and leader election among replicas."""
+"""Controllers in the process of an extension server: informers, work queues and leader election."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from pilothouse.apiserver.serving.asgi import AsgiApp
 from pilothouse.builder.cluster import Cluster, Standalone
 from pilothouse.builder.kind import plural_of
 from pilothouse.builder.options import Options
-from pilothouse.builder.own_group import OwnGroupTransport
 from pilothouse.builder.resource import Resource
 from pilothouse.client.cache.indexer import Lister
 from pilothouse.client.cache.informer_factory import SharedInformerFactory
@@ -25,6 +24,7 @@ from pilothouse.client.leaderelection.elector import LeaderElector
 from pilothouse.client.leaderelection.lease_lock import LeaseLock, new_identity
 from pilothouse.client.rest.asgi_transport import AsgiTransport
 from pilothouse.client.rest.client import Client
+from pilothouse.client.rest.transport import HttpRequest, HttpResponse, Transport
 from pilothouse.machinery.errors import Conflict, NotFound
 from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 
 R = TypeVar("R", bound=Resource)
 Watched: TypeAlias = "type[Resource] | GroupVersionResource"
-"""A resource of this server, or any of the cluster."""
+"""A resource of this server, or any resource of the cluster."""
 
 
 class Reconciler(Generic[R]):
-    """The base of an author's controllers: `reconcile` makes the world fit one object.
+    """Base class of controllers: `reconcile` brings the world in line with one object.
 
-    It is called for an object's key when something changed, and again, later each time, when it raises.
+    A changed object is reconciled by its key. A reconcile that raises is retried with back-off.
 
     >>> from pilothouse.builder import APIServer, Reconciler, Resource
     >>> server = APIServer(group="wardle.example.com")
@@ -62,25 +62,25 @@ class Reconciler(Generic[R]):
         self, client: Client, factory: SharedInformerFactory, recorder: EventRecorder, plurals: Plurals
     ) -> None:
         self.client = client
-        """Reaches the whole cluster, and this server's own group without a detour."""
+        """Client of the whole cluster. Requests to this server's group stay in the process."""
         self._factory = factory
         self._recorder = recorder
         self._plurals = plurals
 
     async def reconcile(self, key: ObjectName) -> Requeue | None:
-        """Override it. Return a Requeue to be called again though nothing failed."""
+        """Reconcile one object; subclasses override this method. Return a Requeue to run again without an error."""
         raise NotImplementedError
 
     def get(self, key: ObjectName) -> R | None:
-        """Return the object as the cache has it, as a copy that may be changed; None when it is gone."""
+        """Return a copy of the cached object; None if the object does not exist."""
         try:
-            found = self.lister(self.resource).namespace(key.namespace).get(key.name)
+            cached = self.lister(self.resource).namespace(key.namespace).get(key.name)
         except NotFound:
             return None
-        return self.resource.from_json(found)  # type: ignore[return-value]  # the class that R stands for
+        return self.resource.from_json(cached)  # type: ignore[return-value]  # the class that R stands for
 
     def lister(self, resource: Watched) -> Lister:
-        """Return what reads the cache of a resource that this controller reconciles, owns or watches."""
+        """Return the lister of a resource that this controller reconciles, owns or watches."""
         return self._factory.lister(self._plurals(resource))
 
     def record(self, obj: R | Json, reason: str, message: str, type_: str = NORMAL) -> None:
@@ -88,10 +88,11 @@ class Reconciler(Generic[R]):
         self._recorder.event(obj if isinstance(obj, dict) else obj.to_json(), type_, reason, message)
 
     async def update_status(self, obj: R, change: Callable[[R], object] | None = None) -> R:
-        """Write the object's status, and return the object as it is then.
+        """Write the object's status, and return the written object.
 
-        After a conflict the newest object is read, and `change` is made to it, or the status put into it as it is, and
-        it is written again. Nothing is written that would change nothing. Raises StatusError.
+        After a conflict, the newest object is read and `change` is applied to it (without `change`, the status of
+        `obj` is
+        set), and the write is retried. A write that would change nothing is skipped. Raises StatusError.
         """
         objects = self.client.for_resource(self._plurals(type(obj)), namespace=obj.namespace)
         current = await objects.get(obj.name)
@@ -116,7 +117,7 @@ Plurals: TypeAlias = Callable[[Watched], GroupVersionResource]
 
 
 class ControllerRunner:
-    """Runs the controllers of a server from when it is ready until it stops, in one replica at a time."""
+    """Runs the controllers of a server, in one replica at a time, until the server stops."""
 
     def __init__(self, server: APIServer, options: Options, cluster: Cluster | Standalone, own: Handler) -> None:
         self._server = server
@@ -129,7 +130,7 @@ class ControllerRunner:
         self._running = context.spawn(self._run(), name="controllers")
 
     async def stop(self) -> None:
-        """While requests are still answered, so that a lease is given back."""
+        """Stop the controllers. Called while requests are still served, so that the lease can be released."""
         if self._running is not None:
             await cancelled(self._running)
 
@@ -154,13 +155,13 @@ class ControllerRunner:
     def _controller(
         self, cls: type[Reconciler[Any]], factory: SharedInformerFactory, recorder: EventRecorder
     ) -> Controller[str]:
-        made = cls(self._client, factory, recorder, self._resource)
+        reconciler = cls(self._client, factory, recorder, self._resource)
 
         async def reconcile(key: str) -> Requeue | None:
-            return await made.reconcile(split_meta_namespace_key(key))
+            return await reconciler.reconcile(split_meta_namespace_key(key))
 
-        watched = [cls.resource, *cls.owns, *(each for each, _ in cls.watches)]
-        informers = [factory.for_resource(self._resource(each)) for each in watched]
+        watched = [cls.resource, *cls.owns, *(resource for resource, _ in cls.watches)]
+        informers = [factory.for_resource(self._resource(resource)) for resource in watched]
         controller = Controller(cls.__name__, reconcile, caches=tuple(informers), workers=cls.workers)
         handlers = [
             enqueue_keys(controller.queue),
@@ -180,9 +181,26 @@ class ControllerRunner:
 
 
 def _client(server: APIServer, cluster: Client | None, own: Handler) -> Client:
-    """Return a client that reaches this server's group in this process, and everything else in the cluster."""
+    """Return a client that serves this server's group in the process, and sends other requests to the cluster."""
     here = AsgiTransport(AsgiApp(own))
     agent = f"{server.name}-controllers"
     if cluster is None:
         return Client(here, user_agent=agent)
     return Client(OwnGroupTransport(f"/apis/{server.group}", here, cluster.transport), user_agent=agent)
+
+
+class OwnGroupTransport:
+    """Transport that sends requests below `root` to one transport, and all others to another."""
+
+    def __init__(self, root: str, own: Transport, other: Transport) -> None:
+        self._root = root
+        self._own = own
+        self._other = other
+
+    async def send(self, request: HttpRequest) -> HttpResponse:
+        path = request.target.partition("?")[0]
+        is_own = path == self._root or path.startswith(f"{self._root}/")
+        return await (self._own if is_own else self._other).send(request)
+
+    async def close(self) -> None:
+        """Do nothing: the transports belong to the caller."""

@@ -1,6 +1,6 @@
-"""Priority and fairness as the cluster has it: its FlowSchemas and PriorityLevelConfigurations are followed.
+"""Priority and fairness by the FlowSchemas and PriorityLevelConfigurations of the cluster.
 
-Until they are known, and where this server may not read them, the two mandatory levels divide the seats.
+Before they are loaded, or without permission to read them, the two mandatory levels share the seats.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LEVELS = GroupVersionResource("flowcontrol.apiserver.k8s.io", "v1", "priorityle
 
 
 class ClusterFlowControl:
-    """`control` is for the filter; `run` follows the cluster until it is cancelled."""
+    """Flow control that follows the cluster. `control` is for the filter; `run` follows until cancelled."""
 
     def __init__(
         self, client: Client, controller: FlowController, registries: Sequence[RegistryStore], *, request_timeout: float
@@ -31,7 +31,7 @@ class ClusterFlowControl:
         self._controller = controller
         self._registries = registries
         self._changed = asyncio.Event()
-        # As upstream, nobody waits longer for a turn than a quarter of what a request may take.
+        # As upstream: the maximum queue wait is a quarter of the request timeout.
         self.control = FlowControl(controller, self._stats, request_timeout / 4)
 
     async def run(self) -> None:

@@ -1,4 +1,4 @@
-"""An extension server in a test: registered behind a whole API server, in the same event loop."""
+"""An extension server in a test: registered in a whole API server, in the same event loop."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from pilothouse.client.rest.client import Client
     from pilothouse.testing.api import API
 
-_POLL = 0.02
+_POLL_INTERVAL = 0.02
 
 
 @asynccontextmanager
 async def in_loop(server: APIServer, flags: Mapping[str, Any]) -> AsyncIterator[API]:
-    """Run both servers for as long as the block lasts. Raises StartError, StartFailed, InvalidDeclaration."""
+    """Run both servers for the duration of the block. Raises StartError, StartFailed, InvalidDeclaration."""
     async with whole_server(**flags) as api:
         options = parse_options(
             [
@@ -50,15 +50,15 @@ async def in_loop(server: APIServer, flags: Mapping[str, Any]) -> AsyncIterator[
 
 
 async def _until_available(server: APIServer, api: API) -> None:
-    """Return when the whole server leads to this one, and shows it in its discovery."""
+    """Wait until every APIService is available, and the group is in discovery."""
     client = api.client()
     services = client.resource("apiregistration.k8s.io/v1", "apiservices")
     for version in server.place.versions:
-        while not is_true(await services.get(f"{version}.{server.group}"), "Available"):  # noqa: ASYNC110  # nothing tells
-            await asyncio.sleep(_POLL)
+        while not is_true(await services.get(f"{version}.{server.group}"), "Available"):  # noqa: ASYNC110
+            await asyncio.sleep(_POLL_INTERVAL)
     while server.place.versions and not await _is_discovered(server.group, client):  # noqa: ASYNC110
-        await asyncio.sleep(_POLL)
+        await asyncio.sleep(_POLL_INTERVAL)
 
 
 async def _is_discovered(group: str, client: Client) -> bool:
-    return any(each["name"] == group for each in (await client.get_json("/apis"))["groups"])
+    return any(item["name"] == group for item in (await client.get_json("/apis"))["groups"])

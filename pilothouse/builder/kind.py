@@ -1,6 +1,6 @@
-"""A kind with all its versions: what its classes declare, as the definition that serves it.
+"""A kind with all versions, and the definition that serves it.
 
-The definition has the form of a CustomResourceDefinition, since what serves those serves these.
+The definition has the form of a CustomResourceDefinition, because the server of custom resources serves these kinds.
 """
 
 from __future__ import annotations
@@ -10,10 +10,9 @@ from functools import cached_property
 from typing import Any
 
 from pilothouse.apiserver.endpoints.fieldmanager.versions import copy_of
-from pilothouse.builder.blame import blamed
+from pilothouse.builder.error_attribution import attributing_errors
 from pilothouse.builder.resource import Resource
-from pilothouse.builder.types.schema import schema_of
-from pilothouse.builder.types.wire import changing
+from pilothouse.builder.types.wire import changing, schema_of
 from pilothouse.extensions.customresources.model import CustomResource
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest
@@ -21,11 +20,11 @@ from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json
 
 STRUCTURE = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"}}
-"""The schemas of the fields that every object has."""
+"""Schemas of the fields that every object has."""
 
 
 class InvalidDeclaration(Exception):
-    """A resource that cannot be served as it is declared.
+    """A resource cannot be served as declared.
 
     >>> from pilothouse.builder import APIServer, InvalidDeclaration, Resource
     >>> server = APIServer(group="wardle.example.com")
@@ -42,7 +41,7 @@ class InvalidDeclaration(Exception):
 
 @dataclass(frozen=True)
 class VersionOptions:
-    """What `APIServer.resource` was told about one version of a kind."""
+    """Arguments of `APIServer.resource` for one version of a kind."""
 
     version: str
     kind: str
@@ -55,24 +54,24 @@ class VersionOptions:
     served: bool = True
     deprecated: str | None = None
     storage: object | None = None
-    """The author's functions, where the objects live there."""
+    """The author's storage functions, if the objects are not in the store."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """One resource of the server. `versions` are in the order in which they were declared."""
+    """One resource of the server. `versions` are in declaration order."""
 
     group: str
     versions: dict[str, tuple[type[Resource], VersionOptions]]
 
     @property
     def options(self) -> VersionOptions:
-        """Those of the stored version, which speak for the resource as a whole."""
+        """Options of the storage version, which apply to the whole resource."""
         return self.versions[self.stored][1]
 
     @cached_property
     def stored(self) -> str:
-        """The version that is stored: the one that says so, or the only one. Raises InvalidDeclaration."""
+        """Name of the storage version: the marked version, or the only version. Raises InvalidDeclaration."""
         chosen = [name for name, (_, options) in self.versions.items() if options.storage_version]
         if not chosen and len(self.versions) == 1:
             return next(iter(self.versions))
@@ -90,14 +89,14 @@ class Kind:
 
     @cached_property
     def custom_resource(self) -> CustomResource:
-        """The kind as what serves custom resources takes it. Raises InvalidDeclaration with all that is wrong."""
+        """The kind as a custom resource. Raises InvalidDeclaration with all problems."""
         definition = self.definition()
         if problems := list(_problems(definition)):
             raise InvalidDeclaration(f"{self.options.kind} cannot be served: {'; '.join(problems)}")
         return CustomResource(definition)
 
     def definition(self) -> Json:
-        """Return the CustomResourceDefinition that declares the same."""
+        """Return the equivalent CustomResourceDefinition."""
         options = self.options
         names = {
             "plural": self.plural,
@@ -140,16 +139,15 @@ class Kind:
         return {key: value for key, value in out.items() if value not in ([], {})}
 
     def convert(self, obj: Json, api_version: str) -> Json:
-        """Return the object in another version, by way of the stored one; its metadata stays what it is.
+        """Convert the object to another version via the storage version. Metadata is kept.
 
-        Raises Invalid for an object that does not fit its types, and BadRequest for one that `convert_to` refuses with
-        a ValueError.
+        Raises Invalid for an object that violates its schema, BadRequest if `convert_to` raises ValueError.
         """
         source, target = _version_of(obj["apiVersion"]), _version_of(api_version)
         if source == target:
             return obj
         try:
-            with blamed(self.custom_resource, source, obj):
+            with attributing_errors(self.custom_resource, source, obj):
                 typed = self._converted(self.of(source).from_json(obj), source, target)
                 return {**typed.to_json(), "apiVersion": api_version, "metadata": copy_of(obj["metadata"])}
         except ValueError as error:
@@ -164,16 +162,16 @@ class Kind:
         return typed if target == self.stored else self.of(target).convert_from(typed)
 
     def change(self, version: str, obj: Json, hook: Callable[[Any], object]) -> None:
-        """Let the hook change the object as an instance of its class; what it leaves alone stays as it was sent.
+        """Let the hook change the object as a class instance. Fields that the hook does not change stay as sent.
 
-        Raises Invalid for an object that does not fit its types, where the hook stumbles over that.
+        Raises Invalid if the hook fails on an object that violates its schema.
         """
-        with blamed(self.custom_resource, version, obj), changing(self.of(version), obj) as typed:
+        with attributing_errors(self.custom_resource, version, obj), changing(self.of(version), obj) as typed:
             hook(typed)
 
 
 def whole_schema(cls: type[Resource]) -> Json:
-    """Return the structural schema of the kind. Raises TypeError for annotations that have none."""
+    """Return the structural schema of the kind. Raises TypeError for annotations without a schema."""
     schema = schema_of(cls, names=vars(cls))
     properties = {name: child for name, child in schema["properties"].items() if name != "metadata"}
     return schema | {"properties": STRUCTURE | properties}
@@ -182,7 +180,7 @@ def whole_schema(cls: type[Resource]) -> Json:
 def _problems(definition: Json) -> Iterator[str]:
     from pilothouse.extensions.customresourcedefinitions.validation.definition import validate_definition
 
-    # Who may have a group under k8s.io is no business of a server that is asked to serve it.
+    # The approval rule for groups under k8s.io applies to CustomResourceDefinitions only.
     errors = validate_definition(definition)
     return (str(error) for error in errors if not error.field.startswith("metadata.annotations"))
 
@@ -192,7 +190,7 @@ def _version_of(api_version: str) -> str:
 
 
 def plural_of(kind: str) -> str:
-    """Return the usual plural, as kubectl guesses it."""
+    """Return the regular English plural, as kubectl guesses it."""
     singular = kind.lower()
     if singular.endswith(("s", "x", "z", "ch", "sh")):
         return f"{singular}es"

@@ -1,4 +1,4 @@
-"""The flags of an extension API server: those of every generic server, and where its cluster is."""
+"""Flags of an extension API server: the generic flags, and the location of its cluster."""
 
 from __future__ import annotations
 
@@ -24,23 +24,26 @@ from pilothouse.machinery.flags.flagset import FlagError, format_section, help_s
 class ExtensionOptions:
     title: ClassVar[str] = "extension server"
 
-    data_dir: str = flag("data-dir", STRING, "", "The home of store and certificates.")
+    data_dir: str = flag("data-dir", STRING, "", "Directory of the store and the certificates.")
     kubeconfig: str = flag(
-        "kubeconfig", STRING, "", "The cluster that this server extends; the pod's own, or the usual one, if empty."
+        "kubeconfig",
+        STRING,
+        "",
+        "Kubeconfig of the cluster; if empty, the pod's service account or the default kubeconfig.",
     )
     standalone: bool = flag(
-        "standalone", BOOL, False, "Serve without a cluster: who has the kubeconfig in --data-dir may do everything."
+        "standalone", BOOL, False, "Serve without a cluster. The kubeconfig in --data-dir grants all permissions."
     )
     register: bool = flag(
-        "register", BOOL, False, "Register in the cluster by this machine's address for as long as the server runs."
+        "register", BOOL, False, "Register in the cluster with this machine's address while the server runs."
     )
     leader_elect: bool = flag(
-        "leader-elect", BOOL, False, "Run the controllers in one replica only; on where --etcd-servers are shared."
+        "leader-elect", BOOL, False, "Run the controllers in one replica only. Enabled by default with --etcd-servers."
     )
 
     def validate(self) -> Iterator[str]:
         if self.standalone and (self.kubeconfig or self.register):
-            yield "--standalone: there is no cluster to register in; drop --kubeconfig and --register"
+            yield "--standalone: a standalone server has no cluster; remove --kubeconfig and --register"
 
 
 SECTIONS: dict[str, type[Any]] = {
@@ -55,7 +58,7 @@ SECTIONS: dict[str, type[Any]] = {
 
 @dataclass(frozen=True)
 class Options:
-    """Complete and valid, when made by `parse_options`."""
+    """All options; complete and valid after `parse_options`."""
 
     extension: ExtensionOptions = field(default_factory=ExtensionOptions)
     generic: ServerRunOptions = field(default_factory=ServerRunOptions)
@@ -70,7 +73,7 @@ class Options:
 
 
 def parse_options(arguments: Sequence[str], *, group: str, standalone: bool = False) -> Options:
-    """Raises FlagError and InvalidOptions."""
+    """Parse, complete and validate the flags. Raises FlagError, InvalidOptions."""
     parsed = parse([flag for section in SECTIONS.values() for flag in flags_of(section)], arguments)
     if parsed.positionals:
         raise FlagError(f"this server takes no arguments, got {parsed.positionals}")
@@ -83,7 +86,7 @@ def parse_options(arguments: Sequence[str], *, group: str, standalone: bool = Fa
 
 
 def _completed(options: Options, given: dict[str, Any]) -> Options:
-    """Two servers of one etcd must not share their keys, nor their controllers' work."""
+    """Complete the options. Servers that share an etcd elect a leader for their controllers."""
     extension = replace(
         options.extension,
         data_dir=os.path.abspath(os.path.expanduser(options.extension.data_dir)),

@@ -1,4 +1,4 @@
-"""The base class of an author's resources: a kind as a Python class, and the rules that its methods add."""
+"""The base class of resources: a kind as a Python class, with methods for its rules."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from pilothouse.machinery.field import Errors
 from pilothouse.machinery.objects import Json
 
 if TYPE_CHECKING:
-    from pilothouse.builder.columns import Column, Scale
     from pilothouse.builder.subresources import Subresource, Verb
+
 
 R = TypeVar("R", bound="Resource")
 F = TypeVar("F", bound="Callable[..., Any]")
@@ -25,7 +25,7 @@ _PARTS = {"Spec": "spec", "Status": "status"}
 
 @dataclass
 class ObjectMeta:
-    """The metadata that every object has.
+    """The metadata of an object.
 
     >>> from pilothouse.builder import ObjectMeta
     >>> ObjectMeta(name="a", labels={"app": "web"}).labels["app"]
@@ -49,10 +49,10 @@ class ObjectMeta:
 @dataclass_transform(kw_only_default=True, field_specifiers=(field,))
 @dataclass(kw_only=True)
 class Resource:
-    """A kind. Subclasses say what its objects look like, and override the rules that they want to add to.
+    """A kind. Subclasses declare the fields of its objects, and override methods to add rules.
 
-    `Spec` and `Status` inside the class are dataclasses, pydantic models, or structural schemas as dicts; other fields
-    of the object are annotated in the class itself. A kind with `Status` has the status subresource.
+    `Spec` and `Status` inside the class are dataclasses, pydantic models, or structural schemas as dicts. Other fields
+    are annotated in the class itself. A kind with `Status` has the status subresource.
 
     >>> from dataclasses import dataclass
     >>> from pilothouse.builder import Resource
@@ -67,20 +67,20 @@ class Resource:
     metadata: ObjectMeta = field(default_factory=ObjectMeta)
 
     columns: ClassVar[Iterable[Column]] = ()
-    """What `kubectl get` shows besides the name; the age, if nothing is said."""
+    """Columns of `kubectl get` in addition to the name; default: the age."""
     selectable_fields: ClassVar[Iterable[str]] = ()
-    """JSON paths that field selectors may name, such as ".spec.color"."""
+    """JSON paths for field selectors, such as ".spec.color"."""
     rules: ClassVar[Iterable[Rule | str]] = ()
-    """CEL rules over the whole object."""
+    """CEL rules for the whole object."""
     scale: ClassVar[Scale | None] = None
-    """Where the object keeps its replicas; gives it the scale subresource."""
+    """Paths of the replica counts; enables the scale subresource."""
 
     api_version: ClassVar[str] = ""
     kind: ClassVar[str] = ""
     subresources: ClassVar[dict[str, Subresource]] = {}
 
     if TYPE_CHECKING:
-        # Whatever the author's classes of these names are.
+        # Instances of the author's Spec and Status.
         spec: Any = None
         status: Any = None
 
@@ -91,7 +91,7 @@ class Resource:
             if part in cls.__dict__:
                 own.setdefault(name, vars(cls)[part])
                 empty = _empty(vars(cls)[part])
-                # A spec that cannot be empty must be there. A status cannot be, when an object is created.
+                # A spec without an empty value is required. A new object never has a status.
                 if name == "status" or empty() is not None:
                     setattr(cls, name, field(default_factory=empty))
         cls.__annotations__ = own
@@ -100,52 +100,54 @@ class Resource:
         dataclass(kw_only=True)(cls)
 
     def default(self) -> None:
-        """Fill in what the author of an object left out. Called on every object that is read, in its own version."""
+        """Set defaults. Called on every decoded object, in its own version."""
 
     def validate(self, old: Any) -> Errors:
-        """Yield what is wrong with the object. `old` is what it takes the place of; None when it is created."""
+        """Yield the validation errors. `old` is the replaced object; None on create."""
         yield from ()
 
     def prepare_for_create(self) -> None:
-        """Change what a creator may not decide. Called on the version that is stored."""
+        """Reset fields that clients may not set on create. Called on the storage version."""
 
     def prepare_for_update(self, old: Any) -> None:
-        """Carry over from `old` what an updater may not change. Called on the version that is stored."""
+        """Copy fields that clients may not change from `old`. Called on the storage version."""
 
     def warnings(self, old: Any) -> Iterable[str]:
-        """Return what a writer is warned of, though the object is valid."""
+        """Return warnings for a valid object."""
         return ()
 
     def convert_to(self, stored: type[Any]) -> Any:
-        """Return the same object in the version that is stored. Versions that are not stored override it."""
+        """Convert the object to the storage version. Other versions override this method."""
         raise NotImplementedError(f"{type(self).__name__} has no convert_to")
 
     @classmethod
     def convert_from(cls: type[R], stored: Any) -> R:
-        """Return an object of the stored version in this one. Versions that are not stored override it."""
+        """Convert an object of the storage version to this version. Other versions override this method."""
         raise NotImplementedError(f"{cls.__name__} has no convert_from")
 
     @classmethod
     def generate_name(cls, prefix: str) -> str:
-        """Return a name for an object that was sent with only a generateName."""
+        """Return a name for an object that has only a generateName."""
         from pilothouse.machinery.names_generator import generate_name
 
         return generate_name(prefix)
 
     @classmethod
     def from_json(cls: type[R], obj: Mapping[str, Any]) -> R:
-        """Return the object as an instance of this class; what is not in the types is left out."""
-        made: R = from_wire(cls, obj)
-        return made
+        """Return the object as an instance of this class. Undeclared fields are dropped."""
+        typed: R = from_wire(cls, obj)
+        return typed
 
     def to_json(self) -> Json:
-        """Return the object as clients see it."""
+        """Return the object as JSON."""
         wire: Json = to_wire(self)
         return {"apiVersion": self.api_version, "kind": self.kind, "metadata": {}, **wire}
 
     @classmethod
     def subresource(cls, name: str, *, verb: Verb = "create", methods: Iterable[str] = ("GET",)) -> Callable[[F], F]:
-        """Serve a function as a subresource, as in `pilothouse.builder.subresources`. A connect has `methods`."""
+        """Serve a function as a subresource; see `pilothouse.builder.subresources`. `methods` are the HTTP methods of
+        a connect.
+        """
 
         def decorate(function: F) -> F:
             from pilothouse.builder.subresources import Subresource
@@ -157,17 +159,17 @@ class Resource:
 
     @property
     def name(self) -> str:
-        """Return the name in the metadata."""
+        """The name in the metadata."""
         return self.metadata.name
 
     @property
     def namespace(self) -> str:
-        """Empty for an object that is in none."""
+        """The namespace in the metadata; empty for a cluster-scoped object."""
         return self.metadata.namespace
 
 
 def _empty(part: Any) -> Any:
-    """Return what makes the part of a new object: an empty one where that can be, else None."""
+    """Return a factory for the part of a new object: an empty instance, or None if it has required fields."""
 
     def make() -> Any:
         if isinstance(part, dict):
@@ -178,3 +180,64 @@ def _empty(part: Any) -> Any:
             return None
 
     return make
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of `kubectl get`. The type defaults to the field's type. A priority above 0 shows the column in `-o
+    wide` only.
+
+    >>> from pilothouse.builder import Column
+    >>> Column("Reference", ".spec.reference", priority=1).title
+    'Reference'
+    """
+
+    title: str
+    path: str
+    type: str = ""
+    format: str = ""
+    description: str = ""
+    priority: int = 0
+
+    def declared(self, schema: Json) -> Json:
+        """Return the column as an additionalPrinterColumn of a kind with this schema."""
+        field_schema = _at(schema, self.path)
+        column = {"name": self.title, "jsonPath": self.path, "type": self.type or _column_type(field_schema)}
+        extra = {"format": self.format, "description": self.description, "priority": self.priority}
+        return column | {key: value for key, value in extra.items() if value}
+
+
+AGE = Column("Age", ".metadata.creationTimestamp", type="date")
+"""Age of the object."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Paths of the replica counts. `selector` is the path of a label selector string.
+
+    >>> from pilothouse.builder import Scale
+    >>> Scale(selector=".status.selector").status
+    '.status.replicas'
+    """
+
+    spec: str = ".spec.replicas"
+    status: str = ".status.replicas"
+    selector: str = ""
+
+    def declared(self) -> Json:
+        """Return the scale subresource of a CustomResourceDefinition."""
+        paths = {"specReplicasPath": self.spec, "statusReplicasPath": self.status}
+        return paths | ({"labelSelectorPath": self.selector} if self.selector else {})
+
+
+def _at(schema: Any, path: str) -> Json:
+    """Return the schema of the field; empty if the path does not exist."""
+    for name in path.strip(".").split("."):
+        schema = (schema.get("properties") or {}).get(name, {})
+    return dict(schema)
+
+
+def _column_type(schema: Json) -> str:
+    if schema.get("format") == "date-time":
+        return "date"
+    return str(schema["type"]) if schema.get("type") in ("integer", "number", "boolean") else "string"

@@ -1,4 +1,4 @@
-"""Runs an extension server: store and certificates → whom to believe → generic server → serve, until told to stop."""
+"""Runs an extension server: store and certificates → delegated authentication → generic server → serve."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from pilothouse.apiserver.server.server import GenericAPIServer
 from pilothouse.apiserver.storage.errors import StorageError
 from pilothouse.apiserver.storage.interface import DEFAULT_ROOT, Store
 from pilothouse.builder.cluster import Cluster, Standalone, open_cluster
+from pilothouse.builder.extension_service import on_this_machine
 from pilothouse.builder.flow_control import ClusterFlowControl
 from pilothouse.builder.options import Options
-from pilothouse.builder.place import on_this_machine
 from pilothouse.builder.serving import AuthoredDefinitions, ServedKind, api_group
 from pilothouse.client.config.model import ConfigError
 from pilothouse.client.rest.errors import ConnectionFailed
@@ -52,22 +52,22 @@ _START_FAILURES = (
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """Where a server is that can be used now."""
+    """Addresses and files of a ready server."""
 
     group: str
     url: str
     data_dir: Path
     ca_file: Path
     kubeconfig: Path | None = None
-    """Of a server without a cluster: whoever has it may do everything."""
+    """Kubeconfig of a standalone server; grants all permissions."""
     register_file: Path | None = None
-    """What `kubectl apply -f` registers the server by, where it has not done so itself."""
+    """Manifests for `kubectl apply -f`, if the server does not register itself."""
 
 
 async def serve(server: APIServer, options: Options, stop: asyncio.Event, ready: Callable[[Ready], None]) -> None:
-    """Serve in this event loop until `stop` is set; return after an orderly shutdown.
+    """Serve in this event loop until `stop` is set, then shut down in order.
 
-    Raises StartFailed, and InvalidDeclaration for resources that cannot be served as they are declared.
+    Raises StartFailed, and InvalidDeclaration for resources that cannot be served as declared.
     """
     with start_failures(*_START_FAILURES):
         async with AsyncExitStack() as opened:
@@ -79,7 +79,7 @@ async def _serve(
 ) -> None:
     kinds = server.kinds
     for kind in kinds:
-        _ = kind.custom_resource  # what is wrong with a declaration is said before anything is opened
+        _ = kind.custom_resource  # invalid declarations are reported before anything is opened
     opened.callback(DataDir.open(options.data_dir).close)
     timeout = options.generic.storage_initialization_timeout
     store = await open_store(options.etcd, options.data_dir, timeout=timeout)
@@ -91,7 +91,7 @@ async def _serve(
 
 
 class _Process:
-    """One generic server with its group, on its port."""
+    """A generic server with the group, and its port."""
 
     def __init__(
         self,
@@ -136,7 +136,7 @@ class _Process:
         self._port = Port(handler_chain(self._generic.handler, self._chain), secure.endpoint)
 
     async def run(self, stop: asyncio.Event, ready: Callable[[Ready], None]) -> None:
-        """Raises StartFailed, HookFailed."""
+        """Serve until `stop` is set. Raises StartFailed, HookFailed."""
         background = {**self._background, **self._cluster.background}
         drain = self._chain.in_flight.drain
         config = RunConfig([self._port], drain, run_options=self._options.generic, background=background)
@@ -147,9 +147,9 @@ class _Process:
         group = api_group(self._server.group, self._served)
         phase_of = self._cluster.namespace_phase
         admission = AdmissionChain([NamespaceLifecycle(phase_of)] if phase_of else [])
-        groups = [group] if group.versions else []  # a server may be started before anything is declared
-        for each in groups:
-            install_api_group(server, each, config.installer(admission))
+        groups = [group] if group.versions else []  # a server may start without kinds
+        for api_group_ in groups:
+            install_api_group(server, api_group_, config.installer(admission))
         install_group_list(server, groups)
         for served in self._served:
             server.add_drained(served.stop)
@@ -177,7 +177,9 @@ class _Process:
         return audit.auditing
 
     def _flow_control(self) -> FlowControl | None:
-        """Without a cluster there is nobody who says how to divide the seats: only their number is bounded."""
+        """Return flow control by the cluster's configuration; None without a cluster (only the number of seats is
+        bounded).
+        """
         client, options = self._cluster.client, self._options.generic
         controller = FlowController.of(options)
         if client is None or controller is None:
@@ -198,7 +200,7 @@ class _Process:
 
     @property
     def _loopback(self) -> Handler:
-        """The way in for this program's own calls."""
+        """Handler chain for calls from this process."""
         return loopback_handler_chain(self._generic.handler, self._chain)
 
     def _announce(self) -> Ready:
@@ -211,7 +213,7 @@ class _Process:
         return Ready(self._server.group, url, folder, cluster.ca_file, register_file=register)
 
     def _write_registration(self, cluster: Cluster) -> Path | None:
-        """None where the certificate was given, and nobody here knows its CA."""
+        """Write the registration manifests; None if the certificate was given, because its CA is unknown."""
         if cluster.certificate is None:
             return None
         bundle = cluster.certificate.ca_bundle

@@ -1,4 +1,4 @@
-"""The public face of the builder: an API server of one group, declared resource by resource."""
+"""The public class of the builder: an API server of one group."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from pilothouse.builder.extension_service import ExtensionService
 from pilothouse.builder.kind import InvalidDeclaration, Kind, VersionOptions
-from pilothouse.builder.place import Place
 from pilothouse.builder.resource import Resource
 from pilothouse.machinery.kube_versions import preference
 
 if TYPE_CHECKING:
     from pilothouse.builder.controllers import Reconciler, Watched
     from pilothouse.testing.api import API, BlockingAPI
-    from pilothouse.testing.flags import Flag
+    from pilothouse.testing.home import Flag
 
 R = TypeVar("R", bound=type[Resource])
 C = TypeVar("C", bound="type[Reconciler[Any]]")
 
 
 class APIServer:
-    """An extension API server. Declare its resources, then `run` it, or try it with `in_test`.
+    """An extension API server. Declare its resources, then `run` the server, or test it with `in_test`.
 
     `name` and `namespace` are those of its Service in a cluster.
 
@@ -44,7 +44,7 @@ class APIServer:
         self.namespace = namespace or group.partition(".")[0]
         self.controllers: dict[str, type[Reconciler[Any]]] = {}
         self._versions: dict[str, dict[str, tuple[type[Resource], VersionOptions]]] = {}
-        """By kind and version."""
+        """kind -> version -> (class, options)"""
 
     def resource(
         self,
@@ -61,11 +61,12 @@ class APIServer:
         deprecated: str | None = None,
         storage: object | None = None,
     ) -> Callable[[R], R]:
-        """Serve the class as one version of a kind, which is called like the class unless `kind` is given.
+        """Serve the class as one version of a kind. The kind is the name of the class unless `kind` is given.
 
-        Of several versions, one has `storage_version` and the others `convert_to` and `convert_from`. `deprecated` is
-        the warning that clients of the version get, empty for the usual one. `storage` is an object with the author's
-        own functions, where the objects are not to live in the server's store.
+        With several versions, one version sets `storage_version` and the other classes define `convert_to` and
+        `convert_from`. `deprecated` is the warning for clients of the version; an empty string selects the standard
+        warning.
+        `storage` is an object with the author's storage functions, for objects outside of the server's store.
         """
 
         options = VersionOptions(
@@ -89,7 +90,7 @@ class APIServer:
         return decorate
 
     def _declare(self, cls: type[Resource], options: VersionOptions) -> None:
-        """Raises InvalidDeclaration for a version that the kind has already."""
+        """Add a version. Raises InvalidDeclaration for a duplicate version."""
         cls.kind, cls.api_version = options.kind, f"{self.group}/{options.version}"
         known = self._versions.setdefault(options.kind, {})
         if options.version in known:
@@ -99,10 +100,11 @@ class APIServer:
     def controller(
         self, resource: type[Resource], *, owns: Iterable[Watched] = (), watches: Iterable[Any] = (), workers: int = 1
     ) -> Callable[[C], C]:
-        """Run the class, a Reconciler, as a controller of the resource for as long as the server runs.
+        """Run the class, a Reconciler, as a controller of the resource while the server runs.
 
-        It reconciles an object when that changes, or one that it `owns` as its controller, or, for each pair in
-        `watches` of a resource and a function, when an object of that resource changes for which the function finds it.
+        An object is reconciled when it changes, or when an object changes that it `owns` as controller. `watches` has
+        pairs
+        of a resource and a function: a changed object of that resource reconciles the keys that the function returns.
         """
 
         def decorate(cls: C) -> C:
@@ -115,17 +117,17 @@ class APIServer:
 
     @property
     def kinds(self) -> list[Kind]:
-        """Return the kinds that are declared, each with its versions."""
+        """The declared kinds, each with its versions."""
         return [Kind(self.group, versions) for versions in self._versions.values()]
 
     @property
-    def place(self) -> Place:
-        """Return where the server stands in a cluster: its group and versions, and its Service."""
+    def place(self) -> ExtensionService:
+        """The server's group, served versions and Service."""
         served = {name for kind in self.kinds for name, (_, options) in kind.versions.items() if options.served}
-        return Place(self.group, tuple(sorted(served, key=preference)), self.name, self.namespace)
+        return ExtensionService(self.group, tuple(sorted(served, key=preference)), self.name, self.namespace)
 
     def run(self, arguments: Sequence[str] | None = None, *, standalone: bool = False) -> None:
-        """Serve until a signal comes; the flags are those of the command line. Exits with 1 when it cannot start."""
+        """Serve until a signal. The flags default to the command line. Exits with 1 if the server cannot start."""
         from pilothouse.builder.command import main
 
         code = main(self, sys.argv[1:] if arguments is None else arguments, standalone=standalone)
@@ -133,16 +135,16 @@ class APIServer:
             sys.exit(code)
 
     async def serve(self, arguments: Sequence[str], stop: asyncio.Event, ready: Callable[[Any], None]) -> None:
-        """Serve in this event loop until `stop` is set. Raises StartFailed, and what wrong flags raise."""
+        """Serve in this event loop until `stop` is set. Raises StartFailed, FlagError, InvalidOptions."""
         from pilothouse.builder.options import parse_options
         from pilothouse.builder.running import serve
 
         await serve(self, parse_options(arguments, group=self.group), stop, ready)
 
     def in_test(self, **flags: Flag) -> AbstractContextManager[BlockingAPI]:
-        """Run this server registered behind a whole API server of `pilothouse.testing`, which takes `flags`.
+        """Run this server, registered in a whole API server of `pilothouse.testing` with `flags`.
 
-        The block is given the whole server, and begins when it can be asked for this server's resources.
+        The block gets the whole server, and begins when this server's resources are available.
         """
         from pilothouse.builder.in_test import in_loop
         from pilothouse.testing.in_thread import InThread
@@ -150,7 +152,7 @@ class APIServer:
         return InThread(in_loop(self, flags))
 
     def in_async_test(self, **flags: Flag) -> AbstractAsyncContextManager[API]:
-        """As `in_test`, in the event loop of the test."""
+        """Run the server as `in_test` does, in the event loop of the test."""
         from pilothouse.builder.in_test import in_loop
 
         return in_loop(self, flags)

@@ -1,21 +1,22 @@
-"""From declared kinds to what a generic API server installs: registries, endpoints, definitions."""
+"""Installation of declared kinds in a generic API server: registries, endpoints, OpenAPI definitions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import cached_property, wraps
+from types import SimpleNamespace
+from typing import Any
 
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion
 from pilothouse.apiserver.endpoints.serializers.registry import TEXT
 from pilothouse.apiserver.openapi.definitions import Definition
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.interface import Store
+from pilothouse.builder.function_backed.registry import FunctionBackedRegistry, function_backed_registry
 from pilothouse.builder.kind import Kind
-from pilothouse.builder.own_functions.registry import OwnRegistry, own_registry
 from pilothouse.builder.resource import Resource
 from pilothouse.builder.strategy import AuthoredStatusStrategy, AuthoredStrategy
 from pilothouse.builder.subresources import subresources_of
-from pilothouse.builder.typed_functions import typed_functions
 from pilothouse.extensions.customresources.model import CustomResource, Version
 from pilothouse.extensions.customresources.strategy import CustomResourceStrategy
 from pilothouse.extensions.customresources.version_endpoints import Rules, api_versions, declared
@@ -26,22 +27,22 @@ from pilothouse.machinery.objects import Json
 
 
 class ServedKind:
-    """One kind over its store. Raises InvalidDeclaration."""
+    """One kind with its store. Raises InvalidDeclaration."""
 
     def __init__(self, kind: Kind, store: Store, *, root: str) -> None:
         self.kind = kind
         self.resource = kind.custom_resource
-        self.own: OwnRegistry | None = None
+        self.function_backed: FunctionBackedRegistry | None = None
         self.registry: RegistryStore
         if kind.options.storage is None:
             self.registry = RegistryStore(declared(self.resource), store, root=root, on_read=self._on_read())
         else:
             functions = typed_functions(kind, kind.options.storage)
-            self.own = own_registry(declared(self.resource), store, functions, root=root)
-            self.registry = self.own.registry
+            self.function_backed = function_backed_registry(declared(self.resource), store, functions, root=root)
+            self.registry = self.function_backed.registry
 
     async def start(self) -> None:
-        """Return when the objects can be listed."""
+        """Start the registry, and wait until its objects can be listed."""
         await self.registry.start()
         await self.registry.wait_ready()
 
@@ -50,15 +51,17 @@ class ServedKind:
 
     @cached_property
     def versions(self) -> list[APIVersion]:
-        """The endpoints of each version, with the author's own subresources."""
-        versions = api_versions(self.resource, self.registry, self.kind.convert, _AuthoredRules(self.kind, self.own))
+        """Endpoints of each version, with the author's subresources."""
+        versions = api_versions(
+            self.resource, self.registry, self.kind.convert, _AuthoredRules(self.kind, self.function_backed)
+        )
         for version in versions:
             cls = self.kind.of(version.group_version.version)
             version.resources.extend(subresources_of(cls, version.resources[0], self.registry))
         return versions
 
     def _on_read(self) -> Callable[[Json], None]:
-        """Return what brings a stored object, perhaps of a version that was once the stored one, up to date."""
+        """Return the function that upgrades a stored object, which may have a former storage version."""
         resource, kind = self.resource, self.kind
         current = resource.kind(kind.stored).api_version
 
@@ -77,9 +80,9 @@ class ServedKind:
 class _AuthoredRules(Rules):
     serializers = TEXT
 
-    def __init__(self, kind: Kind, own: OwnRegistry | None) -> None:
+    def __init__(self, kind: Kind, function_backed: FunctionBackedRegistry | None) -> None:
         self._kind = kind
-        self._own = own
+        self._function_backed = function_backed
 
     def strategy(self, resource: CustomResource, version: Version) -> CustomResourceStrategy:
         return AuthoredStrategy(self._kind, resource, version)
@@ -93,14 +96,14 @@ class _AuthoredRules(Rules):
             self._kind.change(version.name, obj, lambda typed: typed.default())
 
     def storage(self, registry: RegistryStore) -> object:
-        return registry if self._own is None else self._own.storage_of(registry)
+        return registry if self._function_backed is None else self._function_backed.storage_of(registry)
 
     def warning(self, resource: CustomResource, version: Version) -> str:
         return resource.deprecation_warning(version)
 
 
 def api_group(group: str, served: Sequence[ServedKind]) -> APIGroup:
-    """Return all kinds by version, the version that clients should prefer first."""
+    """Return the API group with all kinds, preferred version first."""
     versions: dict[str, APIVersion] = {}
     for kind in served:
         for version in kind.versions:
@@ -110,13 +113,13 @@ def api_group(group: str, served: Sequence[ServedKind]) -> APIGroup:
 
 
 class AuthoredDefinitions:
-    """Is a Definitions: those of the kinds, on top of the packaged ones."""
+    """OpenAPI definitions of the kinds, in addition to the packaged definitions."""
 
     def __init__(self, group: str, served: Iterable[ServedKind]) -> None:
         by_version: dict[str, list[CustomResource]] = {}
-        for each in served:
-            for name in each.kind.versions:
-                by_version.setdefault(name, []).append(each.resource)
+        for kind in served:
+            for name in kind.kind.versions:
+                by_version.setdefault(name, []).append(kind.resource)
         self._parts = [
             CustomDefinitions(lambda resources=resources: resources, GroupVersion(group, name))  # type: ignore[misc]
             for name, resources in by_version.items()
@@ -135,3 +138,33 @@ class AuthoredDefinitions:
             except KeyError:
                 continue
         raise KeyError(name)
+
+
+_VERBS = ("get", "list", "create", "update", "delete", "watch")
+_TAKES_OBJECT = ("create", "update")
+
+
+def typed_functions(kind: Kind, author: object) -> object:
+    """Wrap the author's functions, which take and return class instances, as functions on JSON."""
+    cls = kind.of(kind.stored)
+    functions = {verb: getattr(author, verb) for verb in _VERBS if hasattr(author, verb)}
+    return SimpleNamespace(**{verb: _on_json(cls, verb, function) for verb, function in functions.items()})
+
+
+def _on_json(cls: type[Resource], verb: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    if verb == "watch":
+        return function
+
+    @wraps(function)
+    async def call(*arguments: Any) -> Any:
+        sent = (cls.from_json(arguments[0]),) if verb in _TAKES_OBJECT else arguments
+        answer: Awaitable[Any] = function(*sent)
+        return _json(await answer)
+
+    return call
+
+
+def _json(answer: Any) -> Json | list[Json] | None:
+    if isinstance(answer, Resource):
+        return answer.to_json()
+    return [_json(item) for item in answer] if isinstance(answer, list | tuple) else answer  # type: ignore[misc]

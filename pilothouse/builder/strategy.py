@@ -1,6 +1,6 @@
-"""The rules of an author's resource: those of custom resources, and what the methods of its classes add.
+"""Strategy of an author's resource: the rules of custom resources, and the methods of its classes.
 
-The registry has objects in the stored version. Who writes in another one has them validated as that version sees them.
+The registry holds objects in the storage version. Validation sees the version of the request.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import ClassVar
 
-from pilothouse.builder.blame import blamed
+from pilothouse.builder.error_attribution import attributing_errors
 from pilothouse.builder.kind import Kind
 from pilothouse.builder.resource import Resource
 from pilothouse.extensions.customresources.conversion import from_stored
@@ -19,7 +19,7 @@ from pilothouse.machinery.objects import Json
 
 
 class AuthoredStrategy(CustomResourceStrategy):
-    """Of one version: prepares objects in the stored form, and validates them in the version's own."""
+    """Strategy of one version. Prepares objects in the storage version, and validates them in the request version."""
 
     plain: ClassVar[type[CustomResourceStrategy]] = CustomResourceStrategy
 
@@ -28,10 +28,10 @@ class AuthoredStrategy(CustomResourceStrategy):
         self._kind = kind
         self._stored: type[Resource] = kind.of(kind.stored)
         self._version = version.name
-        self._asked: type[Resource] = kind.of(version.name)
+        self._requested: type[Resource] = kind.of(version.name)
         self._from_stored = from_stored(resource, version, kind.convert)
         self._stored_rules = self.plain(resource, resource.storage_version)
-        self._asked_rules = self.plain(resource, version)
+        self._requested_rules = self.plain(resource, version)
 
     def generate_name(self, prefix: str) -> str:
         return self._stored.generate_name(prefix)
@@ -48,14 +48,14 @@ class AuthoredStrategy(CustomResourceStrategy):
         self._stored_rules.prepare_for_update(obj, old)
 
     def validate(self, obj: Json) -> Errors:
-        seen = self._seen(obj)
-        yield from self._asked_rules.validate(seen)
-        yield from self._own_errors(seen, None)
+        requested = self._in_request_version(obj)
+        yield from self._requested_rules.validate(requested)
+        yield from self._own_errors(requested, None)
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
-        seen, before = self._seen(obj), self._seen(old)
-        yield from self._asked_rules.validate_update(seen, before)
-        yield from self._own_errors(seen, before)
+        requested, before = self._in_request_version(obj), self._in_request_version(old)
+        yield from self._requested_rules.validate_update(requested, before)
+        yield from self._own_errors(requested, before)
 
     def warnings_on_create(self, obj: Json) -> Iterable[str]:
         return [*super().warnings_on_create(obj), *self._own_warnings(obj, None)]
@@ -63,26 +63,26 @@ class AuthoredStrategy(CustomResourceStrategy):
     def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
         return [*super().warnings_on_update(obj, old), *self._own_warnings(obj, old)]
 
-    def _seen(self, stored: Json) -> Json:
+    def _in_request_version(self, stored: Json) -> Json:
         return stored if self._from_stored is None else self._from_stored(stored)
 
-    def _own_errors(self, seen: Json, before: Json | None) -> Errors:
-        if self._asked.validate is not Resource.validate:
-            with blamed(self.resource, self._version, seen):
-                yield from self._asked.from_json(seen).validate(self._typed(before)) or ()
+    def _own_errors(self, requested: Json, before: Json | None) -> Errors:
+        if self._requested.validate is not Resource.validate:
+            with attributing_errors(self.resource, self._version, requested):
+                yield from self._requested.from_json(requested).validate(self._typed(before)) or ()
 
     def _own_warnings(self, obj: Json, old: Json | None) -> Iterable[str]:
-        if self._asked.warnings is Resource.warnings:
+        if self._requested.warnings is Resource.warnings:
             return ()
-        before = None if old is None else self._seen(old)
-        return self._asked.from_json(self._seen(obj)).warnings(self._typed(before))
+        before = None if old is None else self._in_request_version(old)
+        return self._requested.from_json(self._in_request_version(obj)).warnings(self._typed(before))
 
     def _typed(self, obj: Json | None) -> Resource | None:
-        return None if obj is None else self._asked.from_json(obj)
+        return None if obj is None else self._requested.from_json(obj)
 
 
 class AuthoredStatusStrategy(AuthoredStrategy):
-    """Of a write only the status counts; the author's rules see the whole object."""
+    """Strategy of the status subresource: only the status is written; the author's rules see the whole object."""
 
     plain = CustomResourceStatusStrategy
 

@@ -1,12 +1,12 @@
-"""The author's own subresources.
+"""Subresources of authors.
 
-@Flunder.subresource("approve")                         POST …/flunders/NAME/approve, with a body of its own kind
+@Flunder.subresource("approve")                         POST …/flunders/NAME/approve with a body of its own kind
 async def approve(flunder: Flunder, body: Approval): …
 
-@Flunder.subresource("approval", verb="update")         GET, PUT and PATCH of the object under other rules
+@Flunder.subresource("approval", verb="update")         GET, PUT and PATCH of the object with other rules
 def approval(flunder: Flunder, old: Flunder): …
 
-@Flunder.subresource("log", verb="connect")             a stream, or whatever the function answers
+@Flunder.subresource("log", verb="connect")             a stream, or any other response of the function
 async def log(flunder: Flunder, request: Request): …
 """
 
@@ -26,11 +26,10 @@ from pilothouse.apiserver.registry.options import GetOptions, WriteOptions
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.apiserver.registry.subresource import StatusStore
-from pilothouse.builder.blame import blamed, refuse_misfit
+from pilothouse.builder.error_attribution import attributing_errors, require_valid
 from pilothouse.builder.kind import STRUCTURE
 from pilothouse.builder.resource import Resource
-from pilothouse.builder.types.schema import schema_of
-from pilothouse.builder.types.wire import changing, from_wire, to_wire
+from pilothouse.builder.types.wire import changing, from_wire, schema_of, to_wire
 from pilothouse.extensions.customresources.decoder import CustomResourceDecoder
 from pilothouse.extensions.customresources.model import CustomResource
 from pilothouse.extensions.customresources.strategy import content
@@ -50,11 +49,11 @@ class Subresource:
     verb: Verb
     function: Callable[..., Any]
     methods: frozenset[str]
-    """The HTTP methods of a connect."""
+    """HTTP methods of a connect."""
 
     @property
     def body_type(self) -> Any:
-        """The annotation of the second parameter; a dict for one that has none."""
+        """Annotation of the second parameter; default: a dict."""
         _, *others = inspect.signature(self.function, eval_str=True).parameters.values()
         annotated = others[0].annotation if others else inspect.Parameter.empty
         return dict[str, Any] if annotated is inspect.Parameter.empty else annotated
@@ -66,7 +65,7 @@ class Subresource:
 
 
 def subresources_of(cls: type[Resource], main: ServedResource, registry: RegistryStore) -> Iterator[ServedResource]:
-    """Yield what serves the author's subresources of the version that `main` serves."""
+    """Yield the served subresources of the version that `main` serves."""
     for sub in cls.subresources.values():
         if sub.verb == "create":
             yield _served_create(cls, sub, main, registry)
@@ -78,7 +77,7 @@ def subresources_of(cls: type[Resource], main: ServedResource, registry: Registr
 
 
 def body_definition(cls: type[Resource], sub: Subresource) -> CustomResource:
-    """Return the kind of the body that a create takes, as a definition of its own."""
+    """Return the definition of the request body's kind."""
     group, _, version = cls.api_version.rpartition("/")
     schema = schema_of(sub.body_type)
     schema = {**schema, "type": "object", "properties": {**STRUCTURE, **schema.get("properties", {})}}
@@ -111,7 +110,7 @@ def _served_create(
 
 
 class _Store:
-    """What the stores of both kinds need: the object that the request names, as the author's class."""
+    """Base of the stores: finds the object of the request as a class instance."""
 
     def __init__(self, cls: type[Resource], sub: Subresource, main: ServedResource, registry: RegistryStore) -> None:
         self._cls = cls
@@ -120,13 +119,13 @@ class _Store:
         self._registry = registry
 
     async def _find(self, ctx: RequestContext, name: str) -> Resource:
-        """Raises NotFound."""
+        """Return the parent object. Raises NotFound."""
         stored = object_of(await self._registry.get(ctx, name, GetOptions()))
-        return self._cls.from_json(_shown(self._main, stored))
+        return self._cls.from_json(_in_served_version(self._main, stored))
 
 
 class CreateStore(_Store):
-    """POST below an object. What the function changes in the object is written; what it answers is the answer."""
+    """POST on a subresource. Changes to the object are written; the return value is the response."""
 
     def __init__(
         self,
@@ -143,28 +142,28 @@ class CreateStore(_Store):
     async def create_named(
         self, ctx: RequestContext, name: str, obj: Json, *, options: WriteOptions, validate: Validate
     ) -> Result:
-        refuse_misfit(self._body, self._main.kind.version, obj)
+        require_valid(self._body, self._main.kind.version, obj)
         await validate(obj)
         body = from_wire(self._body_type, obj)
         answer: Any = None
 
         async def make(old: Json | None) -> Json:
             nonlocal answer
-            assert old is not None, "an update that never creates is made from what is there"
-            shown = _shown(self._main, old)
-            with changing(self._cls, shown) as typed:
+            assert old is not None, "the update never creates"
+            obj = _in_served_version(self._main, old)
+            with changing(self._cls, obj) as typed:
                 answer = await _result(self._sub.function(typed, body))
-            return self._main.to_stored(shown) if self._main.to_stored else shown
+            return self._main.to_stored(obj) if self._main.to_stored else obj
 
-        await self._registry.with_strategy(_Unruled(self._registry.strategy)).update(
+        await self._registry.with_strategy(_SchemaOnlyStrategy(self._registry.strategy)).update(
             ctx, name, unchecked_update(make, options)
         )
-        metadata(obj).pop("managedFields", None)  # nobody keeps the body
+        metadata(obj).pop("managedFields", None)  # the body is not stored
         return obj if answer is None else {**obj, **to_wire(answer)}
 
 
 class ConnectStore(_Store):
-    """Whatever the function answers: bytes, text, JSON, a stream of bytes or text, or a whole Response."""
+    """CONNECT on a subresource. The function returns bytes, text, JSON, a stream of bytes or text, or a Response."""
 
     @property
     def methods(self) -> frozenset[str]:
@@ -192,8 +191,8 @@ async def _result(value: Any) -> Any:
     return await value if inspect.isawaitable(value) else value
 
 
-class _Unruled(Strategy):
-    """What the author's function wrote is written, if it fits the schema, without the author's other rules."""
+class _SchemaOnlyStrategy(Strategy):
+    """Strategy that validates by the schema, without the author's other rules."""
 
     def __init__(self, rules: Strategy) -> None:
         self._rules = rules
@@ -210,8 +209,8 @@ class _Unruled(Strategy):
         self._rules.canonicalize(obj)
 
 
-class _UpdateStrategy(_Unruled):
-    """The author's function says what of the object that was sent counts, and what stays as it is stored."""
+class _UpdateStrategy(_SchemaOnlyStrategy):
+    """Strategy of an update: the author's function decides which sent fields are used."""
 
     def __init__(
         self, rules: Strategy, cls: type[Resource], function: Callable[..., Any], main: ServedResource
@@ -222,18 +221,18 @@ class _UpdateStrategy(_Unruled):
         self._main = main
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
-        shown, before = _shown(self._main, obj), self._cls.from_json(_shown(self._main, old))
+        sent, before = _in_served_version(self._main, obj), self._cls.from_json(_in_served_version(self._main, old))
         assert isinstance(self._main.decoder, CustomResourceDecoder)
         resource, version = self._main.decoder.resource, self._main.kind.version
-        with blamed(resource, version, shown), changing(self._cls, shown) as typed:
+        with attributing_errors(resource, version, sent), changing(self._cls, sent) as typed:
             self._function(typed, before)
         if self._main.to_stored is not None:
-            changed = self._main.to_stored(shown)
+            changed = self._main.to_stored(sent)
             obj.clear()
             obj.update(changed)
         super().prepare_for_update(obj, old)
 
 
-def _shown(main: ServedResource, stored: Json) -> Json:
+def _in_served_version(main: ServedResource, stored: Json) -> Json:
     """Return a stored object in the version that `main` serves."""
     return stored if main.from_stored is None else main.from_stored(stored)

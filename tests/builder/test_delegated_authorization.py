@@ -13,7 +13,7 @@ from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.interface import Answer, Attributes, Authorizer, Decision
 from pilothouse.apiserver.authz.union import UnionAuthorizer
 from pilothouse.apiserver.authz.webhook.authorizer import WebhookAuthorizer
-from pilothouse.builder.delegation.authorization import delegated_authorizer
+from pilothouse.builder.delegated_auth import delegated_authorizer
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.http_transport import HttpTransport
 from pilothouse.client.rest.transport import HttpRequest, HttpResponse

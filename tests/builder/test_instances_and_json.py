@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pilothouse.builder.types.markers import Default, Name, Nullable
-from pilothouse.builder.types.schema import schema_of
-from pilothouse.builder.types.wire import from_wire, to_wire
+from pilothouse.builder.types.wire import from_wire, schema_of, to_wire
 from pilothouse.extensions.schema.compiled import compile_schema
 
 NOON = datetime(2024, 2, 1, 12, tzinfo=UTC)

@@ -8,7 +8,7 @@ from typing import Any, get_origin
 import pytest
 
 from pilothouse.builder.types import markers
-from pilothouse.builder.types.schema import schema_of
+from pilothouse.builder.types.wire import schema_of
 
 ALL = [
     each

@@ -11,7 +11,7 @@ import pytest
 from patience import PATIENCE
 from shelves import Shelf, book, retitled, served
 
-from pilothouse.builder.own_functions.single_flight import SingleFlight
+from pilothouse.builder.function_backed.mirror import SingleFlight
 from pilothouse.errors import NotFound
 from pilothouse.machinery.objects import Json, name_of
 

@@ -165,8 +165,8 @@ async def test_an_author_who_ignores_the_namespace_is_understood(tmp_path: Path)
     [
         ({"metadata": {}}, "answered an object without metadata.name"),
         ({"metadata": {"name": "a"}}, 'answered the object "a" without metadata.namespace'),
-        ({"metadata": {"name": 42, "namespace": "c"}}, "answered an object whose metadata.name is no text: 42"),
-        ("a", "answered something that is no object: str"),
+        ({"metadata": {"name": 42, "namespace": "c"}}, "answered an object whose metadata.name is not a string: 42"),
+        ("a", "answered a value that is not an object: str"),
         ({"metadata": {"name": "a/b", "namespace": "c"}}, 'answered the object "a/b": Name parameter invalid'),
         ({"metadata": {"name": "a", "namespace": "c"}, "spec": {1, 2}}, "Type is not JSON serializable: set"),
     ],

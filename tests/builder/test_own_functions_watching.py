@@ -12,7 +12,7 @@ from shelves import ReadOnlyShelf, Shelf, book, next_event, next_title, retitled
 
 from pilothouse.apiserver.registry.informer import RegistryInformer
 from pilothouse.apiserver.storage.cacher.events import INITIAL_EVENTS_END
-from pilothouse.builder.own_functions import following
+from pilothouse.builder.function_backed import following
 from pilothouse.client.wait import Backoff
 from pilothouse.errors import Expired
 from pilothouse.machinery.objects import Json

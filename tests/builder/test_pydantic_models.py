@@ -12,8 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 from schemas_of_specs import definition_errors
 
-from pilothouse.builder.types.schema import schema_of
-from pilothouse.builder.types.wire import from_wire, to_wire
+from pilothouse.builder.types.wire import from_wire, schema_of, to_wire
 
 INTEGER = {"type": "integer", "format": "int64"}
 PRESERVE = {"x-kubernetes-preserve-unknown-fields": True}

@@ -18,7 +18,7 @@ from pilothouse.builder.types.markers import (
     PreserveUnknown,
     Rule,
 )
-from pilothouse.builder.types.schema import schema_of
+from pilothouse.builder.types.wire import schema_of
 
 TEXT = {"type": "string"}
 INTEGER = {"type": "integer", "format": "int64"}

@@ -30,7 +30,7 @@ from pilothouse.builder.types.markers import (
     Pattern,
     Rule,
 )
-from pilothouse.builder.types.schema import schema_of
+from pilothouse.builder.types.wire import schema_of
 
 TEXT = {"type": "string"}
 INTEGER = {"type": "integer", "format": "int64"}
@@ -153,10 +153,10 @@ def test_a_plain_dict_is_a_schema_as_it_is() -> None:
     [
         (set[str], r"set\[str\] has no schema"),
         (complex, "complex has no schema"),
-        (dict[int, str], "is no key"),
+        (dict[int, str], "cannot be a key"),
         (str | bool, "a value is of one type"),
-        (Literal["a", 1], "are not all texts"),
-        (Mixed, "are not all texts"),
+        (Literal["a", 1], "are not all strings"),
+        (Mixed, "are not all strings"),
         (Annotated[int, MinLength(1)], r"MinLength\(value=1\) is for string, not for integer"),
     ],
     ids=str,

@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 from pilothouse.builder import APIServer, Resource
-from pilothouse.builder.place import on_this_machine
+from pilothouse.builder.extension_service import on_this_machine
 from pilothouse.builder.registration import Registration
 from pilothouse.testing import server as whole_server
 

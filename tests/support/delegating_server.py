@@ -23,8 +23,7 @@ from pilothouse.apiserver import (
     handler_chain,
 )
 from pilothouse.apiserver.authn.user_info import user_info
-from pilothouse.builder.delegation.authentication import DelegatedAuthentication, delegated_authentication
-from pilothouse.builder.delegation.authorization import delegated_authorizer
+from pilothouse.builder.delegated_auth import DelegatedAuthentication, delegated_authentication, delegated_authorizer
 from pilothouse.client import Client, ClientConfig
 from pilothouse.client.config.model import TLSConfig
 from pilothouse.client.rest.http_transport import HttpTransport

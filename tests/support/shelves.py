@@ -16,7 +16,7 @@ from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.operations import Result, object_of, unchecked, unchecked_update
 from pilothouse.apiserver.registry.options import DeleteOptions, GetOptions, ListOptions, WriteOptions
 from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
-from pilothouse.builder.own_functions.registry import OwnRegistry, own_registry
+from pilothouse.builder.function_backed.registry import FunctionBackedRegistry, function_backed_registry
 from pilothouse.client import Json, name_of, namespace_of
 from pilothouse.machinery.names import GroupResource
 
@@ -79,7 +79,7 @@ class Shelf(ReadOnlyShelf):
 class Served:
     """The registry of an author's objects, used as requests use it."""
 
-    def __init__(self, own: OwnRegistry, store: SqliteStore) -> None:
+    def __init__(self, own: FunctionBackedRegistry, store: SqliteStore) -> None:
         self.own = own
         self.store = store
         self.storage: Any = own.storage
@@ -141,7 +141,7 @@ async def served(folder: Path, functions: object, **options: Any) -> AsyncIterat
     """For as long as the block lasts."""
     store = await SqliteStore.open(folder, compaction_interval=0)
     resource = options.pop("resource", RESOURCE)
-    own = own_registry(resource, store, functions, root="/registry", **{"poll_interval": 0.01, **options})
+    own = function_backed_registry(resource, store, functions, root="/registry", **{"poll_interval": 0.01, **options})
     await own.registry.start()
     try:
         async with asyncio.timeout(PATIENCE):

@@ -1,1 +1,1 @@
-"""The types of an author's fields: the schema they make, and the way between instances and JSON."""
+"""Types of fields: their schemas, and conversion between instances and JSON."""

@@ -1,4 +1,4 @@
-"""Markers that bound values: numbers, the characters of texts, and how much is in lists and dicts."""
+"""Markers that bound values: numbers, string lengths, patterns, and sizes of lists and dicts."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ _NUMBERS = ("integer", "number")
 
 
 class Marker:
-    """What a marker of annotations says in the schema of the values."""
+    """A marker of an annotation, which adds keywords to the schema."""
 
     of: ClassVar[tuple[str, ...]] = ()
-    """The JSON types of the values that it can mark; empty for all."""
+    """JSON types that the marker applies to; empty for all."""
     keyword: ClassVar[str] = ""
-    """What most markers say, with their value."""
+    """Schema keyword of markers with a single value."""
 
     def keywords(self, json_type: str) -> Json:
-        """Return what is added to the schema of a value of this type."""
+        """Return the keywords for the schema of a value of this type."""
         return {self.keyword: getattr(self, "value", True)} if self.keyword else {}
 
 
 @dataclass(frozen=True)
 class Minimum(Marker):
-    """The smallest number allowed, or with `exclusive` the one that it must exceed.
+    """The smallest allowed number; with `exclusive`, an exclusive lower bound.
 
     >>> from typing import Annotated
     >>> from pilothouse.builder import Minimum
@@ -42,7 +42,7 @@ class Minimum(Marker):
 
 @dataclass(frozen=True)
 class Maximum(Marker):
-    """The largest number allowed, or with `exclusive` the one to stay below.
+    """The largest allowed number; with `exclusive`, an exclusive upper bound.
 
     >>> from typing import Annotated
     >>> from pilothouse.builder import Maximum
@@ -59,7 +59,7 @@ class Maximum(Marker):
 
 @dataclass(frozen=True)
 class MultipleOf(Marker):
-    """Only multiples of the number are allowed.
+    """The value is a multiple of the number.
 
     >>> from typing import Annotated
     >>> from pilothouse.builder import MultipleOf
@@ -73,7 +73,7 @@ class MultipleOf(Marker):
 
 @dataclass(frozen=True)
 class MinLength(Marker):
-    """A text has at least so many characters.
+    """Minimum length of a string.
 
     >>> from typing import Annotated
     >>> from pilothouse.builder import MinLength
@@ -87,7 +87,7 @@ class MinLength(Marker):
 
 @dataclass(frozen=True)
 class MaxLength(Marker):
-    """A text has at most so many characters.
+    """Maximum length of a string.
 
     >>> from typing import Annotated
     >>> from pilothouse.builder import MaxLength
@@ -101,7 +101,7 @@ class MaxLength(Marker):
 
 @dataclass(frozen=True)
 class Pattern(Marker):
-    """The regular expression, in Go's syntax, is found in a text.
+    """Regular expression, in Go's syntax, that matches the string.
 
     >>> from typing import Annotated
     >>> from pilothouse.builder import Pattern
@@ -115,7 +115,7 @@ class Pattern(Marker):
 
 @dataclass(frozen=True)
 class Format(Marker):
-    """A text or number has the named OpenAPI format.
+    """OpenAPI format of a string or number.
 
     >>> from typing import Annotated
     >>> from pilothouse.builder import Format
@@ -129,7 +129,7 @@ class Format(Marker):
 
 @dataclass(frozen=True)
 class MinItems(Marker):
-    """A list has at least so many items.
+    """Minimum number of items of a list.
 
     >>> from typing import Annotated
     >>> from pilothouse.builder import MinItems
@@ -143,7 +143,7 @@ class MinItems(Marker):
 
 @dataclass(frozen=True)
 class MaxItems(Marker):
-    """A list has at most so many items.
+    """Maximum number of items of a list.
 
     >>> from typing import Annotated
     >>> from pilothouse.builder import MaxItems
@@ -157,7 +157,7 @@ class MaxItems(Marker):
 
 @dataclass(frozen=True)
 class MinProperties(Marker):
-    """A dict has at least so many entries.
+    """Minimum number of entries of a dict.
 
     >>> from typing import Annotated
     >>> from pilothouse.builder import MinProperties
@@ -171,7 +171,7 @@ class MinProperties(Marker):
 
 @dataclass(frozen=True)
 class MaxProperties(Marker):
-    """A dict has at most so many entries.
+    """Maximum number of entries of a dict.
 
     >>> from typing import Annotated
     >>> from pilothouse.builder import MaxProperties

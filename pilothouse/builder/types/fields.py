@@ -1,6 +1,6 @@
-"""The fields of a dataclass on the wire: their names, whether they must be there, and when they are left out.
+"""JSON fields of a dataclass: their names, whether they are required, and when they are omitted.
 
-A default that is the zero value of its type means "optional, left out when empty", as Go's `omitempty` does.
+A default that is the zero value of its type means "optional, omitted when empty", as Go's `omitempty`.
 """
 
 from __future__ import annotations
@@ -23,34 +23,34 @@ class WireField:
     wire_name: str
     hint: Hint
     default: Any
-    """What the class gives when nothing is given; MISSING without a default."""
+    """Default of the class; MISSING without a default."""
 
     is_required: bool
     is_nullable: bool
-    is_left_out_when_empty: bool
+    omit_empty: bool
 
     @property
     def has_default(self) -> bool:
         return self.default is not MISSING
 
-    def leaves_out(self, value: Any) -> bool:
-        """Whether an object is written without the field when this is its value."""
+    def omits(self, value: Any) -> bool:
+        """Whether the field is omitted for this value."""
         if value is None:
             return not self.is_nullable or self.default is None
-        return self.is_left_out_when_empty and bool(value == self.default)
+        return self.omit_empty and bool(value == self.default)
 
 
 def fields_of(cls: type, names: Names | None = None) -> tuple[WireField, ...]:
-    """Return the fields of a dataclass, except those that it makes itself (`init=False`).
+    """Return the fields of a dataclass, without `init=False` fields.
 
-    They are found out once for each class, with the names that were given then, and kept on it.
-    Raises TypeError for annotations that cannot be resolved.
+    The result is cached on the class, with the `names` of the first call. Raises TypeError for unresolvable
+    annotations.
     """
-    found: tuple[WireField, ...] | None = cls.__dict__.get(_FIELDS)
-    if found is None:
-        found = tuple(_wire_field(cls, each, names) for each in dataclasses.fields(cls) if each.init)
-        setattr(cls, _FIELDS, found)
-    return found
+    fields: tuple[WireField, ...] | None = cls.__dict__.get(_FIELDS)
+    if fields is None:
+        fields = tuple(_wire_field(cls, field, names) for field in dataclasses.fields(cls) if field.init)
+        setattr(cls, _FIELDS, fields)
+    return fields
 
 
 def _wire_field(cls: type, field: dataclasses.Field[Any], names: Names | None) -> WireField:
@@ -64,24 +64,24 @@ def _wire_field(cls: type, field: dataclasses.Field[Any], names: Names | None) -
         wire_name=name.value if name else camel_case(field.name),
         hint=hint,
         default=default,
-        is_required=not may_be_absent,  # None means absent, so that what may be None may be absent
+        is_required=not may_be_absent,  # None means absent, so a field that allows None is optional
         is_nullable=is_nullable,
-        is_left_out_when_empty=not has_own_default and is_zero(default, names),
+        omit_empty=not has_own_default and is_zero(default, names),
     )
 
 
 def camel_case(name: str) -> str:
-    """Return the name as it is on the wire: reference_type → referenceType, from_ → from."""
+    """Return the JSON name: reference_type → referenceType, from_ → from."""
     first, *rest = name.strip("_").split("_")
     return first + "".join(part[:1].upper() + part[1:] for part in rest)
 
 
 def is_zero(value: Any, names: Names | None = None) -> bool:
-    """Whether a value is what Go calls empty; of an object, whether all its fields are left out."""
+    """Whether the value is empty in Go's sense; an object is empty if it omits all fields."""
     if isinstance(value, Enum):
         return is_zero(value.value)
     if is_object(value):
-        return all(field.leaves_out(getattr(value, field.name)) for field in fields_of(type(value), names))
+        return all(field.omits(getattr(value, field.name)) for field in fields_of(type(value), names))
     return value is None or (isinstance(value, str | int | float | bytes | list | dict) and not value)
 
 

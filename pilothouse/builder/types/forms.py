@@ -1,4 +1,4 @@
-"""From annotations to forms: which of them have one, and what their markers add."""
+"""Forms of annotations, with the keywords of their markers."""
 
 from __future__ import annotations
 
@@ -6,67 +6,76 @@ import dataclasses
 from enum import Enum
 from typing import Any, Literal, get_args, get_origin, is_typeddict
 
-from pilothouse.builder.types.form import Form, Place, as_it_is, nothing
+from pilothouse.builder.types.form import (
+    INT_OR_TEXT,
+    SCALARS,
+    AnnotationPath,
+    Form,
+    enum_form,
+    identity,
+    literal_form,
+    none,
+)
 from pilothouse.builder.types.hints import Hint, Names, hint_of, members_of
 from pilothouse.builder.types.markers import Marker
 from pilothouse.builder.types.object_forms import dataclass_form, typed_dict_form
 from pilothouse.builder.types.pydantic_models import is_model, model_form
-from pilothouse.builder.types.scalars import INT_OR_TEXT, SCALARS, enum_form, literal_form
 from pilothouse.extensions.schema.structural import PRESERVE, VALIDATIONS
 from pilothouse.machinery.objects import Json
 
 _FORM = "__wire_form__"
-_ANYTHING = Form({PRESERVE: True}, as_it_is, nothing)
-_ANY_OBJECT = Form({"type": "object", PRESERVE: True}, as_it_is, dict)
+_ANYTHING = Form({PRESERVE: True}, identity, none)
+_ANY_OBJECT = Form({"type": "object", PRESERVE: True}, identity, dict)
 
 
 def form_of(annotation: Any, names: Names | None = None) -> Form:
-    """Return the form of a type. Raises TypeError, with the class and field, for one that has none.
+    """Return the form of a type. Raises TypeError, with class and field, for a type without a schema.
 
-    The forms of classes are made once, with the names that were given then, and kept on them.
+    Forms of classes are cached on the class, with the `names` of the first call.
     """
-    made: Form | None = vars(annotation).get(_FORM) if isinstance(annotation, type) else None
-    return made or _form(
-        annotation, Place(annotation.__qualname__ if isinstance(annotation, type) else str(annotation), names=names)
+    cached: Form | None = vars(annotation).get(_FORM) if isinstance(annotation, type) else None
+    return cached or _form(
+        annotation,
+        AnnotationPath(annotation.__qualname__ if isinstance(annotation, type) else str(annotation), names=names),
     )
 
 
-def _form(annotation: Any, at: Place) -> Form:
+def _form(annotation: Any, at: AnnotationPath) -> Form:
     return hinted_form(hint_of(annotation), at)
 
 
-def hinted_form(hint: Hint, at: Place) -> Form:
-    """Return the form of a type with what its markers say. Where None is a value, it stands for a missing one."""
+def hinted_form(hint: Hint, at: AnnotationPath) -> Form:
+    """Return the form of a type with its markers. If None is allowed, None is the zero value."""
     form = _of_type(hint.type, at)
     schema = marked(form.schema, hint.markers, at)
-    return Form(schema, form.read, nothing if hint.allows_none else form.zero)
+    return Form(schema, form.read, none if hint.allows_none else form.zero)
 
 
-def _item_form(annotation: Any, at: Place) -> Form:
-    """The form of an item of a list or dict, which cannot be absent: where it may be None, it may be null."""
+def _item_form(annotation: Any, at: AnnotationPath) -> Form:
+    """Return the form of an item, which cannot be absent: an item that allows None is nullable."""
     hint = hint_of(annotation)
     form = hinted_form(hint, at)
     if not hint.allows_none:
         return form
-    return Form({**form.schema, "nullable": True}, lambda value: value if value is None else form.read(value), nothing)
+    return Form({**form.schema, "nullable": True}, lambda value: value if value is None else form.read(value), none)
 
 
-def marked(schema: Json, markers: tuple[Marker, ...], at: Place) -> Json:
-    """Return the schema with what the markers say. Raises TypeError for one that does not fit the type."""
+def marked(schema: Json, markers: tuple[Marker, ...], at: AnnotationPath) -> Json:
+    """Return the schema with the keywords of the markers. Raises TypeError for a marker of another type."""
     out, json_type = dict(schema), schema.get("type") or ""
     for marker in markers:
         if marker.of and json_type not in marker.of:
             at.refuse(f"{marker} is for {' and '.join(marker.of)}, not for {json_type or 'any value'}")
-        said = marker.keywords(json_type)
-        if VALIDATIONS in said:
-            said[VALIDATIONS] = [*out.get(VALIDATIONS, ()), *said[VALIDATIONS]]
-        out |= said
+        keywords = marker.keywords(json_type)
+        if VALIDATIONS in keywords:
+            keywords[VALIDATIONS] = [*out.get(VALIDATIONS, ()), *keywords[VALIDATIONS]]
+        out |= keywords
     return out
 
 
-def _of_type(type_: Any, at: Place) -> Form:
+def _of_type(type_: Any, at: AnnotationPath) -> Form:
     if isinstance(type_, dict):
-        return Form(type_, as_it_is, dict)
+        return Form(type_, identity, dict)
     if type_ in SCALARS:
         return SCALARS[type_]
     if type_ in (Any, object):
@@ -82,7 +91,7 @@ def _of_type(type_: Any, at: Place) -> Form:
         read_item = form.read
 
         def read(value: Any) -> Any:
-            return [read_item(each) for each in value] if isinstance(value, list) else value
+            return [read_item(item) for item in value] if isinstance(value, list) else value
 
         return Form({"type": "array", "items": form.schema}, read, list)
     if origin is dict:
@@ -90,7 +99,7 @@ def _of_type(type_: Any, at: Place) -> Form:
     return _class_form(type_, at) if isinstance(type_, type) else at.refuse(f"{type_} has no schema")
 
 
-def _union_form(members: set[Any], type_: Any, at: Place) -> Form:
+def _union_form(members: set[Any], type_: Any, at: AnnotationPath) -> Form:
     if members == {int, str}:
         return INT_OR_TEXT
     if members == {int, float}:
@@ -98,30 +107,30 @@ def _union_form(members: set[Any], type_: Any, at: Place) -> Form:
     return at.refuse(f"{type_} has no schema: a value is of one type, or of int | str")
 
 
-def _dict_form(arguments: tuple[Any, ...], at: Place) -> Form:
+def _dict_form(arguments: tuple[Any, ...], at: AnnotationPath) -> Form:
     key, item = arguments
     if key is not str:
-        at.refuse(f"{key} is no key: those of JSON are str")
+        at.refuse(f"{key} cannot be a key: JSON keys are str")
     if hint_of(item).type in (Any, object):
         return _ANY_OBJECT
     form = _item_form(item, at.items())
     read_item = form.read
 
     def read(value: Any) -> Any:
-        return {key: read_item(each) for key, each in value.items()} if isinstance(value, dict) else value
+        return {key: read_item(item) for key, item in value.items()} if isinstance(value, dict) else value
 
     return Form({"type": "object", "additionalProperties": form.schema}, read, dict)
 
 
-def _class_form(cls: type, at: Place) -> Form:
-    made: Form | None = vars(cls).get(_FORM)
-    if made is None:
-        made = _made_class_form(cls, at)
-        setattr(cls, _FORM, made)
-    return made
+def _class_form(cls: type, at: AnnotationPath) -> Form:
+    form: Form | None = vars(cls).get(_FORM)
+    if form is None:
+        form = _new_class_form(cls, at)
+        setattr(cls, _FORM, form)
+    return form
 
 
-def _made_class_form(cls: type, at: Place) -> Form:
+def _new_class_form(cls: type, at: AnnotationPath) -> Form:
     if issubclass(cls, Enum):
         return enum_form(cls, at)
     if dataclasses.is_dataclass(cls):

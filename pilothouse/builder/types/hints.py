@@ -1,4 +1,4 @@
-"""Annotations as they are meant: texts resolved, and what stands around a type taken apart."""
+"""Annotations: string annotations resolved, and Annotated, Optional and aliases unwrapped."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pilothouse.builder.types.markers import Marker
 from pilothouse.machinery.dataclass import dataclass
 
 Names: TypeAlias = Mapping[str, Any]
-"""What names in annotations mean, beyond those that the module and the enclosing classes of a class know."""
+"""Names in annotations, in addition to those of the module and of the enclosing classes."""
 
 _NOT_TYPES = (types.FunctionType, staticmethod, classmethod, property)
 _UNIONS = (Union, types.UnionType)
@@ -21,32 +21,32 @@ _UNIONS = (Union, types.UnionType)
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """One annotation: `Annotated[int, Minimum(1)] | None` is an int, marked, or None."""
+    """An unwrapped annotation: `Annotated[int, Minimum(1)] | None` is int, with a marker, and allows None."""
 
     type: Any
     markers: tuple[Marker, ...] = ()
     allows_none: bool = False
 
     def marked(self, kind: type[Marker]) -> Any:
-        """Return the last marker of this kind, if there is one."""
-        return next((each for each in reversed(self.markers) if isinstance(each, kind)), None)
+        """Return the last marker of this kind; None without one."""
+        return next((marker for marker in reversed(self.markers) if isinstance(marker, kind)), None)
 
 
 def hint_of(annotation: Any) -> Hint:
-    """Take an annotation apart. Names of types (NewType, `type X = …`) stand for what they name."""
+    """Unwrap an annotation. NewType and type aliases are replaced by their targets."""
     markers: tuple[Marker, ...] = ()
     allows_none = False
     while True:
         arguments = get_args(annotation)
         if get_origin(annotation) is Annotated:
-            markers = (*(each for each in annotation.__metadata__ if isinstance(each, Marker)), *markers)
+            markers = (*(item for item in annotation.__metadata__ if isinstance(item, Marker)), *markers)
             annotation = annotation.__origin__
         elif get_origin(annotation) in _UNIONS and types.NoneType in arguments:
             allows_none = True
-            annotation = Union[tuple(each for each in arguments if each is not types.NoneType)]  # noqa: UP007
+            annotation = Union[tuple(argument for argument in arguments if argument is not types.NoneType)]  # noqa: UP007
         elif get_origin(annotation) is Literal and None in arguments:
             allows_none = True
-            annotation = Literal[tuple(each for each in arguments if each is not None)]
+            annotation = Literal[tuple(argument for argument in arguments if argument is not None)]
         elif isinstance(annotation, typing.NewType):
             annotation = annotation.__supertype__
         elif type(annotation).__name__ == "TypeAliasType":  # from Python 3.12 on
@@ -56,16 +56,13 @@ def hint_of(annotation: Any) -> Hint:
 
 
 def members_of(type_: Any) -> tuple[Any, ...]:
-    """Return the types of a union; nothing for any other type."""
+    """Return the members of a union; empty for other types."""
     return get_args(type_) if get_origin(type_) in _UNIONS else ()
 
 
 def resolved(cls: type, field: str, names: Names | None) -> Any:
-    """Return the annotation of a class's field as an object.
-
-    Raises TypeError when it is a text with a name that is not known.
-    """
-    base = next(each for each in cls.__mro__ if field in inspect.get_annotations(each))
+    """Return the resolved annotation of a field. Raises TypeError for an unknown name."""
+    base = next(base for base in cls.__mro__ if field in inspect.get_annotations(base))
     module = vars(sys.modules[base.__module__])
     annotated = types.SimpleNamespace(__annotations__={field: inspect.get_annotations(base)[field]})
     try:
@@ -76,15 +73,17 @@ def resolved(cls: type, field: str, names: Names | None) -> Any:
 
 
 def _local_names(cls: type, names: Names | None) -> dict[str, Any]:
-    """Names in classes count where they are types: a field `date: date = …` does not hide the type `date`."""
+    """Return the names of the enclosing classes. Only types count: a field `date: date = …` does not hide the type
+    `date`.
+    """
     known: dict[str, Any] = {}
-    for each in (*_enclosing(cls), cls):
-        known |= {name: value for name, value in vars(each).items() if isinstance(value, type)}
+    for scope in (*_enclosing(cls), cls):
+        known |= {name: value for name, value in vars(scope).items() if isinstance(value, type)}
     return known | {name: value for name, value in (names or {}).items() if not isinstance(value, _NOT_TYPES)}
 
 
 def _enclosing(cls: type) -> Iterator[type]:
-    """The classes in which a class was defined, outermost first, as far as its module knows them."""
+    """Yield the enclosing classes, outermost first, as far as the module has them."""
     outer: Any = sys.modules[cls.__module__]
     for name in cls.__qualname__.split(".")[:-1]:
         outer = getattr(outer, name, None)

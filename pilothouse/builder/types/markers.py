@@ -1,4 +1,4 @@
-"""What an annotation can say beyond its type, as in `Annotated[int, Minimum(1), Description("How many.")]`."""
+"""Markers of annotations, as in `Annotated[int, Minimum(1), Description("Number of replicas.")]`."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from pilothouse.machinery.objects import Json
 
 @dataclass(frozen=True)
 class ListMap(Marker):
-    """Items are known by the named fields, each of them once, and server-side apply merges them by these.
+    """A list whose items are identified by the named fields; server-side apply merges the items by these keys.
 
-    The names are those on the wire. The fields must be required or have a default.
+    The names are JSON names. The fields must be required or have a default.
 
     >>> from typing import Annotated
     >>> from pilothouse.builder import ListMap
@@ -51,7 +51,7 @@ class ListMap(Marker):
 
 @dataclass(frozen=True)
 class ListSet(Marker):
-    """No item is in a list twice, and server-side apply merges the items.
+    """A list of unique items; server-side apply merges the items.
 
     >>> from typing import Annotated
     >>> from pilothouse.builder import ListSet
@@ -66,7 +66,7 @@ class ListSet(Marker):
 
 @dataclass(frozen=True)
 class Atomic(Marker):
-    """Server-side apply takes the list, dict or object as a whole.
+    """Server-side apply replaces the list, dict or object as a whole.
 
     >>> from typing import Annotated
     >>> from pilothouse.builder import Atomic
@@ -81,7 +81,7 @@ class Atomic(Marker):
 
 @dataclass(frozen=True)
 class Nullable(Marker):
-    """null is a value of its own. Without this, None means that a field is absent.
+    """null is a value. Without this marker, None means that the field is absent.
 
     >>> from typing import Annotated
     >>> from pilothouse.builder import Nullable
@@ -93,7 +93,7 @@ class Nullable(Marker):
 
 @dataclass(frozen=True)
 class PreserveUnknown(Marker):
-    """Fields that the schema of an object does not know are kept.
+    """Unknown fields of the object are preserved.
 
     >>> from typing import Annotated
     >>> from pilothouse.builder import PreserveUnknown
@@ -106,7 +106,7 @@ class PreserveUnknown(Marker):
 
 @dataclass(frozen=True)
 class EmbeddedResource(Marker):
-    """The value is a whole object, with its own apiVersion, kind and metadata.
+    """The value is a complete object with apiVersion, kind and metadata.
 
     >>> from typing import Annotated, Any
     >>> from pilothouse.builder import EmbeddedResource
@@ -119,7 +119,7 @@ class EmbeddedResource(Marker):
 
 @dataclass(frozen=True)
 class Name(Marker):
-    """The name of a field on the wire, where it is not the camelCase of its own.
+    """JSON name of a field; default: the camelCase form of its Python name.
 
     >>> from typing import Annotated
     >>> from pilothouse.builder import Name
@@ -131,11 +131,11 @@ class Name(Marker):
 
 @dataclass(frozen=True)
 class Description(Marker):
-    """What people read about a value.
+    """Description of a value in the schema.
 
     >>> from typing import Annotated
     >>> from pilothouse.builder import Description
-    >>> Replicas = Annotated[int, Description("How many there are.")]
+    >>> Replicas = Annotated[int, Description("Number of replicas.")]
     """
 
     value: str
@@ -144,7 +144,7 @@ class Description(Marker):
 
 @dataclass(frozen=True)
 class Default(Marker):
-    """The schema's default, in JSON, where the field's own says something else or is a zero value.
+    """Default in the schema, as JSON. Overrides the default of the field.
 
     >>> from typing import Annotated
     >>> from pilothouse.builder import Default
@@ -157,9 +157,9 @@ class Default(Marker):
 
 @dataclass(frozen=True)
 class Rule(Marker):
-    """A CEL expression that holds for every value.
+    """A CEL expression that every value must satisfy.
 
-    A dataclass has its own in a class attribute: `rules: ClassVar[list[Rule]] = [Rule("self.low <= self.high")]`.
+    A dataclass lists its rules in a class attribute: `rules: ClassVar[list[Rule]] = [Rule("self.low <= self.high")]`.
 
     >>> from typing import Annotated
     >>> from pilothouse.builder import Rule
@@ -174,7 +174,7 @@ class Rule(Marker):
     optional_old_self: bool = False
 
     def keywords(self, json_type: str) -> Json:
-        said = {
+        fields = {
             "rule": self.rule,
             "message": self.message,
             "messageExpression": self.message_expression,
@@ -182,4 +182,4 @@ class Rule(Marker):
             "fieldPath": self.field_path,
             "optionalOldSelf": self.optional_old_self,
         }
-        return {VALIDATIONS: [{key: value for key, value in said.items() if value}]}
+        return {VALIDATIONS: [{key: value for key, value in fields.items() if value}]}

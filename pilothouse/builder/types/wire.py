@@ -1,7 +1,8 @@
-"""Between instances and JSON: read what clients sent, write what authors made, and keep what nobody touched."""
+"""Conversion between instances and JSON, and schemas of types."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -12,6 +13,19 @@ from pilothouse.builder.types.writing import to_wire as to_wire
 from pilothouse.machinery.equality import deep_equal
 from pilothouse.machinery.objects import Json
 
+
+def schema_of(type_: Any, *, names: Names | None = None) -> Json:
+    """Return the structural OpenAPI v3 schema of an annotation, without references and shared parts.
+
+    `names` resolves names in annotations that only a function or an unfinished class knows. A dict is a schema, and is
+    returned unchanged. Raises TypeError, with class and field, for a type without a schema, such as a recursive type.
+
+    >>> schema_of(list[str])
+    {'type': 'array', 'items': {'type': 'string'}}
+    """
+    return type_ if isinstance(type_, dict) else copy.deepcopy(form_of(type_, names).schema)
+
+
 T = TypeVar("T")
 _ABSENT = object()
 
@@ -19,18 +33,18 @@ _ABSENT = object()
 def from_wire(type_: Any, value: Any, *, names: Names | None = None) -> Any:
     """Return a JSON value as an instance of the type.
 
-    An absent field gets its default, or the zero value of its type where it should have been there: objects are read
-    before they are validated. Unknown fields are ignored. A time that cannot be read is Go's zero time. Dicts of
-    anything are the same objects in JSON and in the instance. Raises TypeError for a type that has no schema.
+    An absent field gets its default; an absent required field gets the zero value of its type, because objects are read
+    before validation. Unknown fields are ignored. An unreadable time is Go's zero time. Untyped dicts are shared
+    between
+    the JSON and the instance. Raises TypeError for a type without a schema.
     """
     return form_of(type_, names).read(value)
 
 
 @contextmanager
 def changing(cls: type[T], obj: Json) -> Iterator[T]:
-    """Give the object as an instance, and do to the object what the block does to that, and nothing else.
-
-    Nothing is done when the block raises.
+    """Yield the object as an instance, and apply the block's changes to the object. Nothing changes if the block
+    raises.
     """
     typed = from_wire(cls, obj)
     before = to_wire(typed)
@@ -39,10 +53,9 @@ def changing(cls: type[T], obj: Json) -> Iterator[T]:
 
 
 def apply_changes(obj: Json, before: Json, after: Json) -> None:
-    """Do to the object what was done between `before` and `after`, and leave everything else in it as it is.
+    """Apply the difference between `before` and `after` to the object.
 
-    What instances do not say, such as explicit zero values and unknown fields, thus survives a change of the rest.
-    A list that changed is replaced as a whole.
+    Everything else is kept, such as explicit zero values and unknown fields. A changed list is replaced as a whole.
     """
     for key in {**before, **after}:
         old, new = before.get(key, _ABSENT), after.get(key, _ABSENT)

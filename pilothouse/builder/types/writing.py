@@ -1,4 +1,4 @@
-"""Values as JSON: what authors made becomes what clients read."""
+"""Conversion of values to JSON."""
 
 from __future__ import annotations
 
@@ -13,28 +13,27 @@ from pilothouse.builder.types.pydantic_models import is_model, write_model
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.times import format_time
 
-_AS_IT_IS = frozenset({str, int, float, bool, NoneType})
+_JSON_SCALARS = frozenset({str, int, float, bool, NoneType})
 _LISTS = (list, tuple)
 
 
 def to_wire(value: Any) -> Any:
-    """Return a value as JSON, which shares no list or dict with it.
+    """Return a value as JSON, without shared lists and dicts.
 
-    Dataclasses become objects with camelCase keys, without fields that are None or empty by default; times are written
-    as Kubernetes does, in whole seconds of UTC. Raises TypeError for what JSON cannot say, and ValueError for a time
-    without a zone.
+    Dataclasses become objects with camelCase keys; None and empty defaults are omitted. Times are in UTC with whole
+    seconds, as Kubernetes writes them. Raises TypeError for values without a JSON form, ValueError for a naive time.
     """
-    if type(value) in _AS_IT_IS:
+    if type(value) in _JSON_SCALARS:
         return value
     if isinstance(value, _LISTS):
-        return [to_wire(each) for each in value]
+        return [to_wire(item) for item in value]
     if isinstance(value, dict):
-        return {to_wire(key): to_wire(each) for key, each in value.items()}
+        return {to_wire(key): to_wire(item) for key, item in value.items()}
     if is_object(value):
         out: Json = {}
         for field in fields_of(type(value)):
             child = getattr(value, field.name)
-            if not field.leaves_out(child):
+            if not field.omits(child):
                 out[field.wire_name] = to_wire(child)
         return out
     return _write_scalar(value)
@@ -45,7 +44,7 @@ def _write_scalar(value: Any) -> Any:
         return to_wire(value.value)
     if isinstance(value, datetime):
         if value.tzinfo is None:
-            raise ValueError(f"{value!r} has no time zone, so that it is no point in time: say datetime.now(UTC)")
+            raise ValueError(f"{value!r} has no time zone: use datetime.now(UTC)")
         return format_time(value)
     if isinstance(value, date):
         return value.isoformat()
@@ -56,18 +55,18 @@ def _write_scalar(value: Any) -> Any:
     for kind in (str, int, float):
         if isinstance(value, kind):
             return kind(value)
-    raise TypeError(f"{type(value).__qualname__} is nothing that JSON can say")
+    raise TypeError(f"{type(value).__qualname__} has no JSON form")
 
 
 def default_on_wire(field: WireField) -> Any:
-    """Return what a field's default is in the schema; None for none.
+    """Return a field's default for the schema; None without a default.
 
-    An object whose own fields say all its defaults is `{}`, so that these are said once.
+    An object whose fields declare all its defaults is `{}`, so that each default is declared once.
     """
-    if not field.has_default or field.is_left_out_when_empty:
+    if not field.has_default or field.omit_empty:
         return None
     default, kind = field.default, type(field.default)
-    said = to_wire(default)
-    if is_object(default) and all(each.has_default for each in fields_of(kind)) and said == to_wire(kind()):
+    default_json = to_wire(default)
+    if is_object(default) and all(field.has_default for field in fields_of(kind)) and default_json == to_wire(kind()):
         return {}
-    return said
+    return default_json

@@ -1,6 +1,7 @@
-"""Whom the cluster believes, as its ConfigMap says: CAs of users, CAs of front proxies, and how these name users.
+"""Trust configuration of the cluster (ConfigMap extension-apiserver-authentication): user CAs, front proxy CAs,
+headers.
 
-What it says badly, or no longer, changes nothing: the last that made sense goes on, as upstream has it.
+An invalid or removed value keeps the last valid value, as upstream does.
 """
 
 from __future__ import annotations
@@ -22,8 +23,7 @@ _log = logging.getLogger(__name__)
 
 
 class TrustedAuthority:
-    """The CAs that one key of the ConfigMap holds: in memory for authenticators, and in a file, which is what TLS
-    reads."""
+    """CAs of one ConfigMap key: in memory for authenticators, in a file for TLS."""
 
     def __init__(self, key: str, file: Path) -> None:
         self._key = key
@@ -35,17 +35,18 @@ class TrustedAuthority:
         return self._certificates
 
     def make_file(self) -> None:
-        """TLS can ask for certificates only of somebody: as long as nobody is trusted, of a CA without a key."""
+        """Write a placeholder CA without a key: TLS requests client certificates only if a CA is configured."""
         self._write(certificate_pem(new_authority("nobody", new_key())))
 
     def take(self, data: Mapping[str, str]) -> None:
+        """Load the CAs from the data of the ConfigMap. Invalid data is logged and ignored."""
         pem = data.get(self._key) or ""
         if not pem or pem == self._pem:
             return
         try:
             certificates = _certificates(pem)
         except ValueError as error:
-            _log.error("The new %s of the cluster cannot be used, the old one stays: %s", self._key, error)
+            _log.error("invalid %s in the cluster, the previous value stays in use: %s", self._key, error)
             return
         self._write(pem.encode())
         self._pem, self._certificates = pem, certificates
@@ -56,32 +57,32 @@ class TrustedAuthority:
 
 
 class ClusterTrust:
-    """Is the store of the reflector that follows the ConfigMap."""
+    """The trust configuration; also the store of the reflector that follows the ConfigMap."""
 
     def __init__(self, folder: Path) -> None:
         self.users = TrustedAuthority(CLIENT_CA, folder / "client-ca.crt")
         self.proxies = TrustedAuthority(FRONT_PROXY_CA, folder / "front-proxy-ca.crt")
         self.front_proxy = RequestHeaderAuthenticator(RequestHeaders((), (), (), ()), self.proxies)
-        """By the headers and names of this moment."""
+        """Authenticator with the current headers and names."""
 
     @property
     def files(self) -> tuple[Path, ...]:
         return self.users.file, self.proxies.file
 
     def make_files(self) -> None:
-        """From here on there are files that TLS can read. Raises OSError."""
+        """Create placeholder files for TLS. Raises OSError."""
         for authority in (self.users, self.proxies):
             authority.make_file()
 
     def take(self, config_map: Json) -> None:
-        """Raises OSError where the files cannot be written."""
+        """Load the ConfigMap. Raises OSError if a file cannot be written."""
         data = config_map.get("data") or {}
         self.users.take(data)
         self.proxies.take(data)
         try:
             self.front_proxy = _front_proxy(data, self.proxies)
         except ValueError as error:
-            _log.error("The new headers of front proxies cannot be used, the old ones stay: %s", error)
+            _log.error("invalid front proxy headers in the cluster, the previous headers stay in use: %s", error)
 
     def add(self, obj: Json) -> None:
         self.take(obj)
@@ -112,15 +113,15 @@ def _front_proxy(data: Mapping[str, str], authority: TrustedAuthority) -> Reques
 
 
 def _texts(data: Mapping[str, str], key: str) -> tuple[str, ...]:
-    """Raises ValueError for what is no JSON list of strings; what is not there is an empty one."""
-    found = orjson.loads(data.get(key) or "[]")
-    if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
-        raise ValueError(f"{key} is no list of strings")
-    return tuple(found)
+    """Parse a JSON list of strings; empty if absent. Raises ValueError."""
+    texts = orjson.loads(data.get(key) or "[]")
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise ValueError(f"{key} is not a list of strings")
+    return tuple(texts)
 
 
 def _certificates(pem: str) -> frozenset[bytes]:
-    """DER. Raises ValueError for what is no certificate, or none."""
+    """Return the certificates in DER. Raises ValueError if there are none, or one is invalid."""
     from cryptography import x509
 
     x509.load_pem_x509_certificates(pem.encode())

@@ -1,8 +1,8 @@
-"""Which of several answers and writes that overlap is the newer one, so that nothing is undone or brought back.
+"""Order of overlapping answers and writes, so that no stale answer undoes a newer change.
 
-An answer is as old as its question. When it is applied to the mirror, it says nothing about
-- keys that were being written at any time since the question: the answer may be from before or after the write;
-- what a later question has already answered.
+An answer is as old as its question. An applied answer is ignored for
+- keys that were written at any time since the question: the answer may be from before or after the write;
+- keys that a later question has answered already.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from pilothouse.apiserver.registry.keys import Keys
 
 
 class Question:
-    """One that is under way, about an object or about all under a prefix."""
+    """A pending question about one object, or about all objects under a prefix."""
 
-    newer: set[str]  # keys and scopes about which the mirror knows something newer than the answer
+    newer: set[str]  # keys and scopes with newer state in the mirror
 
     def __init__(self, scope: str, number: int, being_written: set[str]) -> None:
         self.scope = scope
@@ -27,7 +27,7 @@ class Question:
 
 class Order:
     _under_way: set[Question]
-    _locks: dict[str, _KeyLock]  # of the keys that are being written, or that somebody waits to write
+    _locks: dict[str, _KeyLock]  # keys that are being written or waited for
     _applying: asyncio.Lock
 
     def __init__(self, keys: Keys) -> None:
@@ -40,7 +40,7 @@ class Order:
 
     @contextmanager
     def asking(self, scope: str) -> Iterator[Question]:
-        """Around the question and the use of its answer."""
+        """Register a question until its answer is applied."""
         self._asked += 1
         question = Question(scope, self._asked, self._being_written)
         self._under_way.add(question)
@@ -51,7 +51,7 @@ class Order:
 
     @asynccontextmanager
     async def applying(self, question: Question) -> AsyncIterator[None]:
-        """One answer at a time; no write begins meanwhile. Earlier questions are overtaken by this one."""
+        """Apply one answer at a time, with no write meanwhile. Earlier questions become stale for the scope."""
         async with self._applying:
             yield
             for other in self._under_way:
@@ -59,7 +59,7 @@ class Order:
                     other.newer.add(question.scope)
 
     def is_newer_in_mirror(self, question: Question, key: str) -> bool:
-        """Whether the answer to the question says nothing about the key."""
+        """Whether the answer to the question is stale for the key."""
         newer = question.newer
         if not newer:
             return False
@@ -68,14 +68,14 @@ class Order:
 
     @asynccontextmanager
     async def writing(self, key: str) -> AsyncIterator[None]:
-        """One write at a time for each key. No answer to a question that overlaps touches the key."""
+        """Write a key: one write at a time per key. Answers to overlapping questions ignore the key."""
         async with self._locked(key):
             self._being_written.add(key)
             try:
                 for question in self._under_way:
                     question.newer.add(key)
                 async with self._applying:
-                    pass  # an answer that was being applied may have been at this key
+                    pass  # an answer may just have been applied to this key
                 yield
             finally:
                 self._being_written.discard(key)
@@ -94,4 +94,4 @@ class Order:
 
 
 class _KeyLock(asyncio.Lock):
-    wanted = 0  # by how many
+    wanted = 0  # number of holders and waiters

@@ -1,4 +1,4 @@
-"""Where a cluster finds an extension server: its Service, and the objects that register it there."""
+"""The Service of an extension server, and the objects that register the server in a cluster."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ GROUP_PRIORITY, VERSION_PRIORITY = 1000, 100
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """`versions` are those that are served, preferred first."""
+class ExtensionService:
+    """Identity of an extension server in a cluster. `versions`: the served versions, preferred first."""
 
     group: str
     versions: tuple[str, ...]
     name: str
-    """Of Service, Deployment and ServiceAccount."""
+    """Name of the Service, Deployment and ServiceAccount."""
     namespace: str
 
     @property
     def host(self) -> str:
-        """The name that the serving certificate must have."""
+        """DNS name that the serving certificate must contain."""
         return f"{self.name}.{self.namespace}.svc"
 
 
-def api_services(place: Place, *, ca_bundle: str, port: int = 443) -> Iterable[Json]:
-    """Yield the APIServices that lead to the server's Service."""
+def api_services(place: ExtensionService, *, ca_bundle: str, port: int = 443) -> Iterable[Json]:
+    """Yield the APIServices that refer to the server's Service."""
     for position, version in enumerate(place.versions):
         spec = {
             "group": place.group,
@@ -47,14 +47,14 @@ def api_services(place: Place, *, ca_bundle: str, port: int = 443) -> Iterable[J
         }
 
 
-def on_this_machine(place: Place, *, cluster: str, port: int, ca_bundle: str) -> list[Json]:
-    """Return what leads a cluster to a server outside of it, on this machine, which knows the cluster by this URL."""
-    near = urlsplit(cluster).hostname in ("localhost", "127.0.0.1", "::1")
+def on_this_machine(place: ExtensionService, *, cluster: str, port: int, ca_bundle: str) -> list[Json]:
+    """Return the objects that register a server on this machine. `cluster` is the URL of the cluster."""
+    is_local = urlsplit(cluster).hostname in ("localhost", "127.0.0.1", "::1")
     service: Json = {
         "apiVersion": "v1",
         "kind": "Service",
         "metadata": {"name": place.name, "namespace": place.namespace, "labels": {"app": place.name}},
-        "spec": {"type": "ExternalName", "externalName": "localhost" if near else host_address()},
+        "spec": {"type": "ExternalName", "externalName": "localhost" if is_local else host_address()},
     }
     namespace: Json = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": place.namespace}}
     return [namespace, service, *api_services(place, ca_bundle=ca_bundle, port=port)]

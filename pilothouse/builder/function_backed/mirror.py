@@ -1,29 +1,30 @@
-"""The mirror: what the author's functions answered, in a store, where each change has a revision.
+"""The mirror: the answers of the author's functions in a store, so that each change has a revision.
 
-A refresh asks, compares the answer with the mirror, and writes what differs. What it does not write is as it was.
+A refresh asks the author, compares the answer with the mirror, and writes the differences.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
+from typing import TypeAlias
 
 from pilothouse.apiserver.storage.errors import KeyExists, KeyNotFound, RevisionConflict
 from pilothouse.apiserver.storage.interface import Entry, Store
-from pilothouse.builder.own_functions.answers import Answer
-from pilothouse.builder.own_functions.comparing import Change, Comparer
-from pilothouse.builder.own_functions.functions import Functions
-from pilothouse.builder.own_functions.order import Order, Question
-from pilothouse.builder.own_functions.single_flight import SingleFlight
+from pilothouse.builder.function_backed.answers import Answer
+from pilothouse.builder.function_backed.comparing import Change, Comparer
+from pilothouse.builder.function_backed.functions import Functions
+from pilothouse.builder.function_backed.order import Order, Question
 from pilothouse.machinery.event_loop import Pacer
 
-_PAGE = 1000
-_WRITES_AT_ONCE = 256  # a store makes many writes durable in one go
+_PAGE_SIZE = 1000
+_WRITE_BATCH = 256  # a store commits many writes together
 
 
 class Mirror:
-    """A refresh raises what the author's function raises (functions.py), and StorageErrors of the mirror's store."""
+    """The mirror. A refresh raises the errors of `Functions` and StorageErrors of the mirror's store."""
 
     def __init__(self, store: Store, functions: Functions) -> None:
         self.store = store
@@ -33,12 +34,12 @@ class Mirror:
         self._flights = SingleFlight()
 
     async def refresh(self, namespace: str = "") -> None:
-        """Returns when the mirror has what the author has, of one namespace or of all: not older than this call."""
+        """Refresh a namespace, or all. On return, the mirror is at least as new as this call."""
         scope = self.functions.keys.collection(namespace)
         await self._flights.join(scope, partial(self._refresh, scope, namespace))
 
     async def refresh_one(self, namespace: str, name: str) -> None:
-        """The same for one object. Raises BadRequest for names that nothing can have."""
+        """Refresh one object. Raises BadRequest for an invalid name."""
         await self.refresh_key(self.functions.keys.object(namespace, name))
 
     async def refresh_key(self, key: str) -> None:
@@ -68,36 +69,36 @@ class Mirror:
                     continue
                 if change := await self.comparer.compare(key, answers.get(key), entries.get(key)):
                     changes.append(change)
-            for start in range(0, len(changes), _WRITES_AT_ONCE):
-                await self._write(changes[start : start + _WRITES_AT_ONCE])
+            for start in range(0, len(changes), _WRITE_BATCH):
+                await self._write(changes[start : start + _WRITE_BATCH])
 
     async def _entries(self, scope: str) -> dict[str, Entry]:
-        """Those of the mirror by their keys. A scope is the key of one object, or a prefix, which ends with a slash."""
+        """Return the mirror's entries in a scope: the key of one object, or a prefix that ends with a slash."""
         if not scope.endswith("/"):
             entry = await self.store.get(scope)
             return {} if entry is None else {scope: entry}
         entries: dict[str, Entry] = {}
         pacer, after, remaining = Pacer(), "", 1
         while remaining:
-            page = await self.store.list(scope, after=after, limit=_PAGE)
+            page = await self.store.list(scope, after=after, limit=_PAGE_SIZE)
             entries |= {entry.key: entry for entry in page.entries}
             after, remaining = page.entries[-1].key if page.entries else "", page.remaining
             await pacer.yield_if_due()
         return entries
 
     async def _write(self, changes: list[Change]) -> None:
-        """All at once. Raises the first error after all have been tried."""
+        """Write the changes concurrently. Raises the first error after all writes have finished."""
         results = await asyncio.gather(*map(self._write_one, changes), return_exceptions=True)
         for result in results:
             if isinstance(result, BaseException):
                 raise result
 
     async def _write_one(self, change: Change) -> None:
-        """A key that changed under our hands, because a time to live ran out, is left to the next refresh."""
+        """Write one change. A concurrently changed key (expired TTL) is left to the next refresh."""
         key, old = change.key, change.old
         with suppress(KeyExists, KeyNotFound, RevisionConflict):
             if change.value is None or change.replaces:
-                assert old is not None, "what is not there is not deleted"
+                assert old is not None, "only an existing entry is deleted"
                 await self.store.delete(key, expected=old.modified)
             if change.value is None:
                 return
@@ -106,3 +107,47 @@ class Mirror:
             else:
                 entry = await self.store.update(key, change.value, expected=old.modified)
             self.comparer.written(change, entry)
+
+
+Work: TypeAlias = Callable[[], Awaitable[None]]
+
+
+class SingleFlight:
+    """Runs one refresh at a time per scope. A caller joins only work that starts after the call."""
+
+    _last: dict[str, _Flight]  # scope -> last flight: running, or waiting for the running one
+
+    def __init__(self) -> None:
+        self._last = {}
+
+    async def join(self, scope: str, work: Work) -> None:
+        """Join or start the work. Raises the errors of the work. Work without waiting callers is cancelled."""
+        flight = self._last.get(scope)
+        if flight is None or flight.started:
+            flight = self._last[scope] = _Flight(work, after=flight)
+            flight.task.add_done_callback(lambda _: self._leave(scope, flight))
+        flight.waiting += 1
+        try:
+            await asyncio.shield(flight.task)
+        finally:
+            flight.waiting -= 1
+            if not flight.waiting and not flight.task.done():
+                self._leave(scope, flight)
+                flight.task.cancel()
+
+    def _leave(self, scope: str, flight: _Flight) -> None:
+        if self._last.get(scope) is flight:
+            del self._last[scope]
+
+
+class _Flight:
+    def __init__(self, work: Work, after: _Flight | None) -> None:
+        self.started = False
+        self.waiting = 0
+        self.task = asyncio.create_task(self._run(work, after))
+
+    async def _run(self, work: Work, after: _Flight | None) -> None:
+        if after is not None:
+            await asyncio.wait([after.task])
+        self.started = True
+        await work()

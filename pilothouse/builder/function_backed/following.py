@@ -1,4 +1,4 @@
-"""Keeps the mirror up to date while somebody watches: by the author's own watch, or else by asking again and again."""
+"""Keeps the mirror up to date while clients watch: by the author's watch function, or by polling."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
 from typing import Any
 
-from pilothouse.builder.own_functions.mirror import Mirror
+from pilothouse.builder.function_backed.mirror import Mirror
 from pilothouse.client.wait import Backoff
 from pilothouse.machinery.event_loop import yield_to_loop
 from pilothouse.machinery.objects import name_of, namespace_of
 
-_PATIENCE = 60.0  # seconds for one question of ours; those of clients have the time of their requests
+_TIMEOUT = 60.0  # seconds for a refresh; refreshes for clients have the timeout of their requests
 _BACKOFF = Backoff(duration=0.5, factor=2.0, jitter=0.5, steps=10, cap=30.0)
 
 _log = logging.getLogger(__name__)
 
 
 class Following:
-    """Asks nothing of the author while nobody watches."""
+    """Follows the author's changes while clients watch, and makes no calls otherwise."""
 
     def __init__(self, mirror: Mirror, *, is_watched: Callable[[], bool], interval: float) -> None:
         self._mirror = mirror
@@ -30,13 +30,13 @@ class Following:
         self._running: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Where the author has no list, nothing can be watched."""
+        """Start following. Without a list function there is nothing to watch."""
         if "list" in self._mirror.functions.given:
             self._running = asyncio.create_task(self._run())
 
     async def stop(self) -> None:
-        """The author's functions are not called for watchers any more."""
-        await _ended(self._running)
+        """Stop following."""
+        await _cancel(self._running)
 
     async def _run(self) -> None:
         following: asyncio.Task[None] | None = None
@@ -45,15 +45,15 @@ class Following:
                 if self._is_watched() and following is None:
                     following = asyncio.create_task(self._follow())
                 elif not self._is_watched() and following is not None:
-                    await _ended(following)
+                    await _cancel(following)
                     following = None
                 await asyncio.sleep(self._interval)
         finally:
-            await _ended(following)
+            await _cancel(following)
 
     async def _follow(self) -> None:
         if "watch" in self._mirror.functions.given:
-            await self._listen_for_ever()
+            await self._listen_forever()
         else:
             while True:
                 try:
@@ -62,7 +62,7 @@ class Following:
                     self._failed(error)
                 await asyncio.sleep(self._interval)
 
-    async def _listen_for_ever(self) -> None:
+    async def _listen_forever(self) -> None:
         delay = _BACKOFF.delays()
         while True:
             try:
@@ -75,7 +75,7 @@ class Following:
             await asyncio.sleep(delay())
 
     async def _changes(self) -> AsyncGenerator[object, None]:
-        """What the author's watch gives, after a refresh once it listens: that is for what changed before."""
+        """Yield the items of the author's watch. A refresh after the start of the watch covers earlier changes."""
         changes = self._mirror.functions.watch()
         upcoming = asyncio.ensure_future(anext(changes))
         try:
@@ -87,34 +87,34 @@ class Following:
                     upcoming = asyncio.ensure_future(anext(changes))
                     yield item
         finally:
-            await _ended(upcoming)
+            await _cancel(upcoming)
             if isinstance(changes, AsyncGenerator):
                 await changes.aclose()
 
     async def _changed(self, item: object) -> None:
-        """An object, or a pair whose second part is one, says which it is about; all else says: something changed."""
+        """Refresh the changed object. An object, or a pair with an object, names it; any other item refreshes all."""
         obj = item[1] if isinstance(item, tuple) and len(item) == 2 else item
         keys = self._mirror.functions.keys
         if isinstance(obj, dict) and name_of(obj) and bool(namespace_of(obj)) is keys.namespaced:
-            async with asyncio.timeout(_PATIENCE):
+            async with asyncio.timeout(_TIMEOUT):
                 await self._mirror.refresh_one(namespace_of(obj), name_of(obj))
         else:
             await self._refresh()
 
     async def _refresh(self) -> None:
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(_TIMEOUT):
             await self._mirror.refresh()
         self._failing = False
 
     def _failed(self, error: Exception) -> None:
-        """Said once for each time that it begins to fail."""
+        """Log the first of a series of failures as a warning."""
         level = logging.DEBUG if self._failing else logging.WARNING
         self._failing = True
         resource = self._mirror.functions.reader.resource.group_resource
-        _log.log(level, "changes of %s are not seen for now: %s", resource, error or type(error).__name__)
+        _log.log(level, "cannot follow changes of %s, retrying: %s", resource, error or type(error).__name__)
 
 
-async def _ended(task: asyncio.Future[Any] | None) -> None:
+async def _cancel(task: asyncio.Future[Any] | None) -> None:
     if task is not None:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)

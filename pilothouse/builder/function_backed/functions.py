@@ -1,4 +1,4 @@
-"""The author's functions, called in one way: whatever goes wrong in them is an API error."""
+"""Calls of the author's functions, with errors mapped to API errors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any, cast
 
 from pilothouse.apiserver.registry.keys import Keys
-from pilothouse.builder.own_functions.answers import Answer, AnswerReader
+from pilothouse.builder.function_backed.answers import Answer, AnswerReader
 from pilothouse.machinery.errors import MethodNotAllowed, NotFound
 from pilothouse.machinery.event_loop import Pacer
 from pilothouse.machinery.objects import Json
@@ -22,14 +22,17 @@ _log = logging.getLogger(__name__)
 
 
 class Functions:
-    """Each call raises the StatusError that the author's function raises, InternalError for everything else that it
-    raises, and MethodNotAllowed where the author gave no such function."""
+    """Calls the author's functions.
 
-    given: frozenset[str]  # the names of the functions that the author has
-    _failing: dict[str, str]  # the functions that failed when they were last called, and why
+    StatusErrors of a function are raised unchanged, other errors as InternalError. A missing function raises
+    MethodNotAllowed.
+    """
+
+    given: frozenset[str]  # names of the author's functions
+    _failing: dict[str, str]  # function -> error of its last call
 
     def __init__(self, author: object, reader: AnswerReader) -> None:
-        """Raises TypeError when nothing can be read from the author's functions."""
+        """Raises TypeError if the author has neither get nor list."""
         self.given = frozenset(name for name in _FUNCTIONS if callable(getattr(author, name, None)))
         if not self.given & {"get", "list"}:
             raise TypeError(f"{type(author).__name__} needs at least a function `get` or `list`")
@@ -42,21 +45,21 @@ class Functions:
         return self.reader.keys
 
     async def get(self, key: str) -> Answer | None:
-        """None where the object is not there: the author answers None, or raises NotFound."""
+        """Return the object; None if the function returns None or raises NotFound."""
         namespace, name = self.keys.names(key)
         try:
             with self._called("get"):
-                found = await self._author.get(name, namespace)
+                obj = await self._author.get(name, namespace)
         except NotFound:
             return None
-        return None if found is None else self.reader.read_one(found, key, self._name("get"))
+        return None if obj is None else self.reader.read_one(obj, key, self._name("get"))
 
     async def list(self, namespace: str) -> list[Answer]:
-        """Those of the namespace, or all for "". An author may answer more than that: it is left out."""
+        """Return the objects of a namespace; of all for "". Objects of other namespaces are dropped."""
         with self._called("list"):
-            found = list(await self._author.list(namespace))
+            objects = list(await self._author.list(namespace))
         answers, pacer, scope = [], Pacer(), self.keys.collection(namespace)
-        for obj in found:
+        for obj in objects:
             answer = self.reader.read(obj, self._name("list"))
             if answer.key.startswith(scope):
                 answers.append(answer)
@@ -64,7 +67,7 @@ class Functions:
         return answers
 
     async def create(self, key: str, obj: Json) -> Answer | None:
-        """The object as the author keeps it; None where it is kept as it was sent. So does `update`."""
+        """Create the object. Return the author's version; None if unchanged. `update` does the same."""
         with self._called("create"):
             answer = await self._author.create(obj)
         return None if answer is None else self.reader.read_one(answer, key, self._name("create"))
@@ -80,7 +83,7 @@ class Functions:
             await self._author.delete(name, namespace)
 
     def watch(self) -> AsyncIterator[object]:
-        """Whatever it gives says that something has changed. Raises what the author's function raises."""
+        """Return the author's watch. Each item signals a change. Raises the errors of the author's function."""
         return cast("AsyncIterator[object]", aiter(self._author.watch()))
 
     @contextmanager
@@ -94,15 +97,15 @@ class Functions:
         except (Exception, asyncio.CancelledError) as error:
             if isinstance(error, asyncio.CancelledError) and _is_cancelled():
                 raise
-            why = str(error) or type(error).__name__
-            self._log(function, why, error)
-            raise InternalError.of(why) from error
+            reason = str(error) or type(error).__name__
+            self._log(function, reason, error)
+            raise InternalError.of(reason) from error
         self._failing.pop(function, None)
 
-    def _log(self, function: str, why: str, error: BaseException) -> None:
-        """Said once, until it works again or fails in another way: the same every second tells nobody more."""
-        level = logging.DEBUG if self._failing.get(function) == why else logging.ERROR
-        self._failing[function] = why
+    def _log(self, function: str, reason: str, error: BaseException) -> None:
+        """Log a failure as an error once, until the function succeeds or fails for another reason."""
+        level = logging.DEBUG if self._failing.get(function) == reason else logging.ERROR
+        self._failing[function] = reason
         resource = self.reader.resource.group_resource
         _log.log(level, "%s of %s failed", self._name(function), resource, exc_info=error)
 
@@ -111,6 +114,6 @@ class Functions:
 
 
 def _is_cancelled() -> bool:
-    """Whether the caller is, and not only something of the author's that it waited for."""
+    """Whether the caller is cancelled, rather than something that the author's function awaits."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0

@@ -1,1 +1,0 @@
-"""Who asks, and whether they may: both are left to the cluster that the server is part of."""
