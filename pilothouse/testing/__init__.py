@@ -1,15 +1,15 @@
-"""A whole, real API server for as long as a test lasts.
+"""Real API servers for tests.
 
 async with server() as api:                      in this event loop
     await api.client().get_json("/version")
 
-with Server(authorization_mode="RBAC") as api:   on a thread of its own, for code without an event loop
+with Server(authorization_mode="RBAC") as api:   in a thread, for code without an event loop
     subprocess.run(["kubectl", "--kubeconfig", api.kubeconfig, "get", "namespaces"])
 
-Each has a data directory and a port of its own, is ready when its block begins, and is gone without a trace when it
-ends. Options are the flags of `pilothouse serve` as keywords; `process=True` puts the server into another process.
+Each server has its own data directory and port, is ready when its block begins, and is removed completely when the
+block ends. Options are the flags of `pilothouse serve` as keywords; `process=True` runs the server in another process.
 
-The public names are those in `__init__.pyi`.
+`__init__.pyi` lists the public names.
 """
 
 from __future__ import annotations

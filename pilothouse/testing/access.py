@@ -1,6 +1,4 @@
-"""The access of a test to its server, in whatever form it runs: its place, and credentials for whomever the test wants
-to be.
-"""
+"""Access of a test to its server: its address, and credentials of any user."""
 
 from __future__ import annotations
 
@@ -12,12 +10,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
 
-from pilothouse.client.config.kubeconfig import load_kubeconfig
+from pilothouse.client.config.kubeconfig import load_kubeconfig, read_kubeconfig
+from pilothouse.client.rest.errors import error_from
 from pilothouse.client.rest.transport import HttpRequest
+from pilothouse.machinery.codec.yaml_emit import emit_yaml
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.objects import Json
 
 if TYPE_CHECKING:
     from pilothouse.client.config.model import ClientConfig
+    from pilothouse.testing.api import API
     from pilothouse.testing.home import Home
 
 A = TypeVar("A", bound="ServerAccess")
@@ -25,26 +27,26 @@ A = TypeVar("A", bound="ServerAccess")
 
 @dataclass(slots=True)
 class ServerAccess:
-    """Where a running server is, as one user of it."""
+    """Address of a running server, and one of its users."""
 
     url: str
     kubeconfig: Path
-    """A kubeconfig file for this user: the administrator's, unless `as_user` said otherwise."""
+    """Kubeconfig file of this user; the administrator unless `as_user` selected another user."""
     token: str = field(repr=False)
-    """A bearer token that may do everything; empty for a user of `as_user`, who is known by a certificate."""
+    """Bearer token of the administrator; empty for a user of `as_user`, who has a client certificate."""
     home: Home = field(repr=False)
 
     @property
     def ca(self) -> Path:
-        """The CA that the server's certificate is from."""
+        """CA file of the server's certificate."""
         return self.home.data_dir / "pki" / "ca.crt"
 
     def config(self) -> ClientConfig:
-        """Return the client configuration of the kubeconfig, without a limit on the rate."""
+        """Return the client configuration of the kubeconfig, without a rate limit."""
         return replace(load_kubeconfig(self.kubeconfig), qps=0)
 
     def as_user(self: A, name: str, *, groups: Iterable[str] = ()) -> A:
-        """Return the same server as somebody else sees it, with a kubeconfig and a certificate of their own."""
+        """Return the same server for another user, with a kubeconfig and a client certificate."""
         return replace(self, kubeconfig=self._kubeconfig_for(name, tuple(groups)), token="")
 
     def _kubeconfig_for(self, name: str, groups: tuple[str, ...]) -> Path:
@@ -66,9 +68,9 @@ class ServerAccess:
 def http_request(
     method: str, target: str, body: Any, media: str, accept: str, headers: Mapping[str, str]
 ) -> HttpRequest:
-    """Return the request; a body that is neither bytes nor text is sent as JSON."""
-    sent = {"accept": accept, "content-type": media, **headers}
-    return HttpRequest(method, target, sent, _data(body))
+    """Return the request. A body that is neither bytes nor str is sent as JSON."""
+    all_headers = {"accept": accept, "content-type": media, **headers}
+    return HttpRequest(method, target, all_headers, _data(body))
 
 
 def _data(body: Any) -> bytes:
@@ -77,3 +79,48 @@ def _data(body: Any) -> bytes:
     if isinstance(body, str):
         return body.encode()
     return body if isinstance(body, bytes) else orjson.dumps(body)
+
+
+_CREATED, _CONFLICT = 201, 409
+
+
+async def kubeconfig_of_account(api: API, account: str) -> Path:
+    """Write a kubeconfig with a token of the service account `namespace/name`, and create a missing account.
+
+    Raises ValueError for an invalid name, and the server's StatusError.
+    """
+    namespace, slash, name = account.partition("/")
+    if not slash:
+        raise ValueError(f"invalid service account {account!r}: expected namespace/name")
+    accounts = f"/api/v1/namespaces/{namespace}/serviceaccounts"
+    created = await api.request("POST", accounts, {"metadata": {"name": name}})
+    if created.status not in (_CREATED, _CONFLICT):
+        raise error_from(created.status, created.headers, created.body)
+    answer = await api.request("POST", f"{accounts}/{name}/token", {"spec": {}})
+    if answer.status != _CREATED:
+        raise error_from(answer.status, answer.headers, answer.body)
+    token: str = answer.json["status"]["token"]
+    file = api.home.scratch / f"{sha256(token.encode()).hexdigest()[:16]}.kubeconfig"
+    return kubeconfig_with(api.kubeconfig, {"token": token}, file)
+
+
+def kubeconfig_with(source: Path, user: Json, file: Path, *, keep: bool = False) -> Path:
+    """Write a kubeconfig for the current context of `source` with another user, and return its path.
+
+    With `keep`, the fields of `user` are added to the user of `source`.
+    """
+    config = read_kubeconfig(source)
+    context = next(item["context"] for item in config["contexts"] if item["name"] == config["current-context"])
+    cluster = next(item for item in config["clusters"] if item["name"] == context["cluster"])
+    before = next((item.get("user") or {} for item in config["users"] if item["name"] == context.get("user")), {})
+    merged = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [cluster],
+        "users": [{"name": "test", "user": {**(before if keep else {}), **user}}],
+        "contexts": [{"name": "test", "context": {**context, "user": "test"}}],
+        "current-context": "test",
+    }
+    file.touch(mode=0o600)
+    file.write_bytes(emit_yaml(merged))
+    return file

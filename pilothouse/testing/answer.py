@@ -1,4 +1,4 @@
-"""One answer of the server, as it came."""
+"""One response of the server."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pilothouse.machinery.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Status, headers with names in lower case, and the whole body, whatever the status is.
+    """A response: status, headers with lower-case names, and the whole body.
 
     >>> from pilothouse.testing import Server
     >>> with Server() as api:
@@ -26,10 +26,10 @@ class Answer:
 
     @property
     def json(self) -> Any:
-        """Return the body, parsed. Raises ValueError where it is no JSON."""
+        """The parsed body. Raises ValueError if the body is not JSON."""
         return orjson.loads(self.body)
 
     @property
     def events(self) -> list[Any]:
-        """Return the events of a watch that has ended."""
+        """The events of a completed watch."""
         return [orjson.loads(line) for line in self.body.splitlines()]

@@ -1,4 +1,4 @@
-"""The server as a test sees it: with coroutines, or with calls that wait."""
+"""The server of a test: with coroutines (API), or with blocking calls (BlockingAPI)."""
 
 from __future__ import annotations
 
@@ -37,24 +37,25 @@ class API(OnTheBench, ServerAccess):
     """
 
     opened: AsyncExitStack = field(repr=False, kw_only=True)
-    """Closes, when the server ends, what was opened on it."""
+    """Closes clients and other resources when the server ends."""
     handler: Handler | None = field(default=None, repr=False, kw_only=True)
-    """The server itself, where it runs in this event loop."""
+    """Handler of a server in this event loop, else None."""
     snapshots: Snapshots | None = field(default=None, repr=False, kw_only=True)
-    """What the server stores, where it runs in this event loop."""
+    """Store of a server in this event loop, else None."""
     _transport: Transport | None = field(default=None, init=False, repr=False)
 
     def client(self, *, in_process: bool = False) -> Client:
         """Return a client of this user, which is closed with the server.
 
-        With `in_process` its requests go through every filter, but no socket. Raises ValueError where that cannot be:
-        for a server in another process, and for users of `as_user`, who are known by their certificates.
+        With `in_process`, requests pass every filter but no socket. Raises ValueError for a server in another
+        process, and
+        for users of `as_user`, whose certificates need a socket.
         """
         from pilothouse.client.rest.client import Client
         from pilothouse.client.rest.connect import connect
 
-        if in_process and not self._is_at_hand:
-            raise ValueError("only the administrator of a server in this event loop can do without a socket")
+        if in_process and not self._is_in_process:
+            raise ValueError("in_process needs the administrator of a server in this event loop")
         client = Client(self._call_transport()) if in_process else connect(self.config())
         self.opened.push_async_callback(client.close)
         return client
@@ -69,7 +70,7 @@ class API(OnTheBench, ServerAccess):
         accept: str = _JSON,
         **headers: str,
     ) -> Answer:
-        """Send one request and return its answer, whatever its status. Further headers are keywords: `if_match="1"`."""
+        """Send a request and return its response, whatever its status. Keywords are headers: `if_match="1"`."""
         response = await self.open(method, target, body, media=media, accept=accept, **headers)
         try:
             return Answer(response.status, dict(response.headers), await response.read())
@@ -86,15 +87,18 @@ class API(OnTheBench, ServerAccess):
         accept: str = _JSON,
         **headers: str,
     ) -> HttpResponse:
-        """As `request`, but return when the head of the answer is there. Close the answer, or read it to its end."""
+        """Send a request as `request`, and return after the response headers. Close the response, or read it to its
+        end.
+        """
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         if self._transport is None:
-            self._transport = self._call_transport() if self._is_at_hand else self._http_transport()
+            self._transport = self._call_transport() if self._is_in_process else self._http_transport()
         return await self._transport.send(http_request(method, target, body, media, accept, named))
 
     async def service_account(self, name: str) -> API:
-        """Return the same server as the service account `namespace/name` sees it, with a kubeconfig and a token of its
-        own. An account that is not there is made. Raises ValueError, StatusError.
+        """Return the same server for the service account `namespace/name`, with a kubeconfig and a token.
+
+        A missing account is created. Raises ValueError, StatusError.
 
         >>> from pilothouse.testing import server
         >>> async with server(authorization_mode="RBAC") as api:
@@ -102,25 +106,26 @@ class API(OnTheBench, ServerAccess):
         ...     print((await robot.request("GET", "/api/v1/pods")).json["message"].partition(" cannot")[0])
         pods is forbidden: User "system:serviceaccount:default:robot"
         """
-        from pilothouse.testing.service_accounts import kubeconfig_of_account
+        from pilothouse.testing.access import kubeconfig_of_account
 
         return replace(self, kubeconfig=await kubeconfig_of_account(self, name), token="")
 
     async def snapshot(self) -> StoredSnapshot:
-        """Return all objects as they are now, to go back to by `restore`. It takes no time and hardly any memory.
+        """Return a snapshot of all objects for `restore`. Takes almost no time and memory.
 
-        A server in another process keeps it there. Raises ValueError where that one was started without `testing=True`.
+        A server in another process keeps the snapshot there. Raises ValueError if that server runs without
+        `testing=True`.
         """
         if self.snapshots is not None:
             return await self.snapshots.save()
-        from pilothouse.testing.kept_snapshots import save_there
+        from pilothouse.testing.bench import save_remote
 
-        return await save_there(self)
+        return await save_remote(self)
 
     async def restore(self, snapshot: StoredSnapshot) -> None:
-        """Make all objects what they were. Clients that watch are told that what they saw is too old, and list again.
+        """Restore all objects of a snapshot. Watches end with 410 Gone, so that clients list again.
 
-        Raises ValueError for a snapshot that another process keeps.
+        Raises ValueError for a snapshot of another process.
 
         >>> from pilothouse.testing import server
         >>> async with server() as api:
@@ -130,22 +135,22 @@ class API(OnTheBench, ServerAccess):
         ...     (await api.request("GET", "/api/v1/namespaces/default")).json["status"]
         {'phase': 'Active'}
         """
-        from pilothouse.testing.kept_snapshots import KeptSnapshot, restore_there
+        from pilothouse.testing.bench import RemoteSnapshot, restore_remote
 
         if "--testing=true" in self.home.arguments:
             await self.clear_bench()
-        if isinstance(snapshot, KeptSnapshot):
-            await restore_there(self, snapshot)
+        if isinstance(snapshot, RemoteSnapshot):
+            await restore_remote(self, snapshot)
         elif self.snapshots is not None:
             await self.snapshots.restore(snapshot)
         else:
-            raise ValueError("a server in another process goes back only to what it keeps itself")
+            raise ValueError("a server in another process can restore only its own snapshots")
 
     def fork(self) -> AbstractAsyncContextManager[API]:
-        """Run another server, for as long as a block lasts, on a copy of all that this one has when the block begins.
+        """Run another server on a copy of this server's data, for the duration of a block.
 
-        It has the same flags, users and certificates, and a port of its own; it is a process where this one is.
-        Raises ValueError where the objects are in etcd.
+        The fork has the same flags, users and certificates, and its own port. It runs in a process if this server does.
+        Raises ValueError if the objects are in etcd.
 
         >>> from pilothouse.testing import server
         >>> async with server() as api, api.fork() as other:
@@ -154,12 +159,12 @@ class API(OnTheBench, ServerAccess):
         200
         {'phase': 'Active'}
         """
-        from pilothouse.testing.fork import fork
+        from pilothouse.testing.home import fork
 
         return fork(self.home, process=self.handler is None)
 
     @property
-    def _is_at_hand(self) -> bool:
+    def _is_in_process(self) -> bool:
         return self.handler is not None and bool(self.token)
 
     def _call_transport(self) -> Transport:
@@ -179,7 +184,7 @@ class API(OnTheBench, ServerAccess):
 
 @dataclass(slots=True)
 class BlockingAPI(BlockingOnTheBench, ServerAccess):
-    """A running server, for code without an event loop. May be used from several threads.
+    """A running server, for code without an event loop. Thread-safe.
 
     >>> from pilothouse.testing import Server
     >>> with Server() as api:
@@ -188,7 +193,7 @@ class BlockingAPI(BlockingOnTheBench, ServerAccess):
     """
 
     opened: ExitStack = field(repr=False, kw_only=True)
-    """Closes, when the server ends, what was opened on it."""
+    """Closes clients and other resources when the server ends."""
     send: Callable[..., Answer] = field(repr=False, kw_only=True)
     loop: LoopThread = field(repr=False, kw_only=True)
     behind: API = field(repr=False, kw_only=True)
@@ -210,19 +215,19 @@ class BlockingAPI(BlockingOnTheBench, ServerAccess):
         accept: str = _JSON,
         **headers: str,
     ) -> Answer:
-        """Send one request and return its answer, whatever its status. Further headers are keywords: `if_match="1"`."""
+        """Send a request and return its response, whatever its status. Keywords are headers: `if_match="1"`."""
         return self.send(self, method, target, body, media=media, accept=accept, **headers)
 
     def service_account(self: B, name: str) -> B:
-        """As `API.service_account`."""
+        """Blocking form of `API.service_account`."""
         return replace(self, kubeconfig=self.loop.run(self.behind.service_account(name)).kubeconfig, token="")
 
     def snapshot(self) -> StoredSnapshot:
-        """As `API.snapshot`."""
+        """Blocking form of `API.snapshot`."""
         return self.loop.run(self.behind.snapshot())
 
     def restore(self, snapshot: StoredSnapshot) -> None:
-        """As `API.restore`.
+        """Blocking form of `API.restore`.
 
         >>> from pilothouse.testing import Server
         >>> with Server() as api:
@@ -235,7 +240,7 @@ class BlockingAPI(BlockingOnTheBench, ServerAccess):
         self.loop.run(self.behind.restore(snapshot))
 
     def fork(self) -> InThread:
-        """As `API.fork`: for a `with` block, or from `start` to `stop`.
+        """Blocking form of `API.fork`, for a `with` block, or from `start` to `stop`.
 
         >>> from pilothouse.testing import Server
         >>> with Server() as api, api.fork() as other:

@@ -1,100 +1,101 @@
-"""The test bench of a server with `testing=True`, for code in an event loop: sugar over testing.pilothouse.dev."""
+"""The test bench of a server with `testing=True`, for code in an event loop: wrappers of testing.pilothouse.dev."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
+from uuid import uuid4
 
+from pilothouse.apiserver.storage.snapshots import StoredSnapshot
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.errors_by_reason import from_status
 from pilothouse.machinery.objects import Json, name_of
 from pilothouse.machinery.times import format_time, parse_time
-from pilothouse.testing.bench_objects import bench_object, fault_object, path_of
 
 if TYPE_CHECKING:
     from pilothouse.testing.api import API
 
 MERGE_PATCH: Final = "application/merge-patch+json"
-_LOOK_EVERY: Final = 0.02
+_POLL_INTERVAL: Final = 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class BenchObject:
-    """One object of the bench that was written."""
+    """A created object of the test bench."""
 
     api: API
     plural: str
     name: str
 
     async def read(self) -> Json:
-        """Return the object as it is now. Raises StatusError."""
-        return await asked(self.api, "GET", path_of(self.plural, self.name))
+        """Return the current object. Raises StatusError."""
+        return await request_json(self.api, "GET", path_of(self.plural, self.name))
 
     async def status(self) -> Json:
-        """Return its status, empty where there is none yet. Raises StatusError."""
+        """Return the status; empty if there is none yet. Raises StatusError."""
         status: Json = (await self.read()).get("status") or {}
         return status
 
     async def remove(self) -> None:
-        """Have it be gone, if it is not yet. Raises StatusError."""
+        """Delete the object if it exists. Raises StatusError."""
         with suppress(NotFound):
-            await asked(self.api, "DELETE", path_of(self.plural, self.name))
+            await request_json(self.api, "DELETE", path_of(self.plural, self.name))
 
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """What the server is to do wrong."""
+    """Faults of the server."""
 
     api: API
 
     async def add(self, name: str = "", **wishes: Any) -> BenchObject:
-        """Have the server misbehave from now on. Raises StatusError, and TypeError for words that a Fault lacks.
+        """Create a Fault. Raises StatusError, and TypeError for unknown fields.
 
         await api.faults.add(verbs=["create"], resources=["pods"], times=1, answer=503)
         """
-        return await written(self.api, "faults", fault_object(name, wishes))
+        return await create_object(self.api, "faults", fault_object(name, wishes))
 
 
 @dataclass(frozen=True, slots=True)
 class ServerClock:
-    """The server's own time. Each method returns when it is that time, and what was due has had its turn."""
+    """The server's clock. Each method returns after the change, when all timers that are due have run."""
 
     api: API
 
     async def step(self, duration: str) -> None:
-        """Let so much time pass at once: `await api.clock.step("5m")`. Raises StatusError."""
+        """Advance the time: `await api.clock.step("5m")`. Raises StatusError."""
         await self._change({"step": duration})
 
     async def set(self, moment: datetime | str) -> None:
-        """Make it that time. Raises StatusError."""
+        """Set the time. Raises StatusError."""
         await self._change({"time": moment if isinstance(moment, str) else format_time(moment)})
 
     async def stop(self) -> None:
-        """Let no time pass but by steps. Raises StatusError."""
+        """Stop the clock; only steps advance it. Raises StatusError."""
         await self._change({"stopped": True})
 
     async def run(self, speed: float = 1.0) -> None:
-        """Let time pass again, perhaps faster. Raises StatusError."""
+        """Start the clock again, at the given speed. Raises StatusError."""
         await self._change({"stopped": False, "speed": speed})
 
     async def now(self) -> datetime:
-        """Return what time it is to the server, in whole seconds. Raises StatusError."""
-        found = await asked(self.api, "GET", path_of("clocks", "server"))
-        moment = parse_time(found["status"]["time"])
+        """Return the server's time, in whole seconds. Raises StatusError."""
+        clock = await request_json(self.api, "GET", path_of("clocks", "server"))
+        moment = parse_time(clock["status"]["time"])
         assert moment is not None
         return moment
 
     async def _change(self, spec: Json) -> None:
-        await asked(self.api, "PATCH", path_of("clocks", "server"), {"spec": spec}, media=MERGE_PATCH)
+        await request_json(self.api, "PATCH", path_of("clocks", "server"), {"spec": spec}, media=MERGE_PATCH)
 
 
 @asynccontextmanager
 async def recorded(api: API, name: str, spec: Json) -> AsyncIterator[BenchObject]:
-    recording = await written(api, "recordings", bench_object("Recording", name, spec))
+    recording = await create_object(api, "recordings", bench_object("Recording", name, spec))
     try:
         yield recording
     finally:
@@ -102,27 +103,27 @@ async def recorded(api: API, name: str, spec: Json) -> AsyncIterator[BenchObject
 
 
 async def clear(api: API) -> None:
-    """Take all faults and recordings away, and have the clock run as the machine's. Raises StatusError."""
+    """Delete all faults and recordings, and reset the clock to the machine's time. Raises StatusError."""
     for plural in ("faults", "recordings", "settleds"):
-        await asked(api, "DELETE", path_of(plural))
-    clock = await asked(api, "GET", path_of("clocks", "server"))
+        await request_json(api, "DELETE", path_of(plural))
+    clock = await request_json(api, "GET", path_of("clocks", "server"))
     if clock.get("spec") or clock["status"]["ahead"] != "0s":
         machines = format_time(datetime.now(UTC))
         spec = {"stopped": None, "speed": None, "time": machines}
-        await asked(api, "PATCH", path_of("clocks", "server"), {"spec": spec}, media=MERGE_PATCH)
+        await request_json(api, "PATCH", path_of("clocks", "server"), {"spec": spec}, media=MERGE_PATCH)
 
 
 async def settle(api: API, timeout: float) -> None:
-    """Return when the server has come to rest. Raises TimeoutError with who still works, StatusError."""
+    """Wait until the server is quiescent. Raises TimeoutError with the busy components, StatusError."""
     wish = bench_object("Settled", "", {"timeout": f"{int(timeout * 1000)}ms"})
-    settled = await written(api, "settleds", wish)
+    settled = await create_object(api, "settleds", wish)
     try:
-        while not (status := await settled.status()):  # noqa: ASYNC110  # a watch would be another request to open
-            await asyncio.sleep(_LOOK_EVERY)
+        while not (status := await settled.status()):  # noqa: ASYNC110  # a watch would be a request in flight
+            await asyncio.sleep(_POLL_INTERVAL)
     finally:
         await settled.remove()
     if not status["settled"]:
-        raise TimeoutError(f"the server has not come to rest within {timeout} s: {', '.join(status['waitingFor'])}")
+        raise TimeoutError(f"the server is not quiescent within {timeout} s: {', '.join(status['waitingFor'])}")
 
 
 @asynccontextmanager
@@ -134,15 +135,88 @@ async def fault_in_force(api: API, name: str, wishes: dict[str, Any]) -> AsyncIt
         await fault.remove()
 
 
-async def written(api: API, plural: str, obj: Json) -> BenchObject:
+async def create_object(api: API, plural: str, obj: Json) -> BenchObject:
     """Create the object. Raises StatusError."""
-    return BenchObject(api, plural, name_of(await asked(api, "POST", path_of(plural), obj)))
+    return BenchObject(api, plural, name_of(await request_json(api, "POST", path_of(plural), obj)))
 
 
-async def asked(api: API, method: str, path: str, body: Json | None = None, *, media: str = "application/json") -> Json:
-    """Return the answer. Raises StatusError where it is none of success."""
+async def request_json(
+    api: API, method: str, path: str, body: Json | None = None, *, media: str = "application/json"
+) -> Json:
+    """Send a request and return its JSON. Raises StatusError."""
     answer = await api.request(method, path, body, media=media)
     if answer.status >= 400:
         raise from_status(answer.json, http_code=answer.status)
-    found: Json = answer.json
-    return found
+    result: Json = answer.json
+    return result
+
+
+_API_VERSION: Final = "testing.pilothouse.dev/v1alpha1"
+_MATCH: Final = ("verbs", "resources", "namespaces", "names", "users", "userAgents", "rate", "times")
+_EFFECT: Final = ("answer", "delay", "cut", "watch", "staleByRevisions", "closeConnections")
+
+
+def path_of(plural: str, name: str = "", subresource: str = "") -> str:
+    return "/".join(part for part in (f"/apis/{_API_VERSION}/{plural}", name, subresource) if part)
+
+
+def bench_object(kind: str, name: str, spec: Json) -> Json:
+    name = name or f"{kind.lower()}-{uuid4().hex[:8]}"
+    return {"apiVersion": _API_VERSION, "kind": kind, "metadata": {"name": name}, "spec": spec}
+
+
+def fault_object(name: str, wishes: dict[str, Any]) -> Json:
+    """Return a Fault with keywords as fields. `answer=503` sets the code, `delay="1s"` the duration; underscores
+    become camelCase.
+
+    Raises TypeError for unknown fields.
+    """
+    given = {_camel(word): value for word, value in wishes.items() if value is not None}
+    if unknown := sorted(set(given) - {*_MATCH, *_EFFECT}):
+        raise TypeError(
+            f"unknown fields of a Fault: {', '.join(unknown)}; match fields: {', '.join(_MATCH)}; "
+            f"effect fields: {', '.join(_EFFECT)}"
+        )
+    if isinstance(given.get("answer"), int):
+        given["answer"] = {"code": given["answer"]}
+    if isinstance(given.get("delay"), str):
+        given["delay"] = {"duration": given["delay"]}
+    match = {word: _listed(given[word]) for word in _MATCH if word in given}
+    return bench_object(
+        "Fault", name, {"match": match, "effect": {word: given[word] for word in _EFFECT if word in given}}
+    )
+
+
+def _listed(value: Any) -> Any:
+    return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else value
+
+
+def _camel(word: str) -> str:
+    first, *others = word.split("_")
+    return first + "".join(other.capitalize() for other in others)
+
+
+_SNAPSHOTS = "snapshots"
+_RESTORE = {"spec": {"restore": True}}
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteSnapshot(StoredSnapshot):
+    """Snapshot that a server in another process keeps. Has no entries here."""
+
+    name: str = ""
+
+
+async def save_remote(api: API) -> RemoteSnapshot:
+    """Save a snapshot. Raises ValueError if the server has no test bench, StatusError."""
+    try:
+        obj = await create_object(api, _SNAPSHOTS, bench_object("Snapshot", "", {}))
+    except NotFound:
+        raise ValueError("snapshots of a server in another process need testing=True") from None
+    return RemoteSnapshot((await obj.status())["revision"], {}, None, obj.name)
+
+
+async def restore_remote(api: API, snapshot: RemoteSnapshot) -> None:
+    """Restore a snapshot. Raises StatusError."""
+    target = path_of(_SNAPSHOTS, snapshot.name)
+    await request_json(api, "PATCH", target, _RESTORE, media="application/merge-patch+json")

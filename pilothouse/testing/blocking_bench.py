@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
-from pilothouse.testing.bench import BenchObject, written
-from pilothouse.testing.bench_objects import bench_object
+from pilothouse.testing.bench import BenchObject, bench_object, create_object
 
 if TYPE_CHECKING:
     from pilothouse.testing.api import BlockingAPI
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class BlockingBenchObject:
-    """As BenchObject."""
+    """Blocking form of BenchObject."""
 
     api: BlockingAPI
     behind: BenchObject
@@ -39,7 +38,7 @@ class BlockingBenchObject:
 
 @dataclass(frozen=True, slots=True)
 class BlockingFaults:
-    """As Faults."""
+    """Blocking form of Faults."""
 
     api: BlockingAPI
 
@@ -48,14 +47,14 @@ class BlockingFaults:
 
 
 def recorded(api: BlockingAPI, name: str, spec: Json) -> BlockingBenchObject:
-    """Begin to record."""
-    made = written(api.behind, "recordings", bench_object("Recording", name, spec))
-    return BlockingBenchObject(api, api.loop.run(made))
+    """Create a Recording."""
+    creation = create_object(api.behind, "recordings", bench_object("Recording", name, spec))
+    return BlockingBenchObject(api, api.loop.run(creation))
 
 
 @dataclass(frozen=True, slots=True)
 class BlockingServerClock:
-    """As ServerClock."""
+    """Blocking form of ServerClock."""
 
     api: BlockingAPI
 
@@ -76,9 +75,9 @@ class BlockingServerClock:
 
 
 @contextmanager
-def there(found: BlockingBenchObject) -> Iterator[BlockingBenchObject]:
-    """Have the object be there for as long as the block lasts."""
+def removed_at_exit(obj: BlockingBenchObject) -> Iterator[BlockingBenchObject]:
+    """Remove the object at the end of the block."""
     try:
-        yield found
+        yield obj
     finally:
-        found.remove()
+        obj.remove()

@@ -1,4 +1,4 @@
-"""The error of a test whose server does not start."""
+"""The error of a server that does not start."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pilothouse.machinery.status_error import PilothouseError
 
 
 class StartError(PilothouseError):
-    """The server did not start. The message has everything that is wrong with the flags, or why it could not go on.
+    """The server did not start. The message lists all invalid flags, or the reason.
 
     >>> from pilothouse.testing import Server, StartError
     >>> try:

@@ -1,28 +1,31 @@
-"""Where a server of a test lives: a folder of its own, with a token that may do everything."""
+"""The folder and flags of a test server, with an administrator's token; and forks of a server."""
 
 from __future__ import annotations
 
+import asyncio
 import secrets
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.testing.flags import DEFAULTS, Flag, command_line
 
 if TYPE_CHECKING:
     from pilothouse.apiserver.http import Handler
     from pilothouse.apiserver.storage.snapshots import Snapshots
+    from pilothouse.testing.api import API
+
 
 ADMIN = "pilothouse-testing"
 
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """`arguments` start a server here, and say the same as `flags`. `scratch` is for what the test's clients need, and
-    goes with the home."""
+    """Folders and flags of a server. `arguments` is the command line of `flags`. `scratch` is temporary, for
+    clients.
+    """
 
     data_dir: Path
     scratch: Path
@@ -33,8 +36,7 @@ class Home:
 
 @dataclass(frozen=True, slots=True)
 class ReadyServer:
-    """Where a server is that is ready. `handler` is the server itself and `snapshots` what it stores, where it runs in
-    this event loop."""
+    """Address of a ready server. `handler` and `snapshots` are set for a server in this event loop."""
 
     url: str
     kubeconfig: Path
@@ -44,7 +46,7 @@ class ReadyServer:
 
 @contextmanager
 def new_home(data_dir: Path | None, flags: Mapping[str, Flag]) -> Iterator[Home]:
-    """Make the home for as long as the block lasts; a `data_dir` that was given stays."""
+    """Create the home for the duration of the block. A given `data_dir` is kept."""
     with TemporaryDirectory(prefix="pilothouse-") as folder:
         scratch, token = Path(folder), secrets.token_urlsafe(24)
         home = data_dir or scratch / "data"
@@ -56,9 +58,48 @@ def new_home(data_dir: Path | None, flags: Mapping[str, Flag]) -> Iterator[Home]
 
 
 def _token_file(folder: Path, token: str, given: str) -> Path:
-    """Write a token file with ours beside those that were given."""
+    """Write a token file with the administrator's token and the given tokens."""
     file = folder / "tokens.csv"
     file.touch(mode=0o600)
     others = Path(given).read_text(encoding="utf-8") if given else ""
     file.write_text(f'{token},{ADMIN},{ADMIN},"system:masters"\n{others}', encoding="utf-8")
     return file
+
+
+Flag: TypeAlias = str | int | float | bool | Path | Iterable[str]
+"""A string, number, boolean, path, or a list that is joined with commas."""
+DEFAULTS: dict[str, Flag] = {"secure_port": 0, "bind_address": "127.0.0.1"}
+"""Default flags of tests: a free port on loopback."""
+
+
+def command_line(flags: Mapping[str, Flag]) -> list[str]:
+    """Return the command line. A trailing `_` of a name is removed, for names that are Python keywords."""
+    return [f"--{name.rstrip('_').replace('_', '-')}={_text(value)}" for name, value in flags.items()]
+
+
+def _text(value: Flag) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (str, int, float, Path)):
+        return str(value)
+    return ",".join(value)
+
+
+_UNSHARED_FLAGS = {"data_dir", "secure_port", "kubeconfig_out"}
+"""Flags that a fork does not inherit."""
+
+
+@asynccontextmanager
+async def fork(home: Home, *, process: bool) -> AsyncIterator[API]:
+    """Run a server on a copy of the data directory. Raises ValueError, StartError."""
+    from pilothouse.controlplane.data_dir import copy_data_dir
+    from pilothouse.testing.running import server
+
+    if home.flags.get("etcd_servers"):
+        raise ValueError("cannot fork a server on etcd: only the embedded store can be copied")
+    flags = {name: value for name, value in home.flags.items() if name not in _UNSHARED_FLAGS}
+    with TemporaryDirectory(prefix="pilothouse-fork-") as folder:
+        data_dir = Path(folder) / "data"
+        await asyncio.to_thread(copy_data_dir, home.data_dir, data_dir)
+        async with server(data_dir=data_dir, process=process, **flags) as api:
+            yield api

@@ -1,4 +1,4 @@
-"""The server on a thread of its own, for tests without an event loop."""
+"""A server in a thread with its own event loop, for tests without one."""
 
 from __future__ import annotations
 
@@ -14,25 +14,27 @@ from typing import Any, TypeVar
 from pilothouse.machinery.platform import new_event_loop
 from pilothouse.testing.answer import Answer
 from pilothouse.testing.api import API, BlockingAPI
-from pilothouse.testing.flags import Flag
+from pilothouse.testing.home import Flag
 from pilothouse.testing.running import server
 
 T = TypeVar("T")
 
 
 class InThread:
-    """What runs in an event loop, on a thread with a loop of its own: for a `with` block, or from `start` to `stop`."""
+    """Runs an async context manager in a thread with its own event loop: as a `with` block, or from `start` to
+    `stop`.
+    """
 
-    def __init__(self, asked: AbstractAsyncContextManager[API]) -> None:
-        self._asked = asked
+    def __init__(self, manager: AbstractAsyncContextManager[API]) -> None:
+        self._manager = manager
         self._closing = ExitStack()
 
     def start(self) -> BlockingAPI:
-        """Return when the server is ready. Raises StartError."""
+        """Start the server, and wait until it is ready. Raises StartError."""
         with ExitStack() as closing:
             loop = closing.enter_context(LoopThread())
-            api = loop.run(self._asked.__aenter__())
-            closing.callback(lambda: loop.run(self._asked.__aexit__(None, None, None)))
+            api = loop.run(self._manager.__aenter__())
+            closing.callback(lambda: loop.run(self._manager.__aexit__(None, None, None)))
             opened = closing.enter_context(ExitStack())
             self._closing = closing.pop_all()
         sender = _Sender(loop, api)
@@ -41,7 +43,7 @@ class InThread:
         )
 
     def stop(self) -> None:
-        """Return when the server is gone, and everything that was opened on it is closed."""
+        """Stop the server, and close everything that was opened on it."""
         self._closing.close()
 
     def __enter__(self) -> BlockingAPI:
@@ -52,9 +54,9 @@ class InThread:
 
 
 class Server(InThread):
-    """A whole API server for as long as a `with` block lasts, or from `start` to `stop`.
+    """A real API server, as a `with` block, or from `start` to `stop`.
 
-    Takes what `server` takes, and raises what it raises.
+    Takes the arguments of `server`, and raises its errors.
 
     >>> from pilothouse.testing import Server
     >>> with Server() as api:
@@ -67,22 +69,22 @@ class Server(InThread):
 
 
 class _Sender:
-    """Sends the requests of a BlockingAPI in the loop of its server, each user's as that user's."""
+    """Sends requests of BlockingAPIs in the server's loop, with the credentials of each user."""
 
     def __init__(self, loop: LoopThread, api: API) -> None:
         self._loop = loop
         self._users = {api.kubeconfig: api}
 
-    def __call__(self, asking: BlockingAPI, *args: Any, **kwargs: Any) -> Answer:
-        known = self._users.get(asking.kubeconfig)
+    def __call__(self, user: BlockingAPI, *args: Any, **kwargs: Any) -> Answer:
+        known = self._users.get(user.kubeconfig)
         if known is None:
             some = next(iter(self._users.values()))
-            known = self._users[asking.kubeconfig] = replace(some, kubeconfig=asking.kubeconfig, token="")
+            known = self._users[user.kubeconfig] = replace(some, kubeconfig=user.kubeconfig, token="")
         return self._loop.run(known.request(*args, **kwargs))
 
 
 class LoopThread:
-    """An event loop on a thread, from `__enter__` to `__exit__`."""
+    """An event loop in a thread, for the duration of the block."""
 
     def __enter__(self) -> LoopThread:
         self._loop = new_event_loop()

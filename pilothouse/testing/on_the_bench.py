@@ -1,7 +1,4 @@
-"""The test bench, as both forms of a server in a test have it. All of it needs `testing=True`.
-
-What stands behind it is imported when it is used.
-"""
+"""Test bench methods of API and BlockingAPI. All of them need `testing=True`; implementations are imported on use."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class OnTheBench:
-    """For code in an event loop."""
+    """Test bench methods for code in an event loop."""
 
     __slots__ = ()
 
@@ -26,20 +23,20 @@ class OnTheBench:
 
     @property
     def faults(self) -> Faults:
-        """What a server with `testing=True` is to do wrong."""
+        """Faults of a server with `testing=True`."""
         from pilothouse.testing.bench import Faults
 
         return Faults(self._api)
 
     def fault(self, name: str = "", **wishes: Any) -> AbstractAsyncContextManager[BenchObject]:
-        """Have the server misbehave for as long as the block lasts: `fault(verbs=["create"], answer=503)`."""
+        """Inject a fault for the duration of the block: `fault(verbs=["create"], answer=503)`."""
         from pilothouse.testing.bench import fault_in_force
 
         return fault_in_force(self._api, name, wishes)
 
     @property
     def clock(self) -> ServerClock:
-        """The time of a server with `testing=True`."""
+        """The clock of a server with `testing=True`."""
         from pilothouse.testing.bench import ServerClock
 
         return ServerClock(self._api)
@@ -47,21 +44,21 @@ class OnTheBench:
     def recording(
         self, name: str = "", *, users: Iterable[str] = (), user_agents: Iterable[str] = ()
     ) -> AbstractAsyncContextManager[BenchObject]:
-        """Record for as long as the block lasts what these users and programs, or all, ask for."""
+        """Record requests of these users and programs (default: all) for the duration of the block."""
         from pilothouse.testing.bench import recorded
 
         return recorded(self._api, name, {"users": [*users], "userAgents": [*user_agents]})
 
     async def clear_bench(self) -> None:
-        """Take all faults and recordings away, and have the clock run as the machine's; `restore` does so, too."""
+        """Delete all faults and recordings, and reset the clock; `restore` does the same."""
         from pilothouse.testing.bench import clear
 
         await clear(self._api)
 
     async def settle(self, timeout: float = 30.0) -> None:
-        """Return when a server with `testing=True` has come to rest: no request is under way, no controller has work.
+        """Wait until a server with `testing=True` is quiescent: no request in flight, no controller with work.
 
-        Raises TimeoutError with who still works.
+        Raises TimeoutError with the busy components.
         """
         from pilothouse.testing.bench import settle
 
@@ -69,7 +66,7 @@ class OnTheBench:
 
 
 class BlockingOnTheBench:
-    """For code without an event loop."""
+    """Test bench methods for code without an event loop."""
 
     __slots__ = ()
 
@@ -79,26 +76,26 @@ class BlockingOnTheBench:
 
     @property
     def faults(self) -> BlockingFaults:
-        """As `API.faults`."""
+        """Blocking form of `API.faults`."""
         from pilothouse.testing.blocking_bench import BlockingFaults
 
         return BlockingFaults(self._api)
 
     def fault(self, name: str = "", **wishes: Any) -> AbstractContextManager[BlockingBenchObject]:
-        """As `API.fault`.
+        """Blocking form of `API.fault`.
 
         >>> from pilothouse.testing import Server
         >>> with Server(testing=True) as api, api.fault(verbs=["list"], resources=["pods"], answer=503):
         ...     api.request("GET", "/api/v1/pods").status
         503
         """
-        from pilothouse.testing.blocking_bench import there
+        from pilothouse.testing.blocking_bench import removed_at_exit
 
-        return there(self.faults.add(name, **wishes))
+        return removed_at_exit(self.faults.add(name, **wishes))
 
     @property
     def clock(self) -> BlockingServerClock:
-        """As `API.clock`."""
+        """Blocking form of `API.clock`."""
         from pilothouse.testing.blocking_bench import BlockingServerClock
 
         return BlockingServerClock(self._api)
@@ -106,11 +103,11 @@ class BlockingOnTheBench:
     def recording(
         self, name: str = "", *, users: Iterable[str] = (), user_agents: Iterable[str] = ()
     ) -> AbstractContextManager[BlockingBenchObject]:
-        """As `API.recording`."""
-        from pilothouse.testing.blocking_bench import recorded, there
+        """Blocking form of `API.recording`."""
+        from pilothouse.testing.blocking_bench import recorded, removed_at_exit
 
-        return there(recorded(self._api, name, {"users": [*users], "userAgents": [*user_agents]}))
+        return removed_at_exit(recorded(self._api, name, {"users": [*users], "userAgents": [*user_agents]}))
 
     def settle(self, timeout: float = 30.0) -> None:
-        """As `API.settle`."""
+        """Blocking form of `API.settle`."""
         self._api.loop.run(self._api.behind.settle(timeout))

@@ -1,4 +1,4 @@
-"""The server of a test: in its event loop, or as `pilothouse serve` in a process of its own."""
+"""Servers for tests: in the test's event loop, or as `pilothouse serve` in another process."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 from pilothouse.testing.api import API
 from pilothouse.testing.errors import StartError
-from pilothouse.testing.flags import Flag
-from pilothouse.testing.home import Home, ReadyServer, new_home
+from pilothouse.testing.home import Flag, Home, ReadyServer, new_home
 
 if TYPE_CHECKING:
     from pilothouse.controlplane.options.completion import CompletedOptions
@@ -22,11 +21,12 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def server(*, data_dir: Path | None = None, process: bool = False, **flags: Flag) -> AsyncIterator[API]:
-    """Run a whole API server for as long as the block lasts.
+    """Run a real API server for the duration of the block.
 
-    It is ready when the block begins and gone when it ends; nothing outside `data_dir`, or without one a temporary
-    folder, is touched. `flags` are those of `pilothouse serve`. With `process` the server runs in a process of its own.
-    Raises StartError with everything that is wrong with the flags.
+    The server is ready when the block begins and gone when it ends. Nothing outside of `data_dir` is touched; without
+    `data_dir`, the data is in a temporary folder. `flags` are the flags of `pilothouse serve`. With `process`, the
+    server
+    runs in another process. Raises StartError with all invalid flags.
 
     >>> from pilothouse.testing import server
     >>> async with server() as api:
@@ -50,7 +50,7 @@ async def server(*, data_dir: Path | None = None, process: bool = False, **flags
 
 @asynccontextmanager
 async def in_this_loop(home: Home) -> AsyncIterator[ReadyServer]:
-    """Serve in this loop for as long as the block lasts. Raises StartError."""
+    """Serve in this event loop for the duration of the block. Raises StartError."""
     from pilothouse.controlplane.errors import StartFailed
     from pilothouse.controlplane.run import Ready, serve
 
@@ -82,12 +82,12 @@ def _options(arguments: Sequence[str]) -> CompletedOptions:
         raise StartError(str(error)) from None
 
 
-_ENDS_WITHIN = 30.0
+_STOP_TIMEOUT = 30.0
 
 
 @asynccontextmanager
 async def child_process(home: Home) -> AsyncIterator[ReadyServer]:
-    """Serve for as long as the block lasts. Raises StartError."""
+    """Serve in another process for the duration of the block. Raises StartError."""
     log = home.scratch / "server.log"
     with log.open("wb") as stderr:
         command = (sys.executable, "-X", "utf8", "-m", "pilothouse.cli.main", "serve", *home.arguments)
@@ -100,7 +100,7 @@ async def child_process(home: Home) -> AsyncIterator[ReadyServer]:
             raise StartError(last.removeprefix("Error: ") or "the server ended before it was ready")
         yield ready
         child.terminate()
-        await asyncio.wait_for(child.wait(), _ENDS_WITHIN)
+        await asyncio.wait_for(child.wait(), _STOP_TIMEOUT)
     finally:
         if child.returncode is None:
             child.kill()
@@ -108,12 +108,12 @@ async def child_process(home: Home) -> AsyncIterator[ReadyServer]:
 
 
 async def _announced(child: Process) -> ReadyServer | None:
-    """Read what the server prints when it is ready; None if it ends before."""
+    """Parse the ready message of the server; None if the process ends before."""
     assert child.stdout is not None
-    found: dict[str, str] = {}
+    fields: dict[str, str] = {}
     async for line in child.stdout:
         if named := re.match(r"  (\w+) +(.+)", line.decode().rstrip("\r\n")):
-            found[named[1]] = named[2]
-        if "kubeconfig" in found:
-            return ReadyServer(found["server"], Path(found["kubeconfig"]))
+            fields[named[1]] = named[2]
+        if "kubeconfig" in fields:
+            return ReadyServer(fields["server"], Path(fields["kubeconfig"]))
     return None

@@ -23,7 +23,7 @@ from pilothouse.controlplane.options.completion import complete
 from pilothouse.controlplane.options.options import Options
 from pilothouse.machinery.release import GIT_VERSION
 from pilothouse.testing.envtest.api_server import CONTROLLERS, options_for_envtest
-from pilothouse.testing.envtest.etcd_flags import UsageError, read_flags
+from pilothouse.testing.envtest.etcd import UsageError, read_flags
 from pilothouse.testing.envtest.store_place import SECRET_FILE, SECRET_HEADER, STORE_HEADER
 
 

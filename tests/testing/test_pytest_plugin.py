@@ -211,12 +211,12 @@ def test_what_cannot_be_installed_is_an_error_that_says_why(pytester: pytest.Pyt
     result.assert_outcomes(errors=6)
     result.stdout.fnmatch_lines(
         [
-            f"*crds: there is no {pytester.path}/nowhere.yaml",
+            f"*crds: not found: {pytester.path}/nowhere.yaml",
             "*CustomResourceDefinition 'gadgets.example.com' (from *two.yaml) did not get Established: *"
             '"ThingList" is already in use*',
             "*ConfigMap 'UPPER' (from *bad.yaml) was not installed: *a lowercase RFC 1123 subdomain*",
-            "*none.yaml has something that is no object*",
-            "*unknown option crd; there are crds, manifests, *",
+            "*none.yaml has a document that is not an object*",
+            "*unknown option crd; known options: crds, manifests, *",
             '*authorization-mode "Nobody" is not a valid mode',
         ]
     )
@@ -295,8 +295,8 @@ def test_the_same_tests_run_against_a_cluster_that_exists(pytester: pytest.Pytes
     result.assert_outcomes(passed=1, skipped=2)
     result.stdout.fnmatch_lines(
         [
-            "SKIPPED *only a server of Pilothouse takes snapshots",
-            "SKIPPED *simulated_nodes is for servers of Pilothouse",
+            "SKIPPED *only a Pilothouse server supports snapshots",
+            "SKIPPED *simulated_nodes needs a server of Pilothouse",
         ],
         consecutive=False,
     )

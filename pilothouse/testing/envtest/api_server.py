@@ -1,6 +1,6 @@
-"""What becomes of kube-apiserver's options: the store of a stand-in, and only the controllers that keep the API itself.
+"""Options of the kube-apiserver replacement: the store of the stand-in, and no workload controllers.
 
-Who tests with envtest expects that a Deployment makes no pods: nothing moves what a test has made but what it tests.
+Tests with envtest expect that a Deployment creates no pods: only the tested controllers change objects.
 """
 
 from __future__ import annotations
@@ -22,28 +22,30 @@ CONTROLLERS = (
     "serviceaccount-controller",
     "serviceaccount-token-controller",
 )
-"""What keeps objects as the API says they are. Without those for protection a namespace with claims never ends."""
+"""Controllers that maintain API semantics. Without the protection controllers, a namespace with claims never
+terminates.
+"""
 
 
 def options_for_envtest(options: Options, scratch: Path) -> Options:
-    """Return them with what kube-apiserver's command line leaves open. `scratch` is a folder for what nobody reads."""
-    return _without_workloads(_stored(options, scratch))
+    """Return the options, completed for envtest. `scratch` is a temporary data directory."""
+    return _without_workloads(_with_store(options, scratch))
 
 
-def _stored(options: Options, scratch: Path) -> Options:
+def _with_store(options: Options, scratch: Path) -> Options:
     if "data-dir" in options.given:
         scratch = Path(options.pilothouse.data_dir)
     folder = store_of_stand_in(options.etcd.servers)
     if folder is None:
         return replace(options, pilothouse=replace(options.pilothouse, data_dir=str(scratch)))
-    home = folder / quote(options.etcd.prefix.strip("/"), safe="")  # servers with other prefixes do not meet in etcd
+    home = folder / quote(options.etcd.prefix.strip("/"), safe="")  # prefixes separate servers in etcd
     embedded = replace(options.etcd, servers=(), cafile="", certfile="", keyfile="", storage_backend="")
     etcd = replace(embedded, unsafe_no_fsync=True)
     return replace(options, etcd=etcd, pilothouse=replace(options.pilothouse, data_dir=str(home)))
 
 
 def _without_workloads(options: Options) -> Options:
-    """What is chosen by name adds to ours or takes from them; `*` and `-*` say what all the others do."""
+    """Select the controllers. Names in --controllers add to or remove from the defaults; `*` and `-*` replace them."""
     chosen = options.controllers.controllers if "controllers" in options.given else ()
     if ALL in chosen or NONE in chosen:
         return options

@@ -1,4 +1,4 @@
-"""The folder for KUBEBUILDER_ASSETS: what is in it starts this very installation, whatever the environment is then."""
+"""The folder for KUBEBUILDER_ASSETS. Its programs start this installation, independent of the environment."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import pilothouse
 
 PROGRAMS = ("kube-apiserver", "etcd")
-"""Each is a word of `pilothouse envtest` as well."""
+"""Programs, which are also subcommands of `pilothouse envtest`."""
 
 _PACKAGES = str(Path(pilothouse.__file__).parents[1])
 
@@ -23,14 +23,14 @@ from pilothouse.cli.main import main
 sys.exit(main(["envtest", {program!r}, *sys.argv[1:]]))"""
 
 _NO_KUBECTL = """#!/bin/sh
-echo 'Error: there was no kubectl on the PATH when this folder was made.' >&2
+echo 'Error: kubectl was not on the PATH when this folder was created.' >&2
 echo 'Install it (https://kubernetes.io/docs/tasks/tools/) and run `pilothouse envtest path` again.' >&2
 exit 127
 """
 
 
 def default_folder() -> Path:
-    """One for each installation, in the user's cache."""
+    """Return the folder of this installation in the user's cache directory."""
     base = os.environ.get("XDG_CACHE_HOME", "")
     cache = Path(base) if os.path.isabs(base) else Path.home() / ".cache"
     installation = sha256(f"{sys.executable}\n{_PACKAGES}".encode()).hexdigest()[:12]
@@ -38,34 +38,31 @@ def default_folder() -> Path:
 
 
 def make_folder(folder: Path) -> None:
-    """Write the three programs, in place of those that are there. Who starts one meanwhile gets the old or the new.
-
-    Raises OSError.
-    """
+    """Write the three programs, replacing existing ones atomically. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
     for program in PROGRAMS:
-        _place(folder / program, _script(program))
-    kubectl = _kubectl(besides=folder)
-    _place(folder / "kubectl", kubectl or _NO_KUBECTL)
+        _install(folder / program, _script(program))
+    kubectl = _kubectl(excluded=folder)
+    _install(folder / "kubectl", kubectl or _NO_KUBECTL)
 
 
 def _script(program: str) -> str:
-    """The shell's, because the first line of a script can not name every path that an interpreter may have."""
+    """Return a shell script, because a shebang line cannot hold every interpreter path."""
     starter = _STARTER.format(packages=_PACKAGES, program=program)
     return f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -P -c {shlex.quote(starter)} "$@"\n'
 
 
-def _kubectl(besides: Path) -> Path | None:
-    """Find the machine's own; the folder may be on the PATH, too."""
+def _kubectl(excluded: Path) -> Path | None:
+    """Return the kubectl on the PATH, outside of this folder."""
     for directory in os.get_exec_path():
         found = shutil.which("kubectl", path=directory)
-        if found and Path(directory).resolve() != besides.resolve():
+        if found and Path(directory).resolve() != excluded.resolve():
             return Path(found).absolute()
     return None
 
 
-def _place(path: Path, content: str | Path) -> None:
-    """Put a script there, or a link to a program."""
+def _install(path: Path, content: str | Path) -> None:
+    """Write a script, or link to a program."""
     new = path.with_name(f".{path.name}.{os.getpid()}")
     new.unlink(missing_ok=True)
     if isinstance(content, Path):

@@ -1,4 +1,4 @@
-"""Who answers at --etcd-servers: a stand-in, which says where to keep objects, or an etcd that keeps them itself."""
+"""Detection of a stand-in at --etcd-servers, which names the store directory; a real etcd stores the objects itself."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from pilothouse.machinery.platform import effective_user
 
 STORE_HEADER = "Pilothouse-Store"
-"""In every answer of a stand-in: the folder, percent-encoded, in which `kube-apiserver` is to keep its objects."""
+"""Response header of the stand-in: the store directory, percent-encoded."""
 SECRET_HEADER = "Pilothouse-Store-Secret"
-"""The content of a file in that folder, which nobody but its owner can read: strangers can not name our folders."""
+"""Response header with the content of SECRET_FILE, which only the owner can read: proves who names the directory."""
 SECRET_FILE = ".stand-in"
 
-_APPEARS_WITHIN = 10.0
-_ASK_EVERY = 0.02
-_ANSWERS_WITHIN = 5.0
+_START_TIMEOUT = 10.0
+_POLL_INTERVAL = 0.02
+_REQUEST_TIMEOUT = 5.0
 
 
 def store_of_stand_in(servers: Sequence[str]) -> Path | None:
-    """Return the stand-in's folder; None where something else is there, or nothing.
+    """Return the stand-in's store directory; None for a real etcd, or if nothing answers.
 
-    Some frameworks do not wait for etcd before they start the server: it has a few seconds to appear.
+    Some frameworks do not wait for etcd: it has a few seconds to start.
     """
     if len(servers) != 1 or (url := urlsplit(servers[0])).scheme != "http" or not url.hostname:
         return None
-    until = time.monotonic() + _APPEARS_WITHIN
+    until = time.monotonic() + _START_TIMEOUT
     while time.monotonic() < until:
         try:
-            return _ours(*_asked(url))
+            return _if_owned(*_probe(url))
         except ConnectionRefusedError:
-            time.sleep(_ASK_EVERY)
+            time.sleep(_POLL_INTERVAL)
         except (OSError, HTTPException):
             return None
     return None
 
 
-def _asked(url: SplitResult) -> tuple[str, str]:
-    """Return the folder and its secret, as they are said to be. Raises OSError, HTTPException."""
-    connection = HTTPConnection(url.hostname or "", url.port or 2379, timeout=_ANSWERS_WITHIN)
+def _probe(url: SplitResult) -> tuple[str, str]:
+    """Return the claimed store directory and its secret. Raises OSError, HTTPException."""
+    connection = HTTPConnection(url.hostname or "", url.port or 2379, timeout=_REQUEST_TIMEOUT)
     try:
         connection.request("GET", "/health")
         answer = connection.getresponse()
@@ -52,8 +52,8 @@ def _asked(url: SplitResult) -> tuple[str, str]:
         connection.close()
 
 
-def _ours(folder: str, secret: str) -> Path | None:
-    """A stranger on this port must not choose where we write: the stand-in of this user has made the folder."""
+def _if_owned(folder: str, secret: str) -> Path | None:
+    """Return the folder if it belongs to this user: another process on the port must not choose where to write."""
     if not folder or not os.path.isdir(folder) or os.stat(folder).st_uid != effective_user():
         return None
     file = Path(folder) / SECRET_FILE

@@ -1,12 +1,12 @@
-"""The pytest plugin: a real API server in every test that asks for one, as the template left it.
+"""The pytest plugin: a real API server for each test, reset to a template.
 
 def test_a_namespace_is_active(kube_client):
     created = kube_client.resource("v1", "namespaces").create({"metadata": {"name": "mine"}})
     assert created["status"]["phase"] == "Active"
 
-`pilothouse_server` is one server for each process that runs tests, `pilothouse` is the server of one test, put back to
-its template before the test begins, `kubeconfig` its path, `kube_client` a client of it, `pilothouse_webhooks` where
-its webhook configurations point to. Nothing but pytest is imported before a test uses one of them.
+`pilothouse_server` is one server per test process; `pilothouse` is the server of one test, reset to its template before
+the test; `kubeconfig` is its path; `kube_client` is its client; `pilothouse_webhooks` is the address of its webhooks.
+Before a test uses one of these fixtures, only pytest is imported.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pilothouse.testing.pytest_plugin.rewriting import rewrite_no_module_of_ours
+from pilothouse.testing.pytest_plugin.rewriting import skip_assertion_rewriting
 from pilothouse.testing.pytest_plugin.settings import (
     KUBECONFIG,
     MARKER,
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from pilothouse.client.rest.client import Client
     from pilothouse.testing.api import BlockingAPI
     from pilothouse.testing.pytest_plugin.clusters import Clusters, OneTest
-    from pilothouse.testing.pytest_plugin.webhooks import WebhookPlace
+    from pilothouse.testing.pytest_plugin.webhooks import WebhookAddress
 
 _TEST = pytest.StashKey["OneTest"]()
 
-rewrite_no_module_of_ours()  # as soon as pytest loads this: a conftest.py may import anything
+skip_assertion_rewriting()  # at load time, because a conftest.py may import any module
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -59,7 +59,7 @@ def _pilothouse_clusters(request: pytest.FixtureRequest) -> Iterator[Clusters]:
 def pilothouse_server(request: pytest.FixtureRequest, _pilothouse_clusters: Clusters) -> BlockingAPI:
     """The server that all tests of this process share, with the options of the configuration and the command line.
 
-    What is written to it stays until a test that uses `pilothouse` begins.
+    Objects stay until a test that uses `pilothouse` begins.
     """
     return _pilothouse_clusters.get(settings_of_session(request.config)).api
 
@@ -77,19 +77,19 @@ def _pilothouse_test(
 
 @pytest.fixture
 def pilothouse(_pilothouse_test: OneTest) -> BlockingAPI:
-    """A server with the options of this test and nothing in it but its template. `KUBECONFIG` names it, too."""
+    """A server with the options of this test, reset to its template. `KUBECONFIG` is set as well."""
     return _pilothouse_test.api
 
 
 @pytest.fixture
 def kubeconfig(pilothouse: BlockingAPI) -> Path:
-    """The path of a kubeconfig of the test's server, with every right."""
+    """Path of the administrator's kubeconfig of the test's server."""
     return pilothouse.kubeconfig
 
 
 @pytest.fixture
 def kube_client(request: pytest.FixtureRequest, _pilothouse_test: OneTest) -> BlockingClient | Client:
-    """A client with every right: one to await in `async def` tests, under whatever runs them; a blocking one else."""
+    """A client of the administrator: async (any event loop) in `async def` tests, blocking otherwise."""
     blocking = _pilothouse_test.api.client()
     if not inspect.iscoroutinefunction(getattr(request.node, "obj", None)):
         return blocking
@@ -99,10 +99,13 @@ def kube_client(request: pytest.FixtureRequest, _pilothouse_test: OneTest) -> Bl
 
 
 @pytest.fixture
-def pilothouse_webhooks(_pilothouse_test: OneTest) -> WebhookPlace:
-    """Where webhooks are to be served, and with which certificate."""
+def pilothouse_webhooks(_pilothouse_test: OneTest) -> WebhookAddress:
+    """Address and certificate of the test's webhooks."""
     if _pilothouse_test.webhooks is None:
-        pytest.fail('pilothouse: no marker says webhooks=("127.0.0.1", 0), or where else they are', pytrace=False)
+        pytest.fail(
+            'pilothouse: pilothouse_webhooks needs an address: set webhooks=("127.0.0.1", 0) in the marker',
+            pytrace=False,
+        )
     return _pilothouse_test.webhooks
 
 

@@ -1,4 +1,4 @@
-"""A client to await in any event loop, asyncio's or trio's: its connections live in the loop of a blocking client."""
+"""A client for any event loop (asyncio or trio), whose connections live in the loop of a blocking client."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 def client_for_any_loop(host: BlockingClient) -> Client:
-    """Return the client. It needs no closing: its connections are the blocking client's."""
+    """Return the client. Closing is not necessary: the blocking client owns the connections."""
     return Client(_Transport(host))
 
 
@@ -24,10 +24,10 @@ class _Transport:
         self._host = host
 
     async def send(self, request: HttpRequest) -> HttpResponse:
-        return _Response(self._host, await _here(self._host, self._host.transport.send(request)))
+        return _Response(self._host, await _await_in(self._host, self._host.transport.send(request)))
 
     async def close(self) -> None:
-        """What is open belongs to the blocking client."""
+        """Do nothing: the blocking client owns the connections."""
 
 
 class _Response:
@@ -44,23 +44,23 @@ class _Response:
         return self._inner.headers
 
     async def read(self) -> bytes:
-        return await _here(self._host, self._inner.read())
+        return await _await_in(self._host, self._inner.read())
 
     async def chunks(self) -> AsyncIterator[bytes]:
         chunks = self._inner.chunks()
-        while (chunk := await _here(self._host, _next(chunks))) is not None:
+        while (chunk := await _await_in(self._host, _next(chunks))) is not None:
             yield chunk
 
     async def close(self) -> None:
-        await _here(self._host, self._inner.close())
+        await _await_in(self._host, self._inner.close())
 
 
 async def _next(chunks: AsyncIterator[bytes]) -> bytes | None:
     return await anext(chunks, None)
 
 
-async def _here(host: BlockingClient, work: Coroutine[Any, Any, T]) -> T:
-    """Wait in the running loop for work in the other one, which is given up with the wait."""
+async def _await_in(host: BlockingClient, work: Coroutine[Any, Any, T]) -> T:
+    """Await work in the other loop. Cancelling the wait cancels the work."""
     future = host.submit(work)
     trio = sys.modules.get("trio")
     if trio is None or not trio.lowlevel.in_trio_run():

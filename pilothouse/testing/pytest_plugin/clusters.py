@@ -1,28 +1,31 @@
-"""The servers of a session: one for each set of options that a test asks for, started when the first one does."""
+"""The servers of a session: one for each set of options, started on first use; or an existing cluster."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
+from dataclasses import fields, replace
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import pytest
 
+from pilothouse.client.config.kubeconfig import load_kubeconfig
+from pilothouse.client.config.model import ConfigError
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.testing.api import BlockingAPI
+from pilothouse.testing.access import kubeconfig_with
+from pilothouse.testing.api import API, BlockingAPI
 from pilothouse.testing.errors import StartError
-from pilothouse.testing.in_thread import Server
-from pilothouse.testing.pytest_plugin.existing import existing_cluster
-from pilothouse.testing.pytest_plugin.installing import install, remove
-from pilothouse.testing.pytest_plugin.manifests import BadManifest, Manifest, read_manifests
+from pilothouse.testing.home import Home
+from pilothouse.testing.in_thread import InThread, Server
+from pilothouse.testing.pytest_plugin.installing import BadManifest, Manifest, install, read_manifests, remove
 from pilothouse.testing.pytest_plugin.settings import Settings
 from pilothouse.testing.pytest_plugin.story import story_of
-from pilothouse.testing.pytest_plugin.template import put_back, take_template
-from pilothouse.testing.pytest_plugin.webhooks import WebhookPlace, webhook_place
+from pilothouse.testing.pytest_plugin.template import reset, take_template
+from pilothouse.testing.pytest_plugin.webhooks import WebhookAddress, new_webhook_address
 
 if TYPE_CHECKING:
     from pilothouse.apiserver.storage.snapshots import StoredSnapshot
@@ -32,42 +35,42 @@ _SHOWN_REQUESTS = 50
 
 @dataclass(frozen=True, slots=True)
 class OneTest:
-    """The server as one test has it."""
+    """The server of one test."""
 
     api: BlockingAPI
-    webhooks: WebhookPlace | None
+    webhooks: WebhookAddress | None
     template: StoredSnapshot | None
-    """What the server had when the test began; None for a cluster that is not ours."""
+    """Objects at the start of the test; None for an existing cluster."""
     began: datetime
 
     def story(self) -> list[tuple[str, str]]:
-        """Return what has happened on the server since, as sections of a report."""
+        """Return report sections about the changes on the server since the start."""
         return story_of(self.api, self.template, self.began) if self.template is not None else []
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A server with what its template has in it."""
+    """A server with its template."""
 
     api: BlockingAPI
-    webhooks: WebhookPlace | None
+    webhooks: WebhookAddress | None
     template: StoredSnapshot | None
 
     @contextmanager
     def one_test(self) -> Iterator[OneTest]:
-        """Put the server back to its template. What the test opens is closed at the end of the block."""
+        """Reset the server to its template. Resources of the test are closed at the end of the block."""
         with ExitStack() as opened:
             if self.template is not None:
-                put_back(self.api, self.template)
+                reset(self.api, self.template)
             api = replace(self.api, opened=opened)
             yield OneTest(api, self.webhooks, self.template, datetime.now(UTC))
 
 
 class Clusters:
-    """Starts servers, and ends them with its block. One that could not be made is not tried again."""
+    """Starts servers, and stops them at the end of its block. A failed start is not retried."""
 
     def __init__(self, kubeconfig: str | None) -> None:
-        """With a kubeconfig all tests run against that cluster instead."""
+        """With a kubeconfig, all tests run against that cluster instead."""
         self._kubeconfig = Path(kubeconfig).absolute() if kubeconfig else None
         self._known: dict[str, Cluster | str] = {}
         self._running = ExitStack()
@@ -79,21 +82,21 @@ class Clusters:
         self._running.close()
 
     def get(self, settings: Settings) -> Cluster:
-        """Return the server with these settings. Ends the test where there can be none, with the reason."""
+        """Return the server with these settings. Fails the test if there is none."""
         if (known := self._known.get(settings.key)) is None:
-            known = self._known[settings.key] = self._made(settings)
+            known = self._known[settings.key] = self._create(settings)
         if isinstance(known, str):
             pytest.fail(f"pilothouse: {known}", pytrace=False)
         return known
 
-    def _made(self, settings: Settings) -> Cluster | str:
+    def _create(self, settings: Settings) -> Cluster | str:
         try:
-            return self._foreign(settings) if self._kubeconfig else self._started(settings)
+            return self._use_existing(settings) if self._kubeconfig else self._start(settings)
         except (StartError, BadManifest, OSError) as error:
             return str(error)
 
-    def _started(self, settings: Settings) -> Cluster:
-        given = _given(settings)
+    def _start(self, settings: Settings) -> Cluster:
+        given = _read_all(settings)
         with ExitStack() as running:
             flags: dict[str, Any] = {"recent_requests": _SHOWN_REQUESTS, "testing": True, **settings.server_flags}
             api = running.enter_context(Server(**flags))
@@ -104,28 +107,88 @@ class Clusters:
             self._running.push(running.pop_all())
         return cluster
 
-    def _foreign(self, settings: Settings) -> Cluster:
+    def _use_existing(self, settings: Settings) -> Cluster:
         assert self._kubeconfig is not None
         if settings.server_flags:
-            asked = ", ".join(settings.server_flags)
-            pytest.skip(f"a cluster that exists has its own flags: {asked} is for servers of Pilothouse")
+            flags = ", ".join(settings.server_flags)
+            pytest.skip(f"flags of an existing cluster cannot be changed: {flags} needs a server of Pilothouse")
         folder = Path(self._running.enter_context(tempfile.TemporaryDirectory(prefix="pilothouse-")))
         api = self._running.enter_context(existing_cluster(self._kubeconfig, folder))
         webhooks = _webhooks(settings, folder)
-        manifests = _pointed(_given(settings), webhooks)
+        manifests = _pointed(_read_all(settings), webhooks)
         client = api.client()
         self._running.callback(remove, client, manifests)
         install(client, manifests)
         return Cluster(api, webhooks, None)
 
 
-def _webhooks(settings: Settings, folder: Path) -> WebhookPlace | None:
-    return webhook_place(*settings.webhooks, folder / "webhooks") if settings.webhooks else None
+def _webhooks(settings: Settings, folder: Path) -> WebhookAddress | None:
+    return new_webhook_address(*settings.webhooks, folder / "webhooks") if settings.webhooks else None
 
 
-def _given(settings: Settings) -> list[Manifest]:
+def _read_all(settings: Settings) -> list[Manifest]:
     return [*read_manifests(settings.crds), *read_manifests(settings.manifests)]
 
 
-def _pointed(manifests: list[Manifest], webhooks: WebhookPlace | None) -> list[Manifest]:
-    return [webhooks.point(each) for each in manifests] if webhooks else manifests
+def _pointed(manifests: list[Manifest], webhooks: WebhookAddress | None) -> list[Manifest]:
+    return [webhooks.point(manifest) for manifest in manifests] if webhooks else manifests
+
+
+A = TypeVar("A", bound="ExistingCluster")
+
+
+class ExistingCluster(BlockingAPI):
+    """An existing cluster. Objects are not reset between tests, and tests of unsupported features are skipped."""
+
+    def as_user(self: A, name: str, *, groups: Iterable[str] = ()) -> A:
+        """Return the cluster for another user, by impersonation."""
+        impersonation = {"as": name, "as-groups": list(groups)}
+        file = self.home.scratch / f"{sha256(repr(impersonation).encode()).hexdigest()[:16]}.kubeconfig"
+        return replace(self, kubeconfig=kubeconfig_with(self.kubeconfig, impersonation, file, keep=True))
+
+    def snapshot(self) -> NoReturn:
+        _only_pilothouse("supports snapshots")
+
+    def restore(self, snapshot: object) -> NoReturn:
+        _only_pilothouse("supports snapshots")
+
+    def fork(self) -> NoReturn:
+        _only_pilothouse("can be forked")
+
+    def fault(self, name: str = "", **wishes: object) -> NoReturn:
+        _only_pilothouse("supports faults")
+
+    @property
+    def faults(self) -> NoReturn:
+        _only_pilothouse("supports faults")
+
+    def recording(self, name: str = "", **wishes: object) -> NoReturn:
+        _only_pilothouse("supports recordings")
+
+    @property
+    def clock(self) -> NoReturn:
+        _only_pilothouse("has an adjustable clock")
+
+    def settle(self, timeout: float = 30.0) -> NoReturn:
+        _only_pilothouse("reports quiescence")
+
+
+def _only_pilothouse(does: str) -> NoReturn:
+    pytest.skip(f"only a Pilothouse server {does}")
+
+
+@contextmanager
+def existing_cluster(kubeconfig: Path, folder: Path) -> Iterator[ExistingCluster]:
+    """Connect to the cluster for the duration of the block. Raises OSError for an unusable kubeconfig."""
+    with InThread(_connected(kubeconfig, folder)) as api:
+        yield ExistingCluster(**{field.name: getattr(api, field.name) for field in fields(api)})
+
+
+@asynccontextmanager
+async def _connected(kubeconfig: Path, folder: Path) -> AsyncIterator[API]:
+    try:
+        config = load_kubeconfig(kubeconfig)
+    except ConfigError as error:
+        raise OSError(str(error)) from error
+    async with AsyncExitStack() as opened:
+        yield API(config.host, kubeconfig, "", Home(folder, folder, "", [], {}), opened=opened)

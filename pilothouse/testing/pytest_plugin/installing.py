@@ -1,27 +1,32 @@
-"""What a template is made of: definitions first, each until it is served, then everything else in its order."""
+"""Installation of a template: definitions first, then all other objects in order; and reading of manifests."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from pathlib import Path
+from typing import Any
 
 from pilothouse.client.blocking import BlockingClient
+from pilothouse.machinery.codec.yaml import parse_yaml, split_documents
+from pilothouse.machinery.codec.yaml_nodes import YamlError
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.status_error import PilothouseError
-from pilothouse.testing.pytest_plugin.manifests import BadManifest, Manifest
+from pilothouse.testing.pytest_plugin.settings import Source
 
 DEFINITION = "CustomResourceDefinition"
 _FIELD_MANAGER = "pilothouse-pytest"
 _FIRST = (DEFINITION, "Namespace")
-_PATIENCE, _PAUSE = 10.0, 0.01
+_TIMEOUT, _POLL_INTERVAL = 10.0, 0.01
 
 
 def install(client: BlockingClient, manifests: Iterable[Manifest]) -> None:
-    """Apply all of them. Raises BadManifest, which names the object that the server does not take, and why."""
-    ordered = sorted(manifests, key=lambda each: _rank(each.obj["kind"]))
-    definitions = [each for each in ordered if each.obj["kind"] == DEFINITION]
+    """Apply all manifests. Raises BadManifest with the rejected object and the reason."""
+    ordered = sorted(manifests, key=lambda manifest: _rank(manifest.obj["kind"]))
+    definitions = [manifest for manifest in ordered if manifest.obj["kind"] == DEFINITION]
     for manifest in definitions:
         _apply(client, manifest)
     for manifest in definitions:
@@ -31,8 +36,8 @@ def install(client: BlockingClient, manifests: Iterable[Manifest]) -> None:
 
 
 def remove(client: BlockingClient, manifests: Iterable[Manifest]) -> None:
-    """Delete those that are there, the last first."""
-    for manifest in sorted(manifests, key=lambda each: _rank(each.obj["kind"]), reverse=True):
+    """Delete existing objects in reverse order."""
+    for manifest in sorted(manifests, key=lambda manifest: _rank(manifest.obj["kind"]), reverse=True):
         with suppress(PilothouseError):
             client.for_object(manifest.obj).delete(manifest.obj["metadata"]["name"])
 
@@ -50,20 +55,20 @@ def _apply(client: BlockingClient, manifest: Manifest) -> None:
 
 def _await_served(client: BlockingClient, manifest: Manifest) -> None:
     definitions = client.resource("apiextensions.k8s.io/v1", "customresourcedefinitions")
-    deadline, found = time.monotonic() + _PATIENCE, manifest.obj
+    deadline, definition = time.monotonic() + _TIMEOUT, manifest.obj
     while time.monotonic() < deadline:
-        found = definitions.get(manifest.obj["metadata"]["name"])
-        if _condition(found, "Established").get("status") == "True" and _is_served(client, found):
+        definition = definitions.get(manifest.obj["metadata"]["name"])
+        if _condition(definition, "Established").get("status") == "True" and _is_served(client, definition):
             return
-        if _condition(found, "NamesAccepted").get("status") == "False":
+        if _condition(definition, "NamesAccepted").get("status") == "False":
             break
-        time.sleep(_PAUSE)
-    raise BadManifest(f"{manifest.name} did not get Established: {_reasons(found)}")
+        time.sleep(_POLL_INTERVAL)
+    raise BadManifest(f"{manifest.name} did not get Established: {_reasons(definition)}")
 
 
 def _condition(definition: Json, kind: str) -> Json:
     conditions = definition.get("status", {}).get("conditions") or ()
-    return next((each for each in conditions if each["type"] == kind), {})
+    return next((condition for condition in conditions if condition["type"] == kind), {})
 
 
 def _is_served(client: BlockingClient, definition: Json) -> bool:
@@ -78,5 +83,60 @@ def _is_served(client: BlockingClient, definition: Json) -> bool:
 
 def _reasons(definition: Json) -> str:
     conditions = definition.get("status", {}).get("conditions") or ()
-    unmet = [f"{each['type']}: {each.get('message') or each.get('reason')}" for each in conditions]
-    return "; ".join(unmet) or f"the server said nothing about it for {_PATIENCE:g} s"
+    unmet = [f"{condition['type']}: {condition.get('message') or condition.get('reason')}" for condition in conditions]
+    return "; ".join(unmet) or f"no condition within {_TIMEOUT:g} s"
+
+
+_SUFFIXES = (".yaml", ".yml", ".json")
+
+
+class BadManifest(ValueError):
+    """A manifest is not an object, or the server rejects it. The message names the manifest and the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """An object and its source."""
+
+    obj: Json
+    origin: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.obj['kind']} {self.obj['metadata'].get('name', '')!r} (from {self.origin})"
+
+
+def read_manifests(sources: Iterable[Source]) -> Iterator[Manifest]:
+    """Yield every object: the documents of files, the files of folders by name, the items of Lists.
+
+    Raises BadManifest, OSError.
+    """
+    for source in sources:
+        if not isinstance(source, Path):
+            yield from _objects(dict(source), "the test")
+            continue
+        files = [file for file in sorted(source.iterdir()) if file.suffix in _SUFFIXES] if source.is_dir() else [source]
+        if not files:
+            raise BadManifest(f"{source} has no {', '.join(_SUFFIXES)} file")
+        for file in files:
+            for document in _documents(file):
+                yield from _objects(document, str(file))
+
+
+def _documents(file: Path) -> Iterator[Any]:
+    try:
+        for _, document in split_documents(file.read_bytes()):
+            if (value := parse_yaml(document).value) is not None:
+                yield value
+    except YamlError as error:
+        raise BadManifest(f"{file} is not valid YAML: {error}") from None
+
+
+def _objects(document: Any, origin: str) -> Iterator[Manifest]:
+    if not isinstance(document, dict) or not document.get("kind") or not document.get("apiVersion"):
+        raise BadManifest(f"{origin} has a document that is not an object: apiVersion and kind are required")
+    if document["kind"] == "List":
+        for item in document.get("items") or ():
+            yield from _objects(item, origin)
+    else:
+        yield Manifest({"metadata": {}, **document}, origin)

@@ -1,7 +1,7 @@
-"""Keeps pytest from rewriting the assertions of the server's own modules.
+"""Prevents pytest from rewriting assertions in Pilothouse's modules.
 
-It does so for every package that has a plugin. A run that imports a whole server would take ten seconds longer, and
-controllers are imported in threads, in which Python 3.11 cannot rewrite.
+pytest rewrites every package that has a plugin. That would add ten seconds to a run that imports a whole server, and
+Python 3.11 cannot rewrite modules that are imported in threads, such as the controllers.
 """
 
 from __future__ import annotations
@@ -9,8 +9,10 @@ from __future__ import annotations
 import sys
 
 
-def rewrite_no_module_of_ours() -> None:
-    """From now on. What was imported before stays as it is; where pytest has no such list, nothing happens."""
+def skip_assertion_rewriting() -> None:
+    """Exclude Pilothouse from rewriting. Already imported modules are unaffected. No-op for unknown pytest
+    internals.
+    """
     for finder in sys.meta_path:
         marked = getattr(finder, "_must_rewrite", None)
         if isinstance(marked, set):

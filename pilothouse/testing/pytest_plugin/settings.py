@@ -1,4 +1,4 @@
-"""What a test wants of its server: from the configuration, the command line and markers, outermost first."""
+"""Server settings of a test, from the configuration, the command line and markers; inner settings override."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from pilothouse.machinery.dataclass import dataclass
 
 KUBECONFIG = "pilothouse_kubeconfig"
 MARKER = (
-    "pilothouse(crds, manifests, nodes, controllers, flags, webhooks): what the server of the test has. crds and"
+    "pilothouse(crds, manifests, nodes, controllers, flags, webhooks): settings of the test's server. crds and"
     " manifests are lists of paths or objects; lists and flags add to those of the class, the module and the"
     " configuration."
 )
 _OPTIONS = {
-    "crds": ("paths", "append", "A file or folder with CustomResourceDefinitions that every server has"),
-    "manifests": ("paths", "append", "A file or folder with objects that every server has"),
-    "nodes": ("string", "store", "How many simulated nodes there are"),
-    "controllers": ("string", "store", "Which controllers run, as kube-controller-manager's --controllers"),
+    "crds": ("paths", "append", "File or folder of CustomResourceDefinitions to install in every server"),
+    "manifests": ("paths", "append", "File or folder of objects to install in every server"),
+    "nodes": ("string", "store", "Number of simulated nodes"),
+    "controllers": ("string", "store", "Controllers to run, in the format of kube-controller-manager's --controllers"),
     "flags": ("linelist", "append", "name=value: a flag of `pilothouse serve`"),
-    "webhooks": ("string", "store", "host:port to which webhook configurations are pointed; port 0 is a free one"),
+    "webhooks": ("string", "store", "host:port for the URLs of webhook configurations; port 0 selects a free port"),
 }
 
 Source: TypeAlias = "Path | Mapping[str, Any]"
@@ -32,7 +32,7 @@ Source: TypeAlias = "Path | Mapping[str, Any]"
 
 @dataclass(frozen=True)
 class Settings:
-    """All that a server is made of. Tests with equal settings share a server."""
+    """All settings of a server. Tests with equal settings share a server."""
 
     crds: tuple[Source, ...] = ()
     manifests: tuple[Source, ...] = ()
@@ -43,30 +43,29 @@ class Settings:
 
     @property
     def key(self) -> str:
-        said = [self.crds, self.manifests, self.nodes, self.controllers, self.flags, self.webhooks]
-        return json.dumps(said, default=str, sort_keys=True)
+        values = [self.crds, self.manifests, self.nodes, self.controllers, self.flags, self.webhooks]
+        return json.dumps(values, default=str, sort_keys=True)
 
     @property
     def server_flags(self) -> dict[str, Any]:
-        """The flags of the server, as keywords."""
+        """Flags of the server, as keywords."""
         known: dict[str, Any] = {"simulated_nodes": self.nodes} if self.nodes else {}
         if self.controllers:
             known["controllers"] = self.controllers
         return known | {name.replace("-", "_"): value for name, value in (self.flags or {}).items()}
 
-    def with_more(self, said: Mapping[str, Any], folders: tuple[Path, ...]) -> Settings:
-        """Return these with what somebody further inside says: lists and flags add up, the rest replaces.
+    def with_more(self, overrides: Mapping[str, Any], folders: tuple[Path, ...]) -> Settings:
+        """Return the settings with inner overrides. Lists and flags are merged, other values are replaced.
 
-        Relative paths are looked for in the folders, in order. Raises ValueError for what nobody knows, and
-        FileNotFoundError.
+        Relative paths are searched in the folders, in order. Raises ValueError for unknown options, FileNotFoundError.
         """
-        if unknown := sorted(set(said) - set(_OPTIONS)):
-            raise ValueError(f"unknown option {', '.join(unknown)}; there are {', '.join(_OPTIONS)}")
-        given = {name: value for name, value in said.items() if value is not None}
+        if unknown := sorted(set(overrides) - set(_OPTIONS)):
+            raise ValueError(f"unknown option {', '.join(unknown)}; known options: {', '.join(_OPTIONS)}")
+        given = {name: value for name, value in overrides.items() if value is not None}
         for name in ("crds", "manifests"):
             if name in given:
-                found = tuple(_source(name, each, folders) for each in _listed(given[name]))
-                given[name] = (*getattr(self, name), *found)
+                sources = tuple(_source(name, item, folders) for item in _listed(given[name]))
+                given[name] = (*getattr(self, name), *sources)
         if "controllers" in given:
             given["controllers"] = _controllers(given["controllers"])
         if "flags" in given:
@@ -81,22 +80,22 @@ def add_options(parser: pytest.Parser) -> None:
         flag = f"--pilothouse-{name}"
         group.addoption(flag, dest=f"pilothouse_{name}", action=action, default=None, help=f"{text}.")
         parser.addini(f"pilothouse_{name}", f"{text}.", type=kind, default=None)  # type: ignore[arg-type]
-    text = "Run the tests against the cluster of this kubeconfig, and skip those that only Pilothouse can run."
+    text = "Run the tests against the cluster of this kubeconfig, and skip tests that need Pilothouse."
     group.addoption("--pilothouse-kubeconfig", dest=KUBECONFIG, default=None, metavar="FILE", help=text)
 
 
 def settings_of_session(config: pytest.Config) -> Settings:
-    """Return what the configuration and the command line say."""
+    """Return the settings of the configuration and the command line."""
     settings = Settings()
     places = ((config.getini, config.rootpath), (config.getoption, config.invocation_params.dir))
     for read, folder in places:
-        said = {name: read(f"pilothouse_{name}") or None for name in _OPTIONS}
-        settings = _checked(settings, _parsed(said), (folder,))
+        values = {name: read(f"pilothouse_{name}") or None for name in _OPTIONS}
+        settings = _checked(settings, _parsed(values), (folder,))
     return settings
 
 
 def settings_of_item(item: pytest.Item) -> Settings:
-    """Return what the test's markers say, from the outermost to its own, on top of what the session says."""
+    """Return the settings of the session, with the test's markers applied from the outermost to the innermost."""
     settings = settings_of_session(item.config)
     for mark in reversed(list(item.iter_markers("pilothouse"))):
         if mark.args:
@@ -105,24 +104,24 @@ def settings_of_item(item: pytest.Item) -> Settings:
     return settings
 
 
-def _checked(settings: Settings, said: Mapping[str, Any], folders: tuple[Path, ...]) -> Settings:
+def _checked(settings: Settings, overrides: Mapping[str, Any], folders: tuple[Path, ...]) -> Settings:
     try:
-        return settings.with_more(said, folders)
+        return settings.with_more(overrides, folders)
     except (ValueError, FileNotFoundError) as error:
         problem = str(error)
     pytest.fail(f"pilothouse: {problem}", pytrace=False)
 
 
-def _parsed(said: dict[str, Any]) -> dict[str, Any]:
-    """Return texts as what they stand for."""
-    if said["nodes"] is not None:
-        said["nodes"] = int(said["nodes"])
-    if said["flags"] is not None:
-        said["flags"] = {name: value for name, _, value in (each.partition("=") for each in said["flags"])}
-    if said["webhooks"] is not None:
-        host, _, port = said["webhooks"].rpartition(":")
-        said["webhooks"] = (host, int(port))
-    return said
+def _parsed(values: dict[str, Any]) -> dict[str, Any]:
+    """Parse string values."""
+    if values["nodes"] is not None:
+        values["nodes"] = int(values["nodes"])
+    if values["flags"] is not None:
+        values["flags"] = {name: value for name, _, value in (item.partition("=") for item in values["flags"])}
+    if values["webhooks"] is not None:
+        host, _, port = values["webhooks"].rpartition(":")
+        values["webhooks"] = (host, int(port))
+    return values
 
 
 def _listed(given: Any) -> Iterator[Any]:
@@ -138,7 +137,7 @@ def _controllers(given: Any) -> tuple[str, ...]:
 def _source(option: str, given: Any, folders: tuple[Path, ...]) -> Source:
     if isinstance(given, Mapping):
         return given
-    places = [folder / str(given) for folder in dict.fromkeys(folders)]
-    if found := next((place for place in places if place.exists()), None):
-        return found
-    raise FileNotFoundError(f"{option}: there is no {' nor '.join(map(str, places))}")
+    candidates = [folder / str(given) for folder in dict.fromkeys(folders)]
+    if source := next((candidate for candidate in candidates if candidate.exists()), None):
+        return source
+    raise FileNotFoundError(f"{option}: not found: {', '.join(map(str, candidates))}")

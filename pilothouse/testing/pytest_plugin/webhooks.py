@@ -1,4 +1,4 @@
-"""Webhooks of a test: where they are served, and the configurations that are pointed there."""
+"""Webhooks of a test: their address and certificate, and configurations that refer to them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pathlib import Path
 
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
-from pilothouse.testing.pytest_plugin.manifests import Manifest
+from pilothouse.testing.pytest_plugin.installing import Manifest
 
 _CONFIGURATIONS = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
 
 
 @dataclass(frozen=True, slots=True)
-class WebhookPlace:
-    """The address at which the test serves its webhooks, and the files of the certificate to serve them with."""
+class WebhookAddress:
+    """Address of the test's webhooks, and the certificate files to serve them with."""
 
     host: str
     port: int
@@ -30,7 +30,7 @@ class WebhookPlace:
         return f"https://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 
     def point(self, manifest: Manifest) -> Manifest:
-        """Return the manifest with every client configuration of a webhook in it pointed here; its path stays."""
+        """Return the manifest with the URLs and CAs of its webhooks replaced. Paths are kept."""
         obj = copy.deepcopy(manifest.obj)
         for client_config in _client_configs(obj):
             path = (client_config.pop("service", None) or {}).get("path") or _path_of(client_config.get("url") or "")
@@ -39,8 +39,8 @@ class WebhookPlace:
         return Manifest(obj, manifest.origin)
 
 
-def webhook_place(host: str, port: int, folder: Path) -> WebhookPlace:
-    """Issue a certificate for the host, by an authority of its own, in the folder. Port 0 stands for a free one."""
+def new_webhook_address(host: str, port: int, folder: Path) -> WebhookAddress:
+    """Issue a certificate for the host in the folder, signed by a new CA. Port 0 selects a free port."""
     from pilothouse.controlplane.certificates.issue import Profile
     from pilothouse.controlplane.certificates.keep import keep_authority, keep_certificate
     from pilothouse.controlplane.certificates.names import serving_names
@@ -50,7 +50,7 @@ def webhook_place(host: str, port: int, folder: Path) -> WebhookPlace:
     names = serving_names(bind_address=host, hostnames=(), service_ip="")
     authority = keep_authority("pilothouse-webhooks", ca, folder / "ca.key")
     keep_certificate(Profile("webhooks", names=names), authority, certificate, key)
-    return WebhookPlace(host, port or _free_port(host), certificate, key, ca)
+    return WebhookAddress(host, port or _free_port(host), certificate, key, ca)
 
 
 def _client_configs(obj: Json) -> Iterator[Json]:
