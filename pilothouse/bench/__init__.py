@@ -1,1 +1,1 @@
-"""The test bench as API objects: testing.pilothouse.dev, which a server with --testing serves in its own process."""
+"""The test bench as API objects: the group testing.pilothouse.dev of a server with --testing."""

@@ -1,4 +1,4 @@
-"""The test bench of one server: its kinds, and the filter through which they have their effects."""
+"""The test bench of one server: its kinds, and the filter that applies their effects."""
 
 from __future__ import annotations
 
@@ -11,22 +11,16 @@ from pilothouse.apiserver.server.config import GenericConfig
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.apiserver.server.server import GenericAPIServer
 from pilothouse.apiserver.storage.snapshots import Snapshots
-from pilothouse.bench.clock.clock import CHECK, ServerClock
-from pilothouse.bench.clock.definition import CLOCK
+from pilothouse.bench.clock_kind import CHECK, CLOCK, ServerClock
 from pilothouse.bench.connections import Connections
 from pilothouse.bench.definitions import GROUP, VERSION
 from pilothouse.bench.faults.definition import FAULT
 from pilothouse.bench.faults.faults import Faults
-from pilothouse.bench.recording.definition import RECORDING
-from pilothouse.bench.recording.recordings import Recordings
-from pilothouse.bench.scope import ServerScope
+from pilothouse.bench.recording_kind import RECORDING, Recordings
+from pilothouse.bench.scope import ServerScope, Traffic
 from pilothouse.bench.served_kind import Owner, ServedKind
-from pilothouse.bench.settling.definition import SETTLED
-from pilothouse.bench.settling.rest import Rest
-from pilothouse.bench.settling.settled import SettledObjects
-from pilothouse.bench.snapshots.definition import SNAPSHOT
-from pilothouse.bench.snapshots.snapshots import SnapshotObjects
-from pilothouse.bench.traffic import Traffic
+from pilothouse.bench.settled_kind import SETTLED, Quiescence, SettledObjects
+from pilothouse.bench.snapshot_kind import SNAPSHOT, SnapshotObjects
 from pilothouse.extensions.customresources.model import CustomResource
 from pilothouse.extensions.openapi.definitions import CustomDefinitions
 from pilothouse.machinery.names import GroupVersion
@@ -35,20 +29,20 @@ _GROUP_VERSION = GroupVersion(GROUP, VERSION)
 
 
 class Bench:
-    """Its objects live beside all others in the store, so that a snapshot that is restored leaves them alone.
+    """The test bench. Its objects have their own key prefix, so that restoring a snapshot does not affect them.
 
-    Is a TestBench of the filters.
+    Implements TestBench of the filters.
     """
 
     def __init__(self, scope: ServerScope, snapshots: Snapshots, *, key_prefix: str) -> None:
         store = snapshots.store
         self._scope = scope
         self._connections, self._traffic = Connections(), Traffic()
-        rest = Rest(self._traffic, scope, store)
+        quiescence = Quiescence(self._traffic, scope, store)
         self._faults = Faults(store, self._connections)
-        self._clock = ServerClock(scope.time, rest)
+        self._clock = ServerClock(scope.time, quiescence)
         self._recordings = Recordings()
-        self._settled = SettledObjects(rest)
+        self._settled = SettledObjects(quiescence)
         owners: list[tuple[CustomResource, Owner]] = [
             (CLOCK, self._clock),
             (FAULT, self._faults),
@@ -57,37 +51,41 @@ class Bench:
             (SNAPSHOT, SnapshotObjects(snapshots)),
         ]
         root = f"{key_prefix}-testing"
-        self._kinds = {each.plural: ServedKind(each, store, root=root, owner=owner) for each, owner in owners}
+        self._kinds = {
+            resource.plural: ServedKind(resource, store, root=root, owner=owner) for resource, owner in owners
+        }
 
     def around(self, handler: Handler) -> Handler:
         return self._scope.around(handler)
 
     def filter(self, own: bool) -> Filter:
-        """Return the filter of the bench; `own` says that it is for the calls that the server makes itself."""
+        """Return the filter of the bench. `own`: the filter is for loopback calls of the server itself."""
 
         def wrap(handler: Handler) -> Handler:
             async def misbehave(request: Request) -> Response:
                 return await self._faults.answer(request, handler, own=own)
 
             async def answer(request: Request) -> Response:
-                self._connections.used_by(request)
+                self._connections.track(request)
                 self._recordings.record(request, own=own)
                 if request.info.group == GROUP:
-                    await self._tell(request)
+                    await self._flush_before_read(request)
                 return await self._traffic.counted(request, misbehave)
 
             return answer
 
         return wrap
 
-    async def _tell(self, request: Request) -> None:
-        """What is read or changed of the bench is as it is now."""
+    async def _flush_before_read(self, request: Request) -> None:
+        """Write pending status changes before a request for a bench object."""
         kind = self._kinds.get(request.info.resource)
         if kind is not None and request.info.verb != "watch":
             await kind.flush()
 
     def install(self, generic: GenericConfig, delegate: GenericAPIServer) -> GenericAPIServer:
-        """Return a server of the group in front of the delegate. `generic` has `definitions` of this bench."""
+        """Return a server of the group in front of the delegate. `generic` must have the `definitions` of this
+        bench.
+        """
         server = generic.new_server("test-bench", delegate)
         resources = [served for kind in self._kinds.values() for served in kind.served]
         group = APIGroup(GROUP, [APIVersion(_GROUP_VERSION, resources)])
@@ -102,7 +100,7 @@ class Bench:
 
     @property
     def definitions(self) -> CustomDefinitions:
-        """What OpenAPI says about the kinds."""
+        """OpenAPI definitions of the kinds."""
         return CustomDefinitions(lambda: [kind.resource for kind in self._kinds.values()], _GROUP_VERSION)
 
     async def _start(self, context: HookContext) -> None:

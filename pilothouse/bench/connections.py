@@ -1,31 +1,35 @@
-"""The connections that requests came by, with who used them: so that a fault can close them."""
+"""Client connections with their users, so that a fault can close them."""
 
 from __future__ import annotations
 
 import asyncio
 
 from pilothouse.apiserver.http import Request
-from pilothouse.bench.faults.matching import Selector
+from pilothouse.bench.faults.fault import Selector
 
-_SWEPT_AT = 1024
+_SWEEP_THRESHOLD = 1024
 
 
 class Connections:
-    """Only those that are still open are kept, and a few more."""
+    """Tracks open connections. Closed connections are swept from time to time."""
 
     def __init__(self) -> None:
         self._users: dict[asyncio.Transport, tuple[str, str]] = {}
 
-    def used_by(self, request: Request) -> None:
+    def track(self, request: Request) -> None:
         if request.transport is not None:
-            if len(self._users) >= _SWEPT_AT and request.transport not in self._users:
-                self._users = {open_: who for open_, who in self._users.items() if not open_.is_closing()}
+            if len(self._users) >= _SWEEP_THRESHOLD and request.transport not in self._users:
+                self._users = {transport: user for transport, user in self._users.items() if not transport.is_closing()}
             self._users[request.transport] = (request.user.name, request.header(b"user-agent"))
 
-    def close(self, who: Selector) -> int:
-        """Close those of whom the selector means, at once; return how many these were."""
-        meant = [each for each, (user, agent) in self._users.items() if who.fits(user, agent) and not each.is_closing()]
-        for transport in meant:
+    def close(self, selector: Selector) -> int:
+        """Abort the connections that the selector matches; return their number."""
+        matching = [
+            transport
+            for transport, (user, agent) in self._users.items()
+            if selector.fits(user, agent) and not transport.is_closing()
+        ]
+        for transport in matching:
             transport.abort()
-        self._users = {open_: user for open_, user in self._users.items() if not open_.is_closing()}
-        return len(meant)
+        self._users = {transport: user for transport, user in self._users.items() if not transport.is_closing()}
+        return len(matching)

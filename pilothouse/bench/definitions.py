@@ -1,4 +1,4 @@
-"""A kind of the test bench, as the definition that serves it: what serves custom resources serves these."""
+"""Definitions of the test bench's kinds, served like custom resources."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ GROUP: Final = "testing.pilothouse.dev"
 VERSION: Final = "v1alpha1"
 API_VERSION: Final = f"{GROUP}/{VERSION}"
 DURATION: Final = r"^-?([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$"
-"""A duration as Go writes it."""
+"""Pattern of a Go duration."""
 
 
 def number(description: str, **more: Any) -> Json:
@@ -30,12 +30,12 @@ def texts(description: str, *, of: Sequence[str] = ()) -> Json:
 
 
 def record(description: str, properties: Json, *, required: Sequence[str] = (), rules: Mapping[str, str] = {}) -> Json:
-    """`rules` are CEL expressions that must hold, each with what is said when it does not."""
+    """Return an object schema. `rules` maps CEL expressions to their error messages."""
     schema: Json = {"type": "object", "description": description, "properties": properties}
     if required:
         schema["required"] = list(required)
     if rules:
-        schema["x-kubernetes-validations"] = [{"rule": rule, "message": said} for rule, said in rules.items()]
+        schema["x-kubernetes-validations"] = [{"rule": rule, "message": message} for rule, message in rules.items()]
     return schema
 
 
@@ -52,7 +52,7 @@ def bench_resource(
     columns: Sequence[Json],
     rules: Mapping[str, str] = {},
 ) -> CustomResource:
-    """Return one kind of the group: of the whole cluster, with a status that only the server writes in practice."""
+    """Return one kind of the group: cluster-scoped, with a status that the server writes."""
     structure = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"}}
     schema = record(description, structure | {"spec": spec, "status": status}, rules=rules)
     names = {"plural": plural, "singular": kind.lower(), "kind": kind, "listKind": f"{kind}List"}

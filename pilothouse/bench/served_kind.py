@@ -1,4 +1,4 @@
-"""One kind of the bench over its store: its endpoints, and a way for its owner to write the status of its objects."""
+"""A kind of the test bench: its endpoints, and the status updates of its owner."""
 
 from __future__ import annotations
 
@@ -14,42 +14,44 @@ from pilothouse.extensions.customresources.model import CustomResource
 from pilothouse.extensions.customresources.version_endpoints import api_versions, open_registry
 from pilothouse.machinery.objects import Json, name_of
 
-_WRITTEN_AFTER: Final = 0.05
-"""Seconds in which changes of a status gather, if nobody reads it before."""
+_WRITE_DELAY: Final = 0.05
+"""Seconds to collect status changes before a write; a read flushes them earlier."""
 
 
 class Owner(Protocol):
-    """Who does what the objects of one kind say."""
+    """Implements the behavior of one kind."""
 
     kind: ServedKind
-    """Set when the kind is there: to be told of objects that have changed."""
+    """Set by ServedKind; the owner reports changed objects to it."""
 
     async def hear(self, name: str, obj: Json | None) -> None:
-        """An object was written, or is gone. Whoever wrote it has an answer when this returns."""
+        """Handle a written object (None: deleted). The write is acknowledged when this returns."""
 
     def revised(self, name: str, obj: Json) -> Json | None:
-        """Return the object as it should be by now, most of all its status; None to leave it as it is."""
+        """Return the updated object, mainly its status; None for no change."""
 
     async def about_to_be_read(self) -> None:
-        """Somebody will read objects of the kind: what is to be told of them should be by then."""
+        """Prepare for a read: report pending changes."""
 
 
 class ServedKind:
-    """The owner hears of every object: of those that are there when it starts, then of each write before its answer."""
+    """Serves one kind. The owner gets every existing object at the start, then each write before its
+    acknowledgement.
+    """
 
     def __init__(self, resource: CustomResource, store: Store, *, root: str, owner: Owner) -> None:
         self.resource = resource
         self.registry = open_registry(resource, ObservedStore(store, owner.hear), root=root)
         self.access = OwnAccess(self.registry)
         self._owner = owner
-        self._unwritten: dict[str, None] = {}
+        self._pending: dict[str, None] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._writing: asyncio.Task[None] | None = None
         owner.kind = self
 
     @property
     def served(self) -> list[ServedResource]:
-        """The endpoints: of the kind, and of its status."""
+        """Endpoints of the kind and of its status."""
         (version,) = api_versions(self.resource, self.registry)
         return version.resources
 
@@ -67,20 +69,20 @@ class ServedKind:
         await self.registry.stop()
 
     def changed(self, name: str) -> None:
-        """Have the object revised soon, or before the next read."""
-        self._unwritten[name] = None
+        """Schedule an update of the object."""
+        self._pending[name] = None
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(_WRITTEN_AFTER, self._begin_to_write)
+            self._timer = asyncio.get_running_loop().call_later(_WRITE_DELAY, self._start_writing)
 
     async def flush(self) -> None:
-        """Return when every object is as it should be."""
+        """Write all pending updates."""
         await self._owner.about_to_be_read()
-        while self._unwritten or (self._writing is not None and not self._writing.done()):
-            self._begin_to_write()
+        while self._pending or (self._writing is not None and not self._writing.done()):
+            self._start_writing()
             assert self._writing is not None
             await asyncio.shield(self._writing)
 
-    def _begin_to_write(self) -> None:
+    def _start_writing(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -88,15 +90,15 @@ class ServedKind:
             self._writing = asyncio.create_task(self._write(), name=f"status of {self.resource.plural}")
 
     async def _write(self) -> None:
-        while self._unwritten:
-            name = next(iter(self._unwritten))
-            del self._unwritten[name]
+        while self._pending:
+            name = next(iter(self._pending))
+            del self._pending[name]
             try:
                 await self._write_one(name)
             except RevisionConflict:
-                self._unwritten[name] = None
+                self._pending[name] = None
             except KeyNotFound:
-                continue  # it was deleted meanwhile
+                continue  # deleted meanwhile
 
     async def _write_one(self, name: str) -> None:
         current = await self.registry.newest("", name)

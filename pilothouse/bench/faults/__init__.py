@@ -1,1 +1,1 @@
-"""Faults: whom they concern, and what becomes of a request or a watch that one concerns."""
+"""Faults: request matching, and their effects on requests and watches."""

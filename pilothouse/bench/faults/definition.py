@@ -1,59 +1,58 @@
-"""The kind Fault: spec.match says whom it concerns, spec.effect what becomes of them, status what it has hit."""
+"""The kind Fault: spec.match selects requests, spec.effect defines the fault, status counts the hits."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from pilothouse.bench.definitions import bench_resource, duration, number, record, texts
-from pilothouse.kinds.definitions import flag_field, printer_column, text_field
+from pilothouse.bench.definitions import bench_resource, column, duration, flag, number, record, text, texts
 
 _VERBS: Final = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "post", "put", "*")
 
 _MATCH: Final = record(
-    "Whom it concerns: requests that fit every list that is given. An empty list is fitted by all. Calls that the"
-    " server makes itself are only concerned where users names who makes them, and requests for the test bench only"
-    " where resources names them.",
+    "Selected requests: those that match every given list. An empty list matches all requests. Loopback calls of the"
+    " server match only if users names their user, and requests for the test bench only"
+    " if resources names them.",
     {
-        "verbs": texts("Verbs as in RBAC; of paths without a resource the methods in lower case.", of=_VERBS),
-        "resources": texts("As pods, deployments.apps, pods/status or */scale; * for all, with subresources."),
-        "namespaces": texts("Namespaces. What has none fits only where this is empty."),
-        "names": texts("Names of objects; * at the end stands for anything."),
-        "users": texts("Names of users; * at the end stands for anything."),
-        "userAgents": texts("Beginnings of the User-Agent header."),
+        "verbs": texts("Verbs as in RBAC; for non-resource paths, HTTP methods in lower case.", of=_VERBS),
+        "resources": texts("Such as pods, deployments.apps, pods/status or */scale; * for all, with subresources."),
+        "namespaces": texts("Namespaces. Cluster-scoped requests match only an empty list."),
+        "names": texts("Object names; a trailing * is a wildcard."),
+        "users": texts("User names; a trailing * is a wildcard."),
+        "userAgents": texts("Prefixes of the User-Agent header."),
         "rate": {
             "type": "number",
             "minimum": 0,
             "maximum": 1,
-            "description": "The part of the requests that fit which is hit, by chance. Without it, all.",
+            "description": "Probability that a matching request is hit; default: 1.",
         },
-        "times": number("How many are hit, at most. Without it, there is no end.", minimum=1),
+        "times": number("Maximum number of hits; default: unlimited.", minimum=1),
     },
 )
 
 _ANSWER: Final = record(
-    "The answer, instead of what was asked for; nothing is done. A watch gets it as an ERROR event if it is a 410.",
+    "Response to send instead of handling the request. A watch gets a 410 as an ERROR event.",
     {
         "code": number("The HTTP status.", minimum=400, maximum=599),
-        "reason": text_field("The reason of the Status; the usual one of the code, if it is not given.", maxLength=63),
-        "message": text_field("The message of the Status.", maxLength=1024),
-        "retryAfterSeconds": number("When to try again, as a header and in the Status.", minimum=0, maximum=3600),
+        "reason": text("Reason of the Status; default: the usual reason for the code.", maxLength=63),
+        "message": text("The message of the Status.", maxLength=1024),
+        "retryAfterSeconds": number("Retry delay, as a header and in the Status.", minimum=0, maximum=3600),
     },
     required=["code"],
 )
 
 _DELAY: Final = record(
-    "Time that passes before anything else is done. It may stand beside any other effect.",
-    {"duration": duration("How long."), "jitter": duration("Up to how much longer, by chance.")},
+    "Delay before the request is handled. Can be combined with any other effect.",
+    {"duration": duration("Duration of the delay."), "jitter": duration("Maximum random extra delay.")},
     required=["duration"],
 )
 
 _WATCH: Final = record(
-    "What becomes of the events of a watch. Bookmarks are not counted.",
+    "Effects on the events of a watch. Bookmarks are not counted.",
     {
-        "cutAfterEvents": number("The connection ends after so many events.", minimum=0),
-        "expireAfterEvents": number("After so many events, an ERROR event says 410 Expired.", minimum=0),
-        "dropEvery": number("Every event whose number can be divided by this is left out; 1 for all.", minimum=1),
-        "duplicateEvery": number("Every event whose number can be divided by this is sent twice.", minimum=1),
+        "cutAfterEvents": number("Number of events before the connection is cut.", minimum=0),
+        "expireAfterEvents": number("Number of events before an ERROR event with 410 Expired.", minimum=0),
+        "dropEvery": number("Drop every n-th event; 1 for all.", minimum=1),
+        "duplicateEvery": number("Send every n-th event twice.", minimum=1),
     },
     rules={
         "!(has(self.cutAfterEvents) && has(self.expireAfterEvents))": "a watch can end in one way only",
@@ -63,19 +62,19 @@ _WATCH: Final = record(
 _EFFECTS: Final = ("answer", "cut", "watch", "staleByRevisions", "closeConnections")
 
 _EFFECT: Final = record(
-    "What becomes of them: one of these, or a delay, or both.",
+    "Effect on the selected requests: one of these, a delay, or both.",
     {
         "answer": _ANSWER,
         "delay": _DELAY,
-        "cut": text_field(
-            "The connection is cut: Before anything is done, or After, so that nobody learns that it was.",
+        "cut": text(
+            "Cut the connection Before the request is handled, or After, so that the client does not learn the result.",
             enum=["Before", "After"],
         ),
         "watch": _WATCH,
         "staleByRevisions": number(
-            "Lists show the state so many revisions ago, and watches lag behind by as many.", minimum=1, maximum=100000
+            "Number of revisions by which lists and watches lag behind.", minimum=1, maximum=100000
         ),
-        "closeConnections": flag_field("All connections of the users and user agents that fit are closed, once, now."),
+        "closeConnections": flag("Close all connections of the selected users and user agents, once."),
     },
     rules={
         " + ".join(f"(has(self.{name}) ? 1 : 0)" for name in _EFFECTS)
@@ -85,27 +84,27 @@ _EFFECT: Final = record(
 )
 
 _STATUS: Final = record(
-    "What it has done so far.",
+    "Effects so far.",
     {
-        "hits": number("How many requests it hit; of closeConnections, how many connections."),
-        "effect": text_field("The effect, in few words."),
-        "lastHit": text_field("The last request that it hit: who, what and when."),
+        "hits": number("Number of hit requests; for closeConnections, of closed connections."),
+        "effect": text("Summary of the effect."),
+        "lastHit": text("The last hit request: user, request and time."),
     },
 )
 
 FAULT: Final = bench_resource(
     "Fault",
     "faults",
-    "Fault makes the server misbehave towards some requests, until it is deleted.",
-    spec=record("Whom it concerns, and how.", {"match": _MATCH, "effect": _EFFECT}, required=["effect"]),
+    "Fault makes the server misbehave for selected requests, until it is deleted.",
+    spec=record("Selected requests and effect.", {"match": _MATCH, "effect": _EFFECT}, required=["effect"]),
     status=_STATUS,
     columns=[
-        printer_column("Verbs", ".spec.match.verbs"),
-        printer_column("Resources", ".spec.match.resources"),
-        printer_column("Users", ".spec.match.users", priority=1),
-        printer_column("Effect", ".status.effect"),
-        printer_column("Hits", ".status.hits", "integer"),
-        printer_column("Last Hit", ".status.lastHit", priority=1),
+        column("Verbs", ".spec.match.verbs"),
+        column("Resources", ".spec.match.resources"),
+        column("Users", ".spec.match.users", priority=1),
+        column("Effect", ".status.effect"),
+        column("Hits", ".status.hits", "integer"),
+        column("Last Hit", ".status.lastHit", priority=1),
     ],
     rules={"has(self.spec)": "spec is needed"},
 )

@@ -1,12 +1,15 @@
-"""One fault that is in force: its spec as it is gone by, and what it has hit."""
+"""An active fault: its matching rules and its hit count."""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from math import inf
 
 from pilothouse.apiserver.http import Request
-from pilothouse.bench.faults.matching import Match
+from pilothouse.apiserver.request_info import RequestInfo
+from pilothouse.bench.definitions import GROUP
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.durations import parse_duration
 from pilothouse.machinery.errors_by_reason import from_status
 from pilothouse.machinery.objects import Json
@@ -30,7 +33,7 @@ _REASONS = {
 
 
 class Fault:
-    """Hits are counted from its creation on; a change of its spec changes what is hit, not the count."""
+    """An active fault. Hits are counted from its creation; a changed spec keeps the count."""
 
     def __init__(self, name: str, obj: Json, before: Fault | None = None) -> None:
         spec = obj["spec"]
@@ -45,7 +48,7 @@ class Fault:
         self.last_hit: str = status.get("lastHit") or ""
 
     def hit(self, request: Request, *, own: bool) -> bool:
-        """Whether this request is hit; one that is counts."""
+        """Whether this request is hit. Counts the hit."""
         if self.hits >= self._times or not self.match.fits(request, own=own):
             return False
         if self._rate < 1 and random.random() >= self._rate:
@@ -56,7 +59,7 @@ class Fault:
 
     @property
     def delay(self) -> float:
-        """Seconds, chosen anew each time."""
+        """Delay in seconds, with new jitter each time."""
         given = self.effect.get("delay") or {}
         return _seconds(given.get("duration")) + random.random() * _seconds(given.get("jitter"))
 
@@ -69,7 +72,7 @@ class Fault:
         status: Json = {
             "code": code,
             "reason": given.get("reason") or _REASONS.get(code, ""),
-            "message": given.get("message") or f"this is what the Fault {self.name} answers",
+            "message": given.get("message") or f"injected by the Fault {self.name}",
         }
         if wait := given.get("retryAfterSeconds"):
             status["details"] = {"retryAfterSeconds": wait}
@@ -77,7 +80,7 @@ class Fault:
 
     @property
     def status(self) -> Json:
-        status: Json = {"hits": self.hits, "effect": _in_words(self.effect)}
+        status: Json = {"hits": self.hits, "effect": _summary(self.effect)}
         return status | ({"lastHit": self.last_hit} if self.last_hit else {})
 
 
@@ -85,7 +88,7 @@ def _seconds(duration: str | None) -> float:
     return max(parse_duration(duration), 0) / 1e9 if duration else 0.0
 
 
-def _in_words(effect: Json) -> str:
+def _summary(effect: Json) -> str:
     words = []
     if delay := effect.get("delay"):
         words.append(f"delay {delay['duration']}")
@@ -99,3 +102,70 @@ def _in_words(effect: Json) -> str:
         words.append("close connections")
     words.extend(f"watch {name} {number}" for name, number in (effect.get("watch") or {}).items())
     return ", ".join(words)
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """Selects clients by user name and User-Agent prefix. Empty tuples match all."""
+
+    users: tuple[str, ...] = ()
+    user_agents: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, given: Json) -> Selector:
+        return cls(tuple(given.get("users") or ()), tuple(given.get("userAgents") or ()))
+
+    def fits(self, user: str, agent: str, *, own: bool = False) -> bool:
+        """Whether the client matches. With `own` (a loopback call of the server), the user must be named."""
+        if own and not self.users:
+            return False
+        return _fits(self.users, user) and (not self.user_agents or agent.startswith(self.user_agents))
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """spec.match of a Fault, without rate and times."""
+
+    who: Selector = Selector()
+    verbs: frozenset[str] = frozenset()
+    resources: frozenset[str] = frozenset()
+    namespaces: frozenset[str] = frozenset()
+    names: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, given: Json) -> Match:
+        verbs, resources, namespaces = (frozenset(given.get(key) or ()) for key in ("verbs", "resources", "namespaces"))
+        return cls(Selector.of(given), verbs - {"*"}, resources, namespaces, tuple(given.get("names") or ()))
+
+    def fits(self, request: Request, *, own: bool) -> bool:
+        info = request.info
+        return (
+            (not self.verbs or info.verb in self.verbs)
+            and self._fits_resource(info)
+            and (not self.namespaces or info.namespace in self.namespaces)
+            and _fits(self.names, info.name)
+            and self.who.fits(request.user.name, request.header(b"user-agent"), own=own)
+        )
+
+    def _fits_resource(self, info: RequestInfo) -> bool:
+        """Whether the resource matches. The test bench must be named explicitly; otherwise the fault could not be
+        removed.
+        """
+        if not self.resources or "*" in self.resources:
+            return info.group != GROUP and (info.is_resource or not self.resources)
+        return info.is_resource and not self.resources.isdisjoint(_spellings(info))
+
+
+def _spellings(info: RequestInfo) -> Iterable[str]:
+    """Return the names that match the request: with and without group, and wildcards."""
+    behind = f"/{info.subresource}" if info.subresource else ""
+    names = [f"{info.resource}.{info.group}" + behind]
+    if info.group != GROUP:
+        names.append(info.resource + behind)
+    return [*names, f"*{behind}", *([f"{info.resource}/*"] if behind else [])]
+
+
+def _fits(patterns: tuple[str, ...], value: str) -> bool:
+    return not patterns or any(
+        value.startswith(pattern[:-1]) if pattern.endswith("*") else value == pattern for pattern in patterns
+    )

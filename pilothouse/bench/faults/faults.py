@@ -1,4 +1,4 @@
-"""All faults that are in force, in the order of their names: the first that hits a request has it."""
+"""All active faults, sorted by name. The first fault that hits a request handles it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from pilothouse.bench.faults.filter import Misbehavior
 from pilothouse.bench.served_kind import ServedKind
 from pilothouse.machinery.objects import Json
 
-_ANSWERED_BY: Final = 0.05
-"""Connections are closed so many seconds after the fault was written, whose writer should have an answer."""
+_CLOSE_DELAY: Final = 0.05
+"""Seconds before connections are closed, so that the writer of the fault gets its response."""
 
 
 class Faults:
-    """Is an Owner."""
+    """Owner of Faults."""
 
     kind: ServedKind
 
@@ -35,7 +35,7 @@ class Faults:
             fault = Fault(name, obj, before)
             self._by_name = dict(sorted((self._by_name | {fault.name: fault}).items()))
             if fault.effect.get("closeConnections") and not fault.hits:
-                asyncio.get_running_loop().call_later(_ANSWERED_BY, self._close_connections, fault)
+                asyncio.get_running_loop().call_later(_CLOSE_DELAY, self._close_connections, fault)
             self.kind.changed(fault.name)
 
     def revised(self, name: str, obj: Json) -> Json | None:
@@ -43,10 +43,10 @@ class Faults:
         return None if fault is None else obj | {"status": fault.status}
 
     async def about_to_be_read(self) -> None:
-        """Whatever has changed was said at once."""
+        """Do nothing: changes are reported immediately."""
 
     async def answer(self, request: Request, handler: Handler, *, own: bool) -> Response:
-        """Raises StatusError where a fault says so, besides what the handler raises."""
+        """Handle a request, subject to the faults. Raises StatusError of a fault, and the errors of the handler."""
         for name, fault in self._by_name.items():
             if not fault.effect.get("closeConnections") and fault.hit(request, own=own):
                 self.kind.changed(name)

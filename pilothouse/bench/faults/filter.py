@@ -1,30 +1,34 @@
-"""What happens to a request that a fault concerns, between the filters that know who asks and the API."""
+"""Effects of a fault on a request, applied after authentication and before the API handler."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections import deque
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from functools import partial
+from typing import Final
 from urllib.parse import urlencode
 
 from pilothouse.apiserver.http import Handler, Request, Response, StreamBroken
+from pilothouse.apiserver.storage.cacher.events import EventType, WatchEvent
+from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
+from pilothouse.apiserver.storage.errors import Compacted
 from pilothouse.apiserver.storage.interface import Store
 from pilothouse.bench.faults.fault import Fault
-from pilothouse.bench.faults.watches import FaultyWatcher
 from pilothouse.machinery.errors import Expired
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.status_error import StatusError
 
 
 class Misbehavior:
-    """Does to requests what faults say."""
+    """Applies the effects of faults."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     async def answer(self, fault: Fault, request: Request, handler: Handler) -> Response:
-        """Return the answer to a request that the fault hits. Raises StatusError where it is to be refused."""
+        """Return the response to a request that the fault hits. Raises the StatusError of the fault."""
         if delay := fault.delay:
             await asyncio.sleep(delay)
         if (refusal := fault.refusal) is not None:
@@ -34,7 +38,7 @@ class Misbehavior:
         if fault.effect.get("cut"):
             when = fault.effect["cut"]
             if when == "After":
-                with suppress(StatusError):  # nobody will learn of it
+                with suppress(StatusError):  # the client never sees the result
                     await handler(request)
             cut(request)
             return Response(200, _broken())
@@ -49,8 +53,8 @@ class Misbehavior:
         return await handler(request)
 
     async def _stale(self, fault: Fault, request: Request, handler: Handler) -> Response:
-        """Show the state of some revisions ago; a past that is gone cannot be shown."""
-        asked = request.query_string
+        """Serve an older revision; the current one if the older revision is compacted."""
+        original = request.query_string
         if request.param("continue") or request.param("resourceVersion") not in ("", "0"):
             return await handler(request)
         past = max(await self._store.current_revision() - fault.effect["staleByRevisions"], 1)
@@ -59,16 +63,81 @@ class Misbehavior:
         try:
             return await handler(request)
         except Expired:
-            request.set_query(asked)
+            request.set_query(original)
             return await handler(request)
 
 
 def cut(request: Request) -> None:
-    """End the connection at once; a call within the process has none, and sees an answer that breaks off."""
+    """Abort the connection. An in-process call has none, and sees a broken stream."""
     if request.transport is not None:
         request.transport.abort()
 
 
 async def _broken() -> AsyncIterator[bytes]:
     raise StreamBroken("a Fault cut the connection")
-    yield b""  # makes it a stream
+    yield b""  # makes this function a generator
+
+
+_POLL_INTERVAL: Final = 0.01
+
+
+class FaultyWatcher(CacheWatcher):
+    """Watcher that drops, duplicates, delays or cuts the events of another watcher."""
+
+    def __init__(self, watcher: CacheWatcher, effect: Json, store: Store, cut: Callable[[], None]) -> None:
+        # Only the type of the base class is used: every method that a reader calls is overridden.
+        given = effect.get("watch") or {}
+        self._watcher = watcher
+        self._store = store
+        self._cut = cut
+        self._cut_after: int | None = given.get("cutAfterEvents")
+        self._expire_after: int | None = given.get("expireAfterEvents")
+        self._drop: int = given.get("dropEvery") or 0
+        self._duplicate: int = given.get("duplicateEvery") or 0
+        self._lag: int = effect.get("staleByRevisions") or 0
+        self._again: deque[WatchEvent] = deque()
+        self._seen = 0
+        self._last = 0
+
+    def __aiter__(self) -> FaultyWatcher:
+        return self
+
+    async def __anext__(self) -> WatchEvent:
+        """Return the next event. Raises StreamBroken for a cut connection, Compacted for an expired watch."""
+        if self._again:
+            return self._again.popleft()
+        while True:
+            if self._cut_after is not None and self._seen >= self._cut_after:
+                self._cut()
+                raise StreamBroken("a Fault cut the watch")
+            if self._expire_after is not None and self._seen >= self._expire_after:
+                raise Compacted(self._last, await self._store.current_revision())
+            event = await self._watcher.__anext__()
+            if self._lag:
+                await self._wait_for_lag(event)
+            self._last = event.revision
+            if event.type == EventType.BOOKMARK:
+                return event
+            self._seen += 1
+            if self._duplicate and self._seen % self._duplicate == 0:
+                self._again.append(event)
+            if not (self._drop and self._seen % self._drop == 0):
+                return event
+
+    def drain(self) -> list[WatchEvent]:
+        """Return nothing, so that events are read one by one."""
+        return []
+
+    def close(self, error: Exception | None = None) -> None:
+        self._watcher.close(error)
+
+    def abandon(self) -> None:
+        """Abandon the underlying watcher."""
+        self._watcher.abandon()
+
+    async def _wait_for_lag(self, event: WatchEvent) -> None:
+        """Wait until the store is ahead of the event by the configured lag."""
+        while await self._store.current_revision() < event.revision + self._lag:
+            if self._watcher.closed:
+                raise StopAsyncIteration
+            await asyncio.sleep(_POLL_INTERVAL)

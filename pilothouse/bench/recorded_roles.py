@@ -1,6 +1,6 @@
-"""The least roles and bindings by which all that a Recording has is allowed, and nothing else.
+"""Minimal roles and bindings that allow exactly the requests of a Recording.
 
-Rights in one namespace are a Role there, all others a ClusterRole. What everybody may is left out.
+Permissions in one namespace become a Role, all others a ClusterRole. Permissions of every user are left out.
 """
 
 from __future__ import annotations
@@ -9,35 +9,35 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final, TypeAlias
 
-from pilothouse.machinery.objects import Json, items
+from pilothouse.machinery.objects import Json
 
 _RBAC: Final = "rbac.authorization.k8s.io"
-_OF_EVERYBODY: Final = re.compile(r"/(api|apis|openapi|healthz|livez|readyz|version)(/.*)?$")
-"""What system:discovery and system:public-info-viewer give to all whom the server knows."""
+_PUBLIC_PATHS: Final = re.compile(r"/(api|apis|openapi|healthz|livez|readyz|version)(/.*)?$")
+"""Paths that system:discovery and system:public-info-viewer allow every authenticated user."""
 _ACCOUNT: Final = re.compile(r"system:serviceaccount:([^:]+):([^:]+)$")
 _NAMELESS: Final = frozenset({"", "*"})
 
-_Target: TypeAlias = tuple[str, str, tuple[str, ...]]
-"""A group, a resource with its subresource, and the names of objects; none for all."""
+_RuleTarget: TypeAlias = tuple[str, str, tuple[str, ...]]
+"""(group, resource with subresource, object names); no names mean all objects."""
 
 
 def roles_of(recording: Json) -> list[Json]:
-    """Return a role and a binding for each user and namespace, clusters first."""
-    by_place: dict[tuple[str, str], list[Json]] = {}
-    for asked in items(recording, "status", "requests"):
-        if not _OF_EVERYBODY.match(asked.get("nonResourceURL") or ""):
-            by_place.setdefault((asked["user"], asked.get("namespace") or ""), []).append(asked)
+    """Return a role and a binding for each user and namespace, cluster-wide roles first."""
+    by_scope: dict[tuple[str, str], list[Json]] = {}
+    for request in (recording.get("status") or {}).get("requests") or ():
+        if not _PUBLIC_PATHS.match(request.get("nonResourceURL") or ""):
+            by_scope.setdefault((request["user"], request.get("namespace") or ""), []).append(request)
     name = recording["metadata"]["name"]
-    users = sorted({user for user, _ in by_place})
+    users = sorted({user for user, _ in by_scope})
     return [
         obj
-        for (user, namespace), requests in sorted(by_place.items())
+        for (user, namespace), requests in sorted(by_scope.items())
         for obj in _role_and_binding(_name(name, user, users), user, namespace, requests)
     ]
 
 
 def _name(recording: str, user: str, users: list[str]) -> str:
-    """One recording may have several users; then each has roles of their own."""
+    """Return the name of the roles; with several users, each user has separate roles."""
     if len(users) == 1:
         return recording
     return f"{recording}-{re.sub('[^a-z0-9.-]+', '-', user.lower()).strip('-')}"
@@ -64,33 +64,33 @@ def _subject(user: str) -> Json:
 
 
 def _rules(requests: Iterable[Json]) -> Iterator[Json]:
-    """Yield a rule for each set of verbs of a resource, those with names behind those without."""
+    """Yield a rule per resource and set of verbs; rules with names come last."""
     paths: dict[str, set[str]] = {}
     resources: dict[tuple[str, str, str], set[str]] = {}
-    for asked in requests:
-        if path := asked.get("nonResourceURL"):
-            paths.setdefault(path, set()).add(asked["verb"])
+    for request in requests:
+        if path := request.get("nonResourceURL"):
+            paths.setdefault(path, set()).add(request["verb"])
             continue
-        behind = f"/{asked['subresource']}" if asked.get("subresource") else ""
-        name = "" if (asked.get("name") or "") in _NAMELESS else asked["name"]
-        place = (asked.get("group") or "", asked["resource"] + behind, name)
-        resources.setdefault(place, set()).add(asked["verb"])
-    for (group, resource, names), verbs in sorted(_gathered(resources).items()):
+        behind = f"/{request['subresource']}" if request.get("subresource") else ""
+        name = "" if (request.get("name") or "") in _NAMELESS else request["name"]
+        place = (request.get("group") or "", request["resource"] + behind, name)
+        resources.setdefault(place, set()).add(request["verb"])
+    for (group, resource, names), verbs in sorted(_merge_names(resources).items()):
         rule: Json = {"apiGroups": [group], "resources": [resource]}
         yield rule | ({"resourceNames": list(names)} if names else {}) | {"verbs": list(verbs)}
     for path, methods in sorted(paths.items()):
         yield {"nonResourceURLs": [path], "verbs": sorted(methods)}
 
 
-def _gathered(resources: dict[tuple[str, str, str], set[str]]) -> dict[_Target, tuple[str, ...]]:
-    """Names with the same verbs stand in one rule; verbs that are allowed on all need no names."""
+def _merge_names(resources: dict[tuple[str, str, str], set[str]]) -> dict[_RuleTarget, tuple[str, ...]]:
+    """Merge names with the same verbs into one rule. Verbs that are allowed on all objects need no names."""
     named: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
-    found: dict[_Target, tuple[str, ...]] = {}
+    rules: dict[_RuleTarget, tuple[str, ...]] = {}
     for (group, resource, name), verbs in sorted(resources.items()):
         if not name:
-            found[group, resource, ()] = tuple(sorted(verbs))
+            rules[group, resource, ()] = tuple(sorted(verbs))
             continue
         left = tuple(sorted(verbs - resources.get((group, resource, ""), set())))
         if left:
             named.setdefault((group, resource, left), []).append(name)
-    return found | {(group, resource, tuple(names)): verbs for (group, resource, verbs), names in named.items()}
+    return rules | {(group, resource, tuple(names)): verbs for (group, resource, verbs), names in named.items()}

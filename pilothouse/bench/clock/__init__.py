@@ -1,1 +1,0 @@
-"""Clock: the server's own time, stopped, set, stepped or sped up."""

@@ -1,1 +1,0 @@
-"""Recordings: what users and programs asked for, and the least rights by which they may."""

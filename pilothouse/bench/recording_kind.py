@@ -1,0 +1,176 @@
+"""The kind Recording: requests of selected users and programs since its creation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from pilothouse.apiserver.http import Request
+from pilothouse.bench.definitions import GROUP, bench_resource, column, number, record, text, texts
+from pilothouse.bench.faults.fault import Selector
+from pilothouse.bench.served_kind import ServedKind
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.objects import Json
+
+_REQUEST: Final = record(
+    "Requests with the same RBAC attributes.",
+    {
+        "user": text("User name."),
+        "verb": text("The verb, as in RBAC."),
+        "group": text("The API group; empty for the core group and for non-resource paths."),
+        "resource": text("The resource; empty for non-resource paths."),
+        "subresource": text("The subresource, if any."),
+        "namespace": text("The namespace; empty for all namespaces and for cluster-scoped resources."),
+        "name": text("Object name; empty if none was named, * for many names."),
+        "nonResourceURL": text("The path of a non-resource request."),
+        "count": number("Number of requests."),
+    },
+    required=["user", "verb", "count"],
+)
+
+RECORDING: Final = bench_resource(
+    "Recording",
+    "recordings",
+    "Recording collects the requests of the selected users and programs since its creation, whether"
+    " allowed or denied. `pilothouse rbac --from-recording NAME` prints the minimal roles.",
+    spec=record(
+        "Selected requests; default: all. Requests of the server itself must be selected by user.",
+        {
+            "users": texts("User names; a trailing * is a wildcard."),
+            "userAgents": texts("Prefixes of the User-Agent header."),
+        },
+    ),
+    status=record(
+        "The recorded requests.",
+        {
+            "requests": {
+                "type": "array",
+                "description": "Distinct requests.",
+                "items": _REQUEST,
+                "x-kubernetes-list-type": "atomic",
+            },
+            "total": number("Total number of requests."),
+            "distinct": number("Number of distinct requests."),
+            "left": number("Number of requests beyond the limit of distinct requests."),
+        },
+    ),
+    columns=[
+        column("Users", ".spec.users"),
+        column("Requests", ".status.total", "integer"),
+        column("Distinct", ".status.distinct", "integer"),
+    ],
+)
+
+
+MANY: Final = "*"
+_MAX_NAMES: Final = 16
+_MAX_REQUESTS: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRequest:
+    """RBAC attributes of a request."""
+
+    user: str
+    verb: str
+    group: str = ""
+    resource: str = ""
+    subresource: str = ""
+    namespace: str = ""
+    name: str = ""
+    path: str = ""
+
+    @classmethod
+    def of(cls, request: Request) -> RecordedRequest:
+        info = request.info
+        if not info.is_resource:
+            return cls(request.user.name, info.verb, path=info.path)
+        place = (info.group, info.resource, info.subresource, info.namespace, info.name)
+        return cls(request.user.name, info.verb, *place)
+
+    def to_json(self, count: int) -> Json:
+        """Return the entry for the status."""
+        fields = ("group", "resource", "subresource", "namespace", "name")
+        attributes = {field: value for field in fields if (value := getattr(self, field))}
+        path = {"nonResourceURL": self.path} if self.path else {}
+        return {"user": self.user, "verb": self.verb, **attributes, **path, "count": count}
+
+
+class Tape:
+    """Requests of one Recording."""
+
+    def __init__(self, who: Selector, status: Json) -> None:
+        self.who = who
+        self._counts: dict[RecordedRequest, int] = {}
+        self._names: dict[RecordedRequest, set[str]] = {}  # request without its name -> names
+        self._total: int = status.get("total") or 0
+        self._left: int = status.get("left") or 0
+        for entry in status.get("requests") or ():
+            fields = {key: value for key, value in entry.items() if key not in ("count", "nonResourceURL")}
+            self._count(RecordedRequest(**fields, path=entry.get("nonResourceURL") or ""), entry["count"])
+
+    def add(self, asked: RecordedRequest) -> None:
+        self._total += 1
+        self._count(asked, 1)
+
+    @property
+    def status(self) -> Json:
+        requests = [asked.to_json(count) for asked, count in self._counts.items()]
+        status = {"requests": requests, "total": self._total, "distinct": len(requests)}
+        return status | ({"left": self._left} if self._left else {})
+
+    def _count(self, asked: RecordedRequest, count: int) -> None:
+        asked = self._with_few_names(asked)
+        if asked in self._counts or len(self._counts) < _MAX_REQUESTS:
+            self._counts[asked] = self._counts.get(asked, 0) + count
+        else:
+            self._left += count
+
+    def _with_few_names(self, asked: RecordedRequest) -> RecordedRequest:
+        """Replace the name by * once a request has too many names."""
+        if not asked.name:
+            return asked
+        wildcard = replace(asked, name=MANY)
+        if wildcard in self._counts:
+            return wildcard
+        names = self._names.setdefault(wildcard, set()) if len(self._names) < _MAX_REQUESTS else {MANY}
+        names.add(asked.name)
+        if asked.name != MANY and len(names) <= _MAX_NAMES:
+            return asked
+        self._counts[wildcard] = sum(self._counts.pop(replace(asked, name=name), 0) for name in names)
+        self._names.pop(wildcard, None)
+        return wildcard
+
+
+class Recordings:
+    """Owner of Recordings."""
+
+    kind: ServedKind
+
+    def __init__(self) -> None:
+        self._tapes: dict[str, Tape] = {}
+
+    def record(self, request: Request, *, own: bool) -> None:
+        if request.info.group == GROUP:
+            return  # requests of the test itself
+        for name, tape in self._tapes.items():
+            if tape.who.fits(request.user.name, request.header(b"user-agent"), own=own):
+                tape.add(RecordedRequest.of(request))
+                self.kind.changed(name)
+
+    async def hear(self, name: str, obj: Json | None) -> None:
+        if obj is None:
+            self._tapes.pop(name, None)
+            return
+        who = Selector.of(obj.get("spec") or {})
+        if name not in self._tapes:
+            self._tapes[name] = Tape(who, obj.get("status") or {})
+        self._tapes[name].who = who
+        self.kind.changed(name)
+
+    def revised(self, name: str, obj: Json) -> Json | None:
+        tape = self._tapes.get(name)
+        return None if tape is None else obj | {"status": tape.status}
+
+    async def about_to_be_read(self) -> None:
+        """Do nothing: changes are reported immediately."""

@@ -1,1 +1,0 @@
-"""Settled: a wait until everything in the server that works has nothing left to do."""
