@@ -1,1 +1,1 @@
-"""Projects of extension API servers: made file by file, run while they are written, and described."""
+"""Projects of extension API servers: creation, development server, reference docs and manifests."""

@@ -1,4 +1,4 @@
-"""What keeps a command of the scaffold from doing anything."""
+"""The error of the scaffold's commands."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from pilothouse.machinery.status_error import PilothouseError
 
 
 class ScaffoldError(PilothouseError):
-    """Nothing was written. The message says what is wrong and what to do instead."""
+    """Nothing was written. The message names the problem and the next step."""

@@ -1,4 +1,4 @@
-"""What brings an extension server into a cluster, as files in the order in which they are applied."""
+"""Manifests that deploy an extension server, as files in the order of application."""
 
 from __future__ import annotations
 
@@ -6,34 +6,34 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pilothouse.builder.place import Place, api_services
+from pilothouse.builder.extension_service import ExtensionService, api_services
 from pilothouse.machinery.codec.yaml_emit import emit_yaml
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json
-from pilothouse.scaffold.permissions import permissions
 
 if TYPE_CHECKING:
     from pilothouse.builder.server import APIServer
+
 
 _PORT, _USER, _DATA = 8443, 65532, "/data"
 
 
 @dataclass(frozen=True, slots=True)
 class Manifests:
-    place: Place
+    place: ExtensionService
     image: str
     watched: tuple[GroupVersionResource, ...] = ()
     """Resources of other servers that the controllers read."""
 
     @classmethod
     def of(cls, server: APIServer, *, image: str = "", namespace: str = "") -> Manifests:
-        """Return those of a server; its own name is that of the image, if none is given."""
+        """Return the manifests of a server. The image defaults to the server's name."""
         place = replace(server.place, namespace=namespace or server.namespace)
         return cls(place, image or f"{place.name}:latest", tuple(_watched(server)))
 
     def files(self) -> dict[str, list[Json]]:
-        """Return the objects by the names of the files that they belong into."""
+        """File name -> objects."""
         place = self.place
         return {
             "1-namespace.yaml": [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": place.namespace}}],
@@ -46,12 +46,12 @@ class Manifests:
         return [obj for objects in self.files().values() for obj in objects]
 
     def _claim(self) -> Json:
-        """Where the objects of the server's kinds are kept."""
+        """Volume of the server's store."""
         spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
         return self._object("v1", "PersistentVolumeClaim", spec)
 
     def _deployment(self) -> Json:
-        """One pod at a time: two cannot have the same store, unless --etcd-servers says where they share one."""
+        """Deployment with one pod at a time: two pods cannot share the store without --etcd-servers."""
         labels = {"app": self.place.name}
         pod = {
             "serviceAccountName": self.place.name,
@@ -98,7 +98,7 @@ class Manifests:
 
 
 def as_yaml(objects: Iterable[Json]) -> str:
-    """Return the objects as the documents of one YAML file."""
+    """Return the objects as one YAML file."""
     return "---\n".join(emit_yaml(obj).decode() for obj in objects)
 
 
@@ -108,6 +108,65 @@ def _probe(path: str) -> Json:
 
 def _watched(server: APIServer) -> Iterator[GroupVersionResource]:
     for controller in server.controllers.values():
-        for each in (*controller.owns, *(watched for watched, _ in controller.watches)):
-            if isinstance(each, GroupVersionResource) and each.group != server.group:
-                yield each
+        for resource in (*controller.owns, *(watched for watched, _ in controller.watches)):
+            if isinstance(resource, GroupVersionResource) and resource.group != server.group:
+                yield resource
+
+
+_RBAC = "rbac.authorization.k8s.io"
+
+
+def permissions(place: ExtensionService, watched: Iterable[GroupVersionResource]) -> Iterator[Json]:
+    """Yield the service account, its roles and its bindings."""
+    subject = {"kind": "ServiceAccount", "name": place.name, "namespace": place.namespace}
+    yield {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _metadata(place, namespace=place.namespace)}
+    yield _binding(_metadata(place, "auth-delegator"), "ClusterRole", "system:auth-delegator", subject)
+    reader = "extension-apiserver-authentication-reader"
+    yield _binding(_metadata(place, reader, namespace="kube-system"), "Role", reader, subject)
+    yield from _role_and_binding(_metadata(place), list(_cluster_rules(place, watched)), subject)
+    yield from _role_and_binding(_metadata(place, namespace=place.namespace), list(_namespace_rules(place)), subject)
+
+
+def _cluster_rules(place: ExtensionService, watched: Iterable[GroupVersionResource]) -> Iterator[Json]:
+    yield _rule("", "namespaces", "get")  # objects are not created in terminating namespaces
+    names = [f"{version}.{place.group}" for version in place.versions]
+    if names:
+        # The server publishes its CA in its APIServices.
+        yield {**_rule("apiregistration.k8s.io", "apiservices", "get", "patch"), "resourceNames": names}
+    yield _rule("", "events", "create", "patch")
+    for group, resource in sorted({(item.group, item.resource) for item in watched}):
+        yield _rule(group, resource, "get", "list", "watch")
+
+
+def _namespace_rules(place: ExtensionService) -> Iterator[Json]:
+    yield _rule("", "secrets", "create")  # the CA that all replicas share
+    yield {**_rule("", "secrets", "get"), "resourceNames": [f"{place.name}-ca"]}
+    yield _rule("coordination.k8s.io", "leases", "create")
+    yield {**_rule("coordination.k8s.io", "leases", "get", "update"), "resourceNames": [place.name]}
+
+
+def _role_and_binding(metadata: Json, rules: list[Json], subject: Json) -> Iterator[Json]:
+    kind = "Role" if "namespace" in metadata else "ClusterRole"
+    yield {"apiVersion": f"{_RBAC}/v1", "kind": kind, "metadata": metadata, "rules": rules}
+    yield _binding(metadata, kind, metadata["name"], subject)
+
+
+def _binding(metadata: Json, role_kind: str, role: str, subject: Json) -> Json:
+    return {
+        "apiVersion": f"{_RBAC}/v1",
+        "kind": "RoleBinding" if "namespace" in metadata else "ClusterRoleBinding",
+        "metadata": metadata,
+        "roleRef": {"apiGroup": _RBAC, "kind": role_kind, "name": role},
+        "subjects": [subject],
+    }
+
+
+def _metadata(place: ExtensionService, role: str = "", *, namespace: str = "") -> Json:
+    """Return metadata. Names outside of the server's namespace include the namespace, to be unique."""
+    name = place.name if namespace == place.namespace else f"{place.namespace}:{place.name}"
+    metadata: Json = {"name": f"{name}:{role}" if role else name, "labels": {"app": place.name}}
+    return {**metadata, "namespace": namespace} if namespace else metadata
+
+
+def _rule(group: str, resource: str, *verbs: str) -> Json:
+    return {"apiGroups": [group], "resources": [resource], "verbs": list(verbs)}

@@ -1,4 +1,4 @@
-"""The names that a project is made from, and those that follow from them. Each check raises ScaffoldError."""
+"""Validation and derivation of project names. Each check raises ScaffoldError."""
 
 from __future__ import annotations
 
@@ -11,32 +11,34 @@ from pilothouse.machinery.validation.names import is_dns1123_label, is_dns1123_s
 from pilothouse.scaffold.errors import ScaffoldError
 
 _KIND = re.compile(r"[A-Z][A-Za-z0-9]{0,58}", re.ASCII)
-"""Short enough for the plural, and for the kind of lists, to have 63 characters at most."""
+"""Limits the plural and the list kind to 63 characters."""
 _LABEL = re.compile(r"[a-z][-a-z0-9]{0,52}\.", re.ASCII)
-"""How a group begins, so that its server's Service can be named after it."""
-_IMPORTED = frozenset(("AGE", "BlockingAPI", "Column", "Errors", "ObjectMeta", "ObjectName", "Reconciler", "Resource"))
-"""Names that mean something else in the files of a kind."""
-_TAKEN = frozenset(("status", "scale"))
-"""Subresources that a kind has by its types."""
+"""First label of a group; the server's Service is named after it."""
+_RESERVED_NAMES = frozenset(
+    ("AGE", "BlockingAPI", "Column", "Errors", "ObjectMeta", "ObjectName", "Reconciler", "Resource")
+)
+"""Names that the generated files import."""
+_BUILT_IN = frozenset(("status", "scale"))
+"""Subresources that follow from the types of a kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class KindName:
-    """A kind, in one version or, where that is empty, in the only one that it has."""
+    """A kind in one version; an empty version means its only version."""
 
     kind: str
     version: str = ""
 
     @property
     def module(self) -> str:
-        """The name of its files, without the suffix."""
+        """Module name of the kind's files."""
         name = self.kind.lower()
         return f"{name}_" if iskeyword(name) else name
 
 
 def check_group(group: str) -> str:
-    """Return the group: a DNS subdomain of several labels, since single ones are Kubernetes' own."""
-    _refuse("group", group, is_dns1123_subdomain(group))
+    """Return a valid group: a DNS subdomain with a dot, because single labels belong to Kubernetes."""
+    _require("group", group, is_dns1123_subdomain(group))
     if "." not in group:
         raise ScaffoldError(f'group "{group}" needs a dot, as in {group}.example.com')
     if not _LABEL.match(group):
@@ -45,12 +47,12 @@ def check_group(group: str) -> str:
 
 
 def package_of(group: str) -> str:
-    """Return the name of the Python package: no other package has it, and no word of Python's is like it."""
+    """Return the Python package name, which collides with no other package or keyword."""
     return f"{group.partition('.')[0].replace('-', '_')}_apiserver"
 
 
 def parse_kind(text: str, *, versioned: bool = False) -> KindName:
-    """Return what v1alpha1/Flunder names; the version may be left out unless the kind must be `versioned`."""
+    """Parse v1alpha1/Flunder. The version is optional unless `versioned`."""
     version, slash, kind = text.rpartition("/")
     if versioned and not slash:
         raise ScaffoldError(f'"{text}" must name version and kind, as in v1alpha1/Flunder')
@@ -58,23 +60,23 @@ def parse_kind(text: str, *, versioned: bool = False) -> KindName:
         raise ScaffoldError(f'version "{version}" must be like v1, v1beta1 or v1alpha1')
     if not _KIND.fullmatch(kind):
         raise ScaffoldError(f'kind "{kind}" must be CamelCase with up to 59 letters and digits, as in Flunder')
-    if kind in _IMPORTED or iskeyword(kind):
-        raise ScaffoldError(f'kind "{kind}" has another meaning in Python files that use pilothouse.builder')
+    if kind in _RESERVED_NAMES or iskeyword(kind):
+        raise ScaffoldError(f'kind "{kind}" is reserved: the generated files import or define this name')
     return KindName(kind, version)
 
 
 def parse_subresource(text: str) -> tuple[KindName, str]:
-    """Return what Flunder/approve or v1alpha1/Flunder/approve names."""
+    """Parse Flunder/approve or v1alpha1/Flunder/approve."""
     kind, slash, name = text.rpartition("/")
     if not slash:
         raise ScaffoldError(f'"{text}" must name kind and subresource, as in Flunder/approve')
     parsed = parse_kind(kind)
-    _refuse("subresource", name, is_dns1123_label(name))
-    if name in _TAKEN:
-        raise ScaffoldError(f'subresource "{name}" is made from the types of {parsed.kind}, not by a function')
+    _require("subresource", name, is_dns1123_label(name))
+    if name in _BUILT_IN:
+        raise ScaffoldError(f'subresource "{name}" follows from the types of {parsed.kind}: declare the field instead')
     return parsed, name
 
 
-def _refuse(what: str, value: str, problems: list[str]) -> None:
+def _require(field: str, value: str, problems: list[str]) -> None:
     if problems:
-        raise ScaffoldError(f'{what} "{value}": {"; ".join(problems)}')
+        raise ScaffoldError(f'{field} "{value}": {"; ".join(problems)}')

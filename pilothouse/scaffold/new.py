@@ -1,12 +1,14 @@
-"""What each `pilothouse new` writes. A project is whole after every one of them.
+"""Files of each `pilothouse new` command. The project is complete after every command.
 
-The server imports every module below resources and controllers, so that no command has to change a file that is there.
+The server imports every module of resources and controllers, so that no command changes an existing file.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from importlib.resources import files
 from pathlib import Path
+from string import Template
 
 import pilothouse
 from pilothouse.builder.kind import plural_of
@@ -14,7 +16,6 @@ from pilothouse.scaffold.errors import ScaffoldError
 from pilothouse.scaffold.files import File, read, write
 from pilothouse.scaffold.names import KindName, package_of
 from pilothouse.scaffold.project import Project, project_in
-from pilothouse.scaffold.rendering import render
 
 _SERVER = {
     # path                                   template
@@ -42,19 +43,19 @@ _SUBRESOURCE = {
 
 
 def new_server(folder: Path, group: str) -> list[str]:
-    """Make a project in the folder, and return what there is to say. Raises ScaffoldError."""
-    there = project_in(folder)
-    if there is not None and there.group != group:
-        raise ScaffoldError(f"{folder} is the project of {there.group} already")
-    project = there or Project(folder, group, package_of(group))
-    said = write(folder, list(_rendered(_SERVER, _names(project))))
+    """Create a project in the folder, and return the lines to print. Raises ScaffoldError."""
+    existing = project_in(folder)
+    if existing is not None and existing.group != group:
+        raise ScaffoldError(f"{folder} is the project of {existing.group} already")
+    project = existing or Project(folder, group, package_of(group))
+    lines = write(folder, list(_render_all(_SERVER, _names(project))))
     if project_in(folder) is None:
-        said += _to_add("pyproject.toml", f'[tool.pilothouse]\ngroup = "{group}"\npackage = "{project.package}"')
-    return said
+        lines += _to_add("pyproject.toml", f'[tool.pilothouse]\ngroup = "{group}"\npackage = "{project.package}"')
+    return lines
 
 
 def new_resource(project: Project, kind: KindName) -> list[str]:
-    """Make one version of a kind. The first one is what is stored; others convert to it."""
+    """Create one version of a kind. The first version is the storage version; later versions convert to it."""
     names = _names(project, kind)
     stored = render("resource.py", **names, options=", storage_version=True")
     converted = render("resource.py", **names, options="") + render("conversion.py", **names)
@@ -70,23 +71,23 @@ def new_resource(project: Project, kind: KindName) -> list[str]:
 
 
 def new_controller(project: Project, kind: KindName) -> list[str]:
-    """Make a controller of a kind that is there."""
+    """Create a controller of an existing kind."""
     kind = project.one_version_of(kind)
-    said = write(project.folder, list(_rendered(_CONTROLLER, _names(project, kind))))
+    lines = write(project.folder, list(_render_all(_CONTROLLER, _names(project, kind))))
     path = f"{project.package}/resources/{kind.version}/{kind.module}.py"
     if "ready" not in (read(project.folder / path) or ""):
-        said += _to_add(f"Status in {path}", "        ready: bool = False")
-    return [*said, *_how_to_import(project, f"controllers.{kind.module}")]
+        lines += _to_add(f"Status in {path}", "        ready: bool = False")
+    return [*lines, *_how_to_import(project, f"controllers.{kind.module}")]
 
 
 def new_subresource(project: Project, kind: KindName, subresource: str) -> list[str]:
-    """Make a subresource of a kind that is there, to which clients POST."""
+    """Create a subresource of an existing kind, for POST requests."""
     kind = project.one_version_of(kind)
     function = subresource.replace("-", "_")
     body = kind.kind + "".join(word.capitalize() for word in subresource.split("-"))
     names = {**_names(project, kind), "subresource": subresource, "function": function, "body": body}
-    said = write(project.folder, list(_rendered(_SUBRESOURCE, names)))
-    return [*said, *_how_to_import(project, f"resources.{kind.version}.{kind.module}_{function}")]
+    lines = write(project.folder, list(_render_all(_SUBRESOURCE, names)))
+    return [*lines, *_how_to_import(project, f"resources.{kind.version}.{kind.module}_{function}")]
 
 
 def _names(project: Project, kind: KindName | None = None) -> dict[str, str]:
@@ -106,18 +107,27 @@ def _names(project: Project, kind: KindName | None = None) -> dict[str, str]:
     }
 
 
-def _rendered(templates: Mapping[str, str], names: Mapping[str, str]) -> Iterator[File]:
+def _render_all(templates: Mapping[str, str], names: Mapping[str, str]) -> Iterator[File]:
     for path, template in templates.items():
         yield File(path.format(**names), render(template, **names))
 
 
 def _how_to_import(project: Project, module: str) -> list[str]:
-    """Return what to add to a server that no longer finds its modules by itself."""
+    """Return the import to add if the server does not discover its modules."""
     path = f"{project.package}/server.py"
     text = read(project.folder / path) or ""
     line = f"import {project.package}.{module}"
     return [] if "walk_packages" in text or line in text else _to_add(path, line)
 
 
-def _to_add(where: str, lines: str) -> list[str]:
-    return [f"Add to {where}:", "", lines, ""]
+def _to_add(target: str, lines: str) -> list[str]:
+    return [f"Add to {target}:", "", lines, ""]
+
+
+_FOLDER = "templates"
+
+
+def render(template: str, **names: str) -> str:
+    """Return a template with the names substituted."""
+    text = files("pilothouse.scaffold").joinpath(_FOLDER, f"{template}.template").read_text(encoding="utf-8")
+    return Template(text).substitute(names)

@@ -1,4 +1,4 @@
-"""A project on disk: what `[tool.pilothouse]` in its pyproject.toml says, and the server that its package declares."""
+"""A project on disk: `[tool.pilothouse]` of its pyproject.toml, and the server of its package."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ class Project:
 
     def versions_of(self, kind: KindName) -> list[str]:
         """Return the versions for which the kind has a file."""
-        found = (self.folder / self.package / "resources").glob(f"*/{kind.module}.py")
-        return sorted(file.parent.name for file in found)
+        files = (self.folder / self.package / "resources").glob(f"*/{kind.module}.py")
+        return sorted(file.parent.name for file in files)
 
     def one_version_of(self, kind: KindName) -> KindName:
-        """Return the kind with its version. Raises ScaffoldError where it is not there, or has several."""
+        """Return the kind with its version. Raises ScaffoldError if the kind does not exist or has several versions."""
         versions = self.versions_of(kind)
         if not versions or (kind.version and kind.version not in versions):
             wanted = f"{kind.version or 'v1alpha1'}/{kind.kind}"
-            raise ScaffoldError(f"there is no {kind.kind} yet: pilothouse new resource {wanted}")
+            raise ScaffoldError(f"{kind.kind} does not exist: create it with `pilothouse new resource {wanted}`")
         if not kind.version and len(versions) > 1:
-            named = " or ".join(f"{version}/{kind.kind}" for version in versions)
-            raise ScaffoldError(f"{kind.kind} has several versions: say {named}")
+            named = ", ".join(f"{version}/{kind.kind}" for version in versions)
+            raise ScaffoldError(f"{kind.kind} has several versions: name one of {named}")
         return KindName(kind.kind, kind.version or versions[0])
 
     def server(self) -> APIServer:
-        """Import the project's code, and return the server that it declares. Raises ScaffoldError."""
+        """Import the project's code, and return its server. Raises ScaffoldError."""
         sys.path.insert(0, str(self.folder))
         try:
             server: APIServer = import_module(f"{self.package}.server").server
@@ -49,15 +49,17 @@ class Project:
 
 
 def find_project(start: Path) -> Project:
-    """Return the project that `start` is in: the first pyproject.toml upwards that says so. Raises ScaffoldError."""
+    """Return the project that contains `start`: the nearest pyproject.toml with [tool.pilothouse]. Raises
+    ScaffoldError.
+    """
     for folder in (start.resolve(), *start.resolve().parents):
         if (project := project_in(folder)) is not None:
             return project
-    raise ScaffoldError(f"{start.resolve()} is in no project: no pyproject.toml here or above has [tool.pilothouse]")
+    raise ScaffoldError(f"{start.resolve()} is not in a project: no pyproject.toml here or above has [tool.pilothouse]")
 
 
 def project_in(folder: Path) -> Project | None:
-    """Return the project of this very folder; None where it is none. Raises ScaffoldError."""
+    """Return the project of this folder; None if it is not a project. Raises ScaffoldError."""
     file = folder / "pyproject.toml"
     try:
         table = tomllib.loads(file.read_text(encoding="utf-8")).get("tool", {}).get("pilothouse")
@@ -68,6 +70,6 @@ def project_in(folder: Path) -> Project | None:
     if table is None:
         return None
     if not isinstance(table, dict) or not isinstance(table.get("group"), str):
-        raise ScaffoldError(f"{file}: [tool.pilothouse] must say which group the server has")
+        raise ScaffoldError(f"{file}: [tool.pilothouse] must name the group of the server")
     group = check_group(table["group"])
     return Project(folder, group, str(table.get("package") or package_of(group)))

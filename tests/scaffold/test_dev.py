@@ -15,10 +15,10 @@ from running_command import RunningCommand
 from pilothouse.cli.main import main
 from pilothouse.client.blocking import BlockingClient
 from pilothouse.client.config.kubeconfig import load_kubeconfig
+from pilothouse.scaffold.developing import Reloader, changes, snapshot
 from pilothouse.scaffold.names import parse_kind
 from pilothouse.scaffold.new import new_resource, new_server
 from pilothouse.scaffold.project import Project, find_project
-from pilothouse.scaffold.reloading import Reloading, changes, snapshot
 from pilothouse.testing import BlockingAPI, Server
 
 DEV = [sys.executable, "-m", "pilothouse.cli.main", "dev"]
@@ -50,10 +50,10 @@ async def test_a_program_is_started_again_when_a_file_changes(tmp_path: Path) ->
     said: list[str] = []
     program.write_text(PROGRAM.format(word="one"))
     stop = asyncio.Event()
-    running = asyncio.create_task(Reloading([sys.executable, "program.py"], tmp_path, said.append).run(stop))
+    running = asyncio.create_task(Reloader([sys.executable, "program.py"], tmp_path, said.append).run(stop))
     await until(lambda: log.exists() and log.read_text() == "one\n")
     program.write_text("def (")
-    await until(lambda: "It ended with 1. It is tried again when a file changes." in said)
+    await until(lambda: "The server exited with code 1. It restarts when a file changes." in said)
     program.write_text(PROGRAM.format(word="three"))
     await until(lambda: log.read_text() == "one\nthree\n")
     stop.set()
@@ -102,7 +102,7 @@ def test_in_a_cluster_that_is_there_it_is_registered_for_as_long_as_it_runs(proj
             dev.until(lambda: api.request("GET", f"/apis/{GROUP}/v1alpha1/flunders").status == 200)
             (project.folder / project.package / "broken.py").write_text("def (")
             (project.folder / project.package / "server.py").write_text("import wardle_apiserver.broken")
-            dev.printed("(It ended with 1)")
+            dev.printed("(The server exited with code 1)")
             assert "SyntaxError" in dev.text
             assert GROUP in _groups(api)
             assert dev.interrupt() == 0

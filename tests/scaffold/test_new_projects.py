@@ -61,7 +61,7 @@ def test_files_that_a_person_edited_are_kept(project: Project) -> None:
     before = contents(folder)
     said = [*new_server(folder, GROUP), *new_resource(project, FLUNDER)]
     assert contents(folder) == before
-    assert sorted(said) == sorted(f"kept  {path}, which was edited" for path in edited)
+    assert sorted(said) == sorted(f"kept     {path} (edited)" for path in edited)
 
 
 def test_a_resource_is_as_it_was_written_when_another_version_came(project: Project) -> None:
@@ -83,17 +83,17 @@ def test_manifests_and_docs_follow_the_server_until_somebody_edits_them(
     assert main(["new", "resource", "v1beta1/Flunder"]) == 0
     out = capsys.readouterr().out
     assert services.read_text() == mine
-    assert "kept  manifests/4-apiservice.yaml, which was edited. Add what it lacks:" in out
+    assert "kept     manifests/4-apiservice.yaml (edited). Add the missing lines:" in out
     assert "\n  name: v1beta1.wardle.example.com\n" in out
-    assert "made  manifests/2-rbac.yaml anew" in out
-    assert "made  docs/flunders.md anew" in out
+    assert "updated  manifests/2-rbac.yaml" in out
+    assert "updated  docs/flunders.md" in out
 
 
 def test_a_project_of_another_kind_is_told_what_to_add(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "pyproject.toml").write_text('[project]\nname = "mine"\n')
     assert main(["new", "server", str(tmp_path), "--group", GROUP]) == 1
     out = capsys.readouterr().out
-    assert "kept  pyproject.toml, which was edited" in out
+    assert "kept     pyproject.toml (edited)" in out
     assert f'Add to pyproject.toml:\n\n[tool.pilothouse]\ngroup = "{GROUP}"\npackage = "{PACKAGE}"\n' in out
 
 
@@ -121,9 +121,9 @@ def test_docs_and_manifests_wait_until_the_code_can_be_imported(
     monkeypatch.chdir(tmp_path)
     assert main(["new", "resource", "v1/Fischer"]) == 1
     captured = capsys.readouterr()
-    assert f"made  {PACKAGE}/resources/v1/fischer.py" in captured.out
+    assert f"created  {PACKAGE}/resources/v1/fischer.py" in captured.out
     assert captured.err.startswith(
-        f"Error: docs and manifests are as they were: cannot import {PACKAGE}.server: Syntax"
+        f"Error: docs and manifests were not updated: cannot import {PACKAGE}.server: Syntax"
     )
     assert not (project.folder / "docs").exists()
 
@@ -138,12 +138,12 @@ def test_docs_and_manifests_wait_until_the_code_can_be_imported(
         (["resource", "alpha1/Flunder"], 'version "alpha1" must be like v1, v1beta1 or v1alpha1'),
         (["resource", "v1/../../x"], 'version "v1/../.." must be like v1'),
         (["resource", "v1/flunder"], 'kind "flunder" must be CamelCase'),
-        (["resource", "v1/Resource"], 'kind "Resource" has another meaning'),
-        (["controller", "Fischer"], "there is no Fischer yet: pilothouse new resource v1alpha1/Fischer"),
-        (["controller", "v1/Flunder"], "there is no Flunder yet: pilothouse new resource v1/Flunder"),
+        (["resource", "v1/Resource"], 'kind "Resource" is reserved'),
+        (["controller", "Fischer"], "Fischer does not exist: create it with `pilothouse new resource v1alpha1/"),
+        (["controller", "v1/Flunder"], "Flunder does not exist: create it with `pilothouse new resource v1/Flunder`"),
         (["subresource", "Flunder"], '"Flunder" must name kind and subresource, as in Flunder/approve'),
         (["subresource", "Flunder/Approve"], 'subresource "Approve": a lowercase RFC 1123 label'),
-        (["subresource", "Flunder/status"], 'subresource "status" is made from the types of Flunder'),
+        (["subresource", "Flunder/status"], 'subresource "status" follows from the types of Flunder'),
     ],
 )
 def test_wrong_names_are_refused_and_nothing_is_written(
@@ -168,7 +168,7 @@ def test_a_folder_has_one_server(project: Project) -> None:
 
 def test_of_several_versions_one_must_be_named(project: Project) -> None:
     new_resource(project, LATER)
-    with pytest.raises(ScaffoldError, match="Flunder has several versions: say v1alpha1/Flunder or v1beta1/Flunder"):
+    with pytest.raises(ScaffoldError, match="Flunder has several versions: name one of v1alpha1/Flunder, v1beta1"):
         new_subresource(project, *parse_subresource("Flunder/approve"))
     assert len(new_subresource(project, *parse_subresource("v1beta1/Flunder/approve"))) == 2
 
@@ -195,4 +195,4 @@ def test_outside_of_a_project_nothing_can_be_added(
     monkeypatch.chdir(tmp_path)
     for words in (["new", "controller", "Flunder"], ["docs"], ["manifests"], ["dev"]):
         assert main(words) == 1
-        assert "is in no project" in capsys.readouterr().err
+        assert "is not in a project" in capsys.readouterr().err

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from pilothouse.builder import AGE, APIServer, Column, ListMap, Minimum, Resource, Rule, Scale
-from pilothouse.scaffold.fields import Field, fields_of, type_of
-from pilothouse.scaffold.reference import page, reference
+from pilothouse.scaffold.reference import Field, fields_of, page, reference, type_of
 
 server = APIServer(group="boats.example.com")
 
@@ -86,7 +85,7 @@ def test_a_page_says_all_that_the_definition_does() -> None:
         "",
         "| Subresource | Verbs | Description |",
         "|---|---|---|",
-        "| `status` | get, update, patch | What the server found out about the object. |",
+        "| `status` | get, update, patch | The observed state of the object. |",
         "| `scale` | get, update, patch | The replicas of the object. |",
         "| `launch` | create | Put it to sea. |",
         "| `log` | connect |  |",
