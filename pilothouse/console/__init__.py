@@ -1,1 +1,1 @@
-"""The console: a page on loopback that shows a cluster, and passes its requests on as the kubeconfig's user."""
+"""The web console: a page on loopback that shows a cluster, and forwards its requests as the kubeconfig's user."""

@@ -1,4 +1,4 @@
-"""The page: files that were built with the package, held in memory, with the policy that browsers show them under."""
+"""The built files of the page, held in memory, with their security headers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _POLICY = (
     b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
     b"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-"""Nothing inline, and nothing from any other host."""
+"""No inline code, and no other hosts."""
 
 SHELL: Final[Headers] = [
     NO_SNIFFING,
@@ -33,32 +33,32 @@ SHELL: Final[Headers] = [
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
 ]
-"""What every answer of the console says to browsers."""
+"""Security headers of every response."""
 
 
 class PageNotBuilt(StartFailed):
-    """The message says how to get the page."""
+    """The page is missing. The message names the remedy."""
 
 
 def require_page() -> None:
-    """Raises PageNotBuilt if this installation has no page: the package was built where npm could not build it."""
+    """Raises PageNotBuilt if the installed package has no page (built without npm)."""
     if not (BUILT / "index.html").is_file():
         raise PageNotBuilt(f"this Pilothouse was installed without the page of its console: {page_remedy()}")
 
 
 class Page:
-    """The built files by their paths."""
+    """The built files by path."""
 
     def __init__(self, folder: Traversable = BUILT) -> None:
-        self._files = dict(_found(folder, "/")) if folder.is_dir() else {}
+        self._files = dict(_read_files(folder, "/")) if folder.is_dir() else {}
 
     def answer(self, request: Request) -> Response:
-        """Names of assets change with their contents, so browsers keep them; the page itself is always asked for."""
+        """Return a file. Assets are immutable, because their names contain a hash; the page itself is revalidated."""
         path = "/index.html" if request.path == "/" else request.path
         body = self._files.get(path)
         if body is None:
             return html(404, "Not found.")
-        kept = b"public, max-age=31536000, immutable" if path.startswith("/assets/") else b"no-cache"
+        cache_control = b"public, max-age=31536000, immutable" if path.startswith("/assets/") else b"no-cache"
         return Response(
             200,
             body,
@@ -68,7 +68,7 @@ class Page:
                         (kind for suffix, kind in _TYPES.items() if path.endswith(suffix)), b"application/octet-stream"
                     )
                 ),
-                (b"cache-control", kept),
+                (b"cache-control", cache_control),
             ],
         )
 
@@ -81,9 +81,9 @@ def _headers(content_type: bytes) -> Headers:
     return [(b"content-type", content_type), (b"content-security-policy", _POLICY), *SHELL]
 
 
-def _found(folder: Traversable, prefix: str) -> list[tuple[str, bytes]]:
-    found: list[tuple[str, bytes]] = []
+def _read_files(folder: Traversable, prefix: str) -> list[tuple[str, bytes]]:
+    contents: list[tuple[str, bytes]] = []
     for entry in folder.iterdir():
         path = prefix + entry.name
-        found += _found(entry, path + "/") if entry.is_dir() else [(path, entry.read_bytes())]
-    return found
+        contents += _read_files(entry, path + "/") if entry.is_dir() else [(path, entry.read_bytes())]
+    return contents

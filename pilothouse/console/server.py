@@ -1,19 +1,23 @@
-"""The console's HTTP server, on loopback only: the page for whoever has a session, and the cluster behind it."""
+"""The HTTP server of the console, on loopback only."""
 
 from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import Future
 
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.serving.insecure import insecure_endpoint
 from pilothouse.apiserver.serving.server import Server
 from pilothouse.client.config.model import ClientConfig
+from pilothouse.console.forwarding import ClusterForwarder, is_forwarded
 from pilothouse.console.guard import Guard
 from pilothouse.console.page import Page, html
-from pilothouse.console.passing_on import PassingOn, is_passed
 
 _HOST = "127.0.0.1"
 _OPENED = """<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url=/"><title>Console</title>
 <link rel="icon" href="/icon.svg">"""
-"""Not a redirect: what follows is then asked for by this page, wherever the link stood, and gets the cookie."""
+"""Not a redirect: the follow-up request must come from this page, so that the SameSite cookie is sent."""
 
 _NO_SESSION = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Pilothouse console</title>
 <h1>This address does not open the console</h1>
@@ -22,16 +26,16 @@ _NO_SESSION = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Pil
 
 
 class Console:
-    """One page for one cluster, from `start` to `close`."""
+    """A console for one cluster, from `start` to `close`."""
 
     def __init__(self, config: ClientConfig, *, port: int = 0, page: Page | None = None) -> None:
         self._server = Server(self._answer, [insecure_endpoint(_HOST, port)])
-        self._cluster = PassingOn(config)
+        self._cluster = ClusterForwarder(config)
         self._page = page or Page()
         self._guard: Guard
 
     async def start(self) -> str:
-        """Return the address that opens it, once. Raises OSError where the port is taken."""
+        """Start the server, and return its one-time URL. Raises OSError if the port is in use."""
         await self._server.start()
         self._guard = Guard(self._server.port)
         return f"http://{_HOST}:{self._server.port}/?token={self._guard.token}"
@@ -51,4 +55,20 @@ class Console:
             return html(200, _OPENED) if self._guard.has_session(request) else html(401, _NO_SESSION)
         if not self._guard.has_session(request):
             return html(401, _NO_SESSION)
-        return await self._cluster.answer(request) if is_passed(request.path) else self._page.answer(request)
+        return await self._cluster.answer(request) if is_forwarded(request.path) else self._page.answer(request)
+
+
+def start_in_background(config: ClientConfig, *, port: int = 0) -> str:
+    """Start a console in a daemon thread, and return its URL. Raises OSError if the port is in use."""
+    address: Future[str] = Future()
+    threading.Thread(target=lambda: asyncio.run(_serve(config, port, address)), name="console", daemon=True).start()
+    return address.result()
+
+
+async def _serve(config: ClientConfig, port: int, address: Future[str]) -> None:
+    try:
+        address.set_result(await Console(config, port=port).start())
+    except OSError as error:
+        address.set_exception(error)
+        return
+    await asyncio.Event().wait()

@@ -242,4 +242,4 @@ async def test_a_cluster_that_is_away_is_said_so(tmp_path: Path) -> None:
     status, _, body = await browser.ask("GET", "/version")
     await console.close()
     assert status == 502
-    assert b"http://127.0.0.1:1 does not answer" in body
+    assert b"http://127.0.0.1:1 is unreachable" in body

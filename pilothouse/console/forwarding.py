@@ -1,7 +1,7 @@
-"""The page's requests, passed on to the cluster as the kubeconfig's user, and the answers as they come.
+"""Forwards the page's requests to the cluster as the kubeconfig's user.
 
-Of the headers only those go through, either way, that are known to matter: no cookie reaches the cluster, and nothing
-that the cluster or a pod behind its proxy answers can set one, or be taken by a browser for a part of the page.
+Only known headers pass in either direction: no cookie reaches the cluster, and no response of the cluster or of a pod
+behind its proxy can set a cookie or become part of the page.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from pilothouse.client.rest.transport import HttpRequest, HttpResponse
 from pilothouse.console.page import SHELL
 from pilothouse.machinery.status_error import StatusError
 
-PASSED: Final = ("/api", "/apis", "/openapi", "/version", "/metrics", "/readyz", "/debug/requests")
-_LARGEST_BODY: Final = 3 << 20  # what an API server takes
-_TO_THE_CLUSTER: Final = frozenset({b"accept", b"content-type", b"if-none-match", b"impersonate-user"})
-_TO_THE_PAGE: Final = frozenset({"content-type", "etag", "last-modified", "retry-after", "warning", "audit-id"})
-_SHOWN_ALONE: Final = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'; sandbox")
+FORWARDED: Final = ("/api", "/apis", "/openapi", "/version", "/metrics", "/readyz", "/debug/requests")
+_MAX_BODY: Final = 3 << 20  # limit of the API server
+_REQUEST_HEADERS: Final = frozenset({b"accept", b"content-type", b"if-none-match", b"impersonate-user"})
+_RESPONSE_HEADERS: Final = frozenset({"content-type", "etag", "last-modified", "retry-after", "warning", "audit-id"})
+_SANDBOXED: Final = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'; sandbox")
 _NOT_STORED: Final = (b"cache-control", b"no-store")
-_DATA: Final = frozenset({"", "empty", "document", "websocket"})
+_DATA_DESTINATIONS: Final = frozenset({"", "empty", "document", "websocket"})
 
 
-def is_passed(path: str) -> bool:
-    return any(path == prefix or path.startswith(prefix + "/") for prefix in PASSED)
+def is_forwarded(path: str) -> bool:
+    return any(path == prefix or path.startswith(prefix + "/") for prefix in FORWARDED)
 
 
-class PassingOn:
-    """To the cluster of one configuration, until it is closed."""
+class ClusterForwarder:
+    """Forwards requests to the cluster of one configuration, until closed."""
 
     def __init__(self, config: ClientConfig) -> None:
         self._config = config
@@ -44,32 +44,38 @@ class PassingOn:
         self._credentials = credential_source(config)
 
     async def answer(self, request: Request) -> Response:
-        """What the cluster answers; 502 where it does not. Raises StatusError for a body that is too long."""
-        if request.header(b"sec-fetch-dest") not in _DATA:
-            return _plain(403, "What the cluster answers is no part of the page.\n")
+        """Return the cluster's response; 502 if the cluster is unreachable. Raises StatusError for a body above the
+        limit.
+        """
+        if request.header(b"sec-fetch-dest") not in _DATA_DESTINATIONS:
+            return _plain(403, "Responses of the cluster are not part of the page.\n")
         try:
             return await (self._upgrade(request) if is_upgrade(request) else self._exchange(request))
         except (ConnectionFailed, StatusError) as error:
-            return _plain(502, f"{self._config.host} does not answer: {error}\n")
+            return _plain(502, f"{self._config.host} is unreachable: {error}\n")
 
     async def close(self) -> None:
         await self._transport.close()
 
     async def _exchange(self, request: Request) -> Response:
-        body = await request.read_body(_LARGEST_BODY)
+        body = await request.read_body(_MAX_BODY)
         sent = HttpRequest(
             request.method,
             _resource(request),
-            {name.decode(): value.decode("latin-1") for name, value in request.headers if name in _TO_THE_CLUSTER},
+            {name.decode(): value.decode("latin-1") for name, value in request.headers if name in _REQUEST_HEADERS},
             body,
         )
-        response = await _unless_gone(request, self._transport.send(sent))
+        response = await _until_disconnected(request, self._transport.send(sent))
         return Response(
             response.status,
             _body(response),
             [
-                *[(name.encode(), value.encode()) for name, value in response.headers.items() if name in _TO_THE_PAGE],
-                _SHOWN_ALONE,
+                *[
+                    (name.encode(), value.encode())
+                    for name, value in response.headers.items()
+                    if name in _RESPONSE_HEADERS
+                ],
+                _SANDBOXED,
                 *SHELL,
                 _NOT_STORED,
             ],
@@ -97,15 +103,15 @@ def _resource(request: Request) -> str:
     return f"{path}?{request.query_string}" if request.query_string else path
 
 
-async def _unless_gone(request: Request, answering: Coroutine[Any, Any, HttpResponse]) -> HttpResponse:
-    """A watch may be quiet for long: nobody waits for its answer when its reader has gone."""
+async def _until_disconnected(request: Request, answering: Coroutine[Any, Any, HttpResponse]) -> HttpResponse:
+    """Wait for the response, or for the disconnect of the page: a watch may be silent for a long time."""
     assert request.disconnected is not None
     answer = asyncio.ensure_future(answering)
     gone = asyncio.ensure_future(request.disconnected())
     try:
         await asyncio.wait({answer, gone}, return_when=asyncio.FIRST_COMPLETED)
         if not answer.done():
-            raise ConnectionFailed("the page has gone")
+            raise ConnectionFailed("the page has disconnected")
         return answer.result()
     finally:
         gone.cancel()
@@ -123,4 +129,4 @@ async def _body(response: HttpResponse) -> AsyncIterator[bytes]:
 
 
 def _plain(status: int, body: str) -> Response:
-    return Response(status, body.encode(), [(b"content-type", b"text/plain; charset=utf-8"), _SHOWN_ALONE, *SHELL])
+    return Response(status, body.encode(), [(b"content-type", b"text/plain; charset=utf-8"), _SANDBOXED, *SHELL])
