@@ -14,10 +14,10 @@ _EXPECTED: dict[Any, str] = {int: "a whole number", float: "a number"}
 
 
 class CommandParser(argparse.ArgumentParser):
-    """An argparse parser that refuses a command line with the name of the word, the problem and the next step."""
+    """An argparse parser whose errors name the argument, the problem and the next step."""
 
     def __init__(self, *, example: str = "", **kwargs: Any) -> None:
-        """`example` is a complete command line; help and a missing subcommand show it."""
+        """Create a parser. Help and the error for a missing subcommand show `example`, a complete command line."""
         super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, **kwargs)
         self.epilog = f"Example:\n  {example}" if example else None
 
@@ -31,11 +31,11 @@ class CommandParser(argparse.ArgumentParser):
             if isinstance(action, argparse._SubParsersAction)
             for name in action.choices
         ]
-        own = _until_command(words) if commands else words
+        own_words = _words_before_subcommand(words) if commands else words
         if commands and not words:
             self.print_help(sys.stderr)
             self.exit(2, f'\nError: "{self.prog}" needs a command: {", ".join(commands)}\n')
-        self._refuse_unknown_flags(own)
+        self._refuse_unknown_flags(own_words)
         return super().parse_known_args(words, namespace)
 
     def error(self, message: str) -> NoReturn:
@@ -43,7 +43,10 @@ class CommandParser(argparse.ArgumentParser):
         self.exit(2, f"Error: {message}\n")
 
     def _refuse_unknown_flags(self, words: Iterable[str]) -> None:
-        """argparse names unknown flags only if nothing else is wrong; a misspelt required flag hides behind that."""
+        """Exit with an error for an unknown flag.
+
+        argparse reports unknown flags last, so a misspelt required flag would be reported as missing.
+        """
         known = [flag for action in self._actions for flag in action.option_strings]
         for word in words:
             if word == "--":
@@ -68,8 +71,8 @@ class CommandParser(argparse.ArgumentParser):
             self.error(invalid_value(arg_string, _name(action), _EXPECTED.get(action.type, error.message)))
 
 
-def _until_command(words: Sequence[str]) -> Sequence[str]:
-    """Return the words before the subcommand, which has flags of its own."""
+def _words_before_subcommand(words: Sequence[str]) -> Sequence[str]:
+    """Return the words before the subcommand."""
     at = next((at for at, word in enumerate(words) if not word.startswith("-")), len(words))
     return words[:at]
 

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pilothouse.cli.arguments import CommandParser
-from pilothouse.cli.stores.arguments import add_etcd_arguments, add_server_arguments, finished
+from pilothouse.cli.stores.arguments import add_etcd_arguments, add_server_arguments, run_command
 
 
 def main(arguments: Sequence[str]) -> int:
     """Return 0 if the backup is written, 2 if not."""
-    return finished(_back_up(_parser().parse_args(arguments)))
+    return run_command(_back_up(_parser().parse_args(arguments)))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -39,10 +39,10 @@ async def _back_up(parsed: argparse.Namespace) -> int:
     from pilothouse.cli.stores.opening import opened_source
     from pilothouse.controlplane.data_dir_files import files_of
 
-    made = datetime.now(UTC).isoformat(timespec="seconds")
+    created_at = datetime.now(UTC).isoformat(timespec="seconds")
     async with opened_source(parsed) as source:
         files = files_of(parsed.data_dir) if parsed.data_dir is not None else ()
-        written = await write_backup(parsed.file, source, files, made=made)
+        written = await write_backup(parsed.file, source, files, made=created_at)
         for key in source.skipped if isinstance(source, SqliteSource) else ():
             print(f"{key} is damaged: left out")
         print(f"{parsed.file}: {written.entries} keys at revision {source.revision} and {written.files} files")

@@ -8,18 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pilothouse.cli.arguments import CommandParser
-from pilothouse.cli.stores.arguments import add_etcd_arguments, add_server_arguments, finished
+from pilothouse.cli.stores.arguments import add_etcd_arguments, add_server_arguments, run_command
 
 if TYPE_CHECKING:
     from pilothouse.apiserver.storage.backup.model import Source
     from pilothouse.apiserver.storage.encryption.configuration import Encryption
     from pilothouse.cli.diagnosis.findings import Finding
-    from pilothouse.cli.stores.checking.entries import EntryChecks
+    from pilothouse.cli.stores.entry_checks import EntryChecks
 
 
 def main(arguments: Sequence[str]) -> int:
     """Return 0 without faults, 1 with faults, 2 if the store cannot be read."""
-    return finished(_check(_parser().parse_args(arguments)))
+    return run_command(_check(_parser().parse_args(arguments)))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -33,15 +33,15 @@ def _parser() -> argparse.ArgumentParser:
     add_server_arguments(parser)
     help_ = "EncryptionConfiguration of the server; needed to read encrypted values"
     parser.add_argument("--encryption-provider-config", type=Path, metavar="FILE", help=help_)
-    parser.set_defaults(skip_damaged=True)  # the look at the file names them
+    parser.set_defaults(skip_damaged=True)  # damaged keys are reported by file_findings
     return parser
 
 
 async def _check(parsed: argparse.Namespace) -> int:
-    from pilothouse.cli.diagnosis.findings import FindingOutcome, shown
-    from pilothouse.cli.stores.checking.entries import EntryChecks
-    from pilothouse.cli.stores.checking.values import ValueReader
+    from pilothouse.cli.diagnosis.findings import FindingOutcome, render
+    from pilothouse.cli.stores.entry_checks import EntryChecks
     from pilothouse.cli.stores.opening import opened_source
+    from pilothouse.cli.stores.value_checks import ValueReader
 
     faults = 0
     async with opened_source(parsed) as source:
@@ -49,19 +49,15 @@ async def _check(parsed: argparse.Namespace) -> int:
         checks = EntryChecks(reader, prefix=source.prefix, revision=source.revision)
         async for finding in _findings(parsed, source, checks):
             faults += finding.outcome is FindingOutcome.FAILED
-            print("\n".join(shown([finding])), flush=True)
-    print(f"{checks.seen} keys at revision {source.revision}: {_counted(faults)}")
+            print("\n".join(render([finding])), flush=True)
+    summary = f"{faults} fault{'' if faults == 1 else 's'}" if faults else "no faults"
+    print(f"{checks.seen} keys at revision {source.revision}: {summary}")
     return 1 if faults else 0
 
 
-def _counted(faults: int) -> str:
-    return f"{faults} fault{'' if faults == 1 else 's'}" if faults else "no faults"
-
-
 async def _findings(parsed: argparse.Namespace, source: Source, checks: EntryChecks) -> AsyncIterator[Finding]:
-    from pilothouse.cli.stores.checking.caches import cache_findings
-    from pilothouse.cli.stores.checking.database import file_findings
-    from pilothouse.cli.stores.served import ServedSource
+    from pilothouse.cli.stores.backend_checks import cache_findings, file_findings
+    from pilothouse.cli.stores.opening import ServedSource
     from pilothouse.controlplane.data_dir import STORE
 
     if parsed.data_dir is not None and not parsed.etcd_servers:
@@ -70,7 +66,7 @@ async def _findings(parsed: argparse.Namespace, source: Source, checks: EntryChe
     async for entry in source.entries():
         for finding in await checks.take(entry):
             yield finding
-    for finding in checks.at_the_end():
+    for finding in checks.summary():
         yield finding
     if isinstance(source, ServedSource):
         async for finding in cache_findings(source, checks.places):

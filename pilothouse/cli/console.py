@@ -14,12 +14,7 @@ if TYPE_CHECKING:
 
 def main(arguments: Sequence[str]) -> int:
     """Return 0 after a signal, 1 if there is no page, the kubeconfig names no cluster, or the port is in use."""
-    description = "Open the web console of a cluster as the user of the kubeconfig. The printed URL is valid once."
-    parser = CommandParser(prog="pilothouse console", description=description)
-    add_kubeconfig_arguments(parser)
-    parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1; default: a free port")
-    parser.add_argument("--no-open", dest="open", action="store_false", help="print the URL, do not open a browser")
-    parsed = parser.parse_args(arguments)
+    parsed = _parser().parse_args(arguments)
     import asyncio
 
     from pilothouse.client.config.kubeconfig import load_kubeconfig
@@ -36,7 +31,16 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-async def _show(config: ClientConfig, port: int, opens: bool) -> None:
+def _parser() -> CommandParser:
+    description = "Open the web console of a cluster as the user of the kubeconfig. The printed URL is valid once."
+    parser = CommandParser(prog="pilothouse console", description=description)
+    add_kubeconfig_arguments(parser)
+    parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1; default: a free port")
+    parser.add_argument("--no-open", dest="open", action="store_false", help="print the URL, do not open a browser")
+    return parser
+
+
+async def _show(config: ClientConfig, port: int, open_browser: bool) -> None:
     import asyncio
     import webbrowser
 
@@ -48,7 +52,7 @@ async def _show(config: ClientConfig, port: int, opens: bool) -> None:
     console = Console(config, port=port)
     address = await console.start()
     print(f"Console of {config.host}: {address}", flush=True)
-    if opens:
+    if open_browser:
         await asyncio.to_thread(webbrowser.open, address)
     await stop.wait()
     await console.close()

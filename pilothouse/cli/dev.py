@@ -10,11 +10,7 @@ from pilothouse.cli.arguments import CommandParser
 
 
 def main(arguments: Sequence[str]) -> int:
-    description = "Run the server of this project, restart it when a file changes, and clean up at the end."
-    parser = CommandParser(prog="pilothouse dev", description=description)
-    help_ = "kubeconfig of a cluster to register in; default: start a temporary control plane"
-    parser.add_argument("--kubeconfig", type=Path, metavar="FILE", help=help_)
-    parsed = parser.parse_args(arguments)
+    parsed = _parser().parse_args(arguments)
     import asyncio
 
     from pilothouse.scaffold.errors import ScaffoldError
@@ -25,6 +21,14 @@ def main(arguments: Sequence[str]) -> int:
         print(f"Error: {error}", file=sys.stderr)
         return 1
     return 0
+
+
+def _parser() -> CommandParser:
+    description = "Run the server of this project, restart it when a file changes, and clean up at the end."
+    parser = CommandParser(prog="pilothouse dev", description=description)
+    help_ = "kubeconfig of a cluster to register in; default: start a temporary control plane"
+    parser.add_argument("--kubeconfig", type=Path, metavar="FILE", help=help_)
+    return parser
 
 
 async def _develop(kubeconfig: Path | None) -> None:

@@ -10,10 +10,7 @@ from pilothouse.cli.arguments import CommandParser
 
 
 def main(arguments: Sequence[str]) -> int:
-    description = "Print the API reference of this project as Markdown, generated from the types of its kinds."
-    parser = CommandParser(prog="pilothouse docs", description=description)
-    parser.add_argument("--write", action="store_true", help="write a page per kind in docs/ instead of printing")
-    parsed = parser.parse_args(arguments)
+    parsed = _parser().parse_args(arguments)
     from pilothouse.scaffold.errors import ScaffoldError
     from pilothouse.scaffold.generate import write_docs
     from pilothouse.scaffold.project import find_project
@@ -27,3 +24,10 @@ def main(arguments: Sequence[str]) -> int:
         print(f"Error: {error}", file=sys.stderr)
         return 1
     return 0
+
+
+def _parser() -> CommandParser:
+    description = "Print the API reference of this project as Markdown, generated from the types of its kinds."
+    parser = CommandParser(prog="pilothouse docs", description=description)
+    parser.add_argument("--write", action="store_true", help="write a page per kind in docs/ instead of printing")
+    return parser

@@ -64,11 +64,11 @@ async def _examine(parsed: argparse.Namespace) -> int:
     try:
         async with connect(load_kubeconfig(parsed.kubeconfig, context=parsed.context)) as client:
             doctor = APIServiceDoctor(client, KeyPair(cert, key) if cert else None)
-            well = await (_examine_one(doctor, parsed.name) if parsed.name else _examine_all(doctor))
+            passed = await (_examine_one(doctor, parsed.name) if parsed.name else _examine_all(doctor))
     except (ConfigError, ConnectionFailed, StatusError) as error:
         print(f"Error: {error}", file=sys.stderr)
         return 2
-    return 0 if well else 1
+    return 0 if passed else 1
 
 
 async def _examine_all(doctor: APIServiceDoctor) -> bool:
@@ -76,18 +76,18 @@ async def _examine_all(doctor: APIServiceDoctor) -> bool:
     names = await doctor.names()
     if not names:
         print("No APIService refers to another server: there is nothing to diagnose.")
-    well = True
+    passed = True
     for name in names:
         print(f"APIService {name}")
-        well = await _examine_one(doctor, name) and well
-    return well
+        passed = await _examine_one(doctor, name) and passed
+    return passed
 
 
 async def _examine_one(doctor: APIServiceDoctor, name: str) -> bool:
-    from pilothouse.cli.diagnosis.findings import FindingOutcome, shown
+    from pilothouse.cli.diagnosis.findings import FindingOutcome, render
 
-    well = True
+    passed = True
     async for finding in doctor.examine(name):
-        well = well and finding.outcome is not FindingOutcome.FAILED
-        print("\n".join(shown([finding])), flush=True)
-    return well
+        passed = passed and finding.outcome is not FindingOutcome.FAILED
+        print("\n".join(render([finding])), flush=True)
+    return passed

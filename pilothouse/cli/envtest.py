@@ -15,14 +15,17 @@ _PROGRAMS = ("kube-apiserver", "etcd")
 
 def main(arguments: Sequence[str]) -> int:
     words = list(arguments)
-    if not CAN_FORK:  # no signals to end them by, either
+    if not CAN_FORK:  # neither scripts nor the signals that stop the programs work here
         print(
             "Error: envtest starts shell scripts, which this system cannot run: use pilothouse.testing", file=sys.stderr
         )
         return 1
     if words and words[0] in _PROGRAMS:
-        run = _etcd if words[0] == "etcd" else _kube_apiserver
-        return run(words[1:])
+        if words[0] == "kube-apiserver":
+            return _kube_apiserver(words[1:])
+        from pilothouse.testing.envtest.etcd import run_etcd
+
+        return run_etcd(words[1:])
     return _path(_parser().parse_args(words).dir)
 
 
@@ -37,12 +40,6 @@ def _path(directory: Path | None) -> int:
         return 1
     print(folder)
     return 0
-
-
-def _etcd(arguments: Sequence[str]) -> int:
-    from pilothouse.testing.envtest.etcd import run_etcd
-
-    return run_etcd(arguments)
 
 
 def _kube_apiserver(arguments: Sequence[str]) -> int:

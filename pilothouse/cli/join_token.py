@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from pilothouse.cli.arguments import CommandParser
-from pilothouse.cli.keys_place import add_data_dir, data_dir_of, stored_keys
+from pilothouse.cli.shared_keys_flags import add_data_dir, data_dir_of, stored_keys
 from pilothouse.cli.stores.arguments import add_etcd_arguments
 
 
@@ -37,13 +37,13 @@ async def _token(parsed: argparse.Namespace) -> str:
     if parsed.renew:
         async with stored_keys(parsed) as stored:
             await stored.change_token(JoinToken.new())
-    kept = kept_token(data_dir_of(parsed))
-    if kept is None:
+    token = kept_token(data_dir_of(parsed))
+    if token is None:
         raise JoinRefused(
             f"{data_dir_of(parsed)} has no join token: name the data directory of a server with its keys in etcd by"
             " --data-dir"
         )
-    return kept.text
+    return token.text
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -53,8 +53,8 @@ def _parser() -> argparse.ArgumentParser:
         example='PILOTHOUSE_JOIN="$(pilothouse join-token)" pilothouse serve --etcd-servers=http://10.0.0.1:2379',
     )
     add_data_dir(parser)
-    how = parser.add_mutually_exclusive_group()
-    how.add_argument("--generate", action="store_true", help="print a new token for servers that have not started yet")
-    how.add_argument("--renew", action="store_true", help="replace the token; servers cannot join with the old token")
+    mode = parser.add_mutually_exclusive_group()
+    mode.add_argument("--generate", action="store_true", help="print a new token for servers that have not started yet")
+    mode.add_argument("--renew", action="store_true", help="replace the token; servers cannot join with the old token")
     add_etcd_arguments(parser)
     return parser

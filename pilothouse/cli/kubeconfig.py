@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pilothouse.cli.arguments import CommandParser
-from pilothouse.cli.keys_place import add_data_dir, data_dir_of
+from pilothouse.cli.shared_keys_flags import add_data_dir, data_dir_of
 
 if TYPE_CHECKING:
     from pilothouse.machinery.objects import Json
@@ -32,15 +32,14 @@ def main(arguments: Sequence[str]) -> int:
     except (ConfigError, ConnectionFailed, OSError, StatusError) as error:
         print(f"Error: {error}", file=sys.stderr)
         return 1
-    output = parsed.output
     from pilothouse.machinery.codec.yaml_emit import emit_yaml
     from pilothouse.machinery.whole_files import PRIVATE, write_atomically
 
     text = emit_yaml(merged)
-    if output is None:
+    if parsed.output is None:
         print(text.decode(), end="")
     else:
-        write_atomically(output.absolute(), text, mode=PRIVATE)
+        write_atomically(parsed.output.absolute(), text, mode=PRIVATE)
     return 0
 
 
@@ -51,9 +50,9 @@ async def _servers(kubeconfig: Path) -> list[str]:
 
     async with connect(load_kubeconfig(kubeconfig)) as client:
         slices = client.resource("discovery.k8s.io/v1", "endpointslices", namespace="default")
-        found: Json = await slices.get("kubernetes")
-    port = found["ports"][0]["port"]
-    hosts = sorted(address for endpoint in found["endpoints"] for address in endpoint["addresses"])
+        slice_: Json = await slices.get("kubernetes")
+    port = slice_["ports"][0]["port"]
+    hosts = sorted(address for endpoint in slice_["endpoints"] for address in endpoint["addresses"])
     return [f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}" for host in hosts]
 
 
@@ -61,15 +60,15 @@ def _with_servers(kubeconfig: Path, urls: Sequence[str], load_balancer: str) -> 
     """Return a kubeconfig with the given user and CA and a context per server. Raises ConfigError."""
     from pilothouse.client.config.kubeconfig import merge, read_kubeconfig
 
-    given = merge([read_kubeconfig(kubeconfig)])
-    context = given["contexts"][given["current-context"]]
-    user, cluster = context["user"], given["clusters"][context["cluster"]]
+    source = merge([read_kubeconfig(kubeconfig)])
+    context = source["contexts"][source["current-context"]]
+    user, cluster = context["user"], source["clusters"][context["cluster"]]
     servers = ({_BALANCED: load_balancer} if load_balancer else {}) | {url.partition("://")[2]: url for url in urls}
     return {
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{"name": name, "cluster": {**cluster, "server": url}} for name, url in servers.items()],
-        "users": [{"name": user, "user": given["users"][user]}],
+        "users": [{"name": user, "user": source["users"][user]}],
         "contexts": [{"name": f"{user}@{name}", "context": {"cluster": name, "user": user}} for name in servers],
         "current-context": f"{user}@{next(iter(servers))}",
     }

@@ -1,4 +1,4 @@
-"""The entry point. Imports nothing that a command does not need: `--help` and a bad flag answer at once."""
+"""The entry point of `pilothouse`. Imports only the module of the command, so that `--help` and errors are fast."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ GROUPS = {
 """Commands by task, in the order of the help."""
 
 COMMANDS = {name: text for commands in GROUPS.values() for name, text in commands.items()}
-"""Each is a module of this package with `main(arguments) -> exit code`; a hyphen is an underscore there."""
+"""Command -> help text. Each command is a module here with `main(arguments) -> exit code`; "-" becomes "_"."""
 
 _INTERRUPTED = 130
 """Exit code of shells for SIGINT: 128 + 2."""
@@ -61,7 +61,7 @@ Use "pilothouse <command> --help" for the flags of a command.
 
 def main(arguments: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # the code pages of Windows lack most letters
+        sys.stdout.reconfigure(errors="backslashreplace")  # Windows code pages lack most characters
     words = list(sys.argv[1:] if arguments is None else arguments)
     if not words or words[0] in ("-h", "--help", "help"):
         print(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pilothouse.cli.arguments import CommandParser
-from pilothouse.cli.stores.arguments import add_etcd_arguments, finished
+from pilothouse.cli.stores.arguments import add_etcd_arguments, run_command
 
 if TYPE_CHECKING:
     from pilothouse.apiserver.storage.backup.model import Source, Target
@@ -21,11 +21,11 @@ _SQLITE, _ETCD = "sqlite:", "etcd:"
 def main(arguments: Sequence[str]) -> int:
     """Return 0 if the copy is complete, 2 if the target is still empty."""
     parsed = _parser().parse_args(arguments)
-    for place in (parsed.source, parsed.target):
-        if not place.startswith((_SQLITE, _ETCD)):
-            print(f'Error: invalid store "{place}": expected sqlite:DATA_DIR or etcd:URL[,URL…]', file=sys.stderr)
+    for store in (parsed.source, parsed.target):
+        if not store.startswith((_SQLITE, _ETCD)):
+            print(f'Error: invalid store "{store}": expected sqlite:DATA_DIR or etcd:URL[,URL…]', file=sys.stderr)
             return 2
-    return finished(_migrate(parsed))
+    return run_command(_migrate(parsed))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -42,12 +42,12 @@ def _parser() -> argparse.ArgumentParser:
 
 
 async def _migrate(parsed: argparse.Namespace) -> int:
-    from pilothouse.cli.stores.counting import CountedSource
+    from pilothouse.cli.stores.opening import CountedSource
 
-    async with _source(parsed) as found, _target(parsed) as target:
-        source = CountedSource(found)
-        revision = await target.fill(source, at_least=found.revision)
-    print(f"Copied {source.seen} keys of revision {found.revision} to {parsed.target}, now at revision {revision}.")
+    async with _source(parsed) as source, _target(parsed) as target:
+        counted = CountedSource(source)
+        revision = await target.fill(counted, at_least=source.revision)
+    print(f"Copied {counted.seen} keys of revision {source.revision} to {parsed.target}, now at revision {revision}.")
     print(f"{parsed.source} is unchanged: remove it after a server runs on the new store.")
     return 0
 

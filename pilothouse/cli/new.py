@@ -29,13 +29,13 @@ def main(arguments: Sequence[str]) -> int:
     from pilothouse.scaffold.generate import generate
 
     try:
-        project, said = _new_server(parsed) if parsed.thing == "server" else _new_part(parsed)
-        _say(said)
-        _say(made := generate(project) if project else [])
+        project, lines = _new_server(parsed) if parsed.thing == "server" else _new_part(parsed)
+        _print_lines(lines)
+        _print_lines(generated := generate(project) if project else [])
     except ScaffoldError as error:
         print(f"Error: {error}", file=sys.stderr)
         return 1
-    if not said and not made:
+    if not lines and not generated:
         print("Nothing to do: every file exists already.")
     return 0 if project else 1
 
@@ -49,14 +49,14 @@ def _parser() -> argparse.ArgumentParser:
     server = things.add_parser("server", help=help_, description="Create a project in a folder.", example=example)
     server.add_argument("folder", type=Path, metavar="DIR", help="folder of the project")
     server.add_argument("--group", required=True, help="API group: a domain of yours, such as wardle.example.com")
-    for thing, name, such_as, text in _PARTS:
+    for thing, name, example, text in _PARTS:
         part = things.add_parser(
             thing,
             help=f"add {text}",
             description=f"Add {text} to the project in the current folder.",
-            example=f"pilothouse new {thing} {such_as}",
+            example=f"pilothouse new {thing} {example}",
         )
-        part.add_argument("name", metavar=name, help=f"name of the {thing}, such as {such_as}")
+        part.add_argument("name", metavar=name, help=f"name of the {thing}, such as {example}")
     return parser
 
 
@@ -66,8 +66,8 @@ def _new_server(parsed: argparse.Namespace) -> tuple[Project | None, list[str]]:
     from pilothouse.scaffold.new import new_server
     from pilothouse.scaffold.project import project_in
 
-    said = new_server(parsed.folder, check_group(parsed.group))
-    return project_in(parsed.folder), said
+    lines = new_server(parsed.folder, check_group(parsed.group))
+    return project_in(parsed.folder), lines
 
 
 def _new_part(parsed: argparse.Namespace) -> tuple[Project, list[str]]:
@@ -84,6 +84,6 @@ def _new_part(parsed: argparse.Namespace) -> tuple[Project, list[str]]:
     return project, new_subresource(project, *parse_subresource(parsed.name))
 
 
-def _say(lines: list[str]) -> None:
+def _print_lines(lines: list[str]) -> None:
     for line in lines:
         print(line, flush=True)

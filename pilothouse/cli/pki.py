@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pilothouse.cli.arguments import CommandParser
-from pilothouse.cli.keys_place import add_data_dir, shared_keys
+from pilothouse.cli.shared_keys_flags import add_data_dir, shared_keys
 from pilothouse.cli.stores.arguments import add_etcd_arguments
 
 if TYPE_CHECKING:
     from pilothouse.controlplane.shared_keys.keys import SharedKeys
     from pilothouse.controlplane.shared_keys.rotation import Kind
 
-_AFTERWARDS = {
+_NEXT_STEPS = {
     "trust": "Next: distribute the new CA bundle to clients, then run --step issue.",
     "issue": "Next: renew the client credentials that the old key issued, then run --step retire.",
     "retire": "Done: credentials that the old key issued are rejected from now on.",
@@ -45,9 +45,9 @@ def main(arguments: Sequence[str]) -> int:
 async def _show(parsed: argparse.Namespace) -> None:
     from pilothouse.controlplane.shared_keys.rotation import KINDS, next_step
 
-    async with shared_keys(parsed) as place:
-        keys = await place.known()
-    print(f"{place}:")
+    async with shared_keys(parsed) as store:
+        keys = await store.known()
+    print(f"{store}:")
     for name, kind in KINDS.items():
         print(f"{name}: next step is {next_step(keys, kind)}")
         for line in _trusted(keys, kind):
@@ -61,13 +61,13 @@ async def _rotate(parsed: argparse.Namespace) -> None:
     from pilothouse.controlplane.shared_keys.rotation import KINDS, STEPS
 
     kind, step = KINDS[parsed.kind], STEPS[parsed.step]
-    async with shared_keys(parsed) as place:
-        keys = await place.change(lambda keys: step(keys, kind))
+    async with shared_keys(parsed) as store:
+        keys = await store.change(lambda keys: step(keys, kind))
     for line in _trusted(keys, kind):
         print(line, flush=True)
     if not parsed.no_wait:
         await asyncio.sleep(_SERVERS_FOLLOW_WITHIN)
-    print(_AFTERWARDS[parsed.step])
+    print(_NEXT_STEPS[parsed.step])
 
 
 _COMMANDS = {"show": _show, "rotate": _rotate}

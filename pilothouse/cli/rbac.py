@@ -12,15 +12,7 @@ from pilothouse.cli.arguments import CommandParser, add_kubeconfig
 
 
 def main(arguments: Sequence[str]) -> int:
-    parser = CommandParser(
-        prog="pilothouse rbac",
-        description="Print the minimal roles and bindings that allow the requests of a Recording.",
-        example="pilothouse rbac --from-recording my-test | kubectl apply -f -",
-    )
-    help_ = "name of a Recording on a server that runs with --testing"
-    parser.add_argument("--from-recording", required=True, metavar="NAME", help=help_)
-    add_kubeconfig(parser)
-    parsed = parser.parse_args(arguments)
+    parsed = _parser().parse_args(arguments)
     from pilothouse.client.config.model import ConfigError
     from pilothouse.client.rest.errors import ConnectionFailed
     from pilothouse.machinery.status_error import StatusError
@@ -32,10 +24,22 @@ def main(arguments: Sequence[str]) -> int:
         return 1
     import yaml
 
-    from pilothouse.bench.recording.roles import roles_of
+    from pilothouse.bench.recorded_roles import roles_of
 
     print(yaml.safe_dump_all(roles_of(recording), sort_keys=False), end="")
     return 0
+
+
+def _parser() -> CommandParser:
+    parser = CommandParser(
+        prog="pilothouse rbac",
+        description="Print the minimal roles and bindings that allow the requests of a Recording.",
+        example="pilothouse rbac --from-recording my-test | kubectl apply -f -",
+    )
+    help_ = "name of a Recording on a server that runs with --testing"
+    parser.add_argument("--from-recording", required=True, metavar="NAME", help=help_)
+    add_kubeconfig(parser)
+    return parser
 
 
 async def _recording(name: str, kubeconfig: Path | None) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pilothouse.cli.arguments import CommandParser
-from pilothouse.cli.stores.arguments import add_etcd_arguments, finished
+from pilothouse.cli.stores.arguments import add_etcd_arguments, run_command
 from pilothouse.machinery.whole_files import make_directory
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def main(arguments: Sequence[str]) -> int:
     if parsed.data_dir is None and not parsed.etcd_servers:
         print("Error: name the store to create with --data-dir or --etcd-servers", file=sys.stderr)
         return 2
-    return finished(_restore(parsed))
+    return run_command(_restore(parsed))
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -1,4 +1,4 @@
-"""`pilothouse serve`: options from the command line, then the server until a signal ends it."""
+"""`pilothouse serve`: parse the options, then run the server until a signal stops it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ Usage:
 
 
 def main(arguments: Sequence[str], adjust: Callable[[Options], Options] = lambda options: options) -> int:
-    """Serve until a signal comes. `adjust` gets the options before what the command line left open is filled in."""
+    """Run the server until a signal stops it. Return the exit code.
+
+    `adjust` changes the parsed options before defaults are filled in.
+    """
     if any(word in ("-h", "--help") for word in arguments):
         from pilothouse.controlplane.options.usage import usage_sections
 
@@ -42,7 +45,7 @@ def main(arguments: Sequence[str], adjust: Callable[[Options], Options] = lambda
     try:
         options = _options(arguments, adjust)
     except (FlagError, InvalidOptions) as error:
-        return _refuse(error)
+        return _print_error(error)
     return _serve(options)
 
 
@@ -58,7 +61,7 @@ def _options(arguments: Sequence[str], adjust: Callable[[Options], Options]) -> 
 
 
 def _serve(options: CompletedOptions) -> int:
-    gc.disable()  # until ready: what the start makes stays, and looking for garbage in it is time lost
+    gc.disable()  # until ready: objects made during start-up are permanent, so collections would only cost time
     from pilothouse.controlplane.errors import StartFailed
     from pilothouse.controlplane.run import run
     from pilothouse.machinery.release import GIT_VERSION
@@ -73,12 +76,12 @@ def _serve(options: CompletedOptions) -> int:
         else:
             run(options, announce)
     except StartFailed as error:
-        return _refuse(error)
+        return _print_error(error)
     return 0
 
 
 def _announcement(options: CompletedOptions) -> Callable[[Announcement], None]:
-    """Raises StartFailed if a console is asked for and this installation has no page."""
+    """Return the callback for readiness. Raises StartFailed if --console is set and the package has no page."""
     if not options.pilothouse.console:
         return _announce
     from pilothouse.console.page import require_page
@@ -102,11 +105,11 @@ def _announce(ready: Announcement) -> None:
         assignment_command("KUBECONFIG", ready.kubeconfig),
     ]
     print("\n".join(lines), flush=True)
-    _tell_service_manager()
+    _notify_service_manager()
 
 
-def _tell_service_manager() -> None:
-    """Say that the server is ready to whoever started it and waits for that: systemd, with Type=notify."""
+def _notify_service_manager() -> None:
+    """Send READY=1 to systemd (Type=notify), if systemd started the server."""
     if not (address := os.environ.get("NOTIFY_SOCKET", "")):
         return
     try:
@@ -117,12 +120,12 @@ def _tell_service_manager() -> None:
 
 def _announce_with_console(ready: Announcement) -> None:
     from pilothouse.client.config.kubeconfig import load_kubeconfig
-    from pilothouse.console.beside import start_beside
+    from pilothouse.console.server import start_in_background
 
     _announce(ready)
-    print(f"Console: {start_beside(load_kubeconfig(ready.kubeconfig))}", flush=True)
+    print(f"Console: {start_in_background(load_kubeconfig(ready.kubeconfig))}", flush=True)
 
 
-def _refuse(error: Exception) -> int:
+def _print_error(error: Exception) -> int:
     print(f"Error: {error}", file=sys.stderr)
     return 1

@@ -40,7 +40,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="pilothouse snapshot", description=description, example="pilothouse snapshot save cluster.snapshot"
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, help_, place, such_as in (
+    for name, help_, metavar, example in (
         ("save", "write all objects to one file", "FILE", "cluster.snapshot"),
         ("load", "create the objects of a saved file in a cluster, with their status", "FILE", "cluster.snapshot"),
         ("export", "write all objects as YAML, one file per object", "DIR", "./objects"),
@@ -50,13 +50,15 @@ def _parser() -> argparse.ArgumentParser:
             name,
             help=help_,
             description=f"{help_[0].upper()}{help_[1:]}.",
-            example=f"pilothouse snapshot {name} {such_as}",
+            example=f"pilothouse snapshot {name} {example}",
         )
-        command.add_argument("path", type=Path, metavar=place, help=f"{'folder' if place == 'DIR' else 'file'} to use")
-        where = command.add_mutually_exclusive_group()
-        add_kubeconfig_arguments(command, where)
+        command.add_argument(
+            "path", type=Path, metavar=metavar, help=f"{'folder' if metavar == 'DIR' else 'file'} to use"
+        )
+        location = command.add_mutually_exclusive_group()
+        add_kubeconfig_arguments(command, location)
         help_ = "data directory of a running or stopped server, instead of a kubeconfig"
-        where.add_argument("--data-dir", type=Path, metavar="DIR", help=help_)
+        location.add_argument("--data-dir", type=Path, metavar="DIR", help=help_)
         if name == "export":
             help_ = "omit status, managedFields and other fields that the server sets"
             command.add_argument("--plain", action="store_true", help=help_)
@@ -64,26 +66,25 @@ def _parser() -> argparse.ArgumentParser:
 
 
 async def _save(parsed: argparse.Namespace) -> int:
-    from pilothouse.cli.cluster_objects.reading import all_objects
-    from pilothouse.cli.cluster_objects.snapshot_file import write_snapshot
+    from pilothouse.cli.cluster_objects.snapshot_file import all_objects, write_snapshot
 
     async with _cluster(parsed, writes=False) as client:
-        found = await all_objects(client)
-    write_snapshot(parsed.path, found)
-    print(f"Wrote {len(found.items)} objects at resource version {found.revision} to {parsed.path}.")
-    if found.inexact:
-        print(f"Listed at a later resource version: {', '.join(found.inexact)}")
+        objects = await all_objects(client)
+    write_snapshot(parsed.path, objects)
+    print(f"Wrote {len(objects.items)} objects at resource version {objects.revision} to {parsed.path}.")
+    if objects.inexact:
+        print(f"Listed at a later resource version: {', '.join(objects.inexact)}")
     return 0
 
 
 async def _export(parsed: argparse.Namespace) -> int:
-    from pilothouse.cli.cluster_objects.reading import all_objects
+    from pilothouse.cli.cluster_objects.snapshot_file import all_objects
     from pilothouse.cli.cluster_objects.yaml_folder import write_folder
 
     async with _cluster(parsed, writes=False) as client:
-        found = await all_objects(client)
-    written = write_folder(parsed.path, found.items, plain=parsed.plain)
-    print(f"Wrote {written} objects at resource version {found.revision} to {parsed.path}.")
+        objects = await all_objects(client)
+    written = write_folder(parsed.path, objects.items, plain=parsed.plain)
+    print(f"Wrote {written} objects at resource version {objects.revision} to {parsed.path}.")
     return 0
 
 
@@ -137,15 +138,13 @@ async def _cluster(parsed: argparse.Namespace, *, writes: bool) -> AsyncIterator
 
     from pilothouse.testing.running import server
 
-    quiet: dict[str, Any] = {"controllers": "-*", "disable_admission_plugins": ["ServiceAccount"]}
+    flags: dict[str, Any] = {"controllers": "-*", "disable_admission_plugins": ["ServiceAccount"]}
     with TemporaryDirectory(prefix="pilothouse-snapshot-") as folder:
-        data_dir = parsed.data_dir if writes else _copy(parsed.data_dir, Path(folder) / "data")
-        async with server(data_dir=data_dir, **quiet) as api:
+        data_dir = parsed.data_dir
+        if not writes:
+            from pilothouse.controlplane.data_dir import copy_data_dir
+
+            data_dir = Path(folder) / "data"
+            copy_data_dir(parsed.data_dir, data_dir)
+        async with server(data_dir=data_dir, **flags) as api:
             yield api.client(in_process=True)
-
-
-def _copy(source: Path, target: Path) -> Path:
-    from pilothouse.controlplane.data_dir import copy_data_dir
-
-    copy_data_dir(source, target)
-    return target

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from pilothouse.cli.arguments import CommandParser, add_output
 
-_ABOUT = {
+_SUBJECTS = {
     "policy": "Test ValidatingAdmissionPolicies and MutatingAdmissionPolicies.",
     "cel": "Test the schemas and x-kubernetes-validations of CustomResourceDefinitions.",
 }
@@ -27,7 +27,7 @@ def _parser() -> argparse.ArgumentParser:
     description = "Run test cases against admission policies or CRD validation rules. Needs no server."
     parser = CommandParser(prog="pilothouse test", description=description, example="pilothouse test policy cases.yaml")
     subjects = parser.add_subparsers(dest="about", required=True, metavar="COMMAND")
-    for name, text in _ABOUT.items():
+    for name, text in _SUBJECTS.items():
         example = f"pilothouse test {name} cases.yaml"
         subject = subjects.add_parser(name, help=text, description=text, example=example)
         help_ = "files of test cases, in the format of docs/how-to/offline-checks.md"

@@ -22,13 +22,7 @@ if TYPE_CHECKING:
 
 def main(arguments: Sequence[str]) -> int:
     """Return 0 after Ctrl-C or `--once`; 1 if the server is unreachable or denies this user its metrics."""
-    description = "Show requests, watches, queues, store and workers of a server. Press Ctrl-C to quit."
-    parser = CommandParser(prog="pilothouse top", description=description)
-    add_kubeconfig_arguments(parser)
-    help_ = "seconds between updates (default: 2)"
-    parser.add_argument("--interval", type=_interval, default=2.0, metavar="SECONDS", help=help_)
-    parser.add_argument("--once", action="store_true", help="print the figures of one interval and exit")
-    parsed = parser.parse_args(arguments)
+    parsed = _parser().parse_args(arguments)
     from pilothouse.client.config.kubeconfig import load_kubeconfig
     from pilothouse.client.config.model import ConfigError
     from pilothouse.client.rest.errors import ConnectionFailed
@@ -43,6 +37,16 @@ def main(arguments: Sequence[str]) -> int:
         print(f"Error: {error}", file=sys.stderr)
         return 1
     return 0
+
+
+def _parser() -> CommandParser:
+    description = "Show requests, watches, queues, store and workers of a server. Press Ctrl-C to quit."
+    parser = CommandParser(prog="pilothouse top", description=description)
+    add_kubeconfig_arguments(parser)
+    help_ = "seconds between updates (default: 2)"
+    parser.add_argument("--interval", type=_interval, default=2.0, metavar="SECONDS", help=help_)
+    parser.add_argument("--once", action="store_true", help="print the figures of one interval and exit")
+    return parser
 
 
 async def _once(config: ClientConfig, interval: float) -> None:
@@ -69,8 +73,8 @@ async def _show(config: ClientConfig, interval: float) -> None:
         with Live(screen=True, auto_refresh=False) as live:
             while True:
                 await asyncio.sleep(interval)
-                shown, before = await _next(client, before, config)
-                live.update(shown, refresh=True)
+                content, before = await _next(client, before, config)
+                live.update(content, refresh=True)
 
 
 async def _next(client: Client, before: Scrape, config: ClientConfig) -> tuple[RenderableType, Scrape]:

@@ -19,11 +19,11 @@ def main(arguments: Sequence[str]) -> int:
     gc.disable()  # the process ends when the work is done
     from pilothouse.apiserver.authn.user import User
     from pilothouse.cli.offline.output import print_report
-    from pilothouse.cli.offline.validating import WhatToValidate, validate
+    from pilothouse.cli.offline.validating import ValidationRequest, validate
 
     given = [*parsed.crds, *parsed.given, *parsed.rbac, *parsed.policies]
     user = User(parsed.user, groups=tuple(parsed.groups)) if parsed.user else None
-    return print_report(validate(WhatToValidate(parsed.paths, given, user, parsed.namespace)), parsed.output)
+    return print_report(validate(ValidationRequest(parsed.paths, given, user, parsed.namespace)), parsed.output)
 
 
 def _parser() -> argparse.ArgumentParser:

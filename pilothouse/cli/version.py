@@ -1,4 +1,4 @@
-"""`pilothouse version`: what runs, and which Kubernetes it behaves as."""
+"""`pilothouse version`: print the version, and the Kubernetes version that the server implements."""
 
 from __future__ import annotations
 

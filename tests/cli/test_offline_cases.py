@@ -140,7 +140,7 @@ def of_policies(folder: Path) -> CheckReport:
 
 
 def test_cases_that_go_as_expected_are_well(of_policies: CheckReport) -> None:
-    assert [checked.subject for checked in of_policies.checked if checked.is_well] == [
+    assert [checked.subject for checked in of_policies.checked if checked.passed] == [
         "three are too many",
         "two are not, and get a label",
         "two do not become three",

@@ -9,7 +9,7 @@ import pytest
 
 from pilothouse.apiserver.authn.user import User
 from pilothouse.cli.offline.trial import run_case_files
-from pilothouse.cli.offline.validating import WhatToValidate, validate
+from pilothouse.cli.offline.validating import ValidationRequest, validate
 
 _EXAMPLES = Path(__file__).parents[2] / "examples" / "offline"
 
@@ -22,6 +22,6 @@ def test_the_cases_go_as_they_expect(about: str) -> None:
 
 def test_the_manifests_are_well_but_not_for_everybody() -> None:
     given = [str(_EXAMPLES / name) for name in ("crds", "policies", "rbac")]
-    asked = WhatToValidate([str(_EXAMPLES / "manifests")], given, User("ann"))
+    asked = ValidationRequest([str(_EXAMPLES / "manifests")], given, User("ann"))
     (finding,) = asyncio.run(validate(asked)).findings
     assert 'User "ann" cannot create resource "backups" in API group "example.com"' in finding.message

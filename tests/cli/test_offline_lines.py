@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pilothouse.cli.offline.lines import Lines
+from pilothouse.cli.offline.documents import Lines
 
 _TEXT = b"""metadata:
   labels:

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from whole_server import create_config_map, whole_server
 
 from pilothouse.cli.main import main
-from pilothouse.cli.monitor.changes import Changes, quantile
-from pilothouse.cli.monitor.figures import Between
+from pilothouse.cli.monitor.figures import Between, Changes, quantile
 from pilothouse.cli.monitor.scrape import Scrape, read_samples, scrape
 from pilothouse.testing import API
 

@@ -14,8 +14,8 @@ import pytest
 from pilothouse.apiserver.authn.user import User
 from pilothouse.cli.main import main
 from pilothouse.cli.offline.findings import CheckReport, Severity
-from pilothouse.cli.offline.output import shown
-from pilothouse.cli.offline.validating import WhatToValidate, validate
+from pilothouse.cli.offline.output import render
+from pilothouse.cli.offline.validating import ValidationRequest, validate
 
 _FILES = {
     "well.yaml": """
@@ -174,7 +174,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def report(folder: Path) -> CheckReport:
-    return asyncio.run(validate(WhatToValidate([str(folder)])))
+    return asyncio.run(validate(ValidationRequest([str(folder)])))
 
 
 @pytest.fixture
@@ -225,7 +225,7 @@ def _in(folder: Path, file: str) -> str:
 def test_what_is_well_is_not_spoken_of(report: CheckReport, folder: Path) -> None:
     broken = {_in(folder, finding.file) for finding in report.findings}
     assert broken.isdisjoint({"well.yaml", "things/definition.yaml"})
-    assert sum(checked.is_well for checked in report.checked if _in(folder, checked.file) == "policy.yaml") == 2
+    assert sum(checked.passed for checked in report.checked if _in(folder, checked.file) == "policy.yaml") == 2
 
 
 @pytest.mark.parametrize(
@@ -244,21 +244,21 @@ def test_a_hint_says_what_to_do(report: CheckReport, message: str, hint: str) ->
 
 
 def test_junit_output_is_xml_with_a_failure_for_each_object_that_is_not_well(report: CheckReport) -> None:
-    suites = ElementTree.fromstring(shown(report, "junit"))
-    failed = sum(not checked.is_well for checked in report.checked)
+    suites = ElementTree.fromstring(render(report, "junit"))
+    failed = sum(not checked.passed for checked in report.checked)
     assert len(suites.findall("testsuite/testcase")) == len(report.checked) == int(suites.attrib["tests"])
     assert len(suites.findall("testsuite/testcase/failure")) == failed == int(suites.attrib["failures"])
 
 
 def test_json_output_counts_what_it_lists(report: CheckReport) -> None:
-    said = orjson.loads(shown(report, "json"))
+    said = orjson.loads(render(report, "json"))
     listed = [finding["severity"] for result in said["results"] for finding in result["findings"]]
     assert (listed.count("error"), listed.count("warning")) == (said["errors"], said["warnings"])
     assert said["errors"] == report.count(Severity.ERROR) > 10
 
 
 def test_github_output_is_one_command_for_each_finding(report: CheckReport, folder: Path) -> None:
-    lines = shown(report, "github").splitlines()
+    lines = render(report, "github").splitlines()
     assert len(lines) == len(report.findings)
     place = f"file={folder}/broken/deployment.yaml,line=11,title=Deployment shop/web"
     assert f'::error {place}::unknown field "spec.replicaz"' in lines
@@ -284,7 +284,7 @@ apiVersion: v1
 kind: ServiceAccount
 metadata: {name: a}
 """)
-    asked = WhatToValidate(
+    asked = ValidationRequest(
         [str(tmp_path / "objects.yaml")], [str(tmp_path / "roles.yaml")], User("ann", groups=("writers",)), "team"
     )
     (finding,) = asyncio.run(validate(asked)).findings
@@ -307,7 +307,7 @@ spec: {hard: {configmaps: "1"}}
     )
     (tmp_path / "most.json").write_text('{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "b"}}')
     files = [str(tmp_path / "more.json"), str(tmp_path / "most.json")]
-    odd, excessive = asyncio.run(validate(WhatToValidate(files, [str(tmp_path / "given.yaml")]))).findings
+    odd, excessive = asyncio.run(validate(ValidationRequest(files, [str(tmp_path / "given.yaml")]))).findings
     assert "metadata.name: Invalid value" in odd.message
     assert "exceeded quota: one-map, requested: configmaps=1, used: configmaps=1" in excessive.message
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pilothouse.cli.offline.findings import CheckReport
-from pilothouse.cli.offline.validating import WhatToValidate, validate
+from pilothouse.cli.offline.validating import ValidationRequest, validate
 
 _FILES = {
     "deployment.yaml": """apiVersion: apps/v1
@@ -101,7 +101,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def report(folder: Path) -> CheckReport:
-    return asyncio.run(validate(WhatToValidate([str(folder)])))
+    return asyncio.run(validate(ValidationRequest([str(folder)])))
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_consequences_of_reported_errors_are_not_reported(report: CheckReport, f
 
 
 def test_a_valid_object_beside_an_invalid_one_is_valid(report: CheckReport) -> None:
-    valid = {checked.subject: checked.is_well for checked in report.checked}
+    valid = {checked.subject: checked.passed for checked in report.checked}
     assert valid == {
         "Deployment Web_1": False,
         "ConfigMap valid": True,

@@ -1,1 +1,1 @@
-"""The objects of a cluster in files, and back."""
+"""Export of a cluster's objects to files, and import from files."""

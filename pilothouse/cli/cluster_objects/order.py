@@ -1,4 +1,4 @@
-"""In which order objects are made, so that each finds what it needs."""
+"""Creation order of objects: dependencies first."""
 
 from __future__ import annotations
 
@@ -36,28 +36,28 @@ _LAST: Final = (
     "ValidatingWebhookConfiguration",
     "MutatingWebhookConfiguration",
 )
-"""What could refuse the others."""
-_BEATS: Final = ("Event", "Lease")
-"""What tells of a moment that is over."""
-_OF_THE_SERVER: Final = ("Service", "Endpoints", "EndpointSlice", "ServiceCIDR")
-"""Kinds of which every server keeps one for itself."""
+"""Kinds that can reject other objects."""
+_EPHEMERAL: Final = ("Event", "Lease")
+"""Kinds of short-lived objects."""
+_SERVER_KINDS: Final = ("Service", "Endpoints", "EndpointSlice", "ServiceCIDR")
+"""Kinds with an object that every server maintains for itself."""
 
 
-def in_order(objects: Sequence[Json]) -> list[Json]:
-    """Those that others need first, owners before what they own, those that could refuse others last."""
+def creation_order(objects: Sequence[Json]) -> list[Json]:
+    """Sort objects: dependencies first, owners before dependents, admission objects last."""
     by_uid = {uid: obj for obj in objects if (uid := metadata(obj).get("uid"))}
     return sorted(objects, key=lambda obj: (_rank(obj), _depth(obj, by_uid, frozenset())))
 
 
-def is_made_by_the_cluster(obj: Json) -> bool:
-    """Whether every cluster has its own of it, so that another one's is of no use."""
-    if obj["kind"] in _BEATS or labels_of(obj).get("kube-aggregator.kubernetes.io/automanaged"):
+def is_cluster_managed(obj: Json) -> bool:
+    """Whether every cluster creates its own copy of the object."""
+    if obj["kind"] in _EPHEMERAL or labels_of(obj).get("kube-aggregator.kubernetes.io/automanaged"):
         return True
     if annotations_of(obj).get("apf.kubernetes.io/autoupdate-spec") == "true":
         return True
     if obj["kind"] == "IPAddress" or name_of(obj) == "kube-root-ca.crt":
         return True
-    return obj["kind"] in _OF_THE_SERVER and name_of(obj) == "kubernetes" and namespace_of(obj) in ("", "default")
+    return obj["kind"] in _SERVER_KINDS and name_of(obj) == "kubernetes" and namespace_of(obj) in ("", "default")
 
 
 def _rank(obj: Json) -> int:
@@ -69,6 +69,6 @@ def _rank(obj: Json) -> int:
 
 
 def _depth(obj: Json, by_uid: Mapping[str, Json], above: frozenset[str]) -> int:
-    """Return how many owners stand above the object. Nobody owns what owns them."""
+    """Return the length of the longest owner chain above the object. Cycles are cut."""
     owners = {owner["uid"] for owner in metadata(obj).get("ownerReferences") or ()} & by_uid.keys() - above
     return max((1 + _depth(by_uid[uid], by_uid, above | owners) for uid in owners), default=0)

@@ -9,24 +9,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from pilothouse.cli.cluster_objects.order import is_made_by_the_cluster
+from pilothouse.cli.cluster_objects.order import is_cluster_managed
 from pilothouse.machinery.codec.yaml import parse_yaml, split_documents
 from pilothouse.machinery.codec.yaml_emit import emit_yaml
 from pilothouse.machinery.codec.yaml_nodes import YamlError
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
 
 _SUFFIXES = (".yaml", ".yml", ".json")
-_OF_THE_SERVER = ("creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid")
+_SERVER_FIELDS = ("creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid")
 
 
 class UnreadableManifest(Exception):
-    """The message names the file and says what is wrong with it."""
+    """A file is not a manifest. The message names the file and the problem."""
 
 
 def write_folder(folder: Path, objects: Sequence[Json], *, plain: bool) -> int:
-    """Write one file for each; where it is to be `plain` in its `plain_form`, and none for what the cluster or a
-    controller makes by itself. Return how many there are. Raises OSError."""
-    written = [obj for obj in objects if not (plain and _is_made_by_itself(obj))]
+    """Write one file per object and return the number of files. Raises OSError.
+
+    With `plain`, objects are written in `plain_form`, and objects that the cluster or a controller creates are left
+    out.
+    """
+    written = [obj for obj in objects if not (plain and _is_generated(obj))]
     for obj in written:
         group = obj["apiVersion"].rpartition("/")[0] or "core"
         file = folder / Path(group, obj["kind"], namespace_of(obj), f"{name_of(obj)}.yaml")
@@ -37,20 +40,20 @@ def write_folder(folder: Path, objects: Sequence[Json], *, plain: bool) -> int:
 
 
 def read_folder(path: Path) -> list[Json]:
-    """The objects of all files below, or of the one file. Raises OSError, UnreadableManifest."""
+    """Return the objects of a file, or of all files in a folder. Raises OSError, UnreadableManifest."""
     files = sorted(file for file in path.rglob("*") if file.suffix in _SUFFIXES) if path.is_dir() else [path]
     return [obj for file in files for obj in _objects(file)]
 
 
 def plain_form(obj: Json) -> Json:
-    """Return what somebody would have written: nothing that the server or a controller fills in."""
-    own = {name: value for name, value in metadata(obj).items() if name not in _OF_THE_SERVER}
-    return {**{name: value for name, value in obj.items() if name != "status"}, "metadata": own}
+    """Return the object without status and server-set metadata."""
+    fields = {name: value for name, value in metadata(obj).items() if name not in _SERVER_FIELDS}
+    return {**{name: value for name, value in obj.items() if name != "status"}, "metadata": fields}
 
 
-def _is_made_by_itself(obj: Json) -> bool:
+def _is_generated(obj: Json) -> bool:
     owners = metadata(obj).get("ownerReferences") or ()
-    return is_made_by_the_cluster(obj) or any(owner.get("controller") for owner in owners)
+    return is_cluster_managed(obj) or any(owner.get("controller") for owner in owners)
 
 
 def _objects(file: Path) -> Iterator[Json]:

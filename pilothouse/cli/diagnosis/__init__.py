@@ -1,1 +1,1 @@
-"""The checks of `pilothouse doctor`, one file for each kind of patient."""
+"""Checks of `pilothouse doctor`."""

@@ -1,4 +1,4 @@
-"""The findings of `pilothouse doctor`, step by step."""
+"""Findings of `pilothouse doctor` and `pilothouse check`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pilothouse.machinery.dataclass import dataclass
 
 class FindingOutcome(StrEnum):
     OK = "ok"
-    NOTE = "note"  # worth knowing, and no fault by itself
+    NOTE = "note"  # worth knowing, not a fault
     FAILED = "FAILED"
 
 
@@ -34,7 +34,7 @@ def failed(step: str, text: str, advice: str = "") -> Finding:
     return Finding(step, FindingOutcome.FAILED, text, advice)
 
 
-def shown(findings: Iterable[Finding]) -> Iterable[str]:
+def render(findings: Iterable[Finding]) -> Iterable[str]:
     for finding in findings:
         yield f"{finding.outcome:<7} {finding.step:<15} {finding.text}"
         if finding.advice:

@@ -1,1 +1,1 @@
-"""What a running server does, read off its metrics and shown in a terminal."""
+"""The figures of `pilothouse top`, read from the metrics of a server."""

@@ -1,4 +1,4 @@
-"""One look at a server: the metrics that are shown, and the last requests where it keeps them."""
+"""One scrape of a server: its metrics, and its recent requests if recorded."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pilothouse.machinery.status_error import StatusError
 
 Labels: TypeAlias = Mapping[str, str]
 
-_SHOWN = (
+_PREFIXES = (
     "apiserver_current_inflight_requests",
     "apiserver_flowcontrol_current_executing_requests",
     "apiserver_flowcontrol_current_inqueue_requests",
@@ -37,16 +37,16 @@ _SHOWN = (
     "workqueue_adds_total",
     "workqueue_depth",
 )
-"""The beginnings of their names. To read only these takes a tenth of the time of reading all."""
+"""Prefixes of the metrics in use. Parsing only these takes a tenth of the time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scrape:
     at: float
-    """Seconds on a clock that never goes back."""
+    """Monotonic clock, in seconds."""
     samples: Mapping[str, list[tuple[Labels, float]]]
     requests: list[dict[str, Any]] | None = field(default=None)
-    """The last ones, oldest first; None where the server keeps none."""
+    """Recent requests, oldest first; None if the server does not record them."""
 
     def of(self, name: str) -> list[tuple[Labels, float]]:
         return self.samples.get(name, [])
@@ -56,20 +56,20 @@ class Scrape:
 
 
 async def scrape(client: Client) -> Scrape:
-    """Ask the server. Raises ConnectionFailed or StatusError."""
+    """Scrape the server. Raises ConnectionFailed, StatusError."""
     text = await client.request_text("/metrics")
     return Scrape(time.monotonic(), read_samples(text), await _last_requests(client))
 
 
 def read_samples(text: str) -> dict[str, list[tuple[Labels, float]]]:
-    """Return the samples that are shown, by their names, from Prometheus' text format."""
-    found: dict[str, list[tuple[Labels, float]]] = {}
+    """Parse the samples in use from Prometheus' text format, by name."""
+    samples: dict[str, list[tuple[Labels, float]]] = {}
     for family in text_string_to_metric_families(
-        "\n".join(line for line in text.splitlines() if line.startswith(_SHOWN)) + "\n"
+        "\n".join(line for line in text.splitlines() if line.startswith(_PREFIXES)) + "\n"
     ):
         for sample in family.samples:
-            found.setdefault(sample.name, []).append((sample.labels, sample.value))
-    return found
+            samples.setdefault(sample.name, []).append((sample.labels, sample.value))
+    return samples
 
 
 async def _last_requests(client: Client) -> list[dict[str, Any]] | None:

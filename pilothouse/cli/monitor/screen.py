@@ -1,4 +1,4 @@
-"""The figures of a server as one screen of a terminal."""
+"""Rendering of figures as one terminal screen."""
 
 from __future__ import annotations
 
@@ -11,16 +11,15 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from pilothouse.cli.monitor.changes import Row
-from pilothouse.cli.monitor.figures import Figures, Process
+from pilothouse.cli.monitor.figures import Figures, Process, Row
 
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 _SLOW = 1.0
-"""Seconds: what Kubernetes promises for 99 of 100 requests of one object."""
+"""Seconds. The Kubernetes SLO for the 99th percentile of single-object requests."""
 
 
 def screen(figures: Figures, host: str, *, rows: int = 6) -> RenderableType:
-    """Return what is shown: at most `rows` lines in each table."""
+    """Render the figures. Each table has at most `rows` rows."""
     return Group(
         _head(figures, host),
         _side_by_side(_requests("verb", figures.verbs, rows), _requests("resource", figures.resources, rows)),
@@ -41,7 +40,7 @@ def _head(figures: Figures, host: str) -> RenderableType:
         f"{running:.0f} offloaded jobs, {waiting:.0f} waiting"
     )
     workers = "  ".join(f"{worker.name}: {_load(worker)}" for worker in figures.workers)
-    third = [f"workers  {workers}  restarted {figures.restarts:.0f} times"] if workers else []
+    third = [f"workers  {workers}  {figures.restarts:.0f} restarts"] if workers else []
     return Panel(Text("\n".join([first, second, *third])), title="pilothouse top", title_align="left")
 
 
@@ -61,14 +60,14 @@ def _requests(by: str, rows: list[Row], most: int) -> Table:
 def _slowest(requests: list[dict[str, Any]] | None, most: int) -> RenderableType:
     if requests is None:
         return Text("Slowest requests: not recorded; start the server with --recent-requests=1000\n", "dim")
-    lines = [Text("Slowest of the last requests", "bold italic"), *map(_asked, requests[:most]), Text()]
+    lines = [Text("Slowest of the last requests", "bold italic"), *map(_request_line, requests[:most]), Text()]
     return Group(*lines)
 
 
-def _asked(request: dict[str, Any]) -> Text:
-    """Return one line; what does not fit is cut off at its end."""
-    who = f"{request['user']}, {request['userAgent']}"
-    text = f"{seconds(request['seconds']):>9} {request['code']} {request['method']} {request['target']}  ({who})"
+def _request_line(request: dict[str, Any]) -> Text:
+    """Render one line; long lines are cut at the end."""
+    client = f"{request['user']}, {request['userAgent']}"
+    text = f"{seconds(request['seconds']):>9} {request['code']} {request['method']} {request['target']}  ({client})"
     return Text(text, no_wrap=True, overflow="ellipsis")
 
 
@@ -77,7 +76,7 @@ def _store(figures: Figures, most: int) -> Table:
     for row in figures.store[:most]:
         table.add_row(row.name, rate(row.rate), seconds(row.median), seconds(row.p99))
     if figures.writes_of_a_commit is not None:
-        table.add_row("writes of a commit", f"{figures.writes_of_a_commit:.1f}", "", "")
+        table.add_row("writes per commit", f"{figures.writes_of_a_commit:.1f}", "", "")
     objects = sum(count for _, count in figures.objects)
     greatest = f", most {figures.objects[0][0]}" if figures.objects else ""
     table.caption = f"{objects:.0f} objects{greatest}"
@@ -90,7 +89,7 @@ def _watchers(figures: Figures, most: int) -> Table:
 
 
 def _levels(figures: Figures) -> Table:
-    table = _table("Priority levels", "level", "runs", "waits", "seats")
+    table = _table("Priority levels", "level", "executing", "waiting", "seats")
     for level in figures.levels:
         waiting = Text(f"{level.waiting:.0f}", "red" if level.waiting else "")
         table.add_row(level.name, f"{level.executing:.0f}", waiting, f"{level.seats:.0f}")
@@ -99,7 +98,7 @@ def _levels(figures: Figures) -> Table:
 
 def _queues(figures: Figures, most: int) -> Table:
     rows = ((name, f"{depth:.0f}", rate(adds)) for name, depth, adds in figures.queues[:most])
-    return _counted("Work queues", rows, "queue", "deep", "added/s")
+    return _counted("Work queues", rows, "queue", "depth", "added/s")
 
 
 def _counted(title: str, rows: Iterable[tuple[str, ...]], *columns: str) -> Table:

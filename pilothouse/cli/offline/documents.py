@@ -1,16 +1,18 @@
-"""The documents of files and folders, each with its first line. Helm charts and kustomizations are refused with the
-command that renders them.
+"""YAML documents of files and folders, with the line of each field.
+
+Helm charts and kustomizations are rejected with the command that renders them.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from pilothouse.cli.offline.findings import Checked, Finding, Severity
-from pilothouse.cli.offline.lines import Lines
 from pilothouse.machinery.codec.yaml import is_content, split_documents
+from pilothouse.machinery.codec.yaml_nodes import YamlError, events
 from pilothouse.machinery.dataclass import dataclass
 
 STDIN = "-"
@@ -46,17 +48,17 @@ class Document:
 
     @property
     def first_line(self) -> int:
-        """The line of its first content."""
+        """Line of the first content."""
         for at, line in enumerate(self.data.splitlines()):
             if is_content(line):
                 return self.line + at
         return self.line
 
     def refusal(self, message: str, *, line: int = 1, hint: str = "") -> Checked:
-        """Return the document as checked, with one error at a line of its own data."""
+        """Return a failed check with one error. `line` counts within the document."""
         at = self.line + line - 1
-        found = Finding(Severity.ERROR, self.file, at, message, hint=hint)
-        return Checked(self.file, at, "", (found,))
+        finding = Finding(Severity.ERROR, self.file, at, message, hint=hint)
+        return Checked(self.file, at, "", (finding,))
 
 
 def read_documents(paths: Iterable[str]) -> Iterator[Document | Checked]:
@@ -74,8 +76,8 @@ def read_documents(paths: Iterable[str]) -> Iterator[Document | Checked]:
 
 
 def _in_folder(folder: Path) -> Iterator[Document | Checked]:
-    if refused := _must_be_rendered(folder):
-        yield refused
+    if refusal := _must_be_rendered(folder):
+        yield refusal
         return
     for path in sorted(folder.iterdir()):
         if path.is_dir():
@@ -86,16 +88,16 @@ def _in_folder(folder: Path) -> Iterator[Document | Checked]:
 
 
 def _must_be_rendered(folder: Path) -> Checked | None:
-    for names, what, command in _RENDER_FIRST:
-        if found := next((folder / name for name in names if (folder / name).is_file()), None):
+    for names, description, command in _RENDER_FIRST:
+        if file := next((folder / name for name in names if (folder / name).is_file()), None):
             hint = f"render it first: {command.format(folder=folder)}"
-            return Document.of(str(found)).refusal(f"{folder} is {what}, not manifests", hint=hint)
+            return Document.of(str(file)).refusal(f"{folder} is {description}, not manifests", hint=hint)
     return None
 
 
 def _in_file(path: Path) -> Iterator[Document | Checked]:
-    if path.name in (*_CHARTS, *_KUSTOMIZATIONS) and (refused := _must_be_rendered(path.parent)):
-        yield refused
+    if path.name in (*_CHARTS, *_KUSTOMIZATIONS) and (refusal := _must_be_rendered(path.parent)):
+        yield refusal
         return
     try:
         data = path.read_bytes()
@@ -107,3 +109,79 @@ def _in_file(path: Path) -> Iterator[Document | Checked]:
 def _documents(file: str, data: bytes) -> Iterator[Document]:
     for line, part in split_documents(data):
         yield Document.of(file, part, line=line)
+
+
+_STEP = re.compile(r"\[(?P<index>\d+)\]|\[(?P<key>[^\]]*)\]|\.?(?P<name>[^.\[\]]+)")
+
+
+class LineNode:
+    """A value of the text: its first line, the items of a sequence, the members of a mapping by key."""
+
+    __slots__ = ("items", "key_lines", "line", "members", "text")
+
+    def __init__(self, line: int, text: str = "") -> None:
+        self.line, self.text = line, text
+        self.items: list[LineNode] = []
+        self.members: dict[str, LineNode] = {}
+        self.key_lines: dict[str, int] = {}
+
+    def child(self, step: re.Match[str]) -> tuple[LineNode, int] | None:
+        """Return the child and the line of its key or item; None if there is no such child."""
+        if self.items:
+            at = step["index"]
+            return (self.items[int(at)], self.items[int(at)].line) if at and int(at) < len(self.items) else None
+        name = step["name"] if step["name"] is not None else step["key"] or step["index"]
+        return (self.members[name], self.key_lines[name]) if name in self.members else None
+
+
+class Lines:
+    """The lines of one text. The text is read when the first line is requested."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._read = False
+        self._top: LineNode | None = None
+
+    def of(self, path: str) -> int:
+        """Return the line of the field, from 1; of the nearest parent if the text does not have the field."""
+        if not self._read:
+            self._read, self._top = True, _tree(self._data)
+        node = self._top
+        line = 1 if node is None else node.line
+        for step in _STEP.finditer(path):
+            found = None if node is None else node.child(step)
+            if found is None:
+                break
+            node, line = found
+        return line
+
+
+def _tree(data: bytes) -> LineNode | None:
+    """Return the tree of the first document; None if the text is empty or cannot be read."""
+    stack: list[tuple[LineNode, list[LineNode]]] = [(LineNode(1), [])]  # open collections with their children so far
+    try:
+        for event in events(data):
+            kind = type(event).__name__
+            if kind == "DocumentEndEvent":
+                break
+            if kind in ("ScalarEvent", "AliasEvent"):
+                stack[-1][1].append(LineNode(event.start_mark.line + 1, getattr(event, "value", "")))
+            elif kind in ("SequenceStartEvent", "MappingStartEvent"):
+                stack.append((LineNode(event.start_mark.line + 1), []))
+            elif kind in ("SequenceEndEvent", "MappingEndEvent"):
+                node, children = stack.pop()
+                _close(node, children, is_mapping=kind == "MappingEndEvent")
+                stack[-1][1].append(node)
+    except YamlError:
+        return None
+    return stack[0][1][0] if stack[0][1] else None
+
+
+def _close(node: LineNode, children: list[LineNode], *, is_mapping: bool) -> None:
+    if not is_mapping:
+        node.items = children
+        return
+    pairs = iter(children)
+    for key, value in zip(pairs, pairs, strict=True):
+        if key.text not in node.members:
+            node.members[key.text], node.key_lines[key.text] = value, key.line

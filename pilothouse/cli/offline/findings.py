@@ -1,4 +1,4 @@
-"""The findings of a check, each with its place: what every form of output is made from."""
+"""Findings of a check, with their positions. Every output format renders these."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something about one object, or about a whole file where `subject` is empty. Lines count from 1."""
+    """A finding about one object, or about a whole file if `subject` is empty. Lines count from 1."""
 
     severity: Severity
     file: str
@@ -23,12 +23,12 @@ class Finding:
     subject: str = ""
     field: str = ""
     hint: str = ""
-    """What to do about it; empty where the message says so."""
+    """Next step; empty if the message already names it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """One object, or one case, that was looked at, and what was found about it."""
+    """One checked object or case, with its findings."""
 
     file: str
     line: int
@@ -36,13 +36,13 @@ class Checked:
     findings: tuple[Finding, ...] = ()
 
     @property
-    def is_well(self) -> bool:
+    def passed(self) -> bool:
         return not any(finding.severity is Severity.ERROR for finding in self.findings)
 
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """All that was looked at, in the order of the files. `title` names the check."""
+    """All checks, in file order. `title` names the command."""
 
     title: str
     checked: tuple[Checked, ...]
@@ -55,5 +55,5 @@ class CheckReport:
         return sum(finding.severity is severity for finding in self.findings)
 
     @property
-    def is_well(self) -> bool:
-        return all(checked.is_well for checked in self.checked)
+    def passed(self) -> bool:
+        return all(checked.passed for checked in self.checked)

@@ -1,4 +1,4 @@
-"""The objects of the documents: decoded once, lists unfolded, and each with a way back to its lines."""
+"""Objects of the documents: decoded once, lists expanded, with the line of each field."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from pilothouse.machinery.objects import Json
 _TEMPLATE = re.compile(rb"\{\{-?\s*(\.Values|\.Release|\.Chart|include |toYaml |template )")
 _DUPLICATE = re.compile(r"line (\d+): (key .*)")
 _HELM = "this looks like a Helm template; render it first: helm template CHART | pilothouse validate -"
-_OF_THE_SERVER = frozenset({"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields"})
+_SERVER_FIELDS = frozenset({"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields"})
 _KUSTOMIZE = "kustomize.config.k8s.io/"
 
 
 @dataclass(eq=False, slots=True)
 class Manifest:
-    """One object as it was written. `prefix` is its path in the document, where that is a list."""
+    """One object of a document. `prefix` is the path of the object if the document is a list."""
 
     document: Document
     obj: Json
     prefix: str = ""
     duplicates: tuple[tuple[int, str], ...] = ()
-    """Keys that stand twice: the line of the file, and what the decoder says about it."""
+    """Duplicate keys: (line in the file, message of the decoder)."""
 
     @property
     def file(self) -> str:
@@ -52,7 +52,7 @@ class Manifest:
 
     @property
     def name(self) -> str:
-        """The name, or what it begins with."""
+        """Name, or generateName with an ellipsis."""
         return str(self.metadata.get("name") or f"{self.metadata.get('generateName', '')}…")
 
     @property
@@ -64,7 +64,7 @@ class Manifest:
         return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
 
     def line(self, path: str = "") -> int:
-        """Return the line of the file on which this field of the object stands."""
+        """Return the line of a field in the file."""
         whole = f"{self.prefix}.{path}" if self.prefix and path else self.prefix or path
         return self.document.line_of(whole)
 
@@ -73,12 +73,12 @@ class Manifest:
 
 
 def read_manifests(paths: Iterable[str]) -> Iterator[Manifest | Checked]:
-    """Yield what the paths hold: an object, or the reason why there is none. Raises NothingToRead."""
-    for read in read_documents(paths):
-        if isinstance(read, Checked):
-            yield read
+    """Yield the objects of the paths, and a failed check for each unreadable document. Raises NothingToRead."""
+    for document in read_documents(paths):
+        if isinstance(document, Checked):
+            yield document
         else:
-            yield from manifests_in(read)
+            yield from manifests_in(document)
 
 
 def manifests_in(document: Document) -> Iterator[Manifest | Checked]:
@@ -88,7 +88,9 @@ def manifests_in(document: Document) -> Iterator[Manifest | Checked]:
     except YamlError as error:
         yield _unreadable(document, error)
         return
-    if (template := _TEMPLATE.search(document.data)) and not _may_hold_templates(parsed.value):
+    # ConfigMaps and Secrets may contain templates as data.
+    is_data = isinstance(parsed.value, dict) and parsed.value.get("kind") in ("ConfigMap", "Secret")
+    if (template := _TEMPLATE.search(document.data)) and not is_data:
         line = document.data.count(b"\n", 0, template.start()) + 1
         yield document.refusal("this is a template, not a manifest", line=line, hint=_HELM)
         return
@@ -98,7 +100,7 @@ def manifests_in(document: Document) -> Iterator[Manifest | Checked]:
 
 
 def _parsed(data: bytes) -> ParsedYaml:
-    """Raises YamlError. All JSON can be read, also what is none of libyaml's YAML: half characters of UTF-16."""
+    """Parse YAML, or JSON that libyaml rejects (unpaired surrogates). Raises YamlError."""
     try:
         return parse_yaml(data)
     except YamlError:
@@ -114,11 +116,6 @@ def _unreadable(document: Document, error: YamlError) -> Checked:
     if at < 0:
         return document.refusal(str(error), line=error.line)
     return document.refusal(str(error), line=document.data.count(b"\n", 0, at) + 1, hint=_HELM)
-
-
-def _may_hold_templates(value: Any) -> bool:
-    """Whether templates of others are data here."""
-    return isinstance(value, dict) and value.get("kind") in ("ConfigMap", "Secret")
 
 
 def _unfolded(
@@ -140,15 +137,15 @@ def _unfolded(
 
 
 def _with_kind(item: Any, whole: Json) -> Any:
-    """Return the item; those of a typed list need not say what they are."""
+    """Return the item with the kind of a typed list, whose items need not have one."""
     if not isinstance(item, dict) or whole["kind"] == "List":
         return item
     return {"apiVersion": whole["apiVersion"], "kind": whole["kind"].removesuffix("List"), **item}
 
 
 def as_new(manifest: Manifest) -> Manifest:
-    """Return the manifest of an object that a cluster has, without what only its server writes."""
-    metadata = {key: value for key, value in manifest.metadata.items() if key not in _OF_THE_SERVER}
+    """Return the manifest without server-set metadata."""
+    metadata = {key: value for key, value in manifest.metadata.items() if key not in _SERVER_FIELDS}
     return Manifest(manifest.document, {**manifest.obj, "metadata": metadata}, manifest.prefix, manifest.duplicates)
 
 

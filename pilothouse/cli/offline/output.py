@@ -17,39 +17,36 @@ FORMS = ("text", "json", "junit", "github")
 
 
 def print_report(checking: Coroutine[Any, Any, CheckReport], form: str) -> int:
-    """Run the check, print the report, and return the exit code: 0 without errors, 1 with errors, 2 if unreadable."""
+    """Run the check, print the report and return the exit code: 0 without errors, 1 with errors, 2 if a path is
+    unreadable.
+    """
     try:
         report = asyncio.run(checking)
     except NothingToRead as error:
         print(f"Error: {error}", file=sys.stderr)
         return 2
-    print(shown(report, form), end="")
-    return 0 if report.is_well else 1
+    print(render(report, form), end="")
+    return 0 if report.passed else 1
 
 
-def shown(report: CheckReport, form: str) -> str:
-    """Return the text to print, which ends with a line break."""
+def render(report: CheckReport, form: str) -> str:
+    """Return the report in the given format, with a trailing newline."""
     return _FORMS[form](report)
 
 
 def _text(report: CheckReport) -> str:
     lines = [line for finding in report.findings for line in _text_lines(finding)]
-    return "\n".join([*lines, _summary(report), ""])
-
-
-def _summary(report: CheckReport) -> str:
-    """Return `2 objects checked: 1 valid, 1 invalid`, with the number of warnings if there are any."""
     thing, done, good, bad = ("object", "checked", "valid", "invalid")
     if report.title != "validate":
         thing, done, good, bad = ("case", "run", "passed", "failed")
-    total, failed = len(report.checked), sum(not checked.is_well for checked in report.checked)
+    total, failed = len(report.checked), sum(not checked.passed for checked in report.checked)
     warnings = report.count(Severity.WARNING)
     more = f", {_counted(warnings, 'warning')}" if warnings else ""
-    return f"{_counted(total, thing)} {done}: {total - failed} {good}, {failed} {bad}{more}"
+    return "\n".join([*lines, f"{_counted(total, thing)} {done}: {total - failed} {good}, {failed} {bad}{more}", ""])
 
 
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _text_lines(finding: Finding) -> list[str]:
@@ -85,13 +82,13 @@ def _json_of(checked: Checked) -> dict[str, Any]:
         "file": checked.file,
         "line": checked.line,
         "name": checked.subject,
-        "ok": checked.is_well,
+        "ok": checked.passed,
         "findings": findings,
     }
 
 
 def _github(report: CheckReport) -> str:
-    """Return workflow commands, which GitHub shows beside the lines of a pull request."""
+    """Return workflow commands, which GitHub shows next to the lines of a pull request."""
     lines = []
     for finding in report.findings:
         place = f"file={_escaped(finding.file, property_=True)},line={finding.line}"
@@ -109,7 +106,7 @@ def _escaped(text: str, *, property_: bool = False) -> str:
 def _junit(report: CheckReport) -> str:
     from xml.etree.ElementTree import Element, ElementTree, indent
 
-    failed = sum(not checked.is_well for checked in report.checked)
+    failed = sum(not checked.passed for checked in report.checked)
     counts = {"tests": str(len(report.checked)), "failures": str(failed), "errors": "0"}
     suites = Element("testsuites", {"name": "pilothouse", **counts})
     suite = Element("testsuite", {"name": f"pilothouse {report.title}", **counts})
@@ -128,17 +125,17 @@ def _test_case(checked: Checked) -> Any:
     case = Element("testcase", {name: _printable(value) for name, value in attributes.items()})
     case.set("line", str(checked.line))
     for severity, tag in ((Severity.ERROR, "failure"), (Severity.WARNING, "system-out")):
-        told = [finding for finding in checked.findings if finding.severity is severity]
-        if told:
+        findings = [finding for finding in checked.findings if finding.severity is severity]
+        if findings:
             part = SubElement(case, tag)
-            part.text = _printable("\n".join(line for finding in told for line in _text_lines(finding)))
+            part.text = _printable("\n".join(line for finding in findings for line in _text_lines(finding)))
             if severity is Severity.ERROR:
-                part.set("message", _printable(told[0].message))
+                part.set("message", _printable(findings[0].message))
     return case
 
 
 def _printable(text: str) -> str:
-    """Return the text without the control characters that XML cannot hold."""
+    """Replace control characters, which XML does not allow."""
     return "".join(char if char in "\t\n\r" or char >= " " else "�" for char in text)
 
 

@@ -1,4 +1,4 @@
-"""The whole server chain in this event loop, on a temporary store and without a socket. No controller runs in it."""
+"""The whole server chain in this event loop, on a temporary store, without sockets and without controllers."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import orjson
 
@@ -24,6 +25,7 @@ from pilothouse.controlplane.options.options import Options
 from pilothouse.controlplane.run import prepare
 from pilothouse.controlplane.serving import Certificates
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.objects import Json
 
 if TYPE_CHECKING:
     from pilothouse.controlplane.options.completion import CompletedOptions
@@ -39,16 +41,16 @@ class CallAnswer:
     warnings: tuple[str, ...] = ()
 
     @property
-    def is_well(self) -> bool:
+    def ok(self) -> bool:
         return self.status < 300
 
     @property
-    def is_there_already(self) -> bool:
+    def already_exists(self) -> bool:
         return self.status == 409 and self.body.get("reason") == "AlreadyExists"
 
 
 class Caller:
-    """Makes requests as one user."""
+    """Sends requests as one user."""
 
     def __init__(self, handler: Handler) -> None:
         self._handler = handler
@@ -73,18 +75,18 @@ class OfflineServer:
         self.admin = Caller(loopback_handler_chain(api, chain))
 
     def as_user(self, user: User) -> Caller:
-        """Return a caller with the rights that this user has."""
+        """Return a caller with the permissions of the user."""
         return Caller(loopback_handler_chain(self._api, self._chain, _authenticated(user)))
 
-    def called(self, user: User) -> Caller:
-        """Return a caller who is known as this user, and may do everything that admission lets through."""
+    def as_privileged_user(self, user: User) -> Caller:
+        """Return a caller with the user's identity and all permissions; only admission can reject its requests."""
         chain = replace(self._chain, authorizer=AlwaysAllow())
         return Caller(loopback_handler_chain(self._api, chain, _authenticated(user)))
 
 
 @asynccontextmanager
 async def offline_server() -> AsyncIterator[OfflineServer]:
-    """Run the server for as long as the block lasts; it is ready when the block begins."""
+    """Run the server for the duration of the block. The server is ready when the block begins."""
     with TemporaryDirectory(prefix="pilothouse-") as folder:
         options = complete(Options.parse([f"--data-dir={folder}", "--bind-address=127.0.0.1", *_FLAGS])).validate()
         Certificates.ensure(options)
@@ -124,6 +126,68 @@ def _parsed(body: bytes) -> Any:
 
 
 def _warnings(headers: Headers) -> list[str]:
-    """Return the texts of the Warning headers, as `299 - "text"` has them."""
+    """Return the texts of the Warning headers (`299 - "text"`)."""
     values = (value.decode("utf-8", "replace") for name, value in headers if name == b"warning")
     return [value.partition(' "')[2].removesuffix('"').replace('\\"', '"') for value in values]
+
+
+_DISCOVERY = b"application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+
+@dataclass(frozen=True, slots=True)
+class KindPath:
+    """REST path of a kind. `base` is the path of the group version."""
+
+    base: str
+    plural: str
+    namespaced: bool
+
+    def collection(self, namespace: str) -> str:
+        return (
+            f"{self.base}/namespaces/{quote(namespace)}/{self.plural}"
+            if self.namespaced
+            else f"{self.base}/{self.plural}"
+        )
+
+    def item(self, namespace: str, name: str) -> str:
+        return f"{self.collection(namespace)}/{quote(name)}"
+
+
+class KindPaths:
+    """REST paths of the server's kinds: built-in kinds and added definitions."""
+
+    _paths: dict[tuple[str, str], KindPath]  # by apiVersion and kind
+
+    def __init__(self) -> None:
+        self._paths = {}
+
+    async def discover(self, call: Caller) -> None:
+        """Add all kinds that discovery lists."""
+        for root in ("/api", "/apis"):
+            for group in (await call("GET", root, accept=_DISCOVERY)).body["items"]:
+                name = group["metadata"].get("name", "")
+                for version in group["versions"]:
+                    api_version = f"{name}/{version['version']}" if name else version["version"]
+                    for resource in version.get("resources", ()):
+                        kind = resource["responseKind"].get("kind") or ""
+                        path = KindPath(
+                            f"{root}/{api_version}", resource["resource"], resource["scope"] == "Namespaced"
+                        )
+                        if "create" in resource["verbs"] or "update" in resource["verbs"]:
+                            self._paths.setdefault((api_version, kind), path)
+
+    def add_definition(self, definition: Json) -> None:
+        """Add the kinds of a created CustomResourceDefinition."""
+        spec = definition["spec"]
+        for version in spec["versions"]:
+            if version["served"]:
+                api_version = f"{spec['group']}/{version['name']}"
+                path = KindPath(f"/apis/{api_version}", spec["names"]["plural"], spec["scope"] == "Namespaced")
+                self._paths[api_version, spec["names"]["kind"]] = path
+
+    def get(self, obj: Json) -> KindPath | None:
+        return self._paths.get((obj["apiVersion"], obj["kind"]))
+
+    def versions_of(self, kind: str) -> list[str]:
+        """Return the group versions that have a kind of this name."""
+        return sorted(api_version for api_version, known in self._paths if known == kind)

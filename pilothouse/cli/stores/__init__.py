@@ -1,1 +1,1 @@
-"""Stores as the commands that keep, move and check them see them."""
+"""Store access for `backup`, `restore`, `migrate` and `check`."""

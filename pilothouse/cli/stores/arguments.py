@@ -26,8 +26,8 @@ def add_server_arguments(parser: argparse.ArgumentParser) -> None:
     add_kubeconfig_arguments(parser.add_argument_group("running server (the user must be in system:masters)"))
 
 
-def finished(command: Coroutine[Any, Any, int]) -> int:
-    """Run the command and return its exit code: 2, with one line on stderr, if the command is refused."""
+def run_command(command: Coroutine[Any, Any, int]) -> int:
+    """Run the command and return its exit code. A refused command prints one line on stderr and returns 2."""
     import asyncio
 
     from pilothouse.client.config.model import ConfigError

@@ -1,4 +1,4 @@
-"""From a stored value to its object, whatever form it is kept in."""
+"""Decode stored values: JSON, protobuf, CBOR, encrypted or not."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json
 
 ENCRYPTED: Final = b"k8s:enc:"
-PATHS: Final = {
+STORAGE_PATHS: Final = {
     "minions": "nodes",
     "services/specs": "services",
     "services/endpoints": "endpoints",
     "controllers": "replicationcontrollers",
     "ingress": "ingresses",
 }
-"""Where objects are kept elsewhere than under the name of their resource."""
+"""Key path -> resource, for resources with a historical path."""
 
 
 class Encrypted(Exception):
-    """Nobody has said how it can be decrypted."""
+    """The value is encrypted and no configuration is given."""
 
 
 class ValueReader:
-    """Reads values; encrypted ones where there is a configuration."""
+    """Decodes the values of entries. Encrypted values need a configuration."""
 
     def __init__(self, encryption: Encryption | None, prefix: str) -> None:
         self._encryption = encryption
         self._prefix = prefix
 
     async def object(self, entry: SavedEntry) -> Json:
-        """Raises Encrypted, TransformFailed, Undecodable."""
+        """Return the object of an entry. Raises Encrypted, TransformFailed, Undecodable."""
         value = entry.value
         if value.startswith(ENCRYPTED):
             value = await self._decrypted(entry)
@@ -57,33 +57,33 @@ class ValueReader:
         raise failure
 
     def _transformers(self, key: str) -> Iterator[Transformer]:
-        """Those that may have written the value: the path of a key does not always tell the group."""
+        """Yield the transformers that may have written the value. A key does not always name its API group."""
         assert self._encryption is not None
         plural = resource_in(key, self._prefix)
-        for group in {"", *(each.group for each in self._encryption.transformers)} - {"*"}:
-            if (found := self._encryption.of(GroupResource(group, plural))) is not None:
-                yield found
+        for group in {"", *(transformer.group for transformer in self._encryption.transformers)} - {"*"}:
+            if (transformer := self._encryption.of(GroupResource(group, plural))) is not None:
+                yield transformer
 
 
 def decoded(key: str, value: bytes) -> Json:
-    """Raises Undecodable."""
+    """Decode an unencrypted value. Raises Undecodable."""
     if value.startswith(MAGIC):
         return from_protobuf(key, value)
     try:
-        found = _from_cbor(value) if value.startswith(SELF_DESCRIBED) else orjson.loads(value)
+        obj = _from_cbor(value) if value.startswith(SELF_DESCRIBED) else orjson.loads(value)
     except ValueError as error:
         raise Undecodable(str(error)) from error
-    if not isinstance(found, dict):
+    if not isinstance(obj, dict):
         raise Undecodable("the value is not an object")
-    return found
+    return obj
 
 
 def resource_in(key: str, prefix: str) -> str:
-    """The plural of the resource whose objects live around the key."""
+    """Return the resource (plural) of a key."""
     words = key.removeprefix(prefix + "/").split("/")
     for path in ("/".join(words[:2]), words[0]):
-        if path in PATHS:
-            return PATHS[path]
+        if path in STORAGE_PATHS:
+            return STORAGE_PATHS[path]
     return words[1] if "." in words[0] and len(words) > 1 else words[0]
 
 

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 def add_data_dir(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--data-dir", type=Path, metavar="DIR", help="data directory of a server; default: that of 'pilothouse serve'"
+        "--data-dir",
+        type=Path,
+        metavar="DIR",
+        help="data directory of a server; default: the data directory of 'pilothouse serve'",
     )
 
 

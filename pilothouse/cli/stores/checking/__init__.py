@@ -1,1 +1,0 @@
-"""What `pilothouse check` looks at."""
