@@ -8,9 +8,10 @@ from typing import Final
 
 from pilothouse.apiserver.server.checks import PING
 from pilothouse.apiserver.server.health import READYZ, HealthCheck
-from pilothouse.bench.definitions import API_VERSION, bench_resource, column, duration, flag, number, record, text
+from pilothouse.bench.definitions import API_VERSION, bench_resource, duration, number, record
 from pilothouse.bench.served_kind import ServedKind
 from pilothouse.bench.settled_kind import Quiescence
+from pilothouse.kinds.definitions import flag_field, printer_column, text_field
 from pilothouse.machinery.adjustable_time import AdjustableTime
 from pilothouse.machinery.durations import format_duration, parse_duration
 from pilothouse.machinery.objects import Json
@@ -26,14 +27,14 @@ CLOCK: Final = bench_resource(
     spec=record(
         "How time passes.",
         {
-            "stopped": flag("Whether time advances by steps only."),
+            "stopped": flag_field("Whether time advances by steps only."),
             "speed": {
                 "type": "number",
                 "minimum": 0.001,
                 "maximum": 100000,
                 "description": "Server seconds per real second; default: 1.",
             },
-            "time": text("Time to set. The server removes the field afterwards.", format="date-time"),
+            "time": text_field("Time to set. The server removes the field afterwards.", format="date-time"),
             "step": duration("Duration to advance once. The server removes the field afterwards."),
         },
         rules={
@@ -44,16 +45,16 @@ CLOCK: Final = bench_resource(
     status=record(
         "The current time.",
         {
-            "time": text("Server time of this read.", format="date-time"),
-            "ahead": text("Difference to the machine's clock.", maxLength=64),
+            "time": text_field("Server time of this read.", format="date-time"),
+            "ahead": text_field("Difference to the machine's clock.", maxLength=64),
             "steps": number("Number of steps."),
         },
     ),
     columns=[
-        column("Time", ".status.time"),
-        column("Ahead", ".status.ahead"),
-        column("Stopped", ".spec.stopped", "boolean"),
-        column("Speed", ".spec.speed", "number"),
+        printer_column("Time", ".status.time"),
+        printer_column("Ahead", ".status.ahead"),
+        printer_column("Stopped", ".spec.stopped", "boolean"),
+        printer_column("Speed", ".spec.speed", "number"),
     ],
     rules={f"self.metadata.name == '{NAME}'": f"there is one Clock, and its name is {NAME}"},
 )

@@ -6,23 +6,24 @@ from dataclasses import replace
 from typing import Final
 
 from pilothouse.apiserver.http import Request
-from pilothouse.bench.definitions import GROUP, bench_resource, column, number, record, text, texts
+from pilothouse.bench.definitions import GROUP, bench_resource, number, record, texts
 from pilothouse.bench.faults.fault import Selector
 from pilothouse.bench.served_kind import ServedKind
+from pilothouse.kinds.definitions import printer_column, text_field
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 _REQUEST: Final = record(
     "Requests with the same RBAC attributes.",
     {
-        "user": text("User name."),
-        "verb": text("The verb, as in RBAC."),
-        "group": text("The API group; empty for the core group and for non-resource paths."),
-        "resource": text("The resource; empty for non-resource paths."),
-        "subresource": text("The subresource, if any."),
-        "namespace": text("The namespace; empty for all namespaces and for cluster-scoped resources."),
-        "name": text("Object name; empty if none was named, * for many names."),
-        "nonResourceURL": text("The path of a non-resource request."),
+        "user": text_field("User name."),
+        "verb": text_field("The verb, as in RBAC."),
+        "group": text_field("The API group; empty for the core group and for non-resource paths."),
+        "resource": text_field("The resource; empty for non-resource paths."),
+        "subresource": text_field("The subresource, if any."),
+        "namespace": text_field("The namespace; empty for all namespaces and for cluster-scoped resources."),
+        "name": text_field("Object name; empty if none was named, * for many names."),
+        "nonResourceURL": text_field("The path of a non-resource request."),
         "count": number("Number of requests."),
     },
     required=["user", "verb", "count"],
@@ -55,9 +56,9 @@ RECORDING: Final = bench_resource(
         },
     ),
     columns=[
-        column("Users", ".spec.users"),
-        column("Requests", ".status.total", "integer"),
-        column("Distinct", ".status.distinct", "integer"),
+        printer_column("Users", ".spec.users"),
+        printer_column("Requests", ".status.total", "integer"),
+        printer_column("Distinct", ".status.distinct", "integer"),
     ],
 )
 

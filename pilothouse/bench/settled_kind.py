@@ -8,9 +8,10 @@ from typing import Final
 
 from pilothouse.apiserver.storage.cacher.cachers import cachers_of
 from pilothouse.apiserver.storage.interface import Store
-from pilothouse.bench.definitions import bench_resource, column, duration, flag, record, text, texts
+from pilothouse.bench.definitions import bench_resource, duration, record, texts
 from pilothouse.bench.scope import ServerScope, Traffic
 from pilothouse.bench.served_kind import ServedKind
+from pilothouse.kinds.definitions import flag_field, printer_column, text_field
 from pilothouse.machinery.durations import parse_duration
 from pilothouse.machinery.event_loop import yield_to_loop
 from pilothouse.machinery.objects import Json
@@ -24,11 +25,11 @@ CONDITIONS: Final[Json] = {
     "items": record(
         "One condition.",
         {
-            "type": text("Type of the condition."),
-            "status": text("Whether the condition holds.", enum=["True", "False", "Unknown"]),
-            "reason": text("Reason, in one word."),
-            "message": text("Reason, in a sentence."),
-            "lastTransitionTime": text("Time of the last change.", format="date-time"),
+            "type": text_field("Type of the condition."),
+            "status": text_field("Whether the condition holds.", enum=["True", "False", "Unknown"]),
+            "reason": text_field("Reason, in one word."),
+            "message": text_field("Reason, in a sentence."),
+            "lastTransitionTime": text_field("Time of the last change.", format="date-time"),
         },
         required=["type", "status"],
     ),
@@ -48,14 +49,14 @@ SETTLED: Final = bench_resource(
     status=record(
         "The result; absent while waiting.",
         {
-            "settled": flag("Whether the server became quiescent in time."),
+            "settled": flag_field("Whether the server became quiescent in time."),
             "waitingFor": texts("Components that were still busy at the timeout."),
             "conditions": CONDITIONS,
         },
     ),
     columns=[
-        column("Settled", ".status.settled", "boolean"),
-        column("Waiting For", ".status.waitingFor"),
+        printer_column("Settled", ".status.settled", "boolean"),
+        printer_column("Waiting For", ".status.waitingFor"),
     ],
 )
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from pilothouse.apiserver.storage.snapshots import Snapshots, StoredSnapshot
-from pilothouse.bench.definitions import bench_resource, column, flag, number, record, text
+from pilothouse.bench.definitions import bench_resource, number, record
 from pilothouse.bench.served_kind import ServedKind
+from pilothouse.kinds.definitions import flag_field, printer_column, text_field
 from pilothouse.machinery.objects import Json
 
 SNAPSHOT: Final = bench_resource(
@@ -17,7 +18,7 @@ SNAPSHOT: Final = bench_resource(
     spec=record(
         "Requested action.",
         {
-            "restore": flag(
+            "restore": flag_field(
                 "Restore the objects once. The server removes the field afterwards, then the write returns."
                 " Watches end as after a compaction, and resource versions keep increasing."
             )
@@ -26,19 +27,19 @@ SNAPSHOT: Final = bench_resource(
     status=record(
         "The saved state.",
         {
-            "saved": flag("Whether the server holds the snapshot."),
+            "saved": flag_field("Whether the server holds the snapshot."),
             "objects": number("Number of objects."),
             "bytes": number("Stored size of the objects."),
             "revision": number("Revision of the snapshot."),
             "restores": number("Number of restores."),
-            "message": text("Reason why the snapshot is not available."),
+            "message": text_field("Reason why the snapshot is not available."),
         },
     ),
     columns=[
-        column("Saved", ".status.saved", "boolean"),
-        column("Objects", ".status.objects", "integer"),
-        column("Bytes", ".status.bytes", "integer"),
-        column("Restores", ".status.restores", "integer"),
+        printer_column("Saved", ".status.saved", "boolean"),
+        printer_column("Objects", ".status.objects", "integer"),
+        printer_column("Bytes", ".status.bytes", "integer"),
+        printer_column("Restores", ".status.restores", "integer"),
     ],
 )
 

@@ -13,8 +13,8 @@ from pilothouse.aggregator.server import Aggregator, AggregatorConfig
 from pilothouse.apiserver.filters.recent_requests import PATH as RECENT_REQUESTS
 from pilothouse.apiserver.rest_client_metrics import REST_CLIENT_METRICS
 from pilothouse.apiserver.server.not_found import not_found
-from pilothouse.apiserver.storage.backup.door import PATH as STORE
-from pilothouse.apiserver.storage.backup.door import StoreDoor
+from pilothouse.apiserver.storage.backup.store_endpoint import PATH as STORE
+from pilothouse.apiserver.storage.backup.store_endpoint import StoreEndpoint
 from pilothouse.client.rest.metrics import count_requests_in
 from pilothouse.controlplane.bench import with_test_bench
 from pilothouse.controlplane.config import Config
@@ -52,7 +52,7 @@ def create_server_chain(config: Config) -> Aggregator:
     loopback.bind(aggregator.generic)
     if config.chain.recent is not None:
         aggregator.generic.mux.handle(RECENT_REQUESTS, config.chain.recent.answer, listed=False)
-    aggregator.generic.mux.handle(STORE, StoreDoor(config.snapshots).answer, listed=False)
+    aggregator.generic.mux.handle(STORE, StoreEndpoint(config.snapshots).answer, listed=False)
     config.snapshots.bystanders = loopback.gate
     install_leader_election(kube.generic, config, loopback.client)
     install_moving_parts(aggregator.generic, config.options, loopback)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from pilothouse.bench.definitions import bench_resource, column, duration, flag, number, record, text, texts
+from pilothouse.bench.definitions import bench_resource, duration, number, record, texts
+from pilothouse.kinds.definitions import flag_field, printer_column, text_field
 
 _VERBS: Final = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "post", "put", "*")
 
@@ -33,8 +34,8 @@ _ANSWER: Final = record(
     "Response to send instead of handling the request. A watch gets a 410 as an ERROR event.",
     {
         "code": number("The HTTP status.", minimum=400, maximum=599),
-        "reason": text("Reason of the Status; default: the usual reason for the code.", maxLength=63),
-        "message": text("The message of the Status.", maxLength=1024),
+        "reason": text_field("Reason of the Status; default: the usual reason for the code.", maxLength=63),
+        "message": text_field("The message of the Status.", maxLength=1024),
         "retryAfterSeconds": number("Retry delay, as a header and in the Status.", minimum=0, maximum=3600),
     },
     required=["code"],
@@ -66,7 +67,7 @@ _EFFECT: Final = record(
     {
         "answer": _ANSWER,
         "delay": _DELAY,
-        "cut": text(
+        "cut": text_field(
             "Cut the connection Before the request is handled, or After, so that the client does not learn the result.",
             enum=["Before", "After"],
         ),
@@ -74,7 +75,7 @@ _EFFECT: Final = record(
         "staleByRevisions": number(
             "Number of revisions by which lists and watches lag behind.", minimum=1, maximum=100000
         ),
-        "closeConnections": flag("Close all connections of the selected users and user agents, once."),
+        "closeConnections": flag_field("Close all connections of the selected users and user agents, once."),
     },
     rules={
         " + ".join(f"(has(self.{name}) ? 1 : 0)" for name in _EFFECTS)
@@ -87,8 +88,8 @@ _STATUS: Final = record(
     "Effects so far.",
     {
         "hits": number("Number of hit requests; for closeConnections, of closed connections."),
-        "effect": text("Summary of the effect."),
-        "lastHit": text("The last hit request: user, request and time."),
+        "effect": text_field("Summary of the effect."),
+        "lastHit": text_field("The last hit request: user, request and time."),
     },
 )
 
@@ -99,12 +100,12 @@ FAULT: Final = bench_resource(
     spec=record("Selected requests and effect.", {"match": _MATCH, "effect": _EFFECT}, required=["effect"]),
     status=_STATUS,
     columns=[
-        column("Verbs", ".spec.match.verbs"),
-        column("Resources", ".spec.match.resources"),
-        column("Users", ".spec.match.users", priority=1),
-        column("Effect", ".status.effect"),
-        column("Hits", ".status.hits", "integer"),
-        column("Last Hit", ".status.lastHit", priority=1),
+        printer_column("Verbs", ".spec.match.verbs"),
+        printer_column("Resources", ".spec.match.resources"),
+        printer_column("Users", ".spec.match.users", priority=1),
+        printer_column("Effect", ".status.effect"),
+        printer_column("Hits", ".status.hits", "integer"),
+        printer_column("Last Hit", ".status.lastHit", priority=1),
     ],
     rules={"has(self.spec)": "spec is needed"},
 )

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import pilothouse
-from pilothouse.cli.offline.lines import Lines
+from pilothouse.cli.offline.documents import Lines
 from pilothouse.client.config.kubeconfig import load_kubeconfig
 from pilothouse.client.config.model import ConfigError
 from pilothouse.machinery.codec.yaml import parse_yaml

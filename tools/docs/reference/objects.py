@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from pilothouse.bench.clock.definition import CLOCK
+from pilothouse.bench.clock_kind import CLOCK
 from pilothouse.bench.faults.definition import FAULT
-from pilothouse.bench.recording.definition import RECORDING
-from pilothouse.bench.settling.definition import SETTLED
-from pilothouse.bench.snapshots.definition import SNAPSHOT
+from pilothouse.bench.recording_kind import RECORDING
+from pilothouse.bench.settled_kind import SETTLED
+from pilothouse.bench.snapshot_kind import SNAPSHOT
 from pilothouse.extensions.customresources.model import CustomResource
 from tools.docs.reference.markdown import code, page, table
 

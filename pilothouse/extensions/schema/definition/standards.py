@@ -16,7 +16,7 @@ _META_FIELDS = ("metadata", "kind", "apiVersion")
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class SchemaContext:
     """Restrictions that enclosing schemas impose."""
 
     defaults_forbidden: str | None = None
@@ -28,10 +28,10 @@ class Surroundings:
     requires_atomic_sets: bool = True
     requires_map_keys: bool = True
 
-    def below_uncorrelatable(self, path: Path) -> Surroundings:
+    def below_uncorrelatable(self, path: Path) -> SchemaContext:
         return self if self.uncorrelatable is not None else replace(self, uncorrelatable=path)
 
-    def of_property(self, schema: Json, name: str, path: Path, *, root: bool) -> Surroundings:
+    def of_property(self, schema: Json, name: str, path: Path, *, root: bool) -> SchemaContext:
         # Upstream treats unknown map types as not correlatable.
         correlatable = schema.get(MAP_TYPE) in (None, "granular", "atomic")
         below = self if correlatable else self.below_uncorrelatable(path)
@@ -41,16 +41,16 @@ class Surroundings:
                 below = replace(below, defaults_forbidden=f"in top-level {name}")
         return below
 
-    def of_additional(self) -> Surroundings:
+    def of_additional(self) -> SchemaContext:
         if not self.inside_metadata:
             return self
         return replace(self, defaults_forbidden="inside additionalProperties applying to object metadata")
 
-    def of_items(self, schema: Json, path: Path) -> Surroundings:
+    def of_items(self, schema: Json, path: Path) -> SchemaContext:
         return self if schema.get(LIST_TYPE) == "map" else self.below_uncorrelatable(path)
 
 
-def validate_standard(schema: Json, path: Path, around: Surroundings) -> Errors:
+def validate_standard(schema: Json, path: Path, around: SchemaContext) -> Errors:
     """Validate the parts of a schema that do not depend on other schemas."""
     kind = schema.get("type") or ""
     if around.requires_valid_types and kind and kind not in TYPES:
@@ -82,7 +82,7 @@ def validate_unique_items(schema: Json, path: Path) -> Errors:
         yield forbidden(path.child("additionalProperties"), why)
 
 
-def validate_extensions(schema: Json, path: Path, around: Surroundings) -> Errors:
+def validate_extensions(schema: Json, path: Path, around: SchemaContext) -> Errors:
     kind, map_type = schema.get("type") or "", schema.get(MAP_TYPE)
     if schema.get(PRESERVE) is False:
         yield invalid(path.child(PRESERVE), False, "must be true or undefined")

@@ -16,7 +16,7 @@ from pilothouse.extensions.schema.definition.rules import (
     validate_rule_declarations,
 )
 from pilothouse.extensions.schema.definition.standards import (
-    Surroundings,
+    SchemaContext,
     validate_extensions,
     validate_standard,
     validate_unique_items,
@@ -93,7 +93,7 @@ class _Place:
 
     schema: Json
     path: Path
-    around: Surroundings
+    around: SchemaContext
     count: int | None
     """Maximum number of its values in an object; None = unlimited."""
     root: bool = False
@@ -121,7 +121,7 @@ def validate_crd_schema(schema: Json, *, path: Path, version_context: VersionCon
     if version_context.requires_structure and not unsupported:
         structure = _structure_errors(schema, path, version_context)
         found += structure
-    around = Surroundings(
+    around = SchemaContext(
         defaults_forbidden=version_context.defaults_forbidden,
         requires_valid_types=version_context.requires_valid_types,
         requires_atomic_sets=version_context.requires_atomic_sets,

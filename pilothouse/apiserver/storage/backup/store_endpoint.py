@@ -33,7 +33,7 @@ _AT_ONCE: Final = 100  # entries that the store is asked for in one call
 _ENOUGH: Final = 2 << 20  # bytes of a page
 
 
-class StoreDoor:
+class StoreEndpoint:
     """Reads what `snapshots` would save."""
 
     def __init__(self, snapshots: Snapshots) -> None:
