@@ -14,6 +14,9 @@ cancelled meanwhile. Offloaded work may read shared state, but must not change s
 from __future__ import annotations
 
 import asyncio
+import gc
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context
@@ -22,9 +25,9 @@ from typing import Any, ParamSpec, TypeVar
 
 from prometheus_client import Gauge
 
-from pilothouse.apiserver.collector_pause import CollectorPause
 from pilothouse.apiserver.fair_thread import FairThread, FairThreads, Job
 from pilothouse.apiserver.metrics import REGISTRY
+from pilothouse.machinery.platform import resident_memory
 from pilothouse.machinery.server_errors import TooManyRequests
 
 TRY_AGAIN_LATER = "Too many requests, please try again later."
@@ -43,7 +46,6 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _threads = FairThreads("offload", (_SMALL, _LARGE))
-_pause = CollectorPause()
 _offloaded: ContextVar[bool] = ContextVar("offloaded", default=False)
 
 _RUNNING = Gauge("pilothouse_offload_running", "Offloaded jobs that are running.", registry=REGISTRY)
@@ -173,3 +175,59 @@ def _settle(future: asyncio.Future[T], result: Any, error: BaseException | None)
         future.set_result(result)
     else:
         future.set_exception(error)
+
+
+_GRACE = 1.0
+"""For the copies that watchers make of what was written."""
+_LOOK_EVERY = 0.25
+_LONGEST = 60.0
+_MOST_GROWTH = 256 << 20
+
+
+class CollectorPause:
+    """A thread of its own looks after a pause, so that it ends even if the event loop does."""
+
+    def __init__(self) -> None:
+        self._changing = threading.Lock()
+        self._working = 0
+        self._ended = 0.0  # when the last work ended
+        self._paused = False
+
+    def begin(self) -> None:
+        """Does nothing where somebody else has switched the collector off."""
+        with self._changing:
+            self._working += 1
+            if self._paused or not gc.isenabled():
+                return
+            gc.disable()
+            self._paused = True
+        threading.Thread(target=self._look_after, name="collector-pause", daemon=True).start()
+
+    def end(self) -> None:
+        with self._changing:
+            self._working -= 1
+            self._ended = time.monotonic()
+
+    def _look_after(self) -> None:
+        collected, resident = time.monotonic(), _resident()
+        while not self._is_over():
+            if time.monotonic() - collected > _LONGEST or _resident() - resident > _MOST_GROWTH:
+                gc.collect(1)
+                collected, resident = time.monotonic(), _resident()
+            time.sleep(_LOOK_EVERY)
+
+    def _is_over(self) -> bool:
+        with self._changing:
+            if self._working or time.monotonic() - self._ended <= _GRACE:
+                return False
+            self._paused = False
+            gc.enable()
+            return True
+
+
+def _resident() -> int:
+    """Bytes of memory in use; always 0 where the system does not say."""
+    return resident_memory() or 0
+
+
+_pause = CollectorPause()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import field, replace
 
-from pilothouse.apiserver.endpoints.query import boolean
+from pilothouse.apiserver.endpoints.options import boolean
 from pilothouse.apiserver.http import Request
 from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.dataclass import dataclass

@@ -197,17 +197,17 @@ async def test_a_flow_for_which_too_much_waits_is_turned_away_and_others_are_not
 async def test_no_garbage_is_collected_while_a_large_object_is_in_work_and_then_it_is_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("pilothouse.apiserver.collector_pause._GRACE", 0.0)
-    monkeypatch.setattr("pilothouse.apiserver.collector_pause._LOOK_EVERY", 0.001)
+    monkeypatch.setattr("pilothouse.apiserver.offload._GRACE", 0.0)
+    monkeypatch.setattr("pilothouse.apiserver.offload._LOOK_EVERY", 0.001)
     await _until_collected()
     assert await Weight("a", LARGE).run(gc.isenabled) is False
     await _until_collected()
 
 
 async def test_memory_that_grows_meanwhile_is_looked_through(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pilothouse.apiserver.collector_pause._GRACE", 0.0)
-    monkeypatch.setattr("pilothouse.apiserver.collector_pause._LOOK_EVERY", 0.001)
-    monkeypatch.setattr("pilothouse.apiserver.collector_pause._MOST_GROWTH", -1)
+    monkeypatch.setattr("pilothouse.apiserver.offload._GRACE", 0.0)
+    monkeypatch.setattr("pilothouse.apiserver.offload._LOOK_EVERY", 0.001)
+    monkeypatch.setattr("pilothouse.apiserver.offload._MOST_GROWTH", -1)
     await _until_collected()
     collected = threading.Event()
 

@@ -16,7 +16,7 @@ from prometheus_client.registry import CollectorRegistry
 from whole_server import whole_server
 
 from pilothouse.apiserver.metrics import REGISTRY
-from pilothouse.apiserver.server.slis import SLI_REGISTRY
+from pilothouse.apiserver.server.health import SLI_REGISTRY
 
 promql_parser = pytest.importorskip("promql_parser")
 

@@ -16,9 +16,8 @@ from pilothouse.aggregator.discovery.merging import RankedVersion, local_version
 from pilothouse.aggregator.discovery.service import TICKS, ServiceDiscovery
 from pilothouse.aggregator.download import TIMEOUT, DownloadFailed
 from pilothouse.apiserver.discovery.groups import group_discovery_list
-from pilothouse.apiserver.discovery.handlers import AggregatedDocument
+from pilothouse.apiserver.discovery.handlers import AGGREGATIONS, AggregatedDocument
 from pilothouse.apiserver.discovery.manager import GroupDocuments, GroupManager
-from pilothouse.apiserver.discovery.metrics import AGGREGATIONS
 from pilothouse.apiserver.http import Handler
 from pilothouse.apiserver.logs import v
 from pilothouse.apiserver.metrics import REGISTRY

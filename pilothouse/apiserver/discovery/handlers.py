@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import cached_property
 
 import orjson
+from prometheus_client import Counter
 
 from pilothouse.apiserver.discovery.groups import (
     ServerAddresses,
@@ -17,7 +18,6 @@ from pilothouse.apiserver.discovery.groups import (
     group_discovery_list,
 )
 from pilothouse.apiserver.discovery.manager import GroupDocuments, GroupManager
-from pilothouse.apiserver.discovery.metrics import NO_PEER_REQUESTS
 from pilothouse.apiserver.discovery.resources import resource_list
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion
 from pilothouse.apiserver.endpoints.negotiation import matches, negotiate_output, parse_accept
@@ -26,6 +26,7 @@ from pilothouse.apiserver.endpoints.restful import get_route
 from pilothouse.apiserver.endpoints.serializers.interface import Serializer
 from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN, JSON, Serializers, media_types
 from pilothouse.apiserver.http import Handler, Request, Response
+from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.source_ips import source_ips
 from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.objects import Json
@@ -140,3 +141,18 @@ def root_handler(manager: GroupManager) -> Handler:
         return shown
 
     return discovery_route(with_aggregated(plain, aggregated))
+
+
+_SUBSYSTEM = "aggregator_discovery"
+
+
+def _counter(name: str, what: str) -> Counter:
+    return Counter(name, f"[ALPHA] {what}", subsystem=_SUBSYSTEM, registry=REGISTRY)
+
+
+AGGREGATIONS = _counter("aggregation_count", "Counter of number of times discovery was aggregated")
+NO_PEER_REQUESTS = _counter(
+    "nopeer_requests", "Counter of number of times no-peer (non peer-aggregated) discovery was requested"
+)
+_counter("peer_aggregated_cache_hits", "Counter of number of times discovery was served from peer-aggregated cache")
+_counter("peer_aggregated_cache_misses", "Counter of number of times discovery was aggregated across all API servers")

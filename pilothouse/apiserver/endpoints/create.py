@@ -7,7 +7,7 @@ from typing import Any, cast
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.endpoints.body import decode_object_body, read_body
 from pilothouse.apiserver.endpoints.fieldmanager.admission import admit
-from pilothouse.apiserver.endpoints.fieldmanager.user_agent import manager_or_user_agent
+from pilothouse.apiserver.endpoints.fieldmanager.manager import manager_or_user_agent
 from pilothouse.apiserver.endpoints.negotiation import negotiate_input, negotiate_output
 from pilothouse.apiserver.endpoints.options import admission_options, create_options
 from pilothouse.apiserver.endpoints.response import object_response

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from pilothouse.apiserver.endpoints.body import decode_delete_options
-from pilothouse.apiserver.endpoints.query import boolean, integer
 from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.http import Request
 from pilothouse.apiserver.registry.options import DeleteOptions, GetOptions, ListOptions, WriteOptions
@@ -14,6 +13,7 @@ from pilothouse.apiserver.server.features import enabled
 from pilothouse.machinery.errors import BadRequest, Invalid
 from pilothouse.machinery.field import Errors, FieldError, forbidden, not_supported, root
 from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.integers import parse_int64
 from pilothouse.machinery.names import GroupKind
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.selectors import fields, labels
@@ -24,6 +24,28 @@ from pilothouse.machinery.validation.options import (
     validate_patch_options,
     validate_update_options,
 )
+
+_FALSE = ("false", "0")
+
+
+def integer(request: Request, name: str) -> int | None:
+    """Raises BadRequest."""
+    values = request.query.get(name)
+    if not values or values[0] == "":
+        return None
+    try:
+        return parse_int64(values[0])
+    except ValueError as error:
+        raise BadRequest(str(error)) from None
+
+
+def boolean(request: Request, name: str) -> bool | None:
+    """Anything but false and 0 is true, also nothing: `?watch` and `?watch=`."""
+    values = request.query.get(name)
+    if not values:
+        return None
+    return values[0].lower() not in _FALSE
+
 
 _EXACT, _NOT_OLDER_THAN = "Exact", "NotOlderThan"
 

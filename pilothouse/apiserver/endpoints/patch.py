@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pilothouse.apiserver.endpoints.apply import ApplyMechanism
 from pilothouse.apiserver.endpoints.body import check_name, read_body
-from pilothouse.apiserver.endpoints.fieldmanager.user_agent import manager_or_user_agent
+from pilothouse.apiserver.endpoints.fieldmanager.manager import manager_or_user_agent
 from pilothouse.apiserver.endpoints.fieldmanager.versions import copy_of
 from pilothouse.apiserver.endpoints.negotiation import content_type_of, negotiate_output
 from pilothouse.apiserver.endpoints.options import patch_options

@@ -11,8 +11,7 @@ from typing import Any
 import orjson
 
 from pilothouse.apiserver.endpoints import transform
-from pilothouse.apiserver.endpoints.list_parts import PART, list_parts, whole_list
-from pilothouse.apiserver.endpoints.list_views import list_view
+from pilothouse.apiserver.endpoints.list_encoding import PART, list_parts, list_view, whole_list
 from pilothouse.apiserver.endpoints.negotiation import Output
 from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.endpoints.serializers.registry import JSON

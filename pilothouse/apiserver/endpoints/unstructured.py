@@ -7,10 +7,7 @@ from typing import Any
 
 from pilothouse.apiserver.endpoints.decoding import DecodedObject
 from pilothouse.apiserver.endpoints.serializers.interface import Serializer
-from pilothouse.apiserver.endpoints.serializers.unstructured_protobuf import (
-    UnstructuredProtobufSerializer,
-    not_marshalable,
-)
+from pilothouse.apiserver.endpoints.serializers.protobuf import UnstructuredProtobufSerializer, not_marshalable
 from pilothouse.machinery.apply.atoms import DEDUCED, Atom
 from pilothouse.machinery.codec.body_errors import BodyError, refusal, strict_refusal
 from pilothouse.machinery.codec.decoder import Codec, read_cbor

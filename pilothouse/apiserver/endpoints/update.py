@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pilothouse.apiserver.endpoints.body import check_name, decode_object_body, read_body
-from pilothouse.apiserver.endpoints.fieldmanager.user_agent import manager_or_user_agent
+from pilothouse.apiserver.endpoints.fieldmanager.manager import manager_or_user_agent
 from pilothouse.apiserver.endpoints.negotiation import negotiate_input, negotiate_output
 from pilothouse.apiserver.endpoints.options import update_options
 from pilothouse.apiserver.endpoints.response import object_response

@@ -11,12 +11,11 @@ from collections.abc import AsyncIterator, Callable
 from functools import partial
 from typing import Protocol, TypeVar
 
-from pilothouse.apiserver.endpoints.event_encoding import event_encoder
 from pilothouse.apiserver.endpoints.negotiation import negotiate_output, negotiate_stream
 from pilothouse.apiserver.endpoints.options import list_options
 from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.endpoints.serializers.interface import Serializer
-from pilothouse.apiserver.endpoints.watch_stream import watch_frames
+from pilothouse.apiserver.endpoints.watch_stream import event_encoder, watch_frames
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.registry.interface import Lister, Watcher
 from pilothouse.apiserver.serving.websocket import accepted, is_websocket_request, refusal

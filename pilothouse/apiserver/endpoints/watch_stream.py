@@ -6,19 +6,26 @@ At most one part of the stream (`list_parts.PART`) is held for a slow client, ho
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
-from typing import TypeVar
+import random
+from collections.abc import AsyncIterator, Callable, Hashable, Sequence
+from typing import Protocol, TypeVar
 
-from pilothouse.apiserver.endpoints.event_encoding import EventEncoder
-from pilothouse.apiserver.endpoints.list_parts import slices
-from pilothouse.apiserver.endpoints.serializers.interface import Serializer
+from pilothouse.apiserver.endpoints import transform
+from pilothouse.apiserver.endpoints.list_encoding import slices
+from pilothouse.apiserver.endpoints.negotiation import Output
+from pilothouse.apiserver.endpoints.scope import RequestScope
+from pilothouse.apiserver.endpoints.serializers.interface import Serializer, View
+from pilothouse.apiserver.http import Request
 from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.offload import offload_by_size
-from pilothouse.apiserver.storage.cacher.events import WatchEvent
+from pilothouse.apiserver.storage.cacher.events import INITIAL_EVENTS_END, WatchEvent
 from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
 from pilothouse.apiserver.storage.errors import Compacted, Undecodable
 from pilothouse.apiserver.tallies import CounterTally, HistogramTally, Labels
-from pilothouse.machinery.errors import Expired
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.errors import Expired, NotAcceptable
+from pilothouse.machinery.names import GroupVersionKind
+from pilothouse.machinery.objects import Json, annotations_of, metadata
 from pilothouse.machinery.server_errors import InternalError
 
 T = TypeVar("T")
@@ -73,3 +80,102 @@ async def watch_frames(
 
 def _encode(encode: EventEncoder, events: Sequence[WatchEvent]) -> list[bytes]:
     return [encode(event) for event in events]
+
+
+class EventEncoder(Protocol):
+    def __call__(self, event: WatchEvent) -> bytes:
+        """The event on the wire."""
+
+    def work(self, event: WatchEvent) -> int:
+        """How many stored bytes have to be encoded before the event is."""
+
+
+def event_encoder(request: Request, scope: RequestScope, output: Output) -> EventEncoder:
+    if output.convert is None:
+        return _Whole(scope.served.view, output.serializer)
+    if output.convert.kind == "Table":
+        return _Tables(request, scope, output.convert, output.serializer)
+    return _Metadata(request, scope, output.convert, output.serializer)
+
+
+class _Whole:
+    """Events with their objects as they are."""
+
+    __slots__ = ("_form", "_lists", "_serializer", "_view")
+
+    def __init__(self, view: View, serializer: Serializer) -> None:
+        self._view = view
+        self._serializer = serializer
+        self._form = (serializer.media_type, view.kind, random.randrange(serializer.variants))
+        self._lists = serializer.lists()
+
+    def work(self, event: WatchEvent) -> int:
+        return 0 if event.has_encoded(self._form) else self._lists.bytes_to_encode((event.object,), self._view)
+
+    def __call__(self, event: WatchEvent) -> bytes:
+        return event.encoded(self._form, self._make)
+
+    def _make(self, event: WatchEvent) -> bytes:
+        piece = self._serializer.piece(event.object, self._view)
+        return self._serializer.event(event.type, self._serializer.wrap(piece, self._view))
+
+
+@dataclass(slots=True)
+class _Metadata:
+    """Events with the metadata of their objects only.
+
+    Where a list was asked for, which no event is, with whole objects.
+    """
+
+    request: Request
+    scope: RequestScope
+    target: GroupVersionKind
+    serializer: Serializer
+
+    def work(self, event: WatchEvent) -> int:
+        return 0 if event.has_encoded(self._form) else event.size
+
+    def __call__(self, event: WatchEvent) -> bytes:
+        return event.encoded(self._form, self._make)
+
+    @property
+    def _form(self) -> Hashable:
+        return (self.serializer.media_type, self.scope.served.view.kind, self.target)
+
+    def _make(self, event: WatchEvent) -> bytes:
+        try:
+            obj = transform.single(self.request, self.scope, self.target, event.object)
+        except NotAcceptable:
+            obj = self.scope.served.view.object(event.object)
+        return self.serializer.event(event.type, self.serializer.encode(obj))
+
+
+@dataclass(slots=True)
+class _Tables:
+    """Events as tables, bookmarks too. The first has the column definitions, the others need them not."""
+
+    request: Request
+    scope: RequestScope
+    target: GroupVersionKind
+    serializer: Serializer
+    headers: bool = True
+
+    def __post_init__(self) -> None:
+        transform.include_object(self.request)
+
+    def work(self, event: WatchEvent) -> int:
+        return event.size
+
+    def __call__(self, event: WatchEvent) -> bytes:
+        obj = self.scope.served.view.object(event.object)
+        revision = {"resourceVersion": metadata(obj)["resourceVersion"]}
+        headers, self.headers = self.headers, self.scope.served.repeats_columns
+        table = transform.table(self.scope, self.target, revision, headers=headers)
+        table["rows"].append(transform.row(self.scope, self.target, obj, self._included(obj)))
+        return self.serializer.event(event.type, self.serializer.encode(table))
+
+    def _included(self, obj: Json) -> str:
+        """Whoever wants no objects still has to be told where the initial events end."""
+        include = transform.include_object(self.request)
+        ends_initial_events = INITIAL_EVENTS_END in annotations_of(obj)
+        return "Metadata" if include == "None" and ends_initial_events else include

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion
 from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN, Serializers, media_types
-from pilothouse.apiserver.openapi.definition_names import META
-from pilothouse.apiserver.openapi.definitions import OpenAPIDefinitions
+from pilothouse.apiserver.openapi.definitions import META, OpenAPIDefinitions
 from pilothouse.apiserver.openapi.route import Route, RouteContainer
 
 

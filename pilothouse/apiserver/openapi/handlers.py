@@ -7,11 +7,11 @@ import time
 from email.utils import formatdate
 from typing import Protocol
 
+import orjson
+
 from pilothouse.apiserver.endpoints.negotiation import parse_accept
 from pilothouse.apiserver.http import Handler, Headers, Request, Response
-from pilothouse.apiserver.openapi.document import Document
-from pilothouse.apiserver.openapi.lazy import Lazy
-from pilothouse.apiserver.openapi.protobuf_forms import ProtobufForms
+from pilothouse.apiserver.openapi.document import Document, Lazy
 from pilothouse.apiserver.openapi.service import v3_url
 from pilothouse.apiserver.serve_content import Content, accepts_gzip, serve_content
 from pilothouse.apiserver.server.mux import PathRecorderMux
@@ -133,3 +133,28 @@ def _forever() -> Headers:
     """Headers for a document asked for by its hash, which never changes."""
     expires = formatdate(time.time() + _YEAR).replace("-0000", "UTC")
     return [(b"cache-control", b"public, immutable"), (b"expires", expires.encode())]
+
+
+class ProtobufForms:
+    _forms: dict[str, tuple[str, Lazy[Document]]]  # by path, of documents that there are: with the tag of the JSON
+
+    def __init__(self) -> None:
+        self._forms = {}
+
+    async def of(self, path: str, document: Document) -> Document:
+        """Return the form of the document at the path. It has the document's tag."""
+        etag, form = self._forms.get(path, ("", None))
+        if form is None or etag != document.etag:
+            form = Lazy.in_thread(lambda: _encoded(document))
+            self._forms[path] = (document.etag, form)
+        return await form.get()
+
+    def forget(self, path: str) -> None:
+        """There is no such document (any more)."""
+        self._forms.pop(path, None)
+
+
+def _encoded(document: Document) -> Document:
+    from pilothouse.apiserver.openapi.gnostic.document import encode_v3_document
+
+    return Document.of(encode_v3_document(orjson.loads(document.plain())), etag=document.etag)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from pilothouse.apiserver.openapi.route import Route
 from pilothouse.machinery.dataclass import dataclass
@@ -42,3 +43,45 @@ def extensions(route: Route) -> Json:
         kind = route.kind
         out["x-kubernetes-group-version-kind"] = {"group": kind.group, "version": kind.version, "kind": kind.kind}
     return out
+
+
+_VERBS = ("get", "log", "read", "replace", "patch", "delete", "watch", "connect", "proxy", "list", "create")
+
+
+def operation_id(path: str, operation: str) -> str:
+    """Raises ValueError for an operation that does not begin with a verb."""
+    verb = next((verb for verb in _VERBS if operation.startswith(verb)), None)
+    if verb is None:
+        raise ValueError(f"operation names start with a verb: {operation}")
+    scope = "".join(identifier(part, capital=True) for part in _group_version(path))
+    word = operation.removeprefix(verb)
+    return verb + scope + (word[:1].upper() + word[1:])
+
+
+def tags(path: str) -> list[str]:
+    parts = _group_version(path)
+    if parts:
+        return ["_".join(identifier(part) for part in parts)]
+    return [identifier(path.strip("/").split("/")[0])]
+
+
+def _group_version(path: str) -> list[str]:
+    parts = path.strip("/").split("/", 3)
+    if parts[0] == "api":
+        parts = ["apis", "core", *parts[1:]]
+    if parts[0] != "apis" or len(parts) < 2:
+        return []
+    return [parts[1].removesuffix(".k8s.io"), *parts[2:3]]
+
+
+@lru_cache(maxsize=256)
+def identifier(text: str, *, capital: bool = False) -> str:
+    """Without what cannot stand in an identifier; what comes after such a thing begins with a capital letter."""
+    out = []
+    for position, char in enumerate(text):
+        if char.isalpha() or char == "_" or (position and char.isdigit()):
+            out.append(char.upper() if capital else char)
+            capital = False
+        else:
+            capital = True
+    return "".join(out)

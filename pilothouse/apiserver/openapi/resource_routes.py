@@ -12,8 +12,8 @@ from pilothouse.apiserver.endpoints.groups import APIVersion, ServedResource
 from pilothouse.apiserver.endpoints.install import verbs_of
 from pilothouse.apiserver.openapi import verbs
 from pilothouse.apiserver.openapi.parameters import PATH, parameters_of
-from pilothouse.apiserver.openapi.resource_paths import ResourcePath, ResourcePaths
 from pilothouse.apiserver.openapi.route import STRING, Route
+from pilothouse.apiserver.openapi.verbs import ResourcePath, ResourcePaths
 from pilothouse.apiserver.registry.interface import Connecter, GetterWithOptions
 
 _ON_COLLECTION = {

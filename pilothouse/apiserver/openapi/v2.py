@@ -9,8 +9,7 @@ import orjson
 
 from pilothouse.apiserver.openapi.definitions import PACKAGED, V2_REFERENCE, Definition, reachable
 from pilothouse.apiserver.openapi.key_order import by_name
-from pilothouse.apiserver.openapi.operation import SECURITY, DescribedResponse, answers, extensions
-from pilothouse.apiserver.openapi.operation_id import operation_id, tags
+from pilothouse.apiserver.openapi.operation import SECURITY, DescribedResponse, answers, extensions, operation_id, tags
 from pilothouse.apiserver.openapi.paths import PathRoutes, by_path, definitions_named
 from pilothouse.apiserver.openapi.route import STRING, Body, Info, Parameter, Route, RouteContainer
 from pilothouse.machinery.objects import Json

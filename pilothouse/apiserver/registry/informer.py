@@ -3,12 +3,113 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from pilothouse.apiserver.registry.follower import RegistryFollower
 from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.apiserver.server.hooks import HookContext
+from pilothouse.apiserver.storage.cacher.events import EventType, WatchEvent
+from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
+from pilothouse.apiserver.storage.errors import StorageError
+from pilothouse.apiserver.storage.object import StoredObject
+from pilothouse.machinery.event_loop import yield_periodically
 from pilothouse.machinery.objects import Json, name_of, namespace_of
+
+_RETRY = 1.0
+_AT_ONCE = 256
+
+_log = logging.getLogger(__name__)
+
+Put: TypeAlias = Callable[[Json], None]
+"""Is told of an object that is new or has changed."""
+Drop: TypeAlias = Callable[[str, str], None]
+"""Is told the namespace and the name of an object that is gone."""
+Settled: TypeAlias = Callable[[], None]
+"""Is told that what was put and dropped is what there was at one moment: after a whole list, or a change."""
+
+
+class RegistryFollower:
+    _known: set[str]  # the keys of the objects that were put and not dropped
+    _watcher: CacheWatcher | None  # begins where the last list ended
+    _telling: asyncio.Lock  # held while a list is told, so that no change overtakes it
+
+    def __init__(self, registry: RegistryStore, put: Put, drop: Drop, settled: Settled = lambda: None) -> None:
+        self.registry = registry
+        self._put = put
+        self._drop = drop
+        self._settled = settled
+        self._known = set()
+        self._watcher = None
+        self._telling = asyncio.Lock()
+
+    async def fill(self) -> None:
+        """Lists, and drops what is no longer there. Raises StorageError."""
+        cacher, prefix = self.registry.cacher, self.registry.keys.prefix
+        await cacher.wait_ready()
+        page = await cacher.list(prefix, not_older_than=0)
+        async with self._telling:
+            self._watcher = await cacher.watch(prefix, after=page.revision, send_initial_events=False)
+            for gone in self._known - {stored.key for stored in page.objects}:
+                self._remove(gone)
+            async for stored in yield_periodically(page.objects, every=_AT_ONCE):
+                self._add(stored)
+            self._settled()
+
+    async def fill_in_the_end(self) -> None:
+        while True:
+            try:
+                return await self.fill()
+            except Exception as error:  # also of whoever is told: they are told again
+                _log.warning("%s are not watched for a moment: %s", self.registry.resource.names.plural, error)
+                await asyncio.sleep(_RETRY)
+
+    async def follow(self) -> None:
+        """Tell of changes for ever, from where `fill` ended."""
+        while True:
+            try:
+                assert self._watcher is not None, "filled before it is followed"
+                try:
+                    async for event in self._watcher:
+                        self._apply(event)
+                finally:
+                    self._watcher.abandon()
+            except StorageError:
+                pass  # why the cache broke off does not matter: it is listed again
+            except Exception:
+                _log.exception("a change of %s was not understood", self.registry.resource.names.plural)
+            await self.fill_in_the_end()
+
+    async def catch_up(self) -> None:
+        """A list that need not be complete waits for the cache all the same, and the cache has told the watcher."""
+        await self.registry.cacher.list(self.registry.keys.prefix, limit=1)
+        async with self._telling:
+            while self._watcher is not None and (events := self._watcher.drain()):
+                for event in events:
+                    self._apply(event)
+
+    def _apply(self, event: WatchEvent) -> None:
+        if event.type is EventType.DELETED:
+            self._remove(event.object.key)
+        else:
+            self._add(event.object)
+        self._settled()
+
+    def _add(self, stored: StoredObject) -> None:
+        self._known.add(stored.key)
+        self._put(stored.parse())
+
+    def _remove(self, key: str) -> None:
+        self._known.discard(key)
+        self._drop(*self.registry.keys.names(key))
+
+
+async def start_following(followers: Sequence[RegistryFollower], context: HookContext, *, who: str) -> None:
+    """Returns when all have been told what is stored; they are kept told from then on. Raises StorageError."""
+    await asyncio.gather(*(follower.fill() for follower in followers))
+    for follower in followers:
+        context.spawn(follower.follow(), name=f"{who} of {follower.registry.resource.names.plural}")
+
 
 Changed: TypeAlias = Callable[[list[Json]], None]
 """Is told of objects that are new, have changed, or are gone; which of these is for it to find out."""

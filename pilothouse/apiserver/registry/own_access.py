@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import field
 from typing import Protocol
 
 from pilothouse.apiserver.authn.tokens import loopback_user
+from pilothouse.apiserver.offload import offload_by_size
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.operations import unchecked, unchecked_update
 from pilothouse.apiserver.registry.options import DeleteOptions, GetOptions, ListOptions, WriteOptions
-from pilothouse.apiserver.registry.parsing import parse_all
 from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import AlreadyExists, NotFound
 from pilothouse.machinery.objects import Json, name_of, namespace_of
@@ -106,3 +107,12 @@ class OwnAccess:
 
     def _context(self, namespace: str) -> RequestContext:
         return RequestContext(namespace, self.registry.resource.group_resource, loopback_user(), warn=_log.warning)
+
+
+async def parse_all(stored: Sequence[StoredObject]) -> list[Json]:
+    """A fresh copy of each."""
+    return await offload_by_size(sum(each.size for each in stored), _parse_all, stored)
+
+
+def _parse_all(stored: Sequence[StoredObject]) -> list[Json]:
+    return [each.parse() for each in stored]

@@ -12,8 +12,7 @@ from dataclasses import replace
 
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.operations import Result, Updated, UpdateRequest, object_of
-from pilothouse.apiserver.registry.options import GetOptions, Preconditions
-from pilothouse.apiserver.registry.preconditions import failed_precondition
+from pilothouse.apiserver.registry.options import GetOptions, Preconditions, failed_precondition
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.machinery.apply.fieldset import Path

@@ -15,8 +15,7 @@ from pilothouse.apiserver.registry.errors import MODIFIED, translated
 from pilothouse.apiserver.registry.finalizers_and_grace import should_delete_during_update
 from pilothouse.apiserver.registry.metadata import fill_system_fields
 from pilothouse.apiserver.registry.operations import Result, Updated, UpdateRequest
-from pilothouse.apiserver.registry.options import Preconditions
-from pilothouse.apiserver.registry.preconditions import failed_precondition, invalid_object
+from pilothouse.apiserver.registry.options import Preconditions, failed_precondition, invalid_object
 from pilothouse.apiserver.registry.resource_version import object_resource_version
 from pilothouse.apiserver.storage.errors import KeyExists, KeyNotFound, RevisionConflict
 from pilothouse.apiserver.storage.object import StoredObject

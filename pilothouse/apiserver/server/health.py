@@ -12,10 +12,11 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from typing import TypeAlias
 
+from prometheus_client import CollectorRegistry, Counter, Gauge
+
 from pilothouse.apiserver.http import Handler, Request, Response, text
 from pilothouse.apiserver.logs import v
 from pilothouse.apiserver.server.mux import PathRecorderMux
-from pilothouse.apiserver.server.slis import observe_health_check
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote
 
@@ -137,3 +138,24 @@ def plain(status: int, body: str) -> Response:
 
 
 def _ignore() -> None: ...
+
+
+SLI_REGISTRY = CollectorRegistry()
+
+_LAST = Gauge(
+    "kubernetes_healthcheck",
+    "[STABLE] This metric records the result of a single healthcheck.",
+    ["name", "type"],
+    registry=SLI_REGISTRY,
+)
+_RUNS = Counter(
+    "kubernetes_healthchecks",
+    "[STABLE] This metric records the results of all healthcheck.",
+    ["name", "type", "status"],
+    registry=SLI_REGISTRY,
+)
+
+
+def observe_health_check(name: str, endpoint: str, *, passed: bool) -> None:
+    _LAST.labels(name, endpoint).set(1 if passed else 0)
+    _RUNS.labels(name, endpoint, "success" if passed else "error").inc()

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import math
 import time
+from collections.abc import Callable, Iterable, Iterator
+from decimal import Decimal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, ProcessCollector, disable_created_metrics
+from prometheus_client.metrics_core import CounterMetricFamily, Metric
+from prometheus_client.registry import Collector
+from prometheus_client.samples import Sample
 
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.serve_content import accepts_gzip
-from pilothouse.apiserver.server.exposition import exposed
+from pilothouse.apiserver.server.health import SLI_REGISTRY
 from pilothouse.apiserver.server.metrics_of_many import Families, Peers, Sum, families_of
 from pilothouse.apiserver.server.mux import PathRecorderMux
-from pilothouse.apiserver.server.registered_metrics import RegisteredMetrics
-from pilothouse.apiserver.server.slis import SLI_REGISTRY
 from pilothouse.apiserver.server.version import version_info
 from pilothouse.machinery.errors import MethodNotAllowed
 from pilothouse.machinery.server_errors import METHOD_NOT_ALLOWED
@@ -66,7 +70,6 @@ for _name, _about in (
 ):
     Counter(_name, _about, registry=REGISTRY)  # always 0: there is no flag that would hide or bound any
 
-RegisteredMetrics(REGISTRY)
 
 REGISTRIES = {"metrics": REGISTRY, "slis": SLI_REGISTRY}
 
@@ -100,3 +103,94 @@ def _written(registry: CollectorRegistry, others: list[Families]) -> bytes:
     together = CollectorRegistry()
     together.register(Sum([families_of(registry), *others]))
     return exposed(together)
+
+
+_ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
+_HELP_ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n"})
+_TYPES = {"unknown": "counter"}
+"""The library knows counters by `_total` at their ends; those that are older than that rule are of no type to it."""
+
+
+def exposed(registry: CollectorRegistry) -> bytes:
+    families = sorted(
+        (
+            ((f"{family.name}_total" if family.type == "counter" else family.name), family)
+            for family in registry.collect()
+        ),
+        key=lambda named: named[0],
+    )
+    return "".join(part for name, family in families for part in _family(name, family)).encode()
+
+
+def _family(name: str, family: Metric) -> Iterator[str]:
+    """Nothing for a family without series, as in Go: a vector that nobody has used is not there."""
+    if family.samples:
+        yield f"# HELP {name} {family.documentation.translate(_HELP_ESCAPES)}\n"
+        yield f"# TYPE {name} {_TYPES.get(family.type, family.type)}\n"
+        counts = f"{name}_count" if family.type in ("histogram", "summary") else ""
+        yield from (_line(sample) for sample in _in_order(family.samples, counts))
+
+
+def _in_order(samples: Iterable[Sample], counts: str) -> list[Sample]:
+    """Those of one histogram stay together: its buckets, the sum, and at last the count, which goes by that name."""
+
+    def place(sample: Sample) -> tuple[list[tuple[str, str]], bool]:
+        return [item for item in sorted(sample.labels.items()) if item[0] != "le"], sample.name == counts
+
+    return sorted(samples, key=place)
+
+
+def _line(sample: Sample) -> str:
+    labels = sorted(sample.labels.items(), key=lambda item: (item[0] == "le", item[0]))
+    written = ",".join(
+        f'{name}="{(number(float(value)) if name == "le" else value.translate(_ESCAPES))}"' for name, value in labels
+    )
+    return (
+        f"{sample.name}{{{written}}} {number(sample.value)}\n" if written else f"{sample.name} {number(sample.value)}\n"
+    )
+
+
+def number(value: float) -> str:
+    """As Go's %g with the fewest digits that say the same number: 2, 0.005, 1.5e+06, +Inf."""
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
+    shortest = repr(float(value))
+    if value == 0 or 1e-4 <= abs(value) < 1e6:
+        return shortest.removesuffix(".0")
+    digits = shortest.lstrip("-").partition("e")[0].replace(".", "").strip("0")
+    exponent = Decimal(shortest).adjusted()
+    fraction = f".{digits[1:]}" if len(digits) > 1 else ""
+    return f"{'-' * (value < 0)}{digits[0]}{fraction}e{exponent:+03d}"
+
+
+_STAGES = ("ALPHA", "BETA", "STABLE")
+
+
+class RegisteredMetrics(Collector):
+    """Goes by the first word of what each family says of itself, as upstream's have it: [STABLE] and so on."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._registry = registry
+        registry.register(self)
+
+    def describe(self) -> Iterator[Metric]:
+        yield self._family()
+
+    def collect(self) -> Iterator[Metric]:
+        family = self._family()
+        known = {metric.name: metric.documentation for metric in self._described()}
+        for stage in _STAGES:
+            family.add_metric([stage, ""], sum(about.startswith(f"[{stage}]") for about in known.values()))
+        yield family
+
+    def _described(self) -> Iterator[Metric]:
+        for collector in dict.fromkeys(self._registry._names_to_collectors.values()):
+            describe: Callable[[], Iterable[Metric]] | None = getattr(collector, "describe", None)
+            yield from describe() if describe is not None else ()
+
+    def _family(self) -> CounterMetricFamily:
+        about = "[BETA] The count of registered metrics broken by stability level and deprecation version."
+        return CounterMetricFamily("registered_metrics", about, labels=["stability_level", "deprecated_version"])
+
+
+RegisteredMetrics(REGISTRY)

@@ -10,25 +10,22 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TypeAlias
 
 from pilothouse.apiserver.discovery.manager import GroupManager
-from pilothouse.apiserver.http import Handler, Request, Response
+from pilothouse.apiserver.http import Handler, Request, Response, raw_json
 from pilothouse.apiserver.openapi.containers import server_version_container
 from pilothouse.apiserver.openapi.definitions import OpenAPIDefinitions
 from pilothouse.apiserver.openapi.handlers import OpenAPIDocuments, install_openapi
 from pilothouse.apiserver.openapi.service import OpenAPIService
 from pilothouse.apiserver.profiling.install import install_profiling
-from pilothouse.apiserver.server.check_order import in_upstreams_order
-from pilothouse.apiserver.server.checks import LOG, LOOPBACK, PING, shutdown_check
-from pilothouse.apiserver.server.debug_flags import install_debug_flags
+from pilothouse.apiserver.server.checks import LOG, LOOPBACK, PING, in_upstreams_order, shutdown_check
 from pilothouse.apiserver.server.features import FeatureGates
 from pilothouse.apiserver.server.health import HealthCheck, install_health
 from pilothouse.apiserver.server.hooks import PostStartEntry, PostStartHook, PreShutdownEntry, PreShutdownHook
-from pilothouse.apiserver.server.index import install_index
 from pilothouse.apiserver.server.lifecycle import LifecycleSignals
 from pilothouse.apiserver.server.metrics_endpoint import install_metrics
 from pilothouse.apiserver.server.metrics_of_many import Peers
 from pilothouse.apiserver.server.mux import PathRecorderMux
 from pilothouse.apiserver.server.version import install_version
-from pilothouse.apiserver.server.zpages import install_zpages
+from pilothouse.apiserver.server.zpages import install_debug_flags, install_zpages
 from pilothouse.machinery.dataclass import dataclass
 
 Release: TypeAlias = Callable[[], Awaitable[None]]
@@ -190,3 +187,16 @@ class PreparedAPIServer:
     """
 
     server: GenericAPIServer
+
+
+def install_index(mux: PathRecorderMux, listed_paths: Callable[[], list[str]]) -> None:
+    handler = index(listed_paths)
+    mux.handle("/", handler, listed=False)
+    mux.handle("/index.html", handler, listed=False)
+
+
+def index(listed_paths: Callable[[], list[str]]) -> Handler:
+    async def answer(request: Request) -> Response:
+        return raw_json(200, {"paths": listed_paths()})
+
+    return answer

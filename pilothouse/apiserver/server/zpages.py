@@ -5,6 +5,7 @@ Accept: application/json;as=Statusz;v=v1beta1;g=config.k8s.io   → the same as 
 
 from __future__ import annotations
 
+import logging
 import random
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -13,11 +14,13 @@ from pilothouse.apiserver.endpoints.negotiation import Output, negotiate_output
 from pilothouse.apiserver.endpoints.serializers.interface import Serializer
 from pilothouse.apiserver.endpoints.serializers.json import JsonSerializer
 from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN, CBOR, JSON, YAML, Serializers, with_cbor
-from pilothouse.apiserver.http import Handler, Request, Response, text
+from pilothouse.apiserver.http import NO_SNIFFING, Handler, Request, Response, text
+from pilothouse.apiserver.logs import v
 from pilothouse.apiserver.server.features import CBOR_SERVING_AND_STORAGE, FeatureGates
 from pilothouse.apiserver.server.mux import PathRecorderMux
 from pilothouse.apiserver.server.version import version_info
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.release import GIT_VERSION, MAJOR, MINOR
@@ -128,3 +131,49 @@ def _folders(paths: Iterable[str]) -> list[str]:
     """The first parts of the paths that are there to look into the server."""
     folders = {f"/{path.split('/')[1]}" for path in paths if path.strip("/")}
     return sorted(folders - _SERVING_FOLDERS)
+
+
+_MAX_BODY = 1024
+_MOST = 2**32
+_INDEX = b"""<html>
+<head>
+<title>/debug/flags/</title>
+</head>
+<body>
+/debug/flags/<br>
+<br>
+flags:<br>
+<table>
+<tr>v<br>
+</table>
+<br>
+full flags configurable<br>
+</body>
+</html>
+"""
+
+
+def install_debug_flags(mux: PathRecorderMux) -> None:
+    mux.handle("/debug/flags", _index, listed=False)
+    mux.handle_prefix("/debug/flags/", _index, listed=False)
+    mux.handle("/debug/flags/v", _verbosity, listed=False)
+
+
+async def _index(request: Request) -> Response:
+    return Response(200, _INDEX, [(b"content-type", b"text/html; charset=utf-8")])
+
+
+async def _verbosity(request: Request) -> Response:
+    if request.method != "PUT":
+        return _plain(406, "unsupported http method")
+    asked = (await request.read_body(_MAX_BODY)).decode("utf-8", "replace")
+    if not asked.isascii() or not asked.isdigit():
+        return _plain(400, f"strconv.ParseUint: parsing {quote(asked)}: invalid syntax")
+    if int(asked) >= _MOST:
+        return _plain(400, f"strconv.ParseUint: parsing {quote(asked)}: value out of range")
+    logging.getLogger().setLevel(v(int(asked)))
+    return _plain(200, f"successfully set klog.logging.verbosity to {asked}")
+
+
+def _plain(status: int, body: str) -> Response:
+    return Response(status, f"{body}\n".encode(), [(b"content-type", b"text/plain"), NO_SNIFFING])

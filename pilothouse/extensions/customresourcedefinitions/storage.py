@@ -11,8 +11,7 @@ from pilothouse.apiserver.endpoints.typed_resource import served_with_status
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.errors import translated
 from pilothouse.apiserver.registry.operations import Deleted, Validate
-from pilothouse.apiserver.registry.options import DeleteOptions
-from pilothouse.apiserver.registry.preconditions import failed_precondition
+from pilothouse.apiserver.registry.options import DeleteOptions, failed_precondition
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.errors import RevisionConflict
 from pilothouse.apiserver.storage.interface import Store

@@ -7,8 +7,7 @@ from functools import cache, cached_property
 
 import orjson
 
-from pilothouse.apiserver.openapi.definition_names import definition_of
-from pilothouse.apiserver.openapi.definitions import PACKAGED, Definition
+from pilothouse.apiserver.openapi.definitions import PACKAGED, Definition, definition_of
 from pilothouse.apiserver.openapi.verbs import DELETE_BODY
 from pilothouse.extensions.customresources.model import CustomResource
 from pilothouse.extensions.openapi.schemas import list_schema, v2_schema, v3_schema

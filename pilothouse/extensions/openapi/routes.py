@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pilothouse.apiserver.endpoints.patch_types import SCHEMALESS_PATCHES
-from pilothouse.apiserver.openapi.definition_names import definition_of
+from pilothouse.apiserver.openapi.definitions import definition_of
 from pilothouse.apiserver.openapi.parameters import (
     CREATE_OPTIONS,
     DELETE_OPTIONS,

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pilothouse.apiserver.openapi.definition_names import META
-from pilothouse.apiserver.openapi.definitions import V2_REFERENCE, V3_REFERENCE
+from pilothouse.apiserver.openapi.definitions import META, V2_REFERENCE, V3_REFERENCE
 from pilothouse.extensions.schema.structural import EMBEDDED, INT_OR_STRING, PRESERVE
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.schema import documentation

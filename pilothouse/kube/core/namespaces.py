@@ -9,8 +9,7 @@ from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.errors import translated
 from pilothouse.apiserver.registry.finalizers_and_grace import FOREGROUND, ORPHAN
 from pilothouse.apiserver.registry.operations import Deleted, Validate
-from pilothouse.apiserver.registry.options import DeleteOptions
-from pilothouse.apiserver.registry.preconditions import failed_precondition
+from pilothouse.apiserver.registry.options import DeleteOptions, failed_precondition
 from pilothouse.apiserver.registry.resource import Names, Resource, cluster_metadata_fields
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.apiserver.registry.view import OneByOneView

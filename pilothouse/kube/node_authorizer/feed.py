@@ -7,7 +7,7 @@ from time import perf_counter
 from typing import ParamSpec
 
 from pilothouse.apiserver.metrics import REGISTRY
-from pilothouse.apiserver.registry.follower import Drop, Put, RegistryFollower, start_following
+from pilothouse.apiserver.registry.informer import Drop, Put, RegistryFollower, start_following
 from pilothouse.apiserver.registry.resource import Resource
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.apiserver.tallies import HistogramTally

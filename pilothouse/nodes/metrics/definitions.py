@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from pilothouse.apiserver.openapi.definition_names import META
-from pilothouse.apiserver.openapi.definitions import PACKAGED, V2_REFERENCE, V3_REFERENCE, Definition
+from pilothouse.apiserver.openapi.definitions import META, PACKAGED, V2_REFERENCE, V3_REFERENCE, Definition
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json
 from pilothouse.nodes.metrics.objects import NODE_METRICS, POD_METRICS

@@ -11,7 +11,7 @@ import orjson
 import pytest
 from whole_server import CONFIG_MAPS, create_config_map
 
-from pilothouse.apiserver.endpoints.list_parts import PART
+from pilothouse.apiserver.endpoints.list_encoding import PART
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.codec.yaml_emit import emit_yaml
 from pilothouse.machinery.objects import Json

@@ -6,7 +6,7 @@ import pytest
 from openapi_groups import CONFIG_MAPS, EVERYTHING, PODS, config_maps, core, served, storage
 
 from pilothouse.apiserver.endpoints.groups import ServedResource
-from pilothouse.apiserver.openapi.operation_id import operation_id, tags
+from pilothouse.apiserver.openapi.operation import operation_id, tags
 from pilothouse.apiserver.openapi.resource_routes import resource_routes
 from pilothouse.apiserver.openapi.route import STRING, Route
 from pilothouse.apiserver.registry.resource import Names

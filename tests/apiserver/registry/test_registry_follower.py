@@ -11,8 +11,8 @@ from types import SimpleNamespace
 import pytest
 from patience import PATIENCE
 
-from pilothouse.apiserver.registry import follower as module
-from pilothouse.apiserver.registry.follower import RegistryFollower
+from pilothouse.apiserver.registry import informer as module
+from pilothouse.apiserver.registry.informer import RegistryFollower
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.store import RegistryStore

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from patience import PATIENCE
 
-from pilothouse.apiserver.registry import follower as module
+from pilothouse.apiserver.registry import informer as module
 from pilothouse.apiserver.registry.informer import RegistryInformer
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.registry.resource import Names, Resource

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from prometheus_client import CollectorRegistry, Gauge
 
-from pilothouse.apiserver.server.exposition import exposed, number
+from pilothouse.apiserver.server.metrics_endpoint import exposed, number
 from pilothouse.apiserver.tallies import CounterTally, HistogramTally
 
 

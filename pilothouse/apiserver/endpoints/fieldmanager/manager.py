@@ -10,10 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pilothouse.apiserver.endpoints.fieldmanager.cap_managers import cap_managers
 from pilothouse.apiserver.endpoints.fieldmanager.last_applied import KUBECTL, keep_up_to_date, remaining_conflicts
-from pilothouse.apiserver.endpoints.fieldmanager.strip_meta import strip_meta
-from pilothouse.apiserver.endpoints.fieldmanager.structured_merge import StructuredMerge
+from pilothouse.apiserver.endpoints.fieldmanager.structured_merge import StructuredMerge, strip_meta
 from pilothouse.apiserver.endpoints.fieldmanager.versions import copy_of
 from pilothouse.machinery.apply.atoms import Unkeyed
 from pilothouse.machinery.apply.elements import InvalidElement
@@ -32,6 +30,7 @@ from pilothouse.machinery.apply.managed import (
     set_entries,
 )
 from pilothouse.machinery.apply.validate import TypedError
+from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest, Conflict
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind
@@ -39,6 +38,7 @@ from pilothouse.machinery.objects import Json, metadata, uid_of
 from pilothouse.machinery.schema.printing import exact_copy
 from pilothouse.machinery.status_error import StatusError
 from pilothouse.machinery.times import now
+from pilothouse.machinery.validation.managed_fields import FIELD_MANAGER_MAX_LENGTH
 
 _BEFORE_FIRST_APPLY = "before-first-apply"
 _UNKNOWN = "unknown"
@@ -199,3 +199,55 @@ def _after_update(managed: Managed, sets: dict[ManagerId, VersionedSet], manager
     previous = sets.get(manager)
     sets[manager] = taken if previous is None else taken.with_fields(union(taken.fields, previous.fields))
     return Managed(sets, managed.times | {manager: now()})
+
+
+MAX_UPDATE_MANAGERS = 10
+ANCIENT_CHANGES = "ancient-changes"
+
+
+def cap_managers(managed: Managed, limit: int = MAX_UPDATE_MANAGERS) -> Managed:
+    updaters = [manager for manager, versioned in managed.sets.items() if not versioned.applied]
+    excess = len(updaters) - limit
+    if excess <= 0:
+        return managed
+    updaters.sort(key=lambda manager: (managed.times.get(manager, ""), manager.encoded))
+    out = Managed(dict(managed.sets), dict(managed.times))
+    oldest: dict[str, ManagerId] = {}
+    for manager in updaters:
+        version = managed.sets[manager].api_version
+        if excess and version in oldest:
+            _put_into_bucket(out, oldest[version], manager)
+            excess -= 1
+        oldest.setdefault(version, manager)
+    return out
+
+
+def _put_into_bucket(managed: Managed, first: ManagerId, manager: ManagerId) -> None:
+    """The bucket begins with the oldest manager, and has the time of the youngest in it."""
+    merged = managed.sets.pop(manager)
+    bucket = manager_id(ANCIENT_CHANGES, UPDATE, merged.api_version)
+    if bucket not in managed.sets:
+        managed.sets[bucket] = managed.sets.pop(first)
+    managed.sets[bucket] = merged.with_fields(union(merged.fields, managed.sets[bucket].fields))
+    if manager in managed.times:
+        managed.times[bucket] = managed.times[manager]
+    else:
+        managed.times.pop(bucket, None)
+
+
+def manager_or_user_agent(manager: str, user_agent: str) -> str:
+    return manager or _prefix(user_agent)
+
+
+@bounded_cache(entries=1024, key_bytes=512)
+def _prefix(user_agent: str) -> str:
+    """`kubectl/v1.36.4 (linux/amd64) …` → `kubectl`, as much of it as a manager's name may be long."""
+    out, size = [], 0
+    for char in user_agent.partition("/")[0]:
+        if not char.isprintable():
+            continue
+        size += len(char.encode())
+        if size > FIELD_MANAGER_MAX_LENGTH:
+            break
+        out.append(char)
+    return "".join(out)

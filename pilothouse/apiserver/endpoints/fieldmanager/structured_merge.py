@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
-from pilothouse.apiserver.endpoints.fieldmanager.strip_meta import UNOWNED
 from pilothouse.apiserver.endpoints.fieldmanager.versions import VersionConverter, VersionForm
-from pilothouse.machinery.apply.fieldset import FieldSet
+from pilothouse.machinery.apply.fieldset import FieldSet, difference, of_fields
 from pilothouse.machinery.apply.first_fields import FirstFields
 from pilothouse.machinery.apply.managed import ManagerId, VersionedSet
 from pilothouse.machinery.apply.typed import Typed
@@ -80,3 +79,29 @@ def _metadata(obj: Json) -> dict[str, Any]:
     """Return the metadata, or {} where the client sent no object in its place."""
     meta = obj.get("metadata")
     return meta if isinstance(meta, dict) else {}
+
+
+UNOWNED = of_fields(
+    "apiVersion",
+    "kind",
+    "metadata",
+    "metadata.name",
+    "metadata.namespace",
+    "metadata.creationTimestamp",
+    "metadata.selfLink",
+    "metadata.uid",
+    "metadata.clusterName",
+    "metadata.generation",
+    "metadata.managedFields",
+    "metadata.resourceVersion",
+)
+
+
+def strip_meta(managers: dict[ManagerId, VersionedSet], manager: ManagerId) -> dict[ManagerId, VersionedSet]:
+    versioned = managers.get(manager)
+    if versioned is None:
+        return managers
+    fields = difference(versioned.fields, UNOWNED)
+    if fields:
+        return managers | {manager: versioned.with_fields(fields)}
+    return {other: own for other, own in managers.items() if other != manager}

@@ -6,18 +6,17 @@ first used, which is not while the server starts.
 
 from __future__ import annotations
 
-from pilothouse.apiserver.endpoints.serializers.cbor_lists import (
-    MEDIA_TYPE,
-    CborListWriter,
-    cbor_piece,
-    kind_of,
-    with_bytes_of,
-)
-from pilothouse.apiserver.endpoints.serializers.interface import ListWriter, View
+from collections.abc import Iterable, Iterator, Sequence
+
+import orjson
+
+from pilothouse.apiserver.endpoints.serializers.interface import ListFrame, ListWriter, View
+from pilothouse.apiserver.endpoints.serializers.json import json_piece
 from pilothouse.apiserver.storage.object import StoredObject
+from pilothouse.machinery.names import GroupVersion, GroupVersionKind
 from pilothouse.machinery.objects import Json
 
-_LISTS = CborListWriter()
+MEDIA_TYPE = "application/cbor"
 
 
 class CborSerializer:
@@ -49,3 +48,61 @@ class CborSerializer:
         from pilothouse.machinery.cbor.encoding import watch_event
 
         return watch_event(event_type, whole)
+
+
+def cbor_piece(stored: StoredObject, view: View) -> bytes:
+    """The object as a map, without kind and apiVersion."""
+    return stored.encoded((MEDIA_TYPE, view.kind), lambda _: _encoded(view.kind, b"{" + json_piece(stored, view)))
+
+
+def _encoded(kind: GroupVersionKind, text: bytes) -> bytes:
+    from pilothouse.machinery.cbor.encoding import encode
+
+    return encode(with_bytes_of(kind, orjson.loads(text)))
+
+
+def with_bytes_of(kind: GroupVersionKind, obj: Json) -> Json:
+    """Return the object of this kind with bytes where its type has them."""
+    from pilothouse.machinery.schema import types
+    from pilothouse.machinery.schema.byte_fields import with_bytes
+
+    found = types.of(kind)
+    fields = found.byte_fields if found is not None else None
+    return obj if fields is None else with_bytes(fields, obj)
+
+
+def kind_of(obj: Json) -> GroupVersionKind:
+    return GroupVersion.parse(obj["apiVersion"]).kind(obj["kind"])
+
+
+class CborListWriter:
+    needs_sizes = True
+
+    def bytes_to_encode(self, objects: Sequence[StoredObject], view: View) -> int:
+        form = (MEDIA_TYPE, view.kind)
+        return sum(stored.size for stored in objects if not stored.has_encoded(form))
+
+    def piece(self, stored: StoredObject, view: View) -> bytes:
+        from pilothouse.machinery.cbor.pieces import with_type
+
+        piece = cbor_piece(stored, view)
+        return with_type(piece, view.kind) if view.typed_items else piece
+
+    def made_piece(self, obj: Json) -> bytes:
+        from pilothouse.machinery.cbor.encoding import encode
+
+        return encode(obj)
+
+    def head(self, frame: ListFrame, sizes: Iterable[int]) -> bytes:
+        from pilothouse.machinery.cbor.pieces import head_of_list
+
+        return head_of_list(frame.fields, sum(1 for _ in sizes), null_when_empty=frame.null_when_empty)
+
+    def items(self, frame: ListFrame, pieces: Sequence[bytes], *, first: bool) -> Iterator[bytes]:
+        yield pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def tail(self, frame: ListFrame, *, empty: bool) -> bytes:
+        return b""
+
+
+_LISTS = CborListWriter()

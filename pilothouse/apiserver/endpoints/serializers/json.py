@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
+
 import orjson
 
-from pilothouse.apiserver.endpoints.serializers.interface import ListWriter, View
-from pilothouse.apiserver.endpoints.serializers.json_lists import (
-    MEDIA_TYPE,
-    JsonListWriter,
-    PrettyJsonListWriter,
-    json_piece,
-)
+from pilothouse.apiserver.endpoints.serializers.interface import ListFrame, ListWriter, View
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.objects import Json
 
-_LISTS, _PRETTY_LISTS = JsonListWriter(), PrettyJsonListWriter()
+MEDIA_TYPE = "application/json"
 
 
 class JsonSerializer:
@@ -41,3 +37,73 @@ class JsonSerializer:
 
     def event(self, event_type: str, whole: bytes) -> bytes:
         return b'{"type":"%s","object":%s}\n' % (event_type.encode(), whole.rstrip(b"\n"))
+
+
+def json_piece(stored: StoredObject, view: View) -> bytes:
+    """Everything behind kind and apiVersion, without the opening brace."""
+    if view.convert is None:
+        return stored.body
+    return stored.encoded((MEDIA_TYPE, view.kind), lambda _: _body(view.object(stored)))
+
+
+def _body(obj: Json) -> bytes:
+    rest = {key: value for key, value in obj.items() if key not in ("kind", "apiVersion")}
+    return orjson.dumps(rest)[1:]
+
+
+class JsonListWriter:
+    needs_sizes = False
+
+    def bytes_to_encode(self, objects: Sequence[StoredObject], view: View) -> int:
+        if view.convert is not None:
+            form = (MEDIA_TYPE, view.kind)
+            return sum(stored.size for stored in objects if not stored.has_encoded(form))
+        if objects[0].is_spliced:
+            return 0
+        return sum(stored.size for stored in objects if not stored.has_body)
+
+    def piece(self, stored: StoredObject, view: View) -> bytes:
+        return json_piece(stored, view)
+
+    def made_piece(self, obj: Json) -> bytes:
+        return orjson.dumps(obj)
+
+    def head(self, frame: ListFrame, sizes: Iterable[int]) -> bytes:
+        return orjson.dumps(frame.fields)[: -len(b"[]}")]
+
+    def items(self, frame: ListFrame, pieces: Sequence[bytes], *, first: bool) -> Iterator[bytes]:
+        between = b"," + frame.item_prefix
+        if first or len(pieces) == 1:
+            yield b"[" + frame.item_prefix if first else between
+            yield pieces[0] if len(pieces) == 1 else between.join(pieces)
+        else:
+            yield between.join((b"", *pieces))
+
+    def tail(self, frame: ListFrame, *, empty: bool) -> bytes:
+        return frame.no_items + b"}\n" if empty else b"]}\n"
+
+
+class PrettyJsonListWriter(JsonListWriter):
+    """The same text as that of the whole list, indented. No line break stands inside a JSON string."""
+
+    def bytes_to_encode(self, objects: Sequence[StoredObject], view: View) -> int:
+        return sum(stored.size for stored in objects)
+
+    def piece(self, stored: StoredObject, view: View) -> bytes:
+        return self.made_piece(orjson.loads(view.item_prefix + json_piece(stored, view)))
+
+    def made_piece(self, obj: Json) -> bytes:
+        return b"\n    " + orjson.dumps(obj, option=orjson.OPT_INDENT_2).replace(b"\n", b"\n    ")
+
+    def head(self, frame: ListFrame, sizes: Iterable[int]) -> bytes:
+        return orjson.dumps(frame.fields, option=orjson.OPT_INDENT_2)[: -len(b"[]\n}")]
+
+    def items(self, frame: ListFrame, pieces: Sequence[bytes], *, first: bool) -> Iterator[bytes]:
+        yield b"[" if first else b","
+        yield pieces[0] if len(pieces) == 1 else b",".join(pieces)
+
+    def tail(self, frame: ListFrame, *, empty: bool) -> bytes:
+        return frame.no_items + b"\n}" if empty else b"\n  ]\n}"
+
+
+_LISTS, _PRETTY_LISTS = JsonListWriter(), PrettyJsonListWriter()

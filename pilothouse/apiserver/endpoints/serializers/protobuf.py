@@ -5,12 +5,21 @@ The codec is imported when it is first used, which is not while the server start
 
 from __future__ import annotations
 
-from pilothouse.apiserver.endpoints.serializers.interface import ListWriter, View
-from pilothouse.apiserver.endpoints.serializers.protobuf_lists import MEDIA_TYPE, ProtobufListWriter, protobuf_piece
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from pilothouse.apiserver.endpoints.serializers.interface import ListFrame, ListWriter, View
 from pilothouse.apiserver.storage.object import StoredObject
+from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json
 
-_LISTS = ProtobufListWriter()
+if TYPE_CHECKING:
+    from pilothouse.machinery.protobuf.codec import ListPieces
+from pilothouse.machinery.errors import NotAcceptable
+
+MEDIA_TYPE = "application/vnd.kubernetes.protobuf"
+_META = ("v1", "meta.k8s.io/v1", "meta.k8s.io/v1beta1")
 
 
 class ProtobufSerializer:
@@ -41,3 +50,66 @@ class ProtobufSerializer:
         from pilothouse.machinery.protobuf.watch import watch_event
 
         return watch_event(event_type, whole)
+
+
+def protobuf_piece(stored: StoredObject, view: View) -> bytes:
+    """The bare message, without the envelope."""
+    from pilothouse.machinery.protobuf import codec
+
+    return stored.encoded((MEDIA_TYPE, view.kind), lambda _: codec.encode_raw(view.object(stored), view.kind))
+
+
+class ProtobufListWriter:
+    needs_sizes = True
+
+    def bytes_to_encode(self, objects: Sequence[StoredObject], view: View) -> int:
+        form = (MEDIA_TYPE, view.kind)
+        return sum(stored.size for stored in objects if not stored.has_encoded(form))
+
+    def piece(self, stored: StoredObject, view: View) -> bytes:
+        return protobuf_piece(stored, view)
+
+    def made_piece(self, obj: Json) -> bytes:
+        from pilothouse.machinery.protobuf import codec
+
+        return codec.encode_raw(obj, codec.gvk_of(obj))
+
+    def head(self, frame: ListFrame, sizes: Iterable[int]) -> bytes:
+        return _pieces(frame).head(sizes)
+
+    def items(self, frame: ListFrame, pieces: Sequence[bytes], *, first: bool) -> Iterator[bytes]:
+        wrapped = chain.from_iterable(map(_pieces(frame).item, pieces))
+        if len(pieces) == 1:
+            yield from wrapped
+        else:
+            yield b"".join(wrapped)
+
+    def tail(self, frame: ListFrame, *, empty: bool) -> bytes:
+        return _pieces(frame).tail()
+
+
+def _pieces(frame: ListFrame) -> ListPieces:
+    from pilothouse.machinery.protobuf import codec
+
+    fields = frame.fields
+    return codec.ListPieces(GroupVersion.parse(fields["apiVersion"]).kind(fields["kind"]), fields["metadata"])
+
+
+_LISTS = ProtobufListWriter()
+
+
+class UnstructuredProtobufSerializer(ProtobufSerializer):
+    only_views = True
+
+    def encode(self, obj: Json, *, pretty: bool = False) -> bytes:
+        """Raises NotAcceptable for an object: a watch can have begun before it shows that its events have no view."""
+        if obj.get("apiVersion") not in _META:
+            raise not_marshalable("Unstructured")
+        return super().encode(obj, pretty=pretty)
+
+
+def not_marshalable(kind: str) -> NotAcceptable:
+    return NotAcceptable(
+        f"object *unstructured.{kind} does not implement the protobuf marshalling interface and cannot be encoded to "
+        "a protobuf message"
+    )

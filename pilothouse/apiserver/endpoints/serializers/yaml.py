@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import orjson
 
 from pilothouse.apiserver.endpoints.serializers.interface import ListFrame, ListWriter, View
-from pilothouse.apiserver.endpoints.serializers.json import JsonSerializer
-from pilothouse.apiserver.endpoints.serializers.json_lists import json_piece
+from pilothouse.apiserver.endpoints.serializers.json import JsonSerializer, json_piece
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.codec.yaml_emit import emit_yaml
 from pilothouse.machinery.objects import Json

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.errors import translated
 from pilothouse.apiserver.registry.operations import Result, Validate
-from pilothouse.apiserver.registry.options import Preconditions, WriteOptions
-from pilothouse.apiserver.registry.preconditions import failed_precondition, invalid_object
+from pilothouse.apiserver.registry.options import Preconditions, WriteOptions, failed_precondition, invalid_object
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.server.features import enabled
 from pilothouse.apiserver.storage.errors import RevisionConflict

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pilothouse.apiserver.registry.follower import RegistryFollower, start_following
+from pilothouse.apiserver.registry.informer import RegistryFollower, start_following
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.kube.rbac.authorizer.policy import RBACPolicy, Scoped

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pilothouse.apiserver.endpoints.query import boolean, integer
+from pilothouse.apiserver.endpoints.options import boolean, integer
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.apiserver.registry.context import RequestContext

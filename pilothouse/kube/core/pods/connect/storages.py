@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from pilothouse.apiserver.authz.interface import Authorizer, Decision, attributes_of
-from pilothouse.apiserver.endpoints.query import boolean
+from pilothouse.apiserver.endpoints.options import boolean
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.outbound.targets import Target, escaped_path
 from pilothouse.apiserver.proxy.metrics import WEBSOCKETS

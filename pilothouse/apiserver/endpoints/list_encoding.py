@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from typing import TypeAlias
+from collections.abc import AsyncIterator, Callable, Hashable, Iterator, Sequence
+from typing import Protocol, TypeAlias, TypeVar
 
 from pilothouse.apiserver.endpoints import transform
 from pilothouse.apiserver.endpoints.scope import RequestScope
@@ -15,6 +15,7 @@ from pilothouse.apiserver.registry.table import DEFAULT_COLUMNS
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotAcceptable
+from pilothouse.machinery.event_loop import yield_to_loop
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json
 
@@ -114,3 +115,56 @@ def list_metadata(result: ListResult, *, typed_items: bool = False) -> Json:
     if result.remaining:
         meta["remainingItemCount"] = result.remaining
     return meta
+
+
+PART = 256 * 1024
+"""Bytes: large enough to be cheap, small enough to be sent while others wait. Only a single object may have more."""
+
+
+async def list_parts(writer: ListWriter, view: ListView) -> AsyncIterator[bytes]:
+    """Raises, before the first part or between two, whatever is wrong with an object."""
+    frame = view.frame
+    sizes: list[int] = []
+    if writer.needs_sizes:
+        for objects in slices(view.objects):
+            sizes += map(len, await _pieces(writer, view, objects))
+    yield writer.head(frame, sizes)
+    first = True
+    for objects in slices(view.objects):
+        for part in writer.items(frame, await _pieces(writer, view, objects), first=first):
+            yield part
+        first = False
+    yield writer.tail(frame, empty=first)
+
+
+async def _pieces(writer: ListWriter, view: ListView, objects: Sequence[StoredObject]) -> list[bytes]:
+    await yield_to_loop()  # it is the others' turn after each part
+    return await offload_by_size(view.bytes_to_encode(writer, objects), view.pieces, writer, objects)
+
+
+class _Sized(Protocol):
+    @property
+    def size(self) -> int: ...
+
+
+T = TypeVar("T", bound=_Sized)
+
+
+def slices(things: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Cut the things into slices, in order; none is larger than a part unless it is a single thing."""
+    start = size = 0
+    for end, thing in enumerate(things):
+        size += thing.size
+        if size > PART and end > start:
+            yield things[start:end]
+            start, size = end, thing.size
+    if start < len(things):
+        yield things[start:]
+
+
+def whole_list(writer: ListWriter, view: ListView) -> bytes:
+    """The list at once, for those who are not on the loop."""
+    pieces = view.pieces(writer, view.objects)
+    items = writer.items(view.frame, pieces, first=True) if pieces else ()
+    head = writer.head(view.frame, map(len, pieces))
+    return b"".join((head, *items, writer.tail(view.frame, empty=not pieces)))
