@@ -1,1 +1,1 @@
-"""The HTTP side of the registry: one verb a file, and the installer that gives a storage the verbs it can do."""
+"""The HTTP layer over the registry: one verb per file, and the installer that derives verbs from a storage."""

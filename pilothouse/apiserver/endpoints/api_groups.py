@@ -1,4 +1,4 @@
-"""Installing groups into a server: their resources, and their discovery documents."""
+"""Installation of API groups in a server: resources and discovery documents (upstream's InstallAPIGroup)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from pilothouse.apiserver.server.server import GenericAPIServer
 
 
 def install_api_group(server: GenericAPIServer, group: APIGroup, installer: Installer) -> None:
-    """Serve /apis/GROUP and everything below it. An unknown version or resource of the group is a 404 Status then.
+    """Serve /apis/GROUP and all paths below it. Unknown versions and resources of the group respond with a 404
+    Status.
 
     >>> from pilothouse.apiserver import AdmissionChain, AlwaysAllow, APIGroup, APIVersion, GenericAPIServer
     >>> from pilothouse.apiserver import GroupVersion, Installer, Response, install_api_group
@@ -45,13 +46,13 @@ def install_api_group(server: GenericAPIServer, group: APIGroup, installer: Inst
 def install_legacy_api_group(
     server: GenericAPIServer, group: APIGroup, installer: Installer, addresses: ServerAddresses
 ) -> None:
-    """/api and everything below it."""
+    """Serve /api and all paths below it."""
     install_api_group(server, group, installer)
     _with_or_without_slash(server, group.root, legacy_root_handler(group, addresses))
 
 
 def install_group_list(server: GenericAPIServer, groups: Iterable[APIGroup]) -> None:
-    """Serve /apis: the groups that this server has, and those that its delegates have.
+    """Serve /apis: the groups of this server and of its delegates.
 
     >>> from pilothouse.apiserver import APIGroup, APIVersion, GenericAPIServer, GroupVersion, Response
     >>> from pilothouse.apiserver import install_group_list
@@ -72,7 +73,7 @@ def install_group_list(server: GenericAPIServer, groups: Iterable[APIGroup]) -> 
 
 
 def _with_or_without_slash(server: GenericAPIServer, path: str, handler: Handler) -> None:
-    """A document is found with a slash behind its path, too: kr8s asks for /api/."""
+    """Serve a document with and without a trailing slash: kr8s requests /api/."""
     server.mux.handle(path, handler)
     server.mux.handle(f"{path}/", handler, listed=False)
 

@@ -1,4 +1,4 @@
-"""Server-side apply: PATCH with a configuration that says what its manager wants, and makes the object if need be."""
+"""Server-side apply: PATCH with the configuration that a field manager intends. Creates the object if necessary."""
 
 from __future__ import annotations
 
@@ -27,14 +27,15 @@ class ApplyMechanism:
     @property
     def configuration(self) -> ParsedYaml:
         """Raises BadRequest."""
-        # A cached_property of Python 3.11 holds one lock for all requests while the body of one of them is read.
+        # A cached_property of Python 3.11 holds one lock for all requests while one body is parsed.
         if self._configuration is None:
             is_cbor = content_type_of(self.request) == APPLY_CBOR_PATCH
             self._configuration = _parse_cbor(self.body) if is_cbor else _parse(self.body)
         return self._configuration
 
     def patched(self, existing: Json | None) -> Json:
-        """Raises StatusError: Conflict with a cause for each field that somebody else owns, unless forced."""
+        """Return the new object. Raises StatusError: without force, a Conflict with a cause for each field of
+        another manager."""
         manager, force = self.options.field_manager, self.options.force
         obj = self.scope.field_manager.apply(existing, self.configuration.value or {}, manager, force=force)
         self.scope.served.default(obj)
@@ -46,7 +47,7 @@ class ApplyMechanism:
         return self.scope.to_stored(obj)
 
     def _report_duplicate_keys(self) -> None:
-        """Refuse or warn of keys that stand in the configuration twice, as the request's field validation asks."""
+        """Reject or warn of duplicate keys, depending on the field validation of the request."""
         if not self.configuration.strict_error or self.options.field_validation == "Ignore":
             return
         why = CONVERTING + self.configuration.strict_error
@@ -67,13 +68,13 @@ def _parse(body: bytes) -> ParsedYaml:
 
 
 def _parse_yaml(body: bytes) -> ParsedYaml:
-    """An integer that 64 bits do not hold is a float from here on. Raises YamlError."""
+    """Parse YAML. Integers beyond 64 bits become floats. Raises YamlError."""
     parsed = parse_yaml(body)
     return ParsedYaml(printed_numbers(untyped(parsed.value)), parsed.strict_error)
 
 
 def _parse_cbor(body: bytes) -> ParsedYaml:
-    """What upstream says of it speaks of YAML nevertheless."""
+    """Parse CBOR. Upstream's error messages mention YAML here, too."""
     from pilothouse.machinery.cbor.decoding import decode, word_for
     from pilothouse.machinery.cbor.wellformed import CborError
 
@@ -90,9 +91,9 @@ def _parse_cbor(body: bytes) -> ParsedYaml:
 
 
 def _parse_json(body: bytes) -> ParsedYaml | None:
-    """Most clients send JSON, which is YAML too and much quicker to read. None for all that needs a closer look.
+    """Parse JSON, which is also YAML but much faster to parse. Return None if the body needs the YAML parser.
 
-    As YAML it is written as JSON again before it is decoded, which is why 1.0 is an integer here.
+    Upstream converts YAML to JSON before decoding, so 1.0 is an integer here.
     """
     if not body.startswith(b"{"):
         return None

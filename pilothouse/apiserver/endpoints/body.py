@@ -1,4 +1,4 @@
-"""Request bodies: an object of the endpoint's kind, or the options of a delete."""
+"""Request bodies: an object of the endpoint's kind, or delete options."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SIZES = HistogramTally(
 
 
 async def read_body(request: Request) -> bytes:
-    """The whole body, which makes the request as heavy as it is. Raises RequestEntityTooLarge."""
+    """Read the whole body and set the weight of the request. Raises RequestEntityTooLarge."""
     body = await request.read_body(_MAX_BODY)
     request.weight.at_least(len(body))
     event("limitedReadBody succeeded", {"len": len(body)})
@@ -36,7 +36,8 @@ async def read_body(request: Request) -> bytes:
 def decode_object_body(
     request: Request, scope: RequestScope, serializer: Serializer, body: bytes, field_validation: str
 ) -> Json:
-    """The object in the stored form, with defaults. Fields that nobody knows are refused, warned about or ignored."""
+    """Return the object in the stored form, with defaults. Field validation decides whether unknown fields are
+    rejected, warned of or ignored."""
     decoded = scope.served.decoder.decode(serializer, body, strict=field_validation == "Strict")
     if field_validation == "Warn":
         for error in decoded.strict_errors:
@@ -62,7 +63,7 @@ def decode_delete_options(request: Request, scope: RequestScope, body: bytes) ->
 
 
 def check_name(obj: Json, request: Request) -> None:
-    """The body must be about the object that the path names."""
+    """Raises BadRequest if the body names another object than the path."""
     name, namespace = request.info.name, request.info.namespace
     if not name_of(obj):
         raise BadRequest(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")

@@ -1,6 +1,4 @@
-"""CONNECT: subresources that take the connection over, such as exec, portforward and proxy; and the GETs, such as logs,
-that take the answer over.
-"""
+"""CONNECT: subresources that take over the connection (exec, portforward, proxy) or the response of a GET (logs)."""
 
 from __future__ import annotations
 
@@ -24,7 +22,7 @@ from pilothouse.machinery.wire_facts.kinds import message_of
 
 
 def connect_handler(storage: Connecter, scope: RequestScope) -> Handler:
-    # Nobody is asked about reading.
+    # Admission does not see reads.
     reads = isinstance(storage, GetterWithOptions)
 
     async def connect(request: Request) -> Response:
@@ -40,7 +38,7 @@ def connect_handler(storage: Connecter, scope: RequestScope) -> Handler:
 
 
 async def _admit(request: Request, scope: RequestScope) -> None:
-    """The object of a CONNECT are its options."""
+    """Run admission. The object of a CONNECT is its options."""
     kind = scope.served.view.kind
     options = await request.weight.run(options_of, request, kind)
     before = deepcopy(options)
@@ -52,11 +50,11 @@ async def _admit(request: Request, scope: RequestScope) -> None:
 
 
 _PATH = "path"
-"""The one option that is not in the query, but follows the subresource in the request's path."""
+"""The only option that comes from the path below the subresource instead of the query."""
 
 
 def options_of(request: Request, kind: GroupVersionKind) -> Json:
-    """Raises BadRequest."""
+    """Return the options in the query. Raises BadRequest."""
     options: Json = {"kind": kind.kind, "apiVersion": kind.api_version}
     for name, fact in _fields(kind).items():
         value = _subpath(request) if name == _PATH else _value(request, fact)
@@ -66,7 +64,7 @@ def options_of(request: Request, kind: GroupVersionKind) -> Json:
 
 
 def put_options(request: Request, kind: GroupVersionKind, options: Json) -> None:
-    """Has the request ask for what these options say."""
+    """Replace the options in the query of the request."""
     query = {name: values for name, values in request.query.items() if name not in _fields(kind)}
     for name in _fields(kind):
         value = options.get(name)
@@ -101,7 +99,7 @@ def _integer(text: str) -> int:
 
 
 def _subpath(request: Request) -> str:
-    """Return the path below the subresource, with the slash at its end that the request has."""
+    """Return the path below the subresource, with a trailing slash if the request has one."""
     path = "/".join(request.info.parts[3:])
     path = f"/{path}" if path else ""
     return f"{path}/" if request.path.endswith("/") and not path.endswith("/") else path

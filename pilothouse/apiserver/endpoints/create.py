@@ -1,4 +1,4 @@
-"""POST: create an object in a collection, or through a subresource that takes a name from the path."""
+"""POST: create an object in a collection, or through a subresource that is named in the path."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def create_handler(storage: Creator | NamedCreator, scope: RequestScope) -> Hand
     can, either = abilities_of(storage), cast("Any", storage)
     named: NamedCreator | None = either if NamedCreator in can else None
     plain: Creator | None = either if Creator in can else None
-    # A subresource may take what its object says of uid and version for conditions on the resource itself.
+    # A subresource may use uid and resourceVersion of the body as preconditions on the main resource.
     keeps_system_fields: bool = getattr(storage, "keeps_system_fields", False)
 
     async def create(request: Request) -> Response:

@@ -1,4 +1,5 @@
-"""Turning bodies and patched objects into objects of a kind: known fields only, and of the right types."""
+"""The contract of decoders: bodies and patched objects become objects of a kind, with known fields of the right
+types."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from pilothouse.machinery.patch.schema import PatchSchema
 
 @dataclass(frozen=True, slots=True)
 class DecodedObject:
-    """An object and the kind that it said it has. `strict_errors` are the fields that were unknown or doubled.
+    """An object and the kind that the body named. `strict_errors` lists unknown and duplicate fields.
 
     >>> from pilothouse.apiserver import DecodedObject, GroupVersionKind
     >>> kind = GroupVersionKind("wardle.example.com", "v1", "Flunder")
@@ -28,7 +29,7 @@ class DecodedObject:
 
 
 class ObjectDecoder(Protocol):
-    """Reads the objects of one kind. Built-in kinds and custom resources each have their own.
+    """Decodes objects of one kind. Built-in kinds and custom resources have different decoders.
 
     >>> from pilothouse.apiserver import GroupVersionKind, ObjectDecoder, TypedDecoder
     >>> decoder: ObjectDecoder = TypedDecoder(GroupVersionKind("", "v1", "ConfigMap"))
@@ -38,34 +39,35 @@ class ObjectDecoder(Protocol):
 
     @property
     def patch_schema(self) -> PatchSchema | None:
-        """The schema for strategic merge patches; None where the kind does not take them."""
+        """The schema for strategic merge patches; None if the kind does not support them."""
 
     @property
     def atom(self) -> Atom:
-        """How the kind's objects merge; DEDUCED for a kind without a schema."""
+        """The merge schema of the kind; DEDUCED for a kind without a schema."""
 
     @property
     def fits_atom(self) -> bool:
-        """Whether all that is decoded fits `atom`, so that nobody has to check; lists may still have items unkeyed."""
+        """Whether every decoded object fits `atom` without a check. List items may still lack keys."""
 
     @property
     def empty(self) -> Json:
-        """An object in which nothing is set. Not to be changed."""
+        """The zero value of the kind. Treat as immutable."""
 
     def decode(self, serializer: Serializer, data: bytes, *, strict: bool) -> DecodedObject:
-        """Raises BadRequest, with `strict` also for strict errors."""
+        """Decode a body. Raises BadRequest; with `strict`, also for strict errors."""
 
     def normalise(self, value: Any, *, spelled: bool = False) -> DecodedObject:
-        """Brings the outcome of a JSON or merge patch into the kind's form. Raises DecodeError.
+        """Convert the result of a JSON or merge patch to the kind. Raises DecodeError.
 
-        `spelled` says that numbers in it may be Literals."""
+        `spelled`: numbers may be Literals.
+        """
 
     def read_changed(self, value: Any) -> DecodedObject:
-        """The same for an object that admission made of one of the kind, whose refusals have yet other words."""
+        """Like `normalise`, for an object that admission changed. Error messages differ."""
 
     def convert(self, value: Json) -> DecodedObject:
-        """The same for the outcome of a strategic merge patch or an apply, whose refusals have other words."""
+        """Like `normalise`, for the result of a strategic merge patch or an apply. Error messages differ."""
 
     def printed(self, obj: Json) -> Json:
-        """Return the object as it is shown, without what is left out when it is empty. It may share parts with `obj`,
-        or be `obj`, which stays as it is."""
+        """Return the object as a response shows it, without empty omitempty fields. The result may share parts with
+        `obj` or be `obj`. `obj` is not modified."""

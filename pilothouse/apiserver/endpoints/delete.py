@@ -1,4 +1,4 @@
-"""DELETE one object, or a collection."""
+"""DELETE: one object, or a collection."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def delete_handler(storage: GracefulDeleter, scope: RequestScope) -> Handler:
         event("About to delete object from database")
         deleted = await storage.delete(scope.context(request), request.info.name, options=options, validate=validate)
         event("Object deleted from database")
-        # Accepted, not done: only for clients that asked for cascading deletion in the old way.
+        # 202 only for clients that use the deprecated orphanDependents.
         accepted = not deleted.immediately and options.orphan_dependents is False
         return await object_response(request, scope, output, deleted.result, status=202 if accepted else 200)
 
@@ -54,7 +54,7 @@ async def _options(request: Request, scope: RequestScope) -> DeleteOptions:
 
 
 def _validator(request: Request, scope: RequestScope, options: DeleteOptions) -> Validate:
-    """Deletes go through both phases of admission with the object that is about to go."""
+    """Return a validator that runs both phases of admission with the object before its deletion."""
 
     async def validate(old: Json) -> None:
         attributes = scope.attributes(

@@ -1,4 +1,4 @@
-"""Deprecated kinds: every answer about one carries a warning that says so, and what to use instead."""
+"""Deprecated kinds: every response carries a warning that names the replacement."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ REQUESTED = Gauge(
 
 
 def with_warning(methods: Methods, warning: str, removed: str = "") -> Methods:
-    """The same handlers, which first put the warning on the answer and on record that somebody needs the kind.
+    """Wrap the handlers so that they warn the client and record the use of a deprecated kind.
 
-    Without a warning they stay as they are.
+    Without a warning the handlers are returned unchanged.
     """
     return {method: _warning(handler, warning, removed) for method, handler in methods.items()} if warning else methods
 
@@ -56,7 +56,7 @@ def _warning(handler: Handler, warning: str, removed: str) -> Handler:
 
 
 def warn_of_deprecation(request: Request, warning: str, removed: str = "") -> None:
-    """Warn the client, and tell the audit log of it."""
+    """Warn the client and annotate the audit event."""
     request.warnings.append(warning)
     request.annotate("k8s.io/deprecated", "true")
     if removed:

@@ -1,4 +1,4 @@
-"""API groups as they are handed to the installer: versions, and in each the resources with their storages."""
+"""API groups for the installer: versions, resources and their storages (upstream's APIGroupInfo)."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _TABLED_SUBRESOURCES = ("status", "scale")
 
 
 def no_default(obj: Json) -> None:
-    """A kind without defaults."""
+    """The defaulting function of kinds without defaults."""
 
 
 @dataclass(frozen=True)
 class ServedResource:
-    """A resource, or a subresource of it, in one version. What its storage can do decides its verbs.
+    """A resource or subresource in one version. The storage determines the verbs.
 
     >>> from pilothouse.apiserver import GroupVersionKind, Names, ServedResource, UnstructuredDecoder
     >>> class Flunders:
@@ -46,42 +46,42 @@ class ServedResource:
     namespaced: bool
     storage: object
     kind: GroupVersionKind
-    """The kind of the objects that this endpoint takes and gives; a subresource may have another than its resource."""
+    """The kind of the objects of this endpoint. The kind of a subresource may differ from the kind of its resource."""
     decoder: ObjectDecoder
     subresource: str = ""
     storage_version: GroupVersion | None = None
-    """The group and version its objects are stored at; None where nothing is stored."""
+    """The group and version of the stored objects; None if nothing is stored."""
     storage_path: str = ""
-    """Where its objects are stored, which tells that those of another group or version are the same; may be empty."""
+    """The storage path; resources with the same path are views of the same objects. May be empty."""
     default: Callable[[Json], None] = no_default
     to_stored: Callable[[Json], Json] | None = None
-    """From this version to the stored form; None where they are the same."""
+    """Converts from this version to the stored form; None if they are identical."""
     from_stored: Callable[[Json], Json] | None = None
     convert_field: fields.Transform | None = None
-    """Refuses field labels that the kind does not have."""
+    """Rejects field labels that the kind does not support."""
     columns: Sequence[Column] = DEFAULT_COLUMNS
-    """Of its tables; empty where there are none."""
+    """Table columns; empty if the resource has no tables."""
     columns_of_version: bool = False
-    """The columns are made for objects of this version, and not for their stored form."""
+    """Whether the columns read objects in this version instead of the stored form."""
     repeats_columns: bool = False
-    """Every event of a watch for tables defines the columns, and not the first alone."""
+    """Send column definitions in every event of a watch for tables, not only in the first event."""
     row_order: Callable[[Json], Any] | None = None
-    """The sort key for the rows of a list's table; without it, they come as the objects do."""
+    """Sort key of table rows; None keeps the order of the objects."""
     serializers: Serializers = BUILT_IN
     patch_types: tuple[str, ...] = ALL_PATCHES
     typed_items: bool = False
     warning: str = ""
-    """What every answer warns of; empty for a kind that is not deprecated."""
+    """The warning in every response; empty for a kind that is not deprecated."""
     removed_release: str = ""
-    """The release that has a deprecated kind no more, where that is known."""
+    """The release that removes a deprecated kind, if known."""
     reset_fields: tuple[str, ...] = ()
     """Paths that writes through this endpoint never own."""
     field_annotations: frozenset[str] = frozenset()
-    """Annotations that stand for fields which the kind has no longer: its metadata alone is shown without them."""
+    """Annotations that represent removed fields of the kind. Metadata-only responses omit them."""
     returns_deleted_object: bool = False
-    """DELETE answers the object that was deleted instead of a Status."""
+    """DELETE returns the deleted object instead of a Status."""
     is_confidential: bool = False
-    """Refusals of patches, which are logged, show nothing of the object."""
+    """Errors of patches, which are logged, contain no part of the object."""
 
     @cached_property
     def view(self) -> View:
@@ -89,17 +89,17 @@ class ServedResource:
 
     @cached_property
     def views(self) -> Views:
-        """The other forms in which its objects can be had. Only what is listed, and statuses and scales, has tables."""
+        """The alternative views of the objects. Only listable resources, statuses and scales have tables."""
         listed = Lister in abilities_of(self.storage) or self.subresource in _TABLED_SUBRESOURCES
         return Views.TABLES if listed and self.columns else Views.METADATA
 
     @property
     def options_serializers(self) -> Serializers:
-        """For what is about no object of the resource: options of deletes, errors."""
+        """The media types of delete options and errors."""
         return with_cbor(BUILT_IN) if CBOR in self.serializers else BUILT_IN
 
     def with_cbor(self) -> ServedResource:
-        """Return the same resource, in CBOR, too."""
+        """Return the resource with CBOR as an additional media type."""
         applies = (APPLY_CBOR_PATCH,) if APPLY_PATCH in self.patch_types else ()
         return replace(self, serializers=with_cbor(self.serializers), patch_types=(*self.patch_types, *applies))
 
@@ -120,10 +120,10 @@ class APIVersion:
     group_version: GroupVersion
     resources: list[ServedResource] = field(default_factory=list)
     serializers: Serializers = BUILT_IN
-    """For the discovery document that names the resources."""
+    """The media types of the discovery document."""
 
     def with_cbor(self) -> APIVersion:
-        """Return the same version, in CBOR, too."""
+        """Return the version with CBOR as an additional media type."""
         resources = [resource.with_cbor() for resource in self.resources]
         return replace(self, resources=resources, serializers=with_cbor(self.serializers))
 
@@ -140,10 +140,10 @@ class APIGroup:
     name: str
     versions: list[APIVersion]
     post_start_hooks: dict[str, PostStartHook] = field(default_factory=dict)
-    """Work of the group once the server listens, such as creating objects that must exist."""
+    """Work of the group after the server listens, such as the creation of required objects."""
 
     def with_cbor(self) -> APIGroup:
-        """Return the same group, in CBOR, too."""
+        """Return the group with CBOR as an additional media type."""
         return replace(self, versions=[version.with_cbor() for version in self.versions])
 
     @property

@@ -1,9 +1,9 @@
-"""The installer of routes: a storage gets the verbs that it can do, and nothing else.
+"""The installer of routes (upstream's APIInstaller): the protocols of a storage determine its verbs.
 
-can           gets
+storage       routes
 get           GET name           update        PUT name          delete             DELETE name
 list, watch   GET collection     get + update  PATCH name        delete_collection  DELETE collection
-create        POST collection    create_named  POST name         connect            what it says, name and below
+create        POST collection    create_named  POST name         connect            its methods, name and below
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ Waiting: TypeAlias = Callable[[Callable[[Json], Json]], Conversion]
 
 
 def at_once(convert: Callable[[Json], Json]) -> Conversion:
-    """A conversion that never has to wait."""
+    """Return an asynchronous conversion that never waits."""
 
     async def conversion(obj: Json) -> Json:
         return convert(copy_of(obj))
@@ -69,7 +69,7 @@ def at_once(convert: Callable[[Json], Json]) -> Conversion:
 
 @dataclass(frozen=True, slots=True)
 class Installer:
-    """Installs the endpoints of group versions; all of them share these parts.
+    """Installs the endpoints of group versions with common dependencies.
 
     >>> from pilothouse.apiserver import AdmissionChain, AlwaysAllow, Installer
     >>> installer = Installer(AdmissionChain(), AlwaysAllow())
@@ -79,12 +79,13 @@ class Installer:
     authorizer: Authorizer
     run_options: ServerRunOptions = field(default_factory=ServerRunOptions)
     equivalents: EquivalentResources = field(default_factory=EquivalentResources)
-    """All that was installed or registered here."""
+    """All installed and registered resources."""
     speaks_cbor: bool = False
-    """Whether CBOR is one of the media types: the gate CBORServingAndStorage."""
+    """Whether CBOR is supported: the gate CBORServingAndStorage."""
 
     def install(self, version: APIVersion, versions: Sequence[APIVersion]) -> VersionRoutes:
-        """`versions` are all of the group, in which the same objects may be seen."""
+        """Return the routes of a version. `versions` are all versions of the group, which represent the same
+        objects."""
         routes = VersionRoutes()
         self.register(version)
         for resource in version.resources:
@@ -92,8 +93,7 @@ class Installer:
         return routes
 
     def register(self, version: APIVersion, waiting: Waiting = at_once) -> None:
-        """Makes its resources known as views of their objects. `waiting` makes conversions that may wait of those
-        of the resource."""
+        """Register the resources as views of their objects. `waiting` wraps the conversions of a resource."""
         for served in version.resources:
             resource = version.group_version.resource(served.names.plural)
             storage = served.storage_path or str(resource.group_resource)
@@ -128,7 +128,7 @@ class Installer:
 
 
 def _produced(served: ServedResource) -> tuple[str, ...]:
-    """What takes the connection over answers in whatever media type it likes."""
+    """Return the media types of the responses. Storages that take over the connection may use any media type."""
     spoken = tuple(media_types(served.serializers))
     if isinstance(served.storage, GetterWithOptions):
         return (*served.storage.media_types, *spoken)
@@ -137,7 +137,7 @@ def _produced(served: ServedResource) -> tuple[str, ...]:
 
 def _form(served: ServedResource, resource: GroupVersionResource, waiting: Waiting) -> ServedForm:
     def read(value: Any) -> Json:
-        # The options of a CONNECT are in no schema: they come from the query and go back there.
+        # The options of a CONNECT have no schema: they come from the query.
         obj: Json = value if Connecter in abilities_of(served.storage) else served.decoder.read_changed(value).obj
         served.default(obj)
         return obj
@@ -209,7 +209,7 @@ def _item_methods(storage: Any, scope: RequestScope) -> Methods:
 
 
 def verbs_of(storage: Any, *, subresource: bool) -> list[str]:
-    """The verbs that discovery shows, in its order."""
+    """Return the verbs in discovery, in order."""
     can = abilities_of(storage)
     if Connecter in can:
         shown = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}

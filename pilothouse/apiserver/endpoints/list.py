@@ -1,4 +1,4 @@
-"""LIST a collection, or watch it."""
+"""LIST a collection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""The views of a list: the objects themselves, their metadata alone, or a table's rows."""
+"""Encoding of lists: as objects, as metadata only, or as table rows, in parts.
+
+Guarantees: besides the objects, at most about two parts are in memory, however long the list is and however slowly the
+client reads. The event loop is released after each part. Objects without a cached encoding are encoded part by part, in
+a thread if a part is large.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +27,7 @@ from pilothouse.machinery.objects import Json
 
 @dataclass(frozen=True, slots=True)
 class StoredObjectsView:
-    """The objects themselves, whose pieces are kept with them."""
+    """The objects themselves. Their encoded pieces are cached with them."""
 
     frame: ListFrame
     objects: Sequence[StoredObject]
@@ -39,7 +44,7 @@ class StoredObjectsView:
 
 @dataclass(frozen=True, slots=True)
 class MadeItems:
-    """Something that is made from each object, and kept only where it is needed twice: for its size and for itself."""
+    """Items made from the objects. An item is kept only if it is needed twice: for its size and for its bytes."""
 
     frame: ListFrame
     objects: Sequence[StoredObject]
@@ -69,7 +74,8 @@ ListView: TypeAlias = StoredObjectsView | MadeItems
 async def list_view(
     request: Request, scope: RequestScope, target: GroupVersionKind | None, result: ListResult
 ) -> ListView:
-    """Raises NotAcceptable when a single object's view is asked of a list, BadRequest for a table nobody can make."""
+    """Return the view. Raises NotAcceptable for the view of a single object, BadRequest for an invalid table
+    request."""
     if target is None:
         view = scope.served.view
         fields = _fields(view.list_kind, view.kind.api_version, list_metadata(result, typed_items=view.typed_items))
@@ -108,7 +114,8 @@ async def _in_row_order(scope: RequestScope, objects: Sequence[StoredObject]) ->
 
 
 def list_metadata(result: ListResult, *, typed_items: bool = False) -> Json:
-    """A list that comes from no store has no revision. One of custom resources always says how to continue."""
+    """Return the metadata of a list. Lists without a store have no revision. Lists of custom resources always have
+    `continue`."""
     meta: Json = {"resourceVersion": str(result.revision)} if result.revision else {}
     if result.continue_token or typed_items:
         meta["continue"] = result.continue_token
@@ -118,11 +125,12 @@ def list_metadata(result: ListResult, *, typed_items: bool = False) -> Json:
 
 
 PART = 256 * 1024
-"""Bytes: large enough to be cheap, small enough to be sent while others wait. Only a single object may have more."""
+"""Size of a part in bytes: large enough to be cheap, small enough to interleave with other clients. Only a part with
+a single object may be larger."""
 
 
 async def list_parts(writer: ListWriter, view: ListView) -> AsyncIterator[bytes]:
-    """Raises, before the first part or between two, whatever is wrong with an object."""
+    """Yield the parts. Raises errors of objects before the first part or between two parts."""
     frame = view.frame
     sizes: list[int] = []
     if writer.needs_sizes:
@@ -138,7 +146,7 @@ async def list_parts(writer: ListWriter, view: ListView) -> AsyncIterator[bytes]
 
 
 async def _pieces(writer: ListWriter, view: ListView, objects: Sequence[StoredObject]) -> list[bytes]:
-    await yield_to_loop()  # it is the others' turn after each part
+    await yield_to_loop()
     return await offload_by_size(view.bytes_to_encode(writer, objects), view.pieces, writer, objects)
 
 
@@ -151,7 +159,7 @@ T = TypeVar("T", bound=_Sized)
 
 
 def slices(things: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Cut the things into slices, in order; none is larger than a part unless it is a single thing."""
+    """Split a sequence into slices of at most PART bytes, in order. A single larger item is a slice of its own."""
     start = size = 0
     for end, thing in enumerate(things):
         size += thing.size
@@ -163,7 +171,7 @@ def slices(things: Sequence[T]) -> Iterator[Sequence[T]]:
 
 
 def whole_list(writer: ListWriter, view: ListView) -> bytes:
-    """The list at once, for those who are not on the loop."""
+    """Return the list as one piece, for callers outside the event loop."""
     pieces = view.pieces(writer, view.objects)
     items = writer.items(view.frame, pieces, first=True) if pieces else ()
     head = writer.head(view.frame, map(len, pieces))

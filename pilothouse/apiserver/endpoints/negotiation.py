@@ -1,4 +1,4 @@
-"""Content negotiation: which media type a request's body is in, and which one (and which view) it wants back.
+"""Content negotiation: the media type of a request's body, and the media type and view of its response.
 
 Accept: application/json;as=Table;v=v1;g=meta.k8s.io, application/json   → JSON, as a Table
 """
@@ -22,26 +22,27 @@ _PARTIAL = ("PartialObjectMetadata", "PartialObjectMetadataList")
 _HUMAN_AGENTS = ("curl", "Wget", "Mozilla/5.0")
 _TRUE = frozenset(("1", "t", "T", "true", "TRUE", "True"))
 _MOST_CLAUSES = 256
-"""Clauses of an Accept header that are read. Clients send a handful; the header of an error costs little this way."""
+"""Maximum number of evaluated clauses of an Accept header. Bounds the cost of an error response."""
 _LONGEST_INSERTION = 12
-"""As many clauses Go's sort inserts one by one, which shows because the preference is no order."""
+"""Go's sort uses insertion sort up to this length. The difference is visible, because the preference is not a strict
+order."""
 
 
 class EndpointRestrictions(Protocol):
-    """What an endpoint can do with the parameters of a media type. It is hashable."""
+    """Decides which media type parameters an endpoint supports. Hashable."""
 
     @property
     def server_version(self) -> str: ...
 
     def allows(self, serializer: Serializer, target: GroupVersionKind | None) -> bool:
-        """Whether it answers in this media type, as the target where there is one."""
+        """Return whether the endpoint supports the media type, with the target if not None."""
 
 
 class Views(Enum):
-    """The forms besides its own in which an endpoint can answer."""
+    """The alternative views that an endpoint supports."""
 
     NONE = ()
-    """No object of a resource: errors, discovery."""
+    """Responses without objects of a resource: errors, discovery."""
     METADATA = _PARTIAL
     TABLES = (*_PARTIAL, "Table")
 
@@ -59,7 +60,8 @@ class Views(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """How to answer. `convert` asks for another kind than the resource's own: Table or PartialObjectMetadata(List)."""
+    """The form of a response. `convert` is a kind other than the resource's own: Table or
+    PartialObjectMetadata(List)."""
 
     serializer: Serializer
     convert: GroupVersionKind | None = None
@@ -77,7 +79,8 @@ class Clause:
 
 
 def negotiate_output(request: Request, serializers: Serializers, endpoint: EndpointRestrictions = Views.NONE) -> Output:
-    """Raises NotAcceptable where nothing that the endpoint can answer is acceptable."""
+    """Return the form of the response. Raises NotAcceptable if the endpoint supports none of the acceptable media
+    types."""
     output = _negotiate(request.header(b"accept"), serializers, endpoint)
     if output is None:
         raise _not_acceptable(media_types(serializers))
@@ -87,19 +90,19 @@ def negotiate_output(request: Request, serializers: Serializers, endpoint: Endpo
 
 
 def negotiate_stream(output: Output, serializers: Serializers) -> Serializer:
-    """Raises NotAcceptable where the chosen media type cannot stream."""
+    """Return the serializer of a watch. Raises NotAcceptable if the media type cannot stream."""
     if not output.serializer.stream_media_type:
         raise _not_acceptable(stream_media_types(serializers))
     return output.serializer
 
 
 def content_type_of(request: Request) -> str:
-    """The media type of the body, without its parameters; empty where the client does not say."""
+    """Return the media type of the body without parameters; "" if the client sent none."""
     return request.header(b"content-type").partition(";")[0].strip()
 
 
 def negotiate_input(request: Request, serializers: Serializers) -> Serializer:
-    """Raises UnsupportedMediaType. No content type means JSON."""
+    """Return the serializer of the body; JSON without a content type. Raises UnsupportedMediaType."""
     media_type = content_type_of(request).lower()
     if not media_type:
         return serializers[0]
@@ -140,7 +143,7 @@ def matches(clause: Clause, serializer: Serializer) -> bool:
 
 
 def _accept(clause: Clause, serializer: Serializer, endpoint: EndpointRestrictions) -> Output | None:
-    """The options in a clause's parameters; None where the endpoint cannot do what they ask for."""
+    """Return the output that a clause requests; None if the endpoint does not support its parameters."""
     params = dict(clause.params)
     if params.get("stream") and (params["stream"] != "watch" or not serializer.stream_media_type):
         return None
@@ -155,7 +158,7 @@ def _accept(clause: Clause, serializer: Serializer, endpoint: EndpointRestrictio
 
 
 def parse_accept(header: str) -> list[Clause]:
-    """Return the first clauses in the order in which upstream tries them: each goes before less preferred clauses."""
+    """Return the first clauses in upstream's order of evaluation: each clause precedes less preferred clauses."""
     clauses = list(_clauses(header))
     if len(clauses) > _LONGEST_INSERTION:
         return sorted(clauses, key=lambda clause: -clause.quality)
@@ -169,7 +172,7 @@ def parse_accept(header: str) -> list[Clause]:
 
 
 def _is_preferred(clause: Clause, other: Clause) -> bool:
-    """Not an order, since a wildcard of higher quality goes both before and after what is named: so upstream has it."""
+    """Not a strict order: a wildcard of higher quality goes both before and after a named type, as upstream."""
     return (
         clause.quality > other.quality
         or (clause.type != "*" and other.type == "*")

@@ -1,4 +1,4 @@
-"""The options of each verb, decoded from the query (and for deletes from the body) and validated."""
+"""The options of each verb, decoded from the query (for deletes also from the body) and validated."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def integer(request: Request, name: str) -> int | None:
 
 
 def boolean(request: Request, name: str) -> bool | None:
-    """Anything but false and 0 is true, also nothing: `?watch` and `?watch=`."""
+    """Return whether a parameter is true. Everything except false and 0 is true, even an empty value: `?watch`,
+    `?watch=`."""
     values = request.query.get(name)
     if not values:
         return None
@@ -96,13 +97,13 @@ def _write_options(request: Request, kind: str, validate: Callable[[Json], Error
 
 
 def admission_options(kind: str, raw: Json) -> Json:
-    """The options of a write as admission sees them. A patch has those of the update or the create that it is."""
+    """Return the options of a write for admission. A patch has the options of its update or create."""
     sent = {key: value for key, value in raw.items() if value and key not in ("kind", "apiVersion", "force")}
     return {"kind": kind, "apiVersion": "meta.k8s.io/v1", **sent}
 
 
 def delete_options(request: Request, scope: RequestScope, body: bytes) -> DeleteOptions:
-    """From the body where there is one, else from the query; never from both, as upstream."""
+    """Return the options from the body if there is one, else from the query; never from both, as upstream."""
     raw = decode_delete_options(request, scope, body) if body else _delete_query(request)
     _refuse("DeleteOptions", validate_delete_options(raw))
     return DeleteOptions.of(raw)
@@ -134,7 +135,7 @@ def list_options(request: Request, scope: RequestScope) -> ListOptions:
             resource_version=request.param("resourceVersion"),
             resource_version_match=request.param("resourceVersionMatch"),
             timeout_seconds=integer(request, "timeoutSeconds"),
-            limit=max(0, integer(request, "limit") or 0),  # as upstream, a negative limit is none
+            limit=max(0, integer(request, "limit") or 0),  # a negative limit means no limit, as upstream
             continue_token=request.param("continue"),
             send_initial_events=boolean(request, "sendInitialEvents"),
         )
@@ -144,7 +145,7 @@ def list_options(request: Request, scope: RequestScope) -> ListOptions:
 
 
 def _with_defaults(options: ListOptions) -> ListOptions:
-    """A watch from nowhere in particular streams the state first."""
+    """Set the defaults: a watch without a resourceVersion starts with the current state."""
     if options.send_initial_events is not None or options.resource_version_match or not options.watch:
         return options
     if options.resource_version not in ("", "0"):
@@ -193,7 +194,7 @@ def _convert_fields(options: ListOptions, scope: RequestScope) -> ListOptions:
 
 
 def _select_name(options: ListOptions, request: Request) -> ListOptions:
-    """A watch of one object by its path is a watch with a selector for its name."""
+    """Add a selector for the name in the path: a watch of one object is a watch with a name selector."""
     name = request.info.name
     if not name:
         return options
@@ -207,7 +208,7 @@ def _select_name(options: ListOptions, request: Request) -> ListOptions:
 def supported_fields(
     known: Iterable[str], refusal: Callable[[str], str] = fields.label_not_supported
 ) -> fields.Transform:
-    """A conversion that lets the known field labels through and refuses all others, as kinds with own fields do."""
+    """Return a conversion that accepts the known field labels and rejects all others."""
     names = frozenset(known)
 
     def convert(requirement: fields.Requirement) -> fields.Requirement:
@@ -219,7 +220,7 @@ def supported_fields(
 
 
 def metadata_fields_only(requirement: fields.Requirement) -> fields.Requirement:
-    """The conversion of kinds without fields of their own."""
+    """Accept only metadata fields: the conversion of kinds without selectable fields."""
     if requirement.field not in ("metadata.name", "metadata.namespace"):
         only = 'only "metadata.name", "metadata.namespace"'
         raise ValueError(f"{quote(requirement.field)} is not a known field selector: {only}")

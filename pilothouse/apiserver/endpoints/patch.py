@@ -1,4 +1,4 @@
-"""PATCH: JSON patch, merge patches and server-side apply, each made on the newest state of the object."""
+"""PATCH: JSON patch, merge patches and server-side apply, applied to the newest state of the object."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def patch_handler(storage: Patcher, scope: RequestScope) -> Handler:
 
 
 class PatchMechanism:
-    """A patch of the other types, which only change objects that are there, and are read only then."""
+    """A patch that requires an existing object. The body is parsed only if the object exists."""
 
     def __init__(self, request: Request, scope: RequestScope, body: bytes, options: WriteOptions) -> None:
         self.request = request
@@ -69,10 +69,10 @@ class PatchMechanism:
 
     @property
     def patcher(self) -> ObjectPatcher:
-        """Reads the body. Raises StatusError."""
-        from pilothouse.apiserver.endpoints.patchers import PATCHERS  # not needed before somebody patches
+        """Parse the body. Raises StatusError."""
+        from pilothouse.apiserver.endpoints.patchers import PATCHERS  # imported on the first patch
 
-        # A cached_property of Python 3.11 holds one lock for all requests while the body of one of them is read.
+        # A cached_property of Python 3.11 holds one lock for all requests while one body is parsed.
         if self._patcher is None:
             self._patcher = PATCHERS[content_type_of(self.request)](
                 self.request, self.scope, self.body, self.options.field_validation

@@ -11,4 +11,4 @@ APPLY_CBOR_PATCH = "application/apply-patch+cbor"
 APPLY_PATCHES = (APPLY_PATCH, APPLY_CBOR_PATCH)
 ALL_PATCHES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
 SCHEMALESS_PATCHES = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
-"""For kinds whose lists nobody says how to merge."""
+"""Patch types of kinds without merge rules for lists."""

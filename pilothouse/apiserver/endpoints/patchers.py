@@ -1,4 +1,4 @@
-"""The patch types: each reads its body once and can be applied to any number of states of an object."""
+"""The patch types: each parses its body once, and applies to any number of states of an object."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ from pilothouse.machinery.status_error import StatusError
 
 _NO_KIND = GroupKind("", "")
 REDACTED = "<secret contents redacted>"
-"""Upstream's words, where a Secret's own validation has something to say of its data."""
+"""Upstream's replacement for Secret data in validation errors."""
 
 T = TypeVar("T")
 
 
 class ObjectPatcher(Protocol):
     def apply(self, current: Json) -> Json:
-        """The patched object in its kind's form; `current` is used up. Raises StatusError."""
+        """Return the patched object, decoded as its kind; consumes `current`. Raises StatusError."""
 
 
 class _Patcher:
-    """The base of the patch types: the parsed body, and the handling of unknown fields."""
+    """The base class of the patch types: the parsed body, and the handling of unknown fields."""
 
     def __init__(self, request: Request, scope: RequestScope, body: bytes, field_validation: str) -> None:
         self.warn = request.warnings.append
@@ -66,16 +66,16 @@ class _Patcher:
         return f"error decoding patch: {problem}" if self.strict else problem
 
     def read_patched(self, patched: Any) -> Json:
-        """The outcome of a patch that upstream makes on the text of the object, and then reads."""
+        """Decode the result of a patch that upstream applies to the text of the object."""
         decoder = self.scope.served.decoder
-        # An object without a Go type is a map, whose keys Go sorts.
+        # Go sorts the keys of an object without a Go type.
         text = dump_spelled(patched, sort_keys=decoder.patch_schema is None)
         decode = partial(decoder.normalise, spelled=self.spelled)
         return self.finish(patched, decode, lambda: escape_html(text.decode()))
 
     def finish(self, obj: Any, decode: Callable[[Any], DecodedObject], shown: Callable[[], str]) -> Json:
-        """Types, unknown fields, duplicates. `shown` makes the value that a refusal complains about; of a Secret
-        nothing is shown, because refusals are logged, and a patch need not be made by somebody who may read it."""
+        """Check types, unknown and duplicate fields. `shown` returns the value in error messages. Errors of a Secret
+        show no value: errors are logged, and the author of a patch may lack read access."""
         if self.scope.served.is_confidential:
             shown = _redacted
         try:
@@ -108,7 +108,7 @@ class JsonPatcher(_Patcher):
 
 
 def _operation_at(strict_error: str) -> int:
-    """Return the index of the operation that is complained about: complaints come in the order of the text."""
+    """Return the index of the operation in a strict error. Errors are in the order of the text."""
     found = re.search(r'"\[(\d+)\]', strict_error)
     return int(found[1]) if found else 0
 
@@ -152,7 +152,8 @@ PATCHERS: dict[str, Callable[[Request, RequestScope, bytes, str], ObjectPatcher]
 
 
 def _in_go_order(obj: Json) -> Json:
-    """The object with its metadata in the order of Go's struct, since refusals show all of it."""
+    """Return the object with its metadata in the field order of Go's struct, because error messages show the whole
+    object."""
     meta = metadata(obj)
     return obj | {"metadata": {name: meta[name] for name in METADATA_ORDER if name in meta}}
 

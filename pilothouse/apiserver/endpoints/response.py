@@ -25,7 +25,7 @@ from pilothouse.apiserver.tracing.spans import CURRENT
 from pilothouse.apiserver.tracing.verb_spans import serialized
 from pilothouse.machinery.objects import Json
 
-# As upstream: below this, compressing costs more than it saves.
+# As upstream: compressing smaller responses costs more than it saves.
 _GZIP_FROM = 128 * 1024
 _GZIP_LEVEL = 1
 _GZIP_WINDOW = 31

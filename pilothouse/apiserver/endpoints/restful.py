@@ -16,7 +16,7 @@ ANYTHING = ("*/*",)
 
 
 def get_route(handler: Handler, produces: tuple[str, ...], *, consumes: tuple[str, ...] = ANYTHING) -> Handler:
-    """A route that can only be read. What a body would have to be in counts even where a GET has none."""
+    """Return a read-only route. The content type is checked even without a body, as upstream."""
 
     async def route(request: Request) -> Response:
         if request.method != "GET":
@@ -38,14 +38,14 @@ def method_not_allowed() -> MethodNotAllowed:
 
 
 def check_accept(request: Request, produced: tuple[str, ...]) -> None:
-    """Raises NotAcceptable where the client names none of the media types, nor any at all by */*."""
+    """Raises NotAcceptable if the client accepts none of the media types by name, nor */*."""
     if not _is_one_named(request.header(b"accept") or "*/*", produced):
         available = ", ".join(produced)
         raise NotAcceptable(f"406: Not Acceptable\n\nAvailable representations: {available}", details={})
 
 
 def check_content_type(request: Request, consumed: tuple[str, ...]) -> None:
-    """Raises UnsupportedMediaType where the body is in none of the media types."""
+    """Raises UnsupportedMediaType if the body has none of the media types."""
     if consumed != ANYTHING and not set(consumed).intersection(_names(request.header(b"content-type"))):
         raise UnsupportedMediaType("415: Unsupported Media Type", details={})
 

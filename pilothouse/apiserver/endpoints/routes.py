@@ -1,6 +1,6 @@
-"""Finding the handler of a resource request: which paths exist, and which methods and verbs each of them has.
+"""Lookup of the handler of a resource request by path, method and verb.
 
-A handler runs for its own verb and for no other, so the verb that was authorized is the one that is done.
+A handler runs only for its own verb, so the verb that was authorized is the verb that is executed.
 
 namespaced:     /namespaces/NS/things   /namespaces/NS/things/NAME[/SUB]   and for lists  /things
 cluster-scoped: /things                 /things/NAME[/SUB]
@@ -26,7 +26,7 @@ from pilothouse.machinery.dataclass import dataclass
 _OF_LISTS = ("list", "watch")
 
 Methods: TypeAlias = dict[tuple[str, str], Handler]
-"""From HTTP methods and the verbs that they stand for to handlers."""
+"""(HTTP method, verb) -> handler"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,21 +36,21 @@ class ResourceRoutes:
     namespaced: bool
     produces: tuple[str, ...]
     produces_lists: tuple[str, ...] = ()
-    """The same for lists, which can be watched."""
+    """Media types of lists, including those of watches."""
     collection: Methods = field(default_factory=dict)
     item: Methods = field(default_factory=dict)
     everywhere: Methods = field(default_factory=dict)
     """A namespaced collection across all namespaces."""
     watched: Methods = field(default_factory=dict)
-    """The deprecated /watch/ paths of all of these."""
+    """The deprecated /watch/ paths."""
     patch_types: tuple[str, ...] = ()
     errors_in: Serializers = BUILT_IN
-    """The media types that errors of the handlers are told in."""
+    """The media types of error responses."""
     subpaths: bool = False
-    """Whether anything may follow the subresource in the path."""
+    """Whether a path may continue below the subresource."""
 
     def methods(self, info: RequestInfo, subresource: bool) -> Methods:
-        """The handlers at this path; empty where there is no such path."""
+        """Return the handlers at this path; empty for an unknown path."""
         named = len(info.parts) > 1
         in_namespace = bool(info.namespace) and not _is_a_namespace(info)
         if info.verb == "proxy" or (len(info.parts) > (3 if subresource else 2) and not self.subpaths):
@@ -65,12 +65,12 @@ class ResourceRoutes:
 
 
 def _is_a_namespace(info: RequestInfo) -> bool:
-    """A namespace lies in itself, and in no other: who rules one has no say in the rest."""
+    """A namespace is in its own namespace: rights in one namespace include no rights on other namespaces."""
     return info.resource == "namespaces" and info.parts[1:2] == (info.namespace,)
 
 
 class VersionRoutes:
-    """All resources of one group version."""
+    """The routes of all resources of one group version."""
 
     def __init__(self) -> None:
         self._routes: dict[tuple[str, str], ResourceRoutes] = {}
@@ -79,7 +79,8 @@ class VersionRoutes:
         self._routes[resource, subresource] = routes
 
     def __call__(self, request: Request) -> Awaitable[Response]:
-        """Raises NotFound, MethodNotAllowed, NotAcceptable and UnsupportedMediaType at once."""
+        """Call the handler. Raises NotFound, MethodNotAllowed, NotAcceptable and UnsupportedMediaType without
+        awaiting."""
         info = request.info
         routes = self._routes.get((info.resource, info.subresource))
         methods = routes.methods(info, bool(info.subresource)) if routes else None

@@ -1,4 +1,4 @@
-"""RequestScope: all that the handlers of one resource (or subresource) in one version share."""
+"""RequestScope: the dependencies of the handlers of one resource or subresource in one version."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class RequestScope:
     admission: AdmissionChain
     authorizer: Authorizer
     equivalents: EquivalentResources
-    """Other resources that are views of the same objects."""
+    """Other resources that represent the same objects."""
     run_options: ServerRunOptions
 
     def context(self, request: Request) -> RequestContext:
@@ -58,7 +58,7 @@ class RequestScope:
             kind=self.served.kind,
             resource=self.resource,
             subresource=self.served.subresource,
-            # A namespace lies in itself, also when it is created and the path does not say so.
+            # A namespace is in its own namespace, even on creation, when the path does not name it.
             namespace=request.info.namespace or (name if self.resource == _NAMESPACES else ""),
             name=name,
             user=request.user,
@@ -77,6 +77,6 @@ class RequestScope:
         return obj if self.served.to_stored is None else self.served.to_stored(obj)
 
     def shown(self, obj: Json) -> Json:
-        """Return the object as answers in this version show it. It may be used up, or be a part of what is returned."""
+        """Return the object as responses in this version show it. May consume `obj`, or return parts of it."""
         served = obj if self.served.from_stored is None else self.served.from_stored(obj)
         return self.served.decoder.printed(served)

@@ -1,4 +1,4 @@
-"""Other views of a resource's objects: Table, PartialObjectMetadata and its list."""
+"""Alternative views of objects: Table, PartialObjectMetadata and PartialObjectMetadataList."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def is_status(result: Result) -> bool:
 
 
 def single(request: Request, scope: RequestScope, target: GroupVersionKind, result: Result) -> Json:
-    """Raises NotAcceptable when a list view is asked of one object."""
+    """Return the view of one object. Raises NotAcceptable for the view of a list."""
     obj = scope.served.view.object(result) if isinstance(result, StoredObject) else scope.shown(result)
     if target.kind == "Table":
         metadata = {"resourceVersion": resource_version_of(obj)} if resource_version_of(obj) else {}
@@ -32,7 +32,7 @@ def single(request: Request, scope: RequestScope, target: GroupVersionKind, resu
 
 
 def table(scope: RequestScope, target: GroupVersionKind, metadata: Json, *, headers: bool = True) -> Json:
-    """A table without rows; without `headers` it does not say what its columns are."""
+    """Return a table without rows; column definitions only with `headers`."""
     shown = [column.definition for column in scope.served.columns if column.headed] if headers else None
     return {
         "kind": "Table",
@@ -55,7 +55,7 @@ def _shown(scope: RequestScope, target: GroupVersionKind, obj: Json, include: st
 
 
 def partial_metadata(scope: RequestScope, target: GroupVersionKind, obj: Json) -> Json:
-    """An object's metadata alone, without the annotations that stand for fields."""
+    """Return the metadata of an object, without annotations that represent fields."""
     meta, hidden = obj.get("metadata") or {}, scope.served.field_annotations
     if not hidden.isdisjoint(meta.get("annotations") or ()):
         kept = {key: value for key, value in meta["annotations"].items() if key not in hidden}
@@ -65,7 +65,7 @@ def partial_metadata(scope: RequestScope, target: GroupVersionKind, obj: Json) -
 
 
 def include_object(request: Request) -> str:
-    """Raises BadRequest. The default is the object's metadata."""
+    """Return the includeObject option; the default is Metadata. Raises BadRequest."""
     include = request.param("includeObject")
     if include not in _INCLUDE:
         error = invalid(root("includeObject"), include, "must be 'Metadata', 'Object', 'None', or empty")

@@ -1,4 +1,4 @@
-"""Decoding of built-in kinds, over their compiled types."""
+"""The decoder of built-in kinds, based on their compiled types."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _META = "meta.k8s.io"
 
 
 class TypedDecoder:
-    """Reads objects of a built-in kind: unknown fields are dropped, or refused where clients ask for that.
+    """Decodes objects of a built-in kind. Unknown fields are dropped, or rejected with strict validation.
 
     >>> from pilothouse.apiserver import GroupVersionKind, TypedDecoder
     >>> decoder = TypedDecoder(GroupVersionKind("", "v1", "ConfigMap"))
@@ -59,7 +59,7 @@ class TypedDecoder:
         return self.type.fit({})
 
     def empty_content(self) -> Json:
-        """The fields beside the metadata of the kind's zero value, such as `spec: {}`."""
+        """The fields of the kind's zero value besides metadata, such as `spec: {}`."""
         return {key: value for key, value in self.empty.items() if key != "metadata"}
 
     def decode(self, serializer: Serializer, data: bytes, *, strict: bool) -> DecodedObject:
@@ -74,7 +74,7 @@ class TypedDecoder:
 
     def normalise(self, value: Any, *, spelled: bool = False) -> DecodedObject:
         if isinstance(value, dict) and not value.get("apiVersion"):
-            # Upstream reads it as its internal type then, whose fields are named otherwise: nothing of it is found.
+            # Upstream then decodes the internal type, which has other field names: no field matches.
             return DecodedObject(self.type.fit({}), self.kind)
         if isinstance(value, dict) and not value.get("kind"):
             value = {**value, "kind": self.kind.kind}
@@ -114,7 +114,7 @@ class TypedDecoder:
 
 
 def decode_meta_options(serializer: Serializer, data: bytes, kind: str) -> Json:
-    """DeleteOptions and its like, which may be sent under any group and version. Raises BadRequest."""
+    """Decode DeleteOptions and similar options of any group and version. Raises BadRequest."""
     default = GroupVersionKind(_META, "v1", kind)
     try:
         if serializer is PROTOBUF:

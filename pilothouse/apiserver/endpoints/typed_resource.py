@@ -1,4 +1,4 @@
-"""A resource of a built-in type and its status, as a server that has no others serves them."""
+"""A resource of a built-in type and its status, for servers outside of the kube groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decoding of kinds that have no compiled type: metadata as every kind has it, and the rest as it comes."""
+"""The decoder of kinds without a compiled type: typed metadata, all other fields as sent."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _Read:
 
 
 class UnstructuredDecoder:
-    """Reads objects of a kind without a schema: every field is kept. Is an ObjectDecoder.
+    """Decodes objects of a kind without a schema; implements ObjectDecoder. Every field is kept.
 
     >>> from pilothouse.apiserver import GroupVersionKind, UnstructuredDecoder
     >>> decoder = UnstructuredDecoder(GroupVersionKind("wardle.example.com", "v1", "Flunder"))
@@ -68,7 +68,7 @@ class UnstructuredDecoder:
             decoded = self._decode(read, data)
         except BodyError as error:
             raise refusal(error, self.kind, data) from None
-        if serializer.media_type == Codec.CBOR.value:  # upstream tells nobody which fields it did not know there
+        if serializer.media_type == Codec.CBOR.value:  # upstream reports no unknown fields of CBOR
             return DecodedObject(decoded.obj, decoded.kind)
         if strict and decoded.strict_errors:
             raise strict_refusal(decoded.kind, self.kind, decoded.strict_errors)
@@ -97,21 +97,21 @@ class UnstructuredDecoder:
             raise DecodeError(str(error)) from None
 
     def convert(self, value: Json) -> DecodedObject:
-        """An apply has checked every field against the schema already, where there is one."""
+        """Return the object unchanged: an apply has validated all fields against the schema, if there is one."""
         return DecodedObject(value, self.kind)
 
     def printed(self, obj: Json) -> Json:
-        """Nothing is left out of an object without a Go type."""
+        """Return the object unchanged: objects without a Go type have no omitted fields."""
         return obj
 
     def knows(self, kind: GroupVersionKind) -> bool:
-        """Whether objects of that group and version can be read here."""
+        """Return whether objects of this group and version can be decoded."""
         return kind.group_version == self.kind.group_version
 
     def fit(self, obj: Json, named: GroupVersionKind) -> list[str]:
-        """Drop the fields beside the metadata that the kind does not have; return what strict decoding says of them.
+        """Drop unknown fields besides metadata, and return the strict errors.
 
-        Raises DecodeError for objects that can not be read as the kind.
+        Raises DecodeError for objects that cannot be decoded as the kind.
         """
         if named != self.kind:
             raise DecodeError(f"only {self.kind} is served here")
@@ -125,7 +125,7 @@ class UnstructuredDecoder:
             raise BodyError(f"Object 'Kind' is missing in '{data.decode('utf-8', 'replace')}'")
         if not named.version and "apiVersion" in obj and obj["apiVersion"] is None:
             raise BodyError(".apiVersion accessor error: <nil> is of the type <nil>, expected string", named)
-        if not named.version:  # which whoever asked for a version refuses
+        if not named.version:  # a caller that requires a version rejects it
             return DecodedObject(obj, named, read.strict_errors)
         try:
             unknown = [*_coerce_metadata(obj), *self.fit(obj, named)]
@@ -153,7 +153,8 @@ def _read(serializer: Serializer, data: bytes, default: GroupVersionKind) -> _Re
 
 
 def _read_cbor(data: bytes, default: GroupVersionKind) -> Any:
-    """Raises BodyError, also for an object without a kind and version, since it would be shown as JSON later."""
+    """Decode CBOR. Raises BodyError, also for an object without kind and version, which could not be converted to
+    JSON."""
     from pilothouse.machinery.cbor.decoding import diagnose
 
     value = read_cbor(data, default, typed=False)
@@ -168,7 +169,7 @@ def _read_cbor(data: bytes, default: GroupVersionKind) -> Any:
 
 
 def _coerce_metadata(obj: Json) -> list[str]:
-    """Answers the strict errors. Raises DecodeError for metadata that is none."""
+    """Return the strict errors of the metadata. Raises DecodeError for invalid metadata."""
     if "metadata" not in obj:
         return []
     node = object_meta_type()

@@ -1,4 +1,4 @@
-"""PUT: replace an object, or create it where the resource allows that."""
+"""PUT: replace an object, or create it if the resource allows that."""
 
 from __future__ import annotations
 

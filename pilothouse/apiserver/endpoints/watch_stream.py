@@ -1,6 +1,7 @@
-"""The frames of a watch, from the events of a watcher.
+"""The frames of a watch: encoding of watch events as objects, tables or metadata.
 
-At most one part of the stream (`list_parts.PART`) is held for a slow client, however many events are ready.
+At most one part of the stream (`list_encoding.PART`) is held for a slow client, however many events are ready. An event
+is encoded once for all watchers that want the same form.
 """
 
 from __future__ import annotations
@@ -84,10 +85,10 @@ def _encode(encode: EventEncoder, events: Sequence[WatchEvent]) -> list[bytes]:
 
 class EventEncoder(Protocol):
     def __call__(self, event: WatchEvent) -> bytes:
-        """The event on the wire."""
+        """Return the encoded event."""
 
     def work(self, event: WatchEvent) -> int:
-        """How many stored bytes have to be encoded before the event is."""
+        """Return the number of stored bytes that must be encoded for the event; 0 if the encoding is cached."""
 
 
 def event_encoder(request: Request, scope: RequestScope, output: Output) -> EventEncoder:
@@ -99,7 +100,7 @@ def event_encoder(request: Request, scope: RequestScope, output: Output) -> Even
 
 
 class _Whole:
-    """Events with their objects as they are."""
+    """Encodes events with whole objects."""
 
     __slots__ = ("_form", "_lists", "_serializer", "_view")
 
@@ -122,9 +123,9 @@ class _Whole:
 
 @dataclass(slots=True)
 class _Metadata:
-    """Events with the metadata of their objects only.
+    """Encodes events with metadata only.
 
-    Where a list was asked for, which no event is, with whole objects.
+    If the client requested the view of a list, events have whole objects.
     """
 
     request: Request
@@ -152,7 +153,7 @@ class _Metadata:
 
 @dataclass(slots=True)
 class _Tables:
-    """Events as tables, bookmarks too. The first has the column definitions, the others need them not."""
+    """Encodes events and bookmarks as tables. Only the first event has column definitions."""
 
     request: Request
     scope: RequestScope
@@ -175,7 +176,8 @@ class _Tables:
         return self.serializer.event(event.type, self.serializer.encode(table))
 
     def _included(self, obj: Json) -> str:
-        """Whoever wants no objects still has to be told where the initial events end."""
+        """Return the includeObject option. The bookmark that ends the initial events needs its metadata even without
+        objects."""
         include = transform.include_object(self.request)
         ends_initial_events = INITIAL_EVENTS_END in annotations_of(obj)
         return "Metadata" if include == "None" and ends_initial_events else include

@@ -1,4 +1,4 @@
-"""The common part of PUT and PATCH: admission around the new object, and the permission to create by updating."""
+"""The common part of PUT and PATCH: admission of the new object, and authorization of a create by update."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pilothouse.machinery.objects import Json, metadata
 
 @dataclass(frozen=True, slots=True)
 class UpdateAdmission:
-    """Admission's part in one update."""
+    """Admission of one update."""
 
     request: Request
     scope: RequestScope
@@ -30,10 +30,10 @@ class UpdateAdmission:
     async def store(
         self, storage: Updater, make: Callable[[Json | None], Json], *, uid: str = "", force_allow_create: bool = False
     ) -> Updated:
-        """`make` as in UpdateRequest, but without waiting for anything.
+        """Run the update. `make` as in UpdateRequest, but synchronous.
 
-        Only an apply may create by force; and only an apply needs to know who owns what, so anything else
-        that is too large to store is stored without its managedFields if that is enough.
+        Only an apply may create by force. Other updates do not need managedFields: an object that is too large to store
+        is stored without them if that is enough.
         """
 
         async def admitted(existing: Json | None) -> Json:

@@ -1,1 +1,1 @@
-"""The registry: what can be done with a resource, its rules (Strategy), and the store that carries them out."""
+"""The generic registry: the verbs of a resource, its rules (Strategy) and its storage."""

@@ -1,4 +1,5 @@
-"""The steps before an object is created or updated: strategy hooks in upstream's order."""
+"""The steps before an object is created or updated: strategy hooks in upstream's order (rest.BeforeCreate,
+BeforeUpdate)."""
 
 from __future__ import annotations
 
@@ -21,11 +22,11 @@ from pilothouse.machinery.validation.object_names import name_is_path_segment
 def before_create(
     strategy: Strategy, ctx: RequestContext, kind: GroupKind, obj: Json, objections: Objections = None
 ) -> None:
-    """Raises Invalid. `obj` already has its name, uid and creation time."""
+    """Prepare and validate a new object that has its name, uid and creation time. Raises Invalid."""
     ensure_namespace(obj, ctx.namespace if strategy.namespaced else "")
     strategy.prepare_for_create_by(ctx.user, obj)
     _refuse(kind, obj, chain(objections or (), strategy.validate(obj)))
-    # After the strategy's own checks, so that its more specific messages are shown whenever there are any.
+    # After the strategy's validation, so that its more specific messages take precedence.
     _refuse(kind, obj, _validate_common(strategy, obj))
     for warning in strategy.warnings_on_create(obj):
         ctx.warn(warning)
@@ -35,7 +36,7 @@ def before_create(
 def before_update(
     strategy: Strategy, ctx: RequestContext, kind: GroupKind, obj: Json, old: Json, objections: Objections = None
 ) -> None:
-    """Raises Invalid. `obj` is changed so that nothing of the server's own is lost or forged."""
+    """Prepare and validate an update. Restore the fields that only the server sets. Raises Invalid."""
     ensure_namespace(obj, ctx.namespace if strategy.namespaced else "")
     carry_over(metadata(obj), metadata(old), "generation")
     strategy.prepare_for_update(obj, old)
@@ -48,7 +49,8 @@ def before_update(
 
 
 def _keep_identity(meta: Json, old: Json) -> None:
-    """An update cannot change the creation time, nor take back a deletion. What others put into etcd has no uid."""
+    """Restore the creation time, the uid and the deletion mark. Objects that another program wrote to etcd may have
+    no uid."""
     if not meta.get("uid") and old.get("uid"):
         meta["uid"] = old["uid"]
     if old.get("creationTimestamp"):

@@ -1,6 +1,7 @@
-"""The parts of an object that an update takes from the stored one, whatever its writer sent.
+"""Fields of an object that an update takes from the stored object, whatever the client sent.
 
-Strategies call these in `prepare_for_update`. Nothing is copied: a strategy that goes on to change a part copies it.
+Strategies call these functions in `prepare_for_update`. Values are shared with `old`, not copied: copy before you
+modify.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _RESET_FOR_STATUS = (
 
 
 def carry_over(obj: Json, old: Json, *fields: str) -> None:
-    """Give `obj` the fields as `old` has them: a field that `old` lacks is removed."""
+    """Set the fields of `obj` to the values in `old`. Fields that `old` lacks are removed."""
     for field in fields:
         if field in old:
             obj[field] = old[field]
@@ -28,22 +29,22 @@ def carry_over(obj: Json, old: Json, *fields: str) -> None:
 
 
 def carry_over_metadata(obj: Json, old: Json) -> None:
-    """Give `obj` the metadata of `old`, except for its managed fields: they record the very write that is prepared."""
+    """Set the metadata of `obj` to the metadata of `old`, except managedFields, which record the current write."""
     kept = dict(metadata(old))
     carry_over(kept, metadata(obj), "managedFields")
     obj["metadata"] = kept
 
 
 def reset_object_meta_for_status(obj: Json, old: Json) -> None:
-    """Undo what a write of the status cannot change in metadata, in the kinds that care."""
+    """Undo changes of metadata that a status update must not make."""
     carry_over(metadata(obj), metadata(old), *_RESET_FOR_STATUS)
 
 
 def begin_generation(obj: Json, old: Json) -> None:
-    """Count one generation more than `old` has: its spec, or what stands for it, has changed."""
+    """Increment the generation of `old`: the spec has changed."""
     metadata(obj)["generation"] = generation_of(old) + 1
 
 
 def generation_of(obj: Json) -> int:
-    """Return the generation of an object, 0 where it has none."""
+    """Return the generation of an object; 0 if unset."""
     return metadata(obj).get("generation") or 0

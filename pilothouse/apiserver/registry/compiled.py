@@ -1,9 +1,9 @@
-"""Values compiled from every object of a resource, such as a webhook from its configuration.
+"""Values compiled from all objects of a resource, such as webhooks from their configurations.
 
     hooks = CompiledObjects(configurations, webhooks_of)
-    await hooks.all()      → in the order of the objects' keys; while nothing changes this costs next to nothing
+    await hooks.all()      → in the order of the objects' keys; cheap while nothing changes
 
-An object is compiled again only when it has changed, as far as the watch cache knows.
+An object is compiled again only if it has changed in the watch cache.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class _CompiledObject(Generic[T]):
 
 class CompiledObjects(Generic[T]):
     _made: dict[str, _CompiledObject[T]]  # by key
-    _changes: int  # of the cache, when `_all` was made
+    _changes: int  # change count of the cache when `_all` was built
 
     def __init__(self, registry: RegistryStore, compile: Callable[[Json], T]) -> None:
         self._registry = registry
@@ -39,7 +39,8 @@ class CompiledObjects(Generic[T]):
         self._changes = -1
 
     async def all(self) -> Sequence[T]:
-        """Not to be changed. Raises CacheNotReady while the watch cache is empty or has lost the store."""
+        """Return the values; treat as immutable. Raises CacheNotReady while the watch cache is empty or has lost the
+        store."""
         cacher = self._registry.cacher
         if cacher.ready and cacher.changes == self._changes:
             return self._all

@@ -1,4 +1,4 @@
-"""The context of a registry call: the request it serves."""
+"""The context of a registry call: the request that the call serves."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ from pilothouse.machinery.names import GroupResource
 
 @dataclass(slots=True)
 class RequestContext:
-    """Nobody changes it; it is not frozen because every request has one, and that would make it three times as dear."""
+    """Treat as immutable. Not frozen, because freezing triples the construction cost and every request constructs
+    one."""
 
     namespace: str
     resource: GroupResource
-    """As the request named it: the words that messages use."""
+    """The resource as the request named it; used in messages."""
     user: User
     warn: Callable[[str], None]
     verb: str = ""
-    """As authorization names it: create, update, patch."""
+    """The verb as authorization names it: create, update, patch."""
     is_own: bool = False
-    """Whether the server itself asks."""
+    """Whether the server itself made the request."""
     collects_garbage: bool = True
-    """Whether somebody sees to the dependents of what is deleted."""
+    """Whether a garbage collector handles the dependents of deleted objects."""
     delete_workers: int = 1
-    """How many objects of a collection are deleted at once."""
+    """Maximum concurrent deletes of a deletecollection."""
     weight: Weight = field(default_factory=Weight)
-    """Shared with the request: a registry that reads an object to change it makes the request heavier."""
+    """Shared with the request: reading a large object for an update makes the request heavier."""

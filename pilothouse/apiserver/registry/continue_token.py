@@ -1,4 +1,4 @@
-"""Continue tokens: where the next page of a list starts, and at which revision the list is shown."""
+"""Continue tokens: the start of the next page of a list, and the revision of the list."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _TYPES: dict[str, tuple[type, str]] = {"v": (str, "string"), "rv": (int, "int64"
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """The page starts behind the key `after`; revision None means: at whatever is current."""
+    """The page starts after the key `after`. Revision None means the current revision."""
 
     after: str
     revision: int | None
 
 
 def encode(position: Position, prefix: str) -> str:
-    # Upstream names the first possible key behind the last one shown.
+    # Upstream encodes the first possible key after the last returned key.
     start = position.after.removeprefix(prefix) + "\x00"
     revision = _INCONSISTENT if position.revision is None else position.revision
     raw = orjson.dumps({"v": _VERSION, "rv": revision, "start": start})
@@ -37,7 +37,7 @@ def encode(position: Position, prefix: str) -> str:
 
 
 def decode(token: str, prefix: str) -> Position:
-    """Raises BadRequest. A token can never reach outside `prefix`."""
+    """Return the position in a token. The position is always inside `prefix`. Raises BadRequest."""
     value = _fields(_json(_bytes(token)))
     if value.get("v") != _VERSION:
         raise _invalid(f": server does not recognize this encoded version {value.get('v') or ''}")
@@ -47,7 +47,7 @@ def decode(token: str, prefix: str) -> Position:
     if not start:
         raise _invalid(": encoded start key empty (version meta.k8s.io/v1)")
     key = start if start.startswith("/") else "/" + start
-    if posixpath.normpath(key) != key or key.startswith("//"):  # which POSIX, but not Go, takes for clean
+    if posixpath.normpath(key) != key or key.startswith("//"):  # POSIX, unlike Go, treats // as clean
         raise _invalid(f": {start}")
     return Position(prefix + key[1:].removesuffix("\x00"), None if revision < 0 else revision)
 
@@ -67,7 +67,7 @@ def _json(raw: bytes) -> object:
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    """Clients can make tokens of their own, with anything in them."""
+    """Check the types of the fields: clients can forge tokens."""
     if value is None:
         return {}
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Creating an object: names and ids, strategy, admission's last word, the store."""
+"""Create: generated fields, strategy, validating admission, store."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pilothouse.apiserver.registry.before import before_create
 from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.errors import translated
+from pilothouse.apiserver.registry.errors import map_storage_errors
 from pilothouse.apiserver.registry.hooks import Objections
 from pilothouse.apiserver.registry.metadata import fill_system_fields
 from pilothouse.apiserver.registry.operations import Result, Validate
@@ -19,14 +19,14 @@ from pilothouse.machinery.status_error import StatusError
 if TYPE_CHECKING:
     from pilothouse.apiserver.registry.store import RegistryStore
 
-# Enough that a million names with one prefix collide with a probability of 0.1 %.
+# A million names with one prefix collide with a probability of 0.1 %.
 _NAME_ATTEMPTS = 8
 
 
 async def create(
     registry: RegistryStore, ctx: RequestContext, obj: Json, *, options: WriteOptions, validate: Validate
 ) -> Result:
-    """Raises AlreadyExists, Invalid. With generateName, a name that is taken is tried again with another one."""
+    """Create an object. A generated name that exists is replaced by another one. Raises AlreadyExists, Invalid."""
     if name_of(obj) or not metadata(obj).get("generateName"):
         return await _create(registry, ctx, obj, options=options, validate=validate)
     for _ in range(_NAME_ATTEMPTS - 1):
@@ -50,7 +50,7 @@ async def _create(
             _drop_version(obj)
         key = registry.keys.object(ctx.namespace, name_of(obj))
         try:
-            with translated(ctx.resource, name_of(obj)):
+            with map_storage_errors(ctx.resource, name_of(obj)):
                 return await registry.objects.create(key, obj, ttl=registry.strategy.ttl(obj), dry_run=options.dry_run)
         except AlreadyExists as error:
             raise await _explained(registry, ctx, key, obj, error) from None
@@ -59,14 +59,15 @@ async def _create(
 async def prepare(
     registry: RegistryStore, ctx: RequestContext, obj: Json, validate: Validate, objections: Objections
 ) -> None:
-    """All that happens before the write. Also the way of an update that creates."""
+    """Run all steps before the write. An update that creates an object also runs them."""
     kind = registry.resource.kind.group_kind
     await ctx.weight.run_or_restart(before_create, registry.strategy, ctx, kind, obj, objections)
     await validate(obj)
 
 
 def _drop_version(obj: Json) -> None:
-    """The store gives an object its first version. Raises StatusError, but text that is no version is none."""
+    """Remove the resourceVersion, which the store assigns. Raises StatusError for a valid version; invalid text is
+    ignored."""
     if _names_a_version(obj):
         raise StatusError("resourceVersion should not be set on objects to be created")
     metadata(obj).pop("resourceVersion", None)
@@ -82,7 +83,7 @@ def _names_a_version(obj: Json) -> bool:
 async def _explained(
     registry: RegistryStore, ctx: RequestContext, key: str, obj: Json, error: AlreadyExists
 ) -> AlreadyExists:
-    """Tells a clash of generated names, and an object that is still on its way out, from an ordinary clash."""
+    """Return a specific error for a collision of generated names, and for an object that is being deleted."""
     if metadata(obj).get("generateName"):
         error = AlreadyExists.no_unique_name(ctx.resource, name_of(obj))
     existing = await registry.objects.get(key)

@@ -1,4 +1,4 @@
-"""Deleting an object: at once, or by marking it and leaving the end to its finalizers or its grace period."""
+"""Delete: at once, or by a mark that leaves the removal to finalizers or to the grace period."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.errors import translated
+from pilothouse.apiserver.registry.errors import map_storage_errors
 from pilothouse.apiserver.registry.finalizers_and_grace import (
     begin_graceful_deletion,
     deletion_finalizers,
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 async def delete(
     registry: RegistryStore, ctx: RequestContext, name: str, *, options: DeleteOptions, validate: Validate
 ) -> Deleted:
-    """Raises NotFound, Conflict. Tried again when the object changes between the check and the write."""
+    """Delete an object. Retry if the object changes between the check and the write. Raises NotFound, Conflict."""
     key = registry.keys.object(ctx.namespace, name)
     while True:
-        with translated(ctx.resource, name):
+        with map_storage_errors(ctx.resource, name):
             current = await registry.objects.get(key)
             if current is None:
                 raise NotFound.of(ctx.resource, name)
@@ -44,7 +44,7 @@ async def delete(
 async def delete_listed(
     registry: RegistryStore, ctx: RequestContext, stored: StoredObject, *, options: DeleteOptions, validate: Validate
 ) -> None:
-    """One object of a collection; one that somebody else deleted first is no error."""
+    """Delete one object of a collection. An object that is already gone is not an error."""
     namespace, name = registry.keys.names(stored.key)
     try:
         await delete(registry, replace(ctx, namespace=namespace), name, options=options, validate=validate)
@@ -60,7 +60,7 @@ async def delete_all(
     options: DeleteOptions,
     validate: Validate,
 ) -> None:
-    """Delete what was listed, as many at once as the context allows. Raises what the first that failed raised."""
+    """Delete the listed objects with the context's concurrency. Raises the error of the first failed delete."""
     left = iter(listed)
 
     async def work() -> None:
@@ -122,7 +122,7 @@ async def _remove(
 
 
 async def _remove_marked(registry: RegistryStore, ctx: RequestContext, marked: StoredObject, obj: Json) -> Deleted:
-    """A graceful resource deleted without grace: others may race us to the end, and that is fine."""
+    """Remove an object that is deleted without grace. A concurrent removal is not an error."""
     try:
         return await _remove(registry, ctx, marked, obj, dry_run=False)
     except KeyNotFound:
@@ -130,7 +130,7 @@ async def _remove_marked(registry: RegistryStore, ctx: RequestContext, marked: S
 
 
 def _answer(registry: RegistryStore, ctx: RequestContext, deleted: StoredObject, obj: Json) -> Result:
-    """The object itself, or a Status that says which object is gone. `obj` is some state of the object."""
+    """Return the object, or a Status that names the deleted object. `obj` is any state of the object."""
     if registry.resource.returns_deleted_object:
         return deleted
     details = {"name": name_of(obj), "group": ctx.resource.group, "kind": ctx.resource.resource, "uid": uid_of(obj)}

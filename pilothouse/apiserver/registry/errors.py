@@ -1,4 +1,4 @@
-"""Errors of the storage layer, translated once into API errors."""
+"""Mapping of storage errors to API errors."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ MODIFIED = "the object has been modified; please apply your changes to the lates
 
 
 class TooLargeToStore(StatusError):
-    """The store takes no value of this size; without managedFields the object may be small enough."""
+    """The store rejects a value of this size. The object may fit without managedFields."""
 
 
-class translated:
-    """Raise what a store or a watch cache raises in the block as the Status that upstream gives for it."""
+class map_storage_errors:
+    """Context manager that raises errors of a store or watch cache as upstream's Status errors."""
 
     __slots__ = ("_has_watch_cache", "_name", "_resource")
 
@@ -39,8 +39,8 @@ class translated:
 
 
 def _raise_status(error: BaseException, resource: GroupResource, name: str, *, retry_after: int) -> None:
-    """Nothing here has a name for what is raised: that would be a cycle, by the traceback, for as long as the garbage
-    collector does not come to it."""
+    """Raise the Status for a storage error. No local variable holds the new error: the traceback would make a
+    reference cycle."""
     match error:
         case storage.KeyExists():
             raise AlreadyExists.of(resource, name) from None
@@ -63,6 +63,6 @@ def _raise_status(error: BaseException, resource: GroupResource, name: str, *, r
         case storage.Undecodable():
             raise StatusError(str(error)) from None
         case storage.Unavailable():
-            # What the store says may name hosts and files, which is nothing for clients.
+            # The store's message may name hosts and files, so clients do not get the message.
             _log.error("%s %s: %s", resource, name, error)
             raise InternalError.of("the storage is unavailable") from error

@@ -1,8 +1,8 @@
-"""The effect of a delete on an object before it goes: grace periods, finalizers, marks. Pure functions on one object.
+"""The effect of a delete on an object: grace periods, finalizers, deletion marks. Pure functions on one object.
 
-no finalizers, no grace             → gone at once
-finalizers (own, orphan, foreground)→ marked with a deletionTimestamp; gone when the last finalizer is removed
-grace period (pods)                 → marked; gone when deleted again with grace 0
+no finalizers, no grace             → removed at once
+finalizers (own, orphan, foreground)→ marked with a deletionTimestamp; removed with the last finalizer
+grace period (pods)                 → marked; removed by a second delete with grace 0
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ FOREGROUND = "foregroundDeletion"
 
 @dataclass(frozen=True, slots=True)
 class Grace:
-    """The decision of `begin_graceful_deletion`. `pending`: an earlier delete goes on and this one changes nothing."""
+    """The result of `begin_graceful_deletion`. `pending`: an earlier delete is in progress and this delete changes
+    nothing."""
 
     options: DeleteOptions
     graceful: bool = False
@@ -34,7 +35,7 @@ class Grace:
 
 
 def check_preconditions(obj: Json, conditions: Preconditions, kind: GroupKind) -> None:
-    """Raises Conflict when the object is not the one that the caller meant."""
+    """Raises Conflict if the object's uid or version is not the required one."""
     if conditions.uid is not None and conditions.uid != uid_of(obj):
         why = (
             f"the UID in the precondition ({conditions.uid}) does not match the UID in record ({uid_of(obj)}). "
@@ -51,7 +52,7 @@ def check_preconditions(obj: Json, conditions: Preconditions, kind: GroupKind) -
 
 
 def begin_graceful_deletion(strategy: Strategy, obj: Json, options: DeleteOptions, kind: GroupKind) -> Grace:
-    """Upstream's BeforeDelete: checks preconditions and, where the strategy has grace periods, marks the object."""
+    """Check preconditions and, if the strategy has grace periods, mark the object: upstream's BeforeDelete."""
     check_preconditions(obj, options.preconditions, kind)
     meta = metadata(obj)
     if (options.grace_period_seconds or 0) < 0:
@@ -69,7 +70,7 @@ def begin_graceful_deletion(strategy: Strategy, obj: Json, options: DeleteOption
 
 
 def _continue_deletion(meta: Json, options: DeleteOptions) -> Grace:
-    """An object that is already being deleted: its grace period may only become shorter."""
+    """Return the grace of an object that is already being deleted: its grace period can only become shorter."""
     current = meta.get("deletionGracePeriodSeconds")
     if not current:
         return Grace(options)
@@ -80,7 +81,7 @@ def _continue_deletion(meta: Json, options: DeleteOptions) -> Grace:
         return Grace(options, pending=True)
     shortened = _deletion_time(meta) - seconds(current) + seconds(period)
     if shortened < system_clock():
-        # The whole period has passed: the shortest one that still is graceful, unless none was asked for.
+        # The period has passed: use the shortest graceful period, unless 0 was requested.
         shortened, period = system_clock(), 1 if period else 0
     meta["deletionTimestamp"] = format_time(shortened)
     meta["deletionGracePeriodSeconds"] = period
@@ -88,7 +89,7 @@ def _continue_deletion(meta: Json, options: DeleteOptions) -> Grace:
 
 
 def mark_as_deleting(obj: Json) -> None:
-    """Sets deletionTimestamp (never later than it was) and a grace period of 0."""
+    """Set deletionTimestamp, never later than before, and a grace period of 0."""
     meta = metadata(obj)
     if not meta.get("deletionTimestamp"):
         _bump_generation(meta)
@@ -109,7 +110,7 @@ def _bump_generation(meta: Json) -> None:
 
 
 def deletion_finalizers(strategy: Strategy, obj: Json, options: DeleteOptions) -> list[str]:
-    """The finalizers an object must have for the garbage collector to do what the delete asks for."""
+    """Return the finalizers that make the garbage collector follow the propagation policy."""
     current: list[str] = metadata(obj).get("finalizers") or []
     wanted = [f for f in current if f not in (ORPHAN, FOREGROUND)]
     if _should_orphan(strategy, current, options):
@@ -141,7 +142,7 @@ def _should_delete_in_foreground(strategy: Strategy, finalizers: list[str], opti
 
 
 def should_delete_during_update(strategy: Strategy, obj: Json, old: Json) -> bool:
-    """Whether an update took the last thing away that kept a deleted object alive."""
+    """Return whether the update removed the last finalizer of a deleted object."""
     if metadata(obj).get("finalizers") or not is_deleting(old):
         return False
     if metadata(old).get("deletionGracePeriodSeconds"):

@@ -1,8 +1,8 @@
-"""Hooks around writes that concern more than the object itself: taking things from a pool, and giving them back.
+"""Hooks around writes that concern more than one object: allocation from a pool, and release.
 
-A create or an update runs inside its hook. The hook gets the object before the strategy's rules do; when the write
-fails for any reason, the error leaves through the hook, which then undoes what it did. A hook may yield what it has
-against the write: the object is then refused for that first, and for all that the strategy finds.
+A create or update runs inside its hook. The hook receives the object before the strategy. If the write fails, the error
+propagates through the hook, which then undoes its changes. A hook may yield validation errors: the object is rejected
+for these first, then for the errors of the strategy.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Objections: TypeAlias = Sequence[FieldError] | None
 
 
 class Hooks:
-    """The hooks of one resource. These do nothing, which is right for most."""
+    """The hooks of one resource. The default hooks are no-ops."""
 
     def around_create(self, obj: Json, *, dry_run: bool) -> AbstractAsyncContextManager[Objections]:
         return nullcontext()
@@ -28,7 +28,7 @@ class Hooks:
         return nullcontext()
 
     async def after_delete(self, deleted: StoredObject, *, dry_run: bool) -> None:
-        """`deleted` is the last state of an object that is gone, or in a dry run would be."""
+        """Called with the last state of a removed object; in a dry run, with the object that would be removed."""
 
 
 NO_HOOKS = Hooks()

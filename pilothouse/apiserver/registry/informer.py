@@ -1,4 +1,4 @@
-"""The objects of one registry as they are now, kept by a watch, and those who want to hear of every change."""
+"""Followers and informers of a registry: callbacks for every change, and the current objects."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _AT_ONCE = 256
 _log = logging.getLogger(__name__)
 
 Put: TypeAlias = Callable[[Json], None]
-"""Is told of an object that is new or has changed."""
+"""Callback for an object that is new or has changed."""
 Drop: TypeAlias = Callable[[str, str], None]
-"""Is told the namespace and the name of an object that is gone."""
+"""Callback for the namespace and name of a removed object."""
 Settled: TypeAlias = Callable[[], None]
-"""Is told that what was put and dropped is what there was at one moment: after a whole list, or a change."""
+"""Callback after the calls of a complete list or of one change: the state is consistent."""
 
 
 class RegistryFollower:
-    _known: set[str]  # the keys of the objects that were put and not dropped
-    _watcher: CacheWatcher | None  # begins where the last list ended
-    _telling: asyncio.Lock  # held while a list is told, so that no change overtakes it
+    _known: set[str]  # keys of the current objects
+    _watcher: CacheWatcher | None  # starts where the last list ended
+    _telling: asyncio.Lock  # held while a list is delivered, so that no change overtakes the list
 
     def __init__(self, registry: RegistryStore, put: Put, drop: Drop, settled: Settled = lambda: None) -> None:
         self.registry = registry
@@ -44,7 +44,7 @@ class RegistryFollower:
         self._telling = asyncio.Lock()
 
     async def fill(self) -> None:
-        """Lists, and drops what is no longer there. Raises StorageError."""
+        """List the objects, and drop removed ones. Raises StorageError."""
         cacher, prefix = self.registry.cacher, self.registry.keys.prefix
         await cacher.wait_ready()
         page = await cacher.list(prefix, not_older_than=0)
@@ -60,12 +60,12 @@ class RegistryFollower:
         while True:
             try:
                 return await self.fill()
-            except Exception as error:  # also of whoever is told: they are told again
+            except Exception as error:  # also errors of callbacks: the next list calls them again
                 _log.warning("%s are not watched for a moment: %s", self.registry.resource.names.plural, error)
                 await asyncio.sleep(_RETRY)
 
     async def follow(self) -> None:
-        """Tell of changes for ever, from where `fill` ended."""
+        """Deliver changes until cancelled, starting where `fill` ended."""
         while True:
             try:
                 assert self._watcher is not None, "filled before it is followed"
@@ -75,13 +75,13 @@ class RegistryFollower:
                 finally:
                     self._watcher.abandon()
             except StorageError:
-                pass  # why the cache broke off does not matter: it is listed again
+                pass  # the cause does not matter: list again
             except Exception:
                 _log.exception("a change of %s was not understood", self.registry.resource.names.plural)
             await self.fill_in_the_end()
 
     async def catch_up(self) -> None:
-        """A list that need not be complete waits for the cache all the same, and the cache has told the watcher."""
+        """Wait until the follower has received all changes up to now. Even a limited list waits for the cache."""
         await self.registry.cacher.list(self.registry.keys.prefix, limit=1)
         async with self._telling:
             while self._watcher is not None and (events := self._watcher.drain()):
@@ -105,24 +105,25 @@ class RegistryFollower:
 
 
 async def start_following(followers: Sequence[RegistryFollower], context: HookContext, *, who: str) -> None:
-    """Returns when all have been told what is stored; they are kept told from then on. Raises StorageError."""
+    """Deliver all stored objects, then follow changes in the background. Raises StorageError."""
     await asyncio.gather(*(follower.fill() for follower in followers))
     for follower in followers:
         context.spawn(follower.follow(), name=f"{who} of {follower.registry.resource.names.plural}")
 
 
 Changed: TypeAlias = Callable[[list[Json]], None]
-"""Is told of objects that are new, have changed, or are gone; which of these is for it to find out."""
+"""Callback for objects that are new, changed or removed."""
 
 
 class RegistryInformer:
-    """Guarantees: whoever is told of a change finds it in here; changes of one object are told in their order.
+    """Keeps the current objects of a registry.
 
-    Objects are shared between all readers: nobody may change them.
+    Guarantees: the informer has a change before its callbacks run; changes of one object arrive in order. Objects are
+    shared between all readers: treat them as immutable.
     """
 
-    _objects: dict[tuple[str, str], Json]  # by namespace and name
-    _news: list[Json]  # what was heard of and is to be told
+    _objects: dict[tuple[str, str], Json]  # by (namespace, name)
+    _news: list[Json]  # changes that callbacks have not received yet
 
     def __init__(self, registry: RegistryStore) -> None:
         self._follower = RegistryFollower(registry, self._put, self._drop, self._settled)
@@ -144,7 +145,8 @@ class RegistryInformer:
         await self.synced.wait()
 
     async def run(self) -> None:
-        """For ever. Starts over when the watch ends, as it does when the store is lost."""
+        """Follow the registry until cancelled. Start over when the watch ends, for example because the store is
+        lost."""
         await self._follower.fill_in_the_end()
         self.synced.set()
         await self._follower.follow()

@@ -38,7 +38,7 @@ class Creator(Protocol):
 
 @runtime_checkable
 class NamedCreator(Protocol):
-    """Creates under a name that the path gives: subresources such as pods/binding."""
+    """Creates a subresource under the name in the path, such as pods/binding."""
 
     async def create_named(
         self, ctx: RequestContext, name: str, obj: Json, *, options: WriteOptions, validate: Validate
@@ -52,7 +52,7 @@ class Updater(Protocol):
 
 @runtime_checkable
 class Patcher(Getter, Updater, Protocol):
-    """Whatever can be read and updated can be patched."""
+    """A storage that can be read and updated can be patched."""
 
 
 @runtime_checkable
@@ -71,7 +71,7 @@ class CollectionDeleter(Protocol):
 
 @runtime_checkable
 class Connecter(Protocol):
-    """Takes the request over: exec, portforward, proxy."""
+    """Takes over the connection: exec, portforward, proxy."""
 
     methods: frozenset[str]
 
@@ -80,12 +80,12 @@ class Connecter(Protocol):
 
 @runtime_checkable
 class GetterWithOptions(Connecter, Protocol):
-    """Takes a GET over and answers something else than an object, as asked for in the query: logs."""
+    """Takes over a GET and responds with data that is not an object: logs."""
 
     get_options: GroupVersionKind
     """The kind whose fields are the query parameters."""
     media_types: tuple[str, ...]
-    """The media types of its answers."""
+    """The media types of the responses."""
 
 
 ABILITIES: tuple[type[object], ...] = (

@@ -1,4 +1,4 @@
-"""Where objects live in the store: upstream's keys, so that a real kube-apiserver can read what we wrote.
+"""Keys of objects in the store. They are upstream's keys, so that kube-apiserver can read our stores.
 
 /registry/configmaps/default/web        /registry/namespaces/default
 """
@@ -17,7 +17,7 @@ class Keys:
     namespaced: bool
 
     def object(self, namespace: str, name: str) -> str:
-        """Raises BadRequest for names that would leave their place in the hierarchy."""
+        """Return the key of an object. Raises BadRequest for names that would escape their prefix."""
         if self.namespaced and not namespace:
             raise BadRequest("Namespace parameter required.")
         if not name:
@@ -28,7 +28,7 @@ class Keys:
         return f"{self.prefix}{namespace}/{name}" if self.namespaced else self.prefix + name
 
     def names(self, key: str) -> tuple[str, str]:
-        """The namespace, if there is one, and the name of the object that lives there."""
+        """Return the namespace ("" if cluster-scoped) and the name in a key."""
         namespace, _, name = key.removeprefix(self.prefix).rpartition("/")
         return namespace, name
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from pilothouse.apiserver.registry import continue_token
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.continue_token import Position
-from pilothouse.apiserver.registry.errors import translated
+from pilothouse.apiserver.registry.errors import map_storage_errors
 from pilothouse.apiserver.registry.operations import ListResult
 from pilothouse.apiserver.registry.options import ListOptions
 from pilothouse.apiserver.registry.resource_version import parse_resource_version
@@ -38,13 +38,13 @@ _TOO_OLD_TO_CONTINUE = (
 
 
 def predicate(options: ListOptions) -> SelectionPredicate | None:
-    """Return the predicate of the selectors, None where everything matches."""
+    """Return the predicate of the selectors; None if everything matches."""
     return None if options.selects_everything else SelectionPredicate(options.label_selector, options.field_selector)
 
 
 async def list_objects(registry: RegistryStore, ctx: RequestContext, options: ListOptions) -> ListResult:
     prefix, wanted = await ctx.weight.run(_selected, registry, ctx, options)
-    with translated(ctx.resource, has_watch_cache=registry.resource.has_watch_cache):
+    with map_storage_errors(ctx.resource, has_watch_cache=registry.resource.has_watch_cache):
         if options.continue_token:
             position = continue_token.decode(options.continue_token, prefix)
             if options.resource_version not in ("", "0"):
@@ -66,7 +66,7 @@ async def watch_objects(
 ) -> CacheWatcher:
     version = parse_resource_version(options.resource_version)
     prefix, wanted = await ctx.weight.run(_selected, registry, ctx, options)
-    with translated(ctx.resource, has_watch_cache=registry.resource.has_watch_cache):
+    with map_storage_errors(ctx.resource, has_watch_cache=registry.resource.has_watch_cache):
         return await registry.cacher.watch(
             prefix,
             after=version if options.resource_version else None,
@@ -81,12 +81,12 @@ async def watch_objects(
 def _selected(
     registry: RegistryStore, ctx: RequestContext, options: ListOptions
 ) -> tuple[str, SelectionPredicate | None]:
-    """Return the prefix and the predicate of the selectors. Both take time where the selectors are long."""
+    """Return the key prefix and the predicate of the selectors. Slow for long selectors."""
     return _prefix(registry, ctx, options), predicate(options)
 
 
 def _prefix(registry: RegistryStore, ctx: RequestContext, options: ListOptions) -> str:
-    """The narrowest prefix that holds everything the request can match."""
+    """Return the narrowest prefix that contains all possible matches."""
     namespace = ctx.namespace if registry.keys.namespaced else ""
     selected = options.field_selector.requires_exact_match("metadata.namespace")
     if not namespace and selected and not name_is_dns_label(selected):
@@ -103,7 +103,7 @@ def _is_exact(options: ListOptions) -> bool:
 
 
 def _list_version(text: str) -> int | None:
-    """Return the least revision of a list: None for a consistent one, 0 for whatever is cached."""
+    """Return the minimum revision of a list: None for a consistent list, 0 for any cached state."""
     if not text:
         return None
     try:
@@ -127,7 +127,7 @@ async def _page(
         at=at,
         not_older_than=not_older_than,
         after=after,
-        # A client that takes whatever is cached is given all of it.
+        # resourceVersion=0 ignores the limit, as upstream.
         limit=0 if not_older_than == 0 else options.limit,
         matches=wanted,
     )

@@ -1,4 +1,4 @@
-"""Metadata that belongs to the server: ids, times, the namespace, and what clients may not set."""
+"""Metadata that only the server sets: uids, times, the namespace."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DUPLICATE_OWNERS = (
 
 
 def wipe_system_fields(obj: Json) -> None:
-    """Forgets what a client sent in fields that only the server fills."""
+    """Remove fields that clients must not set."""
     meta = metadata(obj)
     for field in _SYSTEM_FIELDS:
         meta.pop(field, None)
@@ -33,14 +33,14 @@ def fill_system_fields(obj: Json) -> None:
 
 
 def new_uid() -> str:
-    """A random (version 4) UUID, put together by hand because uuid.UUID costs more than all the rest of it."""
+    """Return a random (version 4) UUID. Formatted by hand: uuid.UUID takes longer than everything else here."""
     digits = os.urandom(16).hex()
     variant = "89ab"[int(digits[16], 16) & 3]
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
 
 
 def ensure_namespace(obj: Json, namespace: str) -> None:
-    """Puts the request's namespace on the object, or refuses an object that names another one."""
+    """Set the namespace of the request on the object. Raises BadRequest if the object names another namespace."""
     meta = metadata(obj)
     own = meta.get("namespace") or ""
     if own == namespace:
@@ -55,14 +55,14 @@ def ensure_namespace(obj: Json, namespace: str) -> None:
 
 
 def dedup_owner_references(obj: Json, warn: Callable[[str], None], *, after_admission: bool = False) -> None:
-    """Drops owner references that stand there twice, and tells the client."""
+    """Remove duplicate owner references, and warn the client."""
     references = metadata(obj).get("ownerReferences")
     if not references or len(references) < 2:
         return
     kept: dict[bytes, Json] = {}
     duplicates: list[str] = []
     for reference in references:
-        # Looked up by its text, for a client may send as many as fit into a body.
+        # Compared by text: a client may send as many references as fit into a body.
         text = orjson.dumps(reference, option=orjson.OPT_SORT_KEYS)
         if text in kept:
             duplicates.append(reference["uid"])

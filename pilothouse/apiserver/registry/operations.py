@@ -11,7 +11,7 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 Result: TypeAlias = StoredObject | Json
-"""An object as it is stored, or one that was made for this answer (a Status, a Scale, a dry run)."""
+"""A stored object, or an object made for this response (a Status, a Scale, the result of a dry run)."""
 
 
 def object_of(result: Result) -> Json:
@@ -19,10 +19,10 @@ def object_of(result: Result) -> Json:
 
 
 Validate: TypeAlias = Callable[[Json], Awaitable[None]]
-"""Admission's last word on an object that is about to be created or deleted. Raises to refuse."""
+"""Validating admission of an object that is about to be created or deleted. Raises to reject."""
 
 ValidateUpdate: TypeAlias = Callable[[Json, Json], Awaitable[None]]
-"""The same for (new, old)."""
+"""Validating admission of an update: (new, old). Raises to reject."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +46,8 @@ class Deleted:
 
 
 MakeObject: TypeAlias = Callable[[Json | None], Awaitable[Json]]
-"""The new object from the stored one (None where there is none yet). It may be called again after a conflict, and gets
-a fresh copy each time."""
+"""Makes the new object from the stored object (None if there is no stored object). Called again with a fresh copy
+after a conflict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +57,14 @@ class UpdateRequest:
     validate_create: Validate
     validate_update: ValidateUpdate
     uid: str = ""
-    """When set, the stored object must have this uid."""
+    """If set, the stored object must have this uid."""
     force_allow_create: bool = False
-    """An object that is not there is created, even where the strategy does not allow that."""
+    """Create a missing object even if the strategy does not allow create on update."""
 
 
 async def unchecked(*_: Json) -> None:
-    """Validates what admission has no say in: what the server does itself, or has admitted as something else."""
+    """Validation for writes without admission: the server's own writes, and writes that were admitted in another
+    form."""
 
 
 def unchecked_update(make: MakeObject, options: WriteOptions) -> UpdateRequest:

@@ -1,4 +1,4 @@
-"""The options that come with each verb, after decoding and validation."""
+"""The decoded and validated options of each verb."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class GetOptions:
 
 @dataclass(frozen=True, slots=True)
 class ListOptions:
-    """For list, watch and deletecollection. Selectors name the resource's own field labels."""
+    """Options of list, watch and deletecollection. Selectors use the field labels of the resource."""
 
     label_selector: labels.Selector = labels.EVERYTHING
     field_selector: fields.Selector = fields.EVERYTHING
@@ -27,7 +27,7 @@ class ListOptions:
     resource_version_match: str = ""
     timeout_seconds: int | None = None
     limit: int = 0
-    """Never negative; 0: all."""
+    """Never negative; 0 means no limit."""
     continue_token: str = ""
     send_initial_events: bool | None = None
 
@@ -42,15 +42,15 @@ class ListOptions:
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """Create, update and patch share these. An empty field manager means: the user agent's name."""
+    """Options of create, update and patch. An empty field manager stands for the name of the user agent."""
 
     dry_run: bool = False
     field_manager: str = ""
     field_validation: str = "Warn"
     force: bool = False
-    """An apply takes fields from their owners."""
+    """Whether an apply takes fields from other managers."""
     raw: Json = field(default_factory=dict, hash=False)
-    """As they were sent, for admission."""
+    """The options as sent, for admission."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class DeleteOptions:
     propagation_policy: str | None = None
     dry_run: bool = False
     raw: Json = field(default_factory=dict)
-    """The object as it was sent, for admission."""
+    """The options as sent, for admission."""
 
     @classmethod
     def of(cls, raw: Json) -> DeleteOptions:
@@ -83,7 +83,7 @@ class DeleteOptions:
 
 
 def failed_precondition(obj: Json, conditions: Preconditions) -> str:
-    """Empty when the object is the one that is meant."""
+    """Return the reason why a precondition fails, or ""."""
     for what, wanted, found in (
         ("UID", conditions.uid, uid_of(obj)),
         ("ResourceVersion", conditions.resource_version, resource_version_of(obj)),

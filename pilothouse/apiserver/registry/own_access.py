@@ -1,4 +1,4 @@
-"""The server's own access to a resource: as itself, past authorization and admission, and by the resource's rules."""
+"""The server's access to its own resources: without authorization and admission, but with the rules of the resource."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _log = logging.getLogger(__name__)
 
 
 class FieldTracker(Protocol):
-    """Keeps managedFields, as a FieldManager does."""
+    """Keeps managedFields up to date, like a FieldManager."""
 
     def update(self, live: Json | None, new: Json, manager: str) -> None: ...
     def apply(self, live: Json | None, patch: Json, manager: str, *, force: bool) -> Json: ...
 
 
 class Untracked:
-    """For who only reads and deletes: a write changes nothing in managedFields."""
+    """For readers and deleters: writes leave managedFields unchanged."""
 
     def update(self, live: Json | None, new: Json, manager: str) -> None: ...
 
@@ -42,12 +42,12 @@ class Untracked:
 
 @dataclass(frozen=True, slots=True)
 class OwnAccess:
-    """A registry as the server's own parts use it. All methods raise StatusErrors."""
+    """A registry for components of the server. All methods raise StatusErrors."""
 
     registry: RegistryStore
     fields: FieldTracker = field(default_factory=Untracked)
     manager: str = KUBE_APISERVER
-    """Whose fields those are that are written."""
+    """The field manager of the writes."""
 
     async def get(self, name: str, *, namespace: str = "") -> Json | None:
         try:
@@ -62,7 +62,7 @@ class OwnAccess:
         return await parse_all(found.objects)
 
     async def ensure(self, obj: Json) -> None:
-        """Creates the object unless there is one of its name, whatever that one says."""
+        """Create the object unless an object with its name exists."""
         if await self.get(name_of(obj), namespace=namespace_of(obj)) is None:
             with suppress(AlreadyExists):
                 await self.create(obj)
@@ -75,7 +75,7 @@ class OwnAccess:
         await self.registry.create(context, obj, options=WriteOptions(), validate=unchecked)
 
     async def update(self, obj: Json, change: Callable[[Json], None]) -> None:
-        """Changes the object of this name as it is when the change is written. Raises NotFound."""
+        """Apply `change` to the stored object with this name. Retry on conflict. Raises NotFound."""
 
         def changed(current: Json) -> Json:
             before = deepcopy(current)
@@ -86,7 +86,7 @@ class OwnAccess:
         await self._update(obj, changed)
 
     async def apply(self, patch: Json) -> None:
-        """Takes the fields of the patch over from whoever has them. Raises NotFound."""
+        """Apply the patch by force. Raises NotFound."""
         await self._update(patch, lambda current: self.fields.apply(current, patch, self.manager, force=True))
 
     async def _update(self, obj: Json, make: Callable[[Json], Json]) -> None:
@@ -99,7 +99,7 @@ class OwnAccess:
         await self.registry.update(self._context(namespace_of(obj)), name_of(obj), update)
 
     async def delete(self, name: str, *, namespace: str = "") -> None:
-        """An object that is not there is fine."""
+        """Delete an object. A missing object is not an error."""
         try:
             await self.registry.delete(self._context(namespace), name, options=DeleteOptions(), validate=unchecked)
         except NotFound:
@@ -110,7 +110,7 @@ class OwnAccess:
 
 
 async def parse_all(stored: Sequence[StoredObject]) -> list[Json]:
-    """A fresh copy of each."""
+    """Return a fresh copy of every object."""
     return await offload_by_size(sum(each.size for each in stored), _parse_all, stored)
 
 

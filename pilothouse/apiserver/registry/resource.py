@@ -1,4 +1,4 @@
-"""A resource as its package declares it: names, rules, columns. The installer and the registry do the rest."""
+"""The declaration of a resource: names, strategy, columns. The installer and the registry implement the rest."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pilothouse.machinery.selectors.fields import label_not_supported
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The words by which people and programs call a resource.
+    """The names of a resource.
 
     >>> from pilothouse.apiserver import Names
     >>> Names("flunders", "Flunder", short=["fl"]).list_kind
@@ -37,7 +37,7 @@ class Names:
 
 
 def metadata_fields(obj: Json) -> Fields:
-    """The fields that every namespaced resource can be selected by."""
+    """Return the selectable fields of every namespaced resource."""
     return {"metadata.name": name_of(obj), "metadata.namespace": namespace_of(obj)}
 
 
@@ -47,7 +47,7 @@ def cluster_metadata_fields(obj: Json) -> Fields:
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """`version` is the storage version: objects are stored, cached and handed to the strategy in that form.
+    """`version` is the storage version: objects are stored, cached and passed to the strategy in this version.
 
     >>> from pilothouse.apiserver import AGE, NAME, Names, Resource, Strategy
     >>> flunders = Resource(Names("flunders", "Flunder"), Strategy(), "wardle.example.com", columns=[NAME, AGE])
@@ -64,32 +64,32 @@ class Resource:
     """Strategy of the status subresource; None for a resource without one."""
     status_has_tables: bool = True
     repeats_columns: bool = False
-    """Every event of a watch for tables defines the columns, and not the first alone."""
+    """Send column definitions in every event of a watch for tables, not only in the first event."""
     row_order: Callable[[Json], Any] | None = None
-    """The sort key for the rows of a list's table; without it, they come as the objects do."""
+    """Sort key of table rows; None keeps the order of the objects."""
     fields: Callable[[Json], Fields] | None = None
-    """Selectable fields; without it, metadata.name (and metadata.namespace)."""
+    """Selectable fields; the default is metadata.name (and metadata.namespace)."""
     zero_value: Json = field(default_factory=dict)
-    """Fields that an object in which nothing is set has besides those of its type: what upstream's conversions set."""
+    """Fields of an empty object besides the fields of its type: upstream's conversions set them."""
     storage_path: str = ""
-    """Under the registry's root; upstream's, where it is not the plural."""
+    """Path below the registry's root, if upstream's path is not the plural."""
     field_annotations: frozenset[str] = frozenset()
-    """Annotations that stand for fields which the kind has no longer: its metadata alone is shown without them."""
+    """Annotations that represent removed fields of the kind. Metadata-only responses omit them."""
     returns_deleted_object: bool = False
-    """DELETE answers the object that was deleted instead of a Status."""
+    """DELETE returns the deleted object instead of a Status."""
     has_watch_cache: bool = True
-    """Whether upstream keeps a watch cache of the resource: without one, a request for a future resourceVersion is told
-    to retry at once."""
+    """Whether upstream keeps a watch cache of the resource. Without a watch cache, a request for a future
+    resourceVersion gets no Retry-After delay."""
     is_confidential: bool = False
-    """Refusals of patches, which are logged, show nothing of the object."""
+    """Errors of patches, which are logged, contain no part of the object."""
     indexed_fields: Sequence[str] = ("metadata.name",)
-    """Selectable fields by which lists are narrowed without a look at every object, the most telling first."""
+    """Selectable fields with an index, most selective first."""
     from_older: Callable[[Json], None] | None = None
     """As in ObjectCodec."""
     extra_field_labels: frozenset[str] = field(default_factory=frozenset)
-    """Field labels that selectors may name besides the keys of `fields`."""
+    """Field labels that selectors may use besides the keys of `fields`."""
     unsupported_label: Callable[[str], str] = label_not_supported
-    """How a kind with fields of its own refuses another label."""
+    """Returns the error for an unsupported field label."""
 
     @property
     def namespaced(self) -> bool:
@@ -103,7 +103,7 @@ class Resource:
         object.__setattr__(self, "group_resource", GroupResource(self.group, self.names.plural))
 
     def columns_of(self, subresource: str) -> Sequence[Column]:
-        """None for a subresource of which no tables can be had."""
+        """Return the columns; empty for a subresource without tables."""
         return () if subresource == "status" and not self.status_has_tables else self.columns
 
     def fields_of(self, obj: Json) -> Fields:

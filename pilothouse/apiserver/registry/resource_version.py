@@ -10,7 +10,8 @@ _UINT64_DIGITS = 20
 
 
 def parse_resource_version(text: str) -> int:
-    """The version that a request asks for; "" and "0" are 0. Raises an error without a reason, hence a 500."""
+    """Return the version that a request names; "" and "0" are 0. Raises an error without a reason, which becomes a
+    500."""
     try:
         return _uint64(text)
     except ValueError as error:
@@ -18,7 +19,7 @@ def parse_resource_version(text: str) -> int:
 
 
 def object_resource_version(obj: Json) -> int:
-    """The version that an object carries, 0 where it has none. Upstream does not name the field when it is none."""
+    """Return the version of an object; 0 if unset. The error does not name the field, as upstream."""
     try:
         return _uint64(resource_version_of(obj))
     except ValueError as error:
@@ -31,7 +32,7 @@ def _uint64(text: str) -> int:
         return 0
     if not (text.isascii() and text.isdigit()):
         raise ValueError(f"strconv.ParseUint: parsing {quote(text)}: invalid syntax")
-    # Longer texts are refused before the costly conversion.
+    # Reject long texts before the expensive conversion.
     if len(text.lstrip("0")) > _UINT64_DIGITS or int(text) >= 2**64:
         raise ValueError(f"strconv.ParseUint: parsing {quote(text)}: value out of range")
     return int(text)

@@ -1,8 +1,8 @@
-"""The scale subresource: any object that has replicas, seen and changed as an autoscaling/v1 Scale.
+"""The scale subresource: an object with replicas, read and written as an autoscaling/v1 Scale.
 
-    object → Scale → what the client makes of it → its replicas and resourceVersion go back into the object
+    object → Scale → modified Scale → replicas and resourceVersion are written to the object
 
-Only these two come back, and who owns the replicas: whatever else a client writes into a Scale is not looked at.
+A write takes over the replicas, their owners and the resourceVersion. All other changes of the Scale are ignored.
 """
 
 from __future__ import annotations
@@ -52,18 +52,18 @@ def _set_spec_replicas(obj: Json, replicas: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """Reads and writes the fields of a kind that a Scale shows. The defaults fit kinds with a LabelSelector."""
+    """Reads and writes the fields of a kind that a Scale represents. The defaults fit kinds with a LabelSelector."""
 
     replicas: Callable[[Json], int] = _spec_replicas
     set_replicas: Callable[[Json, int], None] = _set_spec_replicas
     status_replicas: Callable[[Json], int] = _status_replicas
     selector: Callable[[Json], str] = _label_selector
-    """The selector of the pods as text. Raises InvalidSelector."""
+    """Returns the pod selector as text. Raises InvalidSelector."""
     replicas_path: Path = REPLICAS
-    """Where managedFields finds the replicas."""
+    """The path of the replicas in managedFields."""
 
     def scale_of(self, obj: Json) -> Json:
-        """Raises BadRequest for an object whose selector nobody can read."""
+        """Return the Scale of an object. Raises BadRequest for an invalid selector."""
         try:
             selector = self.selector(obj)
         except InvalidSelector as error:
@@ -79,7 +79,7 @@ class Scaling:
 
 
 class ScaleStore:
-    """Reads, updates and patches the objects of a registry through their Scales."""
+    """Reads, updates and patches objects of a registry as Scales."""
 
     def __init__(self, registry: RegistryStore, scaling: Scaling) -> None:
         self._registry = registry

@@ -1,11 +1,11 @@
 """The generic registry store: every verb of a resource, over its strategy, the store and the watch cache.
 
-Three things have like names: a `Store` keeps bytes by key (apiserver/storage/interface.py), an `ObjectStore` keeps the
-objects of one resource in a Store, and a `RegistryStore` does the verbs of the resource by its rules. Whatever has
-verbs that the installer can serve is a storage (registry/interface.py).
+Similar names: a `Store` maps keys to bytes (apiserver/storage/interface.py). An `ObjectStore` holds the objects of one
+resource in a Store. A `RegistryStore` implements the verbs of the resource by its strategy. A storage is any object
+with verbs that the installer can serve (registry/interface.py).
 
-Reads come from the watch cache, which asks the store for what it has no longer.
-Writes are read-check-write on the store itself and are tried again when somebody else was faster.
+Reads come from the watch cache, which falls back to the store. Writes read, check and write in the store itself, and
+are retried on conflict.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from pilothouse.apiserver.registry import creating, deleting, listing, updating
 from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.errors import translated
+from pilothouse.apiserver.registry.errors import map_storage_errors
 from pilothouse.apiserver.registry.hooks import NO_HOOKS, Hooks
 from pilothouse.apiserver.registry.operations import Deleted, ListResult, Result, Updated, UpdateRequest, Validate
 from pilothouse.apiserver.registry.options import DeleteOptions, GetOptions, ListOptions, WriteOptions
@@ -29,8 +29,10 @@ from pilothouse.machinery.objects import Json
 
 
 class RegistryStore(StoredResource):
-    """One resource with its rules: upstream's genericregistry.Store. It is a storage that the installer takes, as are
-    its views: subresources such as status, which follow another strategy, and what `OneByOneView` is made for.
+    """One resource with its rules: upstream's genericregistry.Store.
+
+    A RegistryStore is a storage, and so are its views: subresources with another strategy, such as status, and
+    `OneByOneView`.
 
     >>> from pathlib import Path
     >>> from tempfile import mkdtemp
@@ -49,7 +51,7 @@ class RegistryStore(StoredResource):
         """Raises NotFound."""
         key = self.keys.object(ctx.namespace, name)
         version = options.resource_version
-        with translated(ctx.resource, name, has_watch_cache=self.resource.has_watch_cache):
+        with map_storage_errors(ctx.resource, name, has_watch_cache=self.resource.has_watch_cache):
             found = await self.cacher.get(key, not_older_than=parse_resource_version(version) if version else None)
         if found is None:
             raise NotFound.of(ctx.resource, name)
@@ -73,7 +75,7 @@ class RegistryStore(StoredResource):
     async def delete_collection(
         self, ctx: RequestContext, *, options: DeleteOptions, selection: ListOptions, validate: Validate
     ) -> ListResult:
-        """Not atomic, as upstream: what was deleted before an error stays deleted."""
+        """Delete all selected objects. Not atomic, as upstream: an error leaves earlier deletes in effect."""
         found = await self.list(ctx, replace(selection, watch=False))
         await deleting.delete_all(self, ctx, found.objects, options=options, validate=validate)
         return found
@@ -83,15 +85,15 @@ class RegistryStore(StoredResource):
         return self.strategy.reset_fields
 
     def with_strategy(self, strategy: Strategy) -> RegistryStore:
-        """The same objects under other rules: how a status subresource is made."""
+        """Return a view of the same objects with another strategy, such as the status subresource."""
         return self._view(strategy, self.hooks)
 
     def with_hooks(self, hooks: Hooks) -> RegistryStore:
-        """The same objects with other things done around their writes."""
+        """Return a view of the same objects with other hooks."""
         return self._view(self.strategy, hooks)
 
     def _view(self, strategy: Strategy, hooks: Hooks) -> RegistryStore:
-        # As upstream copies the struct: a view shares the objects and the watch cache, and has rules of its own.
+        # Upstream copies the struct, too: a view shares the objects and the watch cache.
         view = copy(self)
         view.strategy, view.hooks = strategy, hooks
         return view

@@ -1,7 +1,7 @@
-"""How objects are stored by their type: what the store does not keep of them, and what it keeps that is not shown.
+"""The stored form of objects by type: fields that are dropped when stored, and fields that are stored but not shown.
 
-Types are made when first asked for, which is too late for a read and too early when a server starts: the few kinds of
-which more is stored than shown are a table.
+Types are built on first use, which is too late for a read and too early for a server start. The few kinds with stored
+fields that are not shown are therefore a table.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ KEEPS_EMPTY_BYTES = frozenset(
 
 
 def codec_of(resource: Resource, empty: Callable[[], Json], on_read: Callable[[Json], None] | None) -> ObjectCodec:
-    """Return the codec of a resource. What has no Go type is stored as it is, but for whole floats."""
+    """Return the codec of a resource. Objects without a Go type are stored unchanged, except for whole floats."""
     kind = resource.kind
 
     def zero_value() -> Json:
@@ -58,8 +58,8 @@ def codec_of(resource: Resource, empty: Callable[[], Json], on_read: Callable[[J
 
 
 def _stored(kind: GroupVersionKind, obj: Json) -> Json:
-    """A number without a Go type that was not written as an integer is none for those who check it, and one for those
-    who read it."""
+    """Normalize numbers without a Go type: a whole number in float notation fails integer checks, but reads as an
+    integer."""
     found = types.of(kind)
     stored: Json = printed_numbers(obj) if found is None else found.stored(obj)
     return stored

@@ -1,10 +1,10 @@
-"""The stored objects of one resource as the server's own parts see them: past every rule and every verb.
+"""The stored objects of one resource for components of the server, without rules and verbs.
 
-    known …     what the watch cache has: costs no access to the store, and may be a moment behind it
-    newest …    what the store has now
-    replace     read-check-write for those who do their own checks
+    known …     from the watch cache: no access to the store, possibly stale
+    newest …    from the store
+    replace     read-check-write for callers that check themselves
 
-They raise StorageErrors (`registry/errors.py` translates them), and BadRequest for names that nothing can have.
+Methods raise StorageErrors (`registry/errors.py` maps them to API errors), and BadRequest for invalid names.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ from pilothouse.machinery.schema.printing import exact_copy
 
 
 def keys_of(resource: Resource, root: str) -> Keys:
-    """Where the objects of the resource live in a store whose keys begin with `root`."""
+    """Return the keys of the resource in a store with this root."""
     return Keys(f"{root}/{resource.storage_path or resource.names.plural}/", resource.namespaced)
 
 
 class ObjectStore:
-    """Reads and writes single objects of one resource in a Store of keys and bytes: upstream's DryRunnableStorage.
+    """Reads and writes single objects of one resource in a Store: upstream's DryRunnableStorage.
 
-    A dry run returns what would be there, and writes nothing. A write returns the object that the watch cache has, if
-    it has it by then: its forms on the wire are made once for the writer, for all watchers, and for all who read it.
+    A dry run returns the result and writes nothing. A write returns the object in the watch cache if the cache has it
+    already: the encoded forms are then shared by the writer, all watchers and all readers.
     """
 
     def __init__(
@@ -60,22 +60,22 @@ class ObjectStore:
         self._delete = RequestMetrics("delete", group=resource.group, resource=resource.resource)
 
     async def get(self, key: str) -> StoredObject | None:
-        """The newest state, read from the store itself."""
+        """Return the newest state from the store."""
         with self._get.measured():
             entry = await self._store.get(key)
         return None if entry is None else StoredObject(entry, self._codec)
 
     def stored(self, obj: Json) -> Json:
-        """Return the object as it comes back from the store."""
+        """Return the object as the store would return it."""
         return self._codec.stored(obj)
 
     def _shown(self, obj: Json) -> Json:
-        """Return the object as it would be shown if it were stored."""
+        """Return the object as a response would show it after a write."""
         shown: Json = printed_numbers(self.stored(obj))
         return shown
 
     def copy_of(self, obj: Json) -> Json:
-        """Return an exact copy of an object that is to be stored."""
+        """Return an exact copy of an object before it is stored."""
         return exact_copy(obj, self._codec.stored) if self._codec.raw is None else deepcopy(obj)
 
     @spanned("Create etcd3", lambda self, key, obj, **_: self._of_create(key, obj))
@@ -92,7 +92,8 @@ class ObjectStore:
         return self._written(entry)
 
     async def update(self, current: StoredObject, obj: Json, *, ttl: int, dry_run: bool) -> Result:
-        """Raises RevisionConflict, KeyNotFound. A dry run shows the object at the revision it has."""
+        """Replace the object. A dry run returns the object at its current revision. Raises RevisionConflict,
+        KeyNotFound."""
         if dry_run:
             return self._shown(obj)
         data = self._encoded(obj)
@@ -108,7 +109,8 @@ class ObjectStore:
         return StoredObject(entry, self._codec)
 
     async def delete(self, current: StoredObject, *, dry_run: bool) -> StoredObject:
-        """Raises RevisionConflict, KeyNotFound. The last state, at the revision of the delete."""
+        """Delete the object and return its last state at the revision of the delete. Raises RevisionConflict,
+        KeyNotFound."""
         if dry_run:
             return current
         with self._delete.measured():
@@ -126,7 +128,7 @@ class ObjectStore:
 
 
 class StoredResource:
-    """`objects` and `cacher` are for the modules of this package; everybody else goes by the methods."""
+    """`objects` and `cacher` are internal to this package; other packages use the methods."""
 
     def __init__(
         self,
@@ -137,10 +139,10 @@ class StoredResource:
         empty: Callable[[], Json] = dict,
         on_read: Callable[[Json], None] | None = None,
     ) -> None:
-        """`empty` makes what an object of the kind has when nothing is set in it; `on_read` as in ObjectCodec."""
+        """`empty` returns the zero value of the kind; `on_read` as in ObjectCodec."""
         self.resource = resource
         self.strategy: Strategy = resource.strategy
-        """The rules of writes; a view of the resource may have others."""
+        """The strategy of writes; views of the resource may have another one."""
         self.keys = keys_of(resource, root)
         group_resource = resource.group_resource
         whole_store, store = store, ProtobufStore(store_of(store, group_resource), self.strategy.complete_stored)
@@ -152,15 +154,15 @@ class StoredResource:
         cachers_of(whole_store).add(self.cacher)
 
     async def start(self) -> None:
-        """Begins to fill the watch cache. Requests may come at once; they wait for a moment."""
+        """Start to fill the watch cache. Requests that arrive earlier wait for a short time."""
         await self.cacher.start()
 
     async def wait_ready(self) -> None:
-        """Returns when the watch cache is filled. Raises CacheNotReady when it is stopped before."""
+        """Return when the watch cache is filled. Raises CacheNotReady if the cache is stopped first."""
         await self.cacher.wait_ready()
 
     async def stop(self) -> None:
-        """Ends all watches. Lists and watches are refused from now on."""
+        """End all watches. Later lists and watches are rejected."""
         await self.cacher.stop()
 
     async def known(self, namespace: str, name: str) -> StoredObject | None:
@@ -170,33 +172,33 @@ class StoredResource:
         return await self.objects.get(self.keys.object(namespace, name))
 
     async def known_or_newest(self, namespace: str, name: str) -> StoredObject | None:
-        """As far as the cache knows; the store is asked about one that the cache does not have."""
+        """Return the cached object; ask the store if the cache does not have the object."""
         return await self.known(namespace, name) or await self.newest(namespace, name)
 
     async def list_known(self, namespace: str = "", *, matches: Predicate | None = None) -> CachedPage:
-        """Return the known objects of the namespace, or of all."""
+        """Return the known objects of the namespace, or of all namespaces."""
         return await self.cacher.list(self.keys.collection(namespace), not_older_than=0, matches=matches)
 
     async def list_newest(self, namespace: str = "") -> CachedPage:
         return await self.cacher.list(self.keys.collection(namespace))
 
     async def watch_known(self, *, send_initial_events: bool) -> CacheWatcher:
-        """Every change from now on, after all that is known where `send_initial_events` asks for it."""
+        """Watch all changes from now on; with `send_initial_events`, after all known objects."""
         return await self.cacher.watch(self.keys.prefix, send_initial_events=send_initial_events)
 
     @property
     def ready(self) -> bool:
-        """False while the watch cache is not yet filled, or has lost the store."""
+        """False until the watch cache is filled, and while the store is lost."""
         return self.cacher.ready
 
     @property
     def known_revision(self) -> Revision:
-        """Every change up to it is known."""
+        """The revision up to which all changes are known."""
         return self.cacher.revision
 
     @property
     def known_count(self) -> int:
-        """How many objects are known."""
+        """Number of known objects."""
         return self.cacher.objects
 
     @property
@@ -204,5 +206,5 @@ class StoredResource:
         return self.cacher.watchers
 
     async def replace(self, current: StoredObject, obj: Json, *, dry_run: bool = False) -> Result:
-        """Writes `obj` over `current`. Raises RevisionConflict, KeyNotFound when that is no longer the newest."""
+        """Replace `current` by `obj`. Raises RevisionConflict or KeyNotFound if `current` is not the newest state."""
         return await self.objects.update(current, obj, ttl=0, dry_run=dry_run)

@@ -1,4 +1,4 @@
-"""The rules of one resource. A strategy says only what is its own; everything generic is done around it.
+"""The rules of one resource. A strategy contains only rules of its own kind; the registry runs the generic ones.
 
 Order of a create:  defaults → admission → prepare_for_create → validate → warnings → canonicalize → stored
 Order of an update: defaults → admission → prepare_for_update → validate_update → warnings → canonicalize → stored
@@ -18,11 +18,11 @@ from pilothouse.machinery.validation.object_meta import METADATA, validate_objec
 from pilothouse.machinery.validation.object_names import name_is_dns_subdomain
 
 NameRule: TypeAlias = Callable[[str, bool], list[str]]
-"""Returns the problems of a name; the flag says that it is only a generateName prefix."""
+"""Returns the problems of a name; the flag marks a generateName prefix."""
 
 
 class GarbageCollection(Enum):
-    """The treatment of dependents by a delete that does not say."""
+    """The default propagation policy of deletes."""
 
     DELETE_DEPENDENTS = "DeleteDependents"
     ORPHAN_DEPENDENTS = "OrphanDependents"
@@ -30,7 +30,7 @@ class GarbageCollection(Enum):
 
 
 class Strategy:
-    """The default rules: what most resources do.
+    """The default rules, which fit most resources.
 
     >>> from pilothouse.apiserver import Errors, Json, Strategy, required
     >>> class FlunderStrategy(Strategy):
@@ -46,7 +46,7 @@ class Strategy:
     allow_create_on_update: ClassVar[bool] = False
     allow_unconditional_update: ClassVar[bool] = True
     validates_generate_name: ClassVar[bool] = True
-    """Whether the prefix of a generated name must follow the rule of names, too, or only what is made from it."""
+    """Whether generateName must be a valid name prefix, or only the generated name is checked."""
     garbage_collection: ClassVar[GarbageCollection] = GarbageCollection.DELETE_DEPENDENTS
     reset_fields: ClassVar[tuple[str, ...]] = ()
     """Paths that writes through this strategy never own, such as `status` for the main resource."""
@@ -58,17 +58,17 @@ class Strategy:
         return generate_name(prefix)
 
     def default(self, obj: Json) -> None:
-        """Fills in what the version's defaults are. Called on every object that is decoded."""
+        """Set the defaults of the version. Called for every decoded object."""
 
     def complete_stored(self, obj: Json) -> None:
-        """Brings an object that kube-apiserver has stored, perhaps an older one, into the form in which it shows it."""
+        """Convert an object that kube-apiserver stored, perhaps an older version, to its current form."""
         self.default(obj)
 
     def prepare_for_create(self, obj: Json) -> None:
-        """Drops what a creator may not set."""
+        """Remove fields that creators must not set."""
 
     def prepare_for_create_by(self, user: User, obj: Json) -> None:
-        """For the few resources that record who created them; for all others who it is does not matter."""
+        """Record the creator, for the few resources that do."""
         self.prepare_for_create(obj)
 
     def validate(self, obj: Json) -> Errors:
@@ -78,7 +78,7 @@ class Strategy:
         return ()
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
-        """Carries over what an updater may not change."""
+        """Restore fields that updates must not change."""
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_metadata_update(obj, old)
@@ -87,18 +87,18 @@ class Strategy:
         return ()
 
     def canonicalize(self, obj: Json) -> None:
-        """Brings a valid object into the one form that is stored."""
+        """Normalize a valid object before it is stored."""
 
     def grace_period(self, obj: Json, requested: int | None) -> int | None:
-        """Seconds between a delete and the end of the object; None where the resource knows no graceful deletion."""
+        """Return the seconds between a delete and the removal; None if the resource has no graceful deletion."""
         return None
 
     def may_delete_during_update(self, obj: Json, old: Json) -> bool:
-        """Whether an update that removes the last finalizer of a deleted object may end it."""
+        """Return whether an update that removes the last finalizer of a deleted object may remove the object."""
         return True
 
     def ttl(self, obj: Json) -> int:
-        """Seconds until the store removes the object by itself; 0 for never."""
+        """Return the seconds until the store removes the object; 0 means never."""
         return 0
 
     def validate_metadata(self, obj: Json) -> Errors:

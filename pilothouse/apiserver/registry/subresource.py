@@ -1,4 +1,4 @@
-"""Subresources that show the whole object under other rules, such as status."""
+"""Subresources that represent the whole object under another strategy, such as status."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pilothouse.apiserver.registry.strategy import Strategy
 
 
 class UpdateOnly:
-    """Can be updated and nothing else. Only with `may_be_applied` does an apply create what is not there."""
+    """A storage with the verb update only. An apply creates a missing object only with `may_be_applied`."""
 
     def __init__(self, registry: RegistryStore, strategy: Strategy, *, may_be_applied: bool = False) -> None:
         self._view = registry.with_strategy(strategy)
@@ -25,7 +25,7 @@ class UpdateOnly:
 
 
 class StatusStore(UpdateOnly):
-    """The status subresource: read, updated and patched.
+    """The status subresource: read, update and patch.
 
     >>> from pathlib import Path
     >>> from tempfile import mkdtemp

@@ -1,4 +1,4 @@
-"""Tables: what `kubectl get` shows. A resource declares its columns; rows are made from them here."""
+"""Tables, the output of `kubectl get`: rows made from the columns of a resource."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class Column:
     description: str = ""
     documented: tuple[str, str] | None = None
     headed: bool = True
-    """False for a cell that stands in the rows without a column for it, as upstream has it in places."""
+    """False for a cell without a column definition, which upstream has in places."""
     row_conditions: Callable[[Json], list[Json]] | None = None
-    """Returns the conditions of an object's row, such as that the object has come to its end."""
+    """Returns the conditions of an object's row, such as Completed."""
 
     @property
     def definition(self) -> Json:
@@ -65,8 +65,8 @@ DEFAULT_COLUMNS: Sequence[Column] = (NAME, CREATED_AT)
 
 
 def table_row(columns: Sequence[Column], seen: Json, shown: Json | None) -> Json:
-    """Return one object's row. `seen` is the object in the form that the columns are made for; `shown` is what the row
-    has of it beside the cells."""
+    """Return the row of one object. The columns read `seen`; the row includes `shown`, the requested part of the
+    object."""
     row: Json = {"cells": [column.cell(seen) for column in columns]}
     conditions = [each for column in columns if column.row_conditions for each in column.row_conditions(seen)]
     if conditions:
@@ -75,5 +75,5 @@ def table_row(columns: Sequence[Column], seen: Json, shown: Json | None) -> Json
 
 
 def count(*fields: str) -> Cell:
-    """A cell that counts the entries of these maps or lists together."""
+    """Return a cell function that counts the entries of these maps or lists."""
     return lambda obj: sum(len(obj.get(field) or ()) for field in fields)

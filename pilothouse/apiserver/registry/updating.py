@@ -1,6 +1,6 @@
-"""Updating an object: read, make the new one, check, write; and again when somebody else wrote in between.
+"""Update: read, make the new object, check, write; retry on conflict.
 
-An update that changes nothing but times in managedFields is none: they are set back.
+An update that changes only times in managedFields is a no-op: the times are reverted.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pilothouse.apiserver.registry import creating
 from pilothouse.apiserver.registry.before import before_update
 from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.errors import MODIFIED, translated
+from pilothouse.apiserver.registry.errors import MODIFIED, map_storage_errors
 from pilothouse.apiserver.registry.finalizers_and_grace import should_delete_during_update
 from pilothouse.apiserver.registry.metadata import fill_system_fields
 from pilothouse.apiserver.registry.operations import Result, Updated, UpdateRequest
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class _LastFinalizerGone(Exception):
-    """Ends an update, as a failure to its hooks, because the object ends instead of being updated."""
+    """Ends an update because the object is removed instead. The hooks see a failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +45,12 @@ class Update:
 
     @spanned("GuaranteedUpdate etcd3", lambda self: self._of_span())
     async def run(self) -> Updated:
-        """Raises NotFound, Conflict, Invalid. Ends, because each new try means that somebody else's write succeeded."""
+        """Run the update. Terminates, because every retry means that another write succeeded. Raises NotFound,
+        Conflict, Invalid."""
         key = self.registry.keys.object(self.ctx.namespace, self.name)
         allow_create = self.asked.force_allow_create or self.registry.strategy.allow_create_on_update
         while True:
-            with translated(self.ctx.resource, self.name):
+            with map_storage_errors(self.ctx.resource, self.name):
                 current = await self.registry.objects.get(key)
                 event("initial value restored")
                 try:
@@ -70,7 +71,7 @@ class Update:
     async def _create(self, key: str) -> Updated:
         obj = await self.asked.make(None)
         object_resource_version(obj)
-        # Nobody can have seen a version of what is not there yet, so it is no condition either.
+        # No client can have seen a version of a missing object, so the version is not a precondition.
         metadata(obj).pop("resourceVersion", None)
         fill_system_fields(obj)
         async with self.registry.hooks.around_create(obj, dry_run=self.asked.options.dry_run) as objections:
@@ -100,20 +101,20 @@ class Update:
             return Updated(obj)
 
     async def _write(self, current: StoredObject, obj: Json, old: Json) -> Result:
-        """An update that changes nothing is not written and yields no event, unless it brings the stored form up to
-        date."""
+        """Write the object. An update without changes is not written, unless it brings the stored form up to date."""
         if await self.ctx.weight.run(_is_stored, current, self.registry.objects.stored, obj, old):
             return current
         ttl = self.registry.strategy.ttl(obj)
         return await self.registry.objects.update(current, obj, ttl=ttl, dry_run=self.asked.options.dry_run)
 
     def _check_uid(self, key: str, old: Json) -> None:
-        """Raises Conflict. What is not there yet has no uid, so that whoever names one means another object."""
+        """Raises Conflict if the uid differs. A missing object has no uid, so any required uid fails."""
         if why := failed_precondition(old, Preconditions(self.asked.uid or None)):
             raise Conflict.of(self.ctx.resource, self.name, invalid_object(key, why))
 
     def _check_resource_version(self, obj: Json, current: StoredObject) -> None:
-        """No version on the object means: whatever is there, where the strategy allows that."""
+        """Check the version of the update. Without a version, the update is unconditional if the strategy allows
+        that."""
         version = object_resource_version(obj)
         if version == 0 and not self.registry.strategy.allow_unconditional_update:
             kind = GroupKind(self.ctx.resource.group, self.ctx.resource.resource)
@@ -125,7 +126,7 @@ class Update:
 
 
 def _is_stored(current: StoredObject, stored: Callable[[Json], Json], obj: Json, old: Json) -> bool:
-    """Whether the store has `obj` already. Times that are all that has changed in it are set back."""
+    """Return whether the store already has `obj`. If only times have changed, revert them."""
     _revert_lone_timestamps(obj, old)
     new = stored(obj)
     unchanged = new == old and _canonical(new) == _canonical(old)
@@ -133,12 +134,12 @@ def _is_stored(current: StoredObject, stored: Callable[[Json], Json], obj: Json,
 
 
 def _canonical(obj: Json) -> bytes:
-    """Python holds True equal to 1; JSON does not."""
+    """Encode for comparison: Python treats True and 1 as equal, JSON does not."""
     return dump_exactly(obj, sort_keys=True)
 
 
 def _revert_lone_timestamps(obj: Json, old: Json) -> None:
-    """Set the times in managedFields of `obj` back where nothing else of it changed."""
+    """Revert the times in managedFields of `obj` if nothing else has changed."""
     new_entries, old_entries = metadata(obj).get("managedFields"), metadata(old).get("managedFields")
     if not new_entries or new_entries == old_entries or _without_times(new_entries) != _without_times(old_entries):
         return

@@ -1,4 +1,4 @@
-"""A storage over a registry whose verbs do something besides: a subclass overrides some and leaves the rest."""
+"""Base classes of storages over a registry: a subclass overrides some verbs and delegates the others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pilothouse.machinery.objects import Json
 
 
 class BareView:
-    """Has no verbs but those that a subclass gives it."""
+    """Has only the verbs that a subclass adds."""
 
     def __init__(self, registry: RegistryStore) -> None:
         self.registry = registry
@@ -28,7 +28,7 @@ class BareView:
 
 
 class OneByOneView(BareView):
-    """Passes every verb but deletecollection on to its registry."""
+    """Delegates every verb except deletecollection to its registry."""
 
     async def get(self, ctx: RequestContext, name: str, options: GetOptions) -> StoredObject:
         return await self.registry.get(ctx, name, options)
@@ -50,7 +50,7 @@ class OneByOneView(BareView):
 
 
 class RegistryView(OneByOneView):
-    """Passes every verb on to its registry."""
+    """Delegates every verb to its registry."""
 
     async def delete_collection(
         self, ctx: RequestContext, *, options: DeleteOptions, selection: ListOptions, validate: Validate

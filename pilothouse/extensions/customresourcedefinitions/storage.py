@@ -9,7 +9,7 @@ from pilothouse.apiserver.endpoints.groups import ServedResource
 from pilothouse.apiserver.endpoints.typed import TypedDecoder
 from pilothouse.apiserver.endpoints.typed_resource import served_with_status
 from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.errors import translated
+from pilothouse.apiserver.registry.errors import map_storage_errors
 from pilothouse.apiserver.registry.operations import Deleted, Validate
 from pilothouse.apiserver.registry.options import DeleteOptions, failed_precondition
 from pilothouse.apiserver.registry.store import RegistryStore
@@ -48,7 +48,7 @@ class DefinitionStore(RegistryStore):
 
     async def delete(self, ctx: RequestContext, name: str, *, options: DeleteOptions, validate: Validate) -> Deleted:
         while True:
-            with translated(ctx.resource, name):
+            with map_storage_errors(ctx.resource, name):
                 current = await self.newest("", name)
                 if current is None:
                     raise NotFound.of(ctx.resource, name)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from pilothouse.apiserver.registry.carry_over import carry_over
 from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.errors import translated
+from pilothouse.apiserver.registry.errors import map_storage_errors
 from pilothouse.apiserver.registry.finalizers_and_grace import FOREGROUND, ORPHAN
 from pilothouse.apiserver.registry.operations import Deleted, Validate
 from pilothouse.apiserver.registry.options import DeleteOptions, failed_precondition
@@ -111,7 +111,7 @@ class NamespaceStorage(OneByOneView):
 
     async def delete(self, ctx: RequestContext, name: str, *, options: DeleteOptions, validate: Validate) -> Deleted:
         while True:
-            with translated(_NAMESPACES, name):
+            with map_storage_errors(_NAMESPACES, name):
                 current = await self.registry.newest("", name)
                 if current is None:
                     raise NotFound.of(_NAMESPACES, name)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pilothouse.apiserver.registry.errors import translated
+from pilothouse.apiserver.registry.errors import map_storage_errors
 from pilothouse.apiserver.storage.encryption.local import AesGcm, Identity
 from pilothouse.apiserver.storage.encryption.store import EncryptedStore
 from pilothouse.apiserver.storage.encryption.transformer import Prefixed, PrefixTransformers
@@ -80,7 +80,7 @@ async def test_with_the_wrong_key_reads_fail_and_name_what_can_not_be_read(bare:
         await other.list("/registry/")
     with (
         pytest.raises(InternalError, match="Internal error occurred: unable to transform key"),
-        translated(GroupResource("", "secrets"), "a"),
+        map_storage_errors(GroupResource("", "secrets"), "a"),
     ):
         await other.get(A)
 

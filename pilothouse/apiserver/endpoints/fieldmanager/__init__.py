@@ -1,1 +1,1 @@
-"""Field management: every write records who owns which field, and applies are merged by it."""
+"""Field management: every write records the owner of each field, and applies are merged by ownership."""

@@ -1,4 +1,4 @@
-"""Mutating admission may change managedFields and owner references too, but not into something that makes no sense."""
+"""Validation of managedFields and owner references after mutating admission."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WARNING = (
 
 
 async def admit(chain: AdmissionChain, attributes: Attributes) -> None:
-    """Lets the chain admit the object, and takes back what it did to managedFields if nobody can read them then."""
+    """Run mutating admission, and restore managedFields if admission made them invalid."""
     obj = attributes.obj
     assert obj is not None, "only writes of objects are admitted here"
     before = metadata(obj).get("managedFields")

@@ -1,7 +1,7 @@
-"""The bridge between `kubectl apply` and `kubectl apply --server-side`, which keep their books in different places.
+"""Migration between `kubectl apply` and `kubectl apply --server-side`.
 
-From client-side to server-side: what the last-applied annotation says and is still so may be taken over without force.
-And back: as long as there is an annotation, kubectl's server-side applies keep it up to date.
+Client-side to server-side: unchanged fields of the last-applied annotation can be taken over without force. Server-side
+to client-side: if the object has the annotation, kubectl's server-side applies keep it up to date.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def remaining_conflicts(conflicts: Conflicts, atom: Atom, live: Json, api_version: str) -> Conflicts | None:
-    """Return the conflicts that the last-applied annotation does not resolve; None when it resolves all."""
+    """Return the conflicts that the last-applied annotation does not resolve; None if it resolves all."""
     allowed = _allowed(atom, live, api_version)
     left = [conflict for conflict in conflicts.conflicts if not fieldset.has(allowed, conflict.path)]
     return Conflicts(left) if left else None
 
 
 def _allowed(atom: Atom, live: Json, api_version: str) -> FieldSet:
-    """The fields of the last applied configuration that nobody has changed since."""
+    """Return the fields of the last-applied configuration that have not changed since."""
     try:
         last = parse((annotations_of(live).get(LAST_APPLIED) or "null").encode()).value
         if not isinstance(last, dict) or last.get("apiVersion") != api_version:
@@ -49,7 +49,8 @@ def _allowed(atom: Atom, live: Json, api_version: str) -> FieldSet:
 
 
 def keep_up_to_date(obj: Json, patch: Json) -> None:
-    """Set the last-applied annotation, where the object has one, to the patch; drop it where that is too large."""
+    """Set the last-applied annotation to the patch if the object has one. Drop the annotation if the patch is too
+    large."""
     if not annotations_of(obj).get(LAST_APPLIED):
         return
     annotations = metadata(obj)["annotations"]

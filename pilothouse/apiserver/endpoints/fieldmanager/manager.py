@@ -1,9 +1,9 @@
-"""FieldManager: keeps metadata.managedFields of one resource in one version, and merges what is applied to it.
+"""FieldManager: maintains metadata.managedFields of one resource in one version, and merges applied configurations.
 
-update   managedFields of the request or the stored object → who owns what now → managedFields of the new object
-apply    the same, and the new object is made of the stored one and the applied configuration
+update   managedFields of the request or the stored object → new ownership → managedFields of the new object
+apply    the same; the new object is merged from the stored object and the applied configuration
 
-A write that changes nothing leaves the times of its manager as they are.
+A write that changes nothing keeps the timestamps of its manager.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ from pilothouse.machinery.validation.managed_fields import FIELD_MANAGER_MAX_LEN
 _BEFORE_FIRST_APPLY = "before-first-apply"
 _UNKNOWN = "unknown"
 _CURRENT_OPERATION = ManagerId("current-operation", "", "")
-"""An update is made under this name, so that what it took shows; then it becomes part of its manager's entry."""
+"""Temporary manager of an update: collects the changed fields before they are added to the manager's entry."""
 
 
 _MISFITS = (Unkeyed, InvalidElement, TypedError)
-"""Whose fields cannot be told, because the object or who owns it does not fit the schema."""
+"""The object or its managedFields do not fit the schema, so the changed fields are unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Merged:
-    """An object in the version of the request, None where nothing changed."""
+    """The object in the version of the request; None if nothing changed."""
 
     obj: Json | None
     managed: Managed
@@ -64,11 +64,12 @@ class FieldManager:
     subresource: str = ""
 
     def update(self, live: Json | None, new: Json, manager: str) -> None:
-        """Objects are in the stored form. Where the fields cannot be told, `new` is left without managedFields."""
+        """Update managedFields of `new`. Objects are in the stored form. If the changed fields are unknown,
+        managedFields are removed."""
         managed = self._live_or_new(self._empty() if live is None else live, new)
         metadata(new).pop("managedFields", None)
         if not managed.sets and live is not None and uid_of(live):
-            # Nobody has ever asked for this object to be tracked.
+            # The object has never been tracked.
             return
         try:
             form = self.merge.form
@@ -82,7 +83,7 @@ class FieldManager:
         set_entries(new, encode_entries(managed))
 
     def apply(self, live: Json | None, patch: Json, manager: str, *, force: bool) -> Json:
-        """The new object in the version of the request, not yet with defaults. Raises StatusError."""
+        """Return the new object in the version of the request, without defaults. Raises StatusError."""
         found = _kind_of(patch)
         if found != self.merge.kind:
             raise BadRequest(f"invalid object type: {found}")
@@ -126,7 +127,7 @@ class FieldManager:
         return _Merged(applied.value if applied.changed else None, managed)
 
     def _before_first_apply(self, live: Json, managed: Managed) -> Managed:
-        """Whoever wrote the object so far owns all of it. Raises StatusError."""
+        """Return ownership before the first apply: a single manager owns all existing fields. Raises StatusError."""
         try:
             return self._track(self._empty(), live, managed, _BEFORE_FIRST_APPLY)
         except _MISFITS as error:
@@ -150,7 +151,8 @@ class FieldManager:
         return cap_managers(_after_update(managed, sets, updater))
 
     def _live_or_new(self, live: Json, new: Json) -> Managed:
-        """The request may change managedFields, but not through a subresource, nor by not knowing them."""
+        """Return managedFields of the request or of the stored object. Subresources, and requests without
+        managedFields, cannot change them."""
         known, sent = metadata(live).get("managedFields"), metadata(new).get("managedFields")
         if self.subresource or sent is None or sent == known:
             return _decoded(known, stored=True)
@@ -176,7 +178,7 @@ class FieldManager:
 
 
 def _decoded(entries: Any, *, stored: bool = False) -> Managed:
-    """Return the decoded entries, or none where they cannot be read."""
+    """Return the decoded entries; empty if they are invalid."""
     try:
         return decode_entries(entries, stored=stored)
     except InvalidManagedFields:
@@ -223,7 +225,7 @@ def cap_managers(managed: Managed, limit: int = MAX_UPDATE_MANAGERS) -> Managed:
 
 
 def _put_into_bucket(managed: Managed, first: ManagerId, manager: ManagerId) -> None:
-    """The bucket begins with the oldest manager, and has the time of the youngest in it."""
+    """Merge the entry into the bucket, which is named after its oldest manager and has the time of its newest."""
     merged = managed.sets.pop(manager)
     bucket = manager_id(ANCIENT_CHANGES, UPDATE, merged.api_version)
     if bucket not in managed.sets:
@@ -241,7 +243,7 @@ def manager_or_user_agent(manager: str, user_agent: str) -> str:
 
 @bounded_cache(entries=1024, key_bytes=512)
 def _prefix(user_agent: str) -> str:
-    """`kubectl/v1.36.4 (linux/amd64) …` → `kubectl`, as much of it as a manager's name may be long."""
+    """Return `kubectl` for `kubectl/v1.36.4 (linux/amd64) …`, truncated to the maximum length of a manager name."""
     out, size = [], 0
     for char in user_agent.partition("/")[0]:
         if not char.isprintable():

@@ -1,4 +1,4 @@
-"""The innermost manager: compares, merges and prunes objects in the version of the request."""
+"""Comparison, merging and pruning of objects in the version of the request (upstream's structuredMergeManager)."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class StructuredMerge:
     kind: GroupVersionKind
     form: VersionForm
     forms: Mapping[str, VersionForm]
-    """All versions of the resource by their API version, this one among them."""
+    """API version -> form, for all versions of the resource."""
     reset_fields: FieldSet
     updater: Updater = field(init=False)
-    _first_fields: list[FirstFields] = field(init=False, default_factory=list, repr=False)  # once it is asked for
+    _first_fields: list[FirstFields] = field(init=False, default_factory=list, repr=False)  # lazily built
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "updater", Updater(VersionConverter(self.forms), self.reset_fields))
@@ -36,11 +36,11 @@ class StructuredMerge:
     def update(
         self, live: Json, new: Json, managers: Mapping[ManagerId, VersionedSet], manager: ManagerId
     ) -> dict[ManagerId, VersionedSet]:
-        """Raises Unkeyed, TypedError."""
+        """Return ownership after an update. Raises Unkeyed, TypedError."""
         return self.updater.update(self.form.typed(live), self.form.typed(new), managers, manager)
 
     def first_fields(self, new: Json) -> FieldSet:
-        """Return the fields of a new object that its creator owns. Raises Unkeyed, TypedError."""
+        """Return the fields that the creator of a new object owns. Raises Unkeyed, TypedError."""
         if not self._first_fields:
             empty = self.form.served(self.form.decoder.empty)
             of_kind = FirstFields(self.form.decoder.atom, empty, unowned=UNOWNED, ignored=self.reset_fields)
@@ -50,7 +50,7 @@ class StructuredMerge:
     def apply(
         self, live: Json, patch: Json, managers: Mapping[ManagerId, VersionedSet], manager: ManagerId, *, force: bool
     ) -> Applied:
-        """Raises StatusError, Unkeyed, TypedError, and Conflicts unless forced."""
+        """Merge an applied configuration. Raises StatusError, Unkeyed, TypedError, and Conflicts unless forced."""
         if isinstance(_metadata(patch).get("managedFields"), list):
             raise BadRequest("metadata.managedFields must be nil")
         try:
@@ -61,7 +61,7 @@ class StructuredMerge:
         return self.updater.apply(self.form.typed(live), config, managers, manager, force=force)
 
     def misfit(self, stored: Json) -> str:
-        """Why a stored object does not fit the type; empty where it does. Items may stand in it twice."""
+        """Return the reason why a stored object does not fit the type, or "". Duplicate list items are allowed."""
         try:
             check(self.form.decoder.atom, stored, allow_duplicates=True)
         except TypedError as error:
@@ -69,14 +69,14 @@ class StructuredMerge:
         return ""
 
     def describe(self, obj: Json) -> str:
-        """Return the object's namespace, name and kind as upstream's messages have them."""
+        """Return namespace, name and kind in the format of upstream's messages."""
         meta = _metadata(obj)
         namespace, name = (value if isinstance(value := meta.get(key), str) else "" for key in ("namespace", "name"))
         return f"{namespace}/{name}; {self.kind}"
 
 
 def _metadata(obj: Json) -> dict[str, Any]:
-    """Return the metadata, or {} where the client sent no object in its place."""
+    """Return the metadata, or {} if the client sent another type."""
     meta = obj.get("metadata")
     return meta if isinstance(meta, dict) else {}
 

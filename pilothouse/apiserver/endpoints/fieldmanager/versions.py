@@ -1,4 +1,4 @@
-"""The versions that managers may know a resource in, and the ways between them."""
+"""The versions in which managers own fields of a resource, and conversions between versions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pilothouse.machinery.objects import Json
 
 @dataclass(frozen=True, slots=True)
 class VersionForm:
-    """A resource as one API version shows it. The conversions are None where this is the stored version."""
+    """A resource in one API version. The conversions are None for the stored version."""
 
     api_version: str
     decoder: ObjectDecoder
@@ -23,7 +23,7 @@ class VersionForm:
     from_stored: Callable[[Json], Json] | None = None
 
     def typed(self, obj: Json) -> Typed:
-        """Return an object of this version with its schema. Items may stand in its lists twice. Raises TypedError."""
+        """Return an object of this version with its schema. Duplicate list items are allowed. Raises TypedError."""
         if not self.decoder.fits_atom:
             check(self.decoder.atom, obj, allow_duplicates=True)
         return Typed(self.decoder.atom, obj, self.api_version)
@@ -32,7 +32,7 @@ class VersionForm:
         return obj if self.to_stored is None else self.to_stored(copy_of(obj))
 
     def tracked(self, obj: Json) -> Json:
-        """Return an object of the stored form as its fields are owned: nobody owns what is not printed."""
+        """Return a stored object in the form in which fields are owned: fields that are not printed have no owner."""
         return self.decoder.printed(self.served(obj))
 
     def served(self, obj: Json) -> Json:
@@ -40,7 +40,7 @@ class VersionForm:
 
 
 def copy_of(obj: Json) -> Json:
-    """A copy, for whoever may use it up."""
+    """Return a copy that the callee may modify."""
     copy: Json = orjson.loads(orjson.dumps(obj))
     return copy
 
@@ -52,7 +52,7 @@ class VersionConverter:
     forms: Mapping[str, VersionForm]
 
     def convert(self, typed: Typed, api_version: str) -> Typed | None:
-        """Raises TypedError, as upstream also for items that stand in a list twice."""
+        """Convert to an API version. Raises TypedError, as upstream also for duplicate list items."""
         if typed.api_version == api_version:
             return typed
         there, here = self.forms.get(api_version), self.forms.get(typed.api_version)

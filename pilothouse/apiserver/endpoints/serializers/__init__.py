@@ -1,1 +1,1 @@
-"""Media types: each serializer turns objects, lists and watch events into bytes. Endpoints never know which is used."""
+"""Serializers: one per media type, for objects, lists and watch events. Endpoints are independent of the media type."""

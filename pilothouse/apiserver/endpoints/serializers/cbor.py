@@ -1,7 +1,7 @@
-"""application/cbor: offered where the gate CBORServingAndStorage is open.
+"""application/cbor: available with the gate CBORServingAndStorage.
 
-As upstream, the order of an answer's keys varies, so that nobody comes to rely on it. The codec is imported when it is
-first used, which is not while the server starts.
+As upstream, the order of keys in responses varies, so that clients do not rely on it. The codec is imported on first
+use, not at the start of the server.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class CborSerializer:
 
 
 def cbor_piece(stored: StoredObject, view: View) -> bytes:
-    """The object as a map, without kind and apiVersion."""
+    """Return the object as a map without kind and apiVersion."""
     return stored.encoded((MEDIA_TYPE, view.kind), lambda _: _encoded(view.kind, b"{" + json_piece(stored, view)))
 
 
@@ -62,7 +62,7 @@ def _encoded(kind: GroupVersionKind, text: bytes) -> bytes:
 
 
 def with_bytes_of(kind: GroupVersionKind, obj: Json) -> Json:
-    """Return the object of this kind with bytes where its type has them."""
+    """Return the object with bytes in the byte fields of its type."""
     from pilothouse.machinery.schema import types
     from pilothouse.machinery.schema.byte_fields import with_bytes
 

@@ -1,7 +1,7 @@
-"""The contract of a media type's serializer.
+"""The contract of serializers.
 
-A stored object's bytes are made once per media type and version (`piece`) and kept with it; an answer, a list and
-a watch event only wrap such pieces.
+The bytes of a stored object are made once per media type and version (`piece`) and cached with the object. Responses,
+lists and watch events wrap these pieces.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from pilothouse.machinery.objects import Json
 
 @dataclass(frozen=True)
 class View:
-    """How one served version shows the stored objects of a resource."""
+    """The representation of stored objects in one served version."""
 
     kind: GroupVersionKind
     list_kind: str
     convert: Callable[[Json], Json] | None = None
-    """From the stored form to this version; None where they are the same."""
+    """Converts from the stored form to this version; None if they are identical."""
     typed_items: bool = False
-    """Whether the items of a list carry kind and apiVersion, as custom resources do."""
+    """Whether list items carry kind and apiVersion, as custom resources do."""
 
     @cached_property
     def json_prefix(self) -> bytes:
@@ -40,55 +40,55 @@ class View:
 
     @property
     def go_type(self) -> str:
-        """The Go type by which upstream's messages name an object of this resource."""
+        """The Go type of the resource in upstream's messages."""
         return "unstructured.Unstructured" if self.typed_items else internal_name(self.kind)
 
     def object(self, stored: StoredObject) -> Json:
-        """A fresh copy of the object in this version."""
+        """Return a fresh copy of the object in this version."""
         obj = stored.parse()
         return obj if self.convert is None else self.convert(obj)
 
 
 @dataclass(frozen=True, slots=True)
 class ListFrame:
-    """All of a list but its items."""
+    """A list without its items."""
 
     fields: Json
-    """Ends with the field for the items, which is empty."""
+    """The last field is the empty field of the items."""
     item_prefix: bytes = b""
-    """The bytes that pieces of stored objects lack in JSON: a brace, and where items are typed, their type."""
+    """The bytes that pieces of stored objects lack in JSON: a brace and, for typed items, kind and apiVersion."""
     null_when_empty: bool = False
-    """Whether upstream never makes the list unless it has an item."""
+    """Whether an empty list is null in upstream's responses."""
 
     @property
     def items(self) -> str:
-        """The name of the field for the items."""
+        """The name of the items field."""
         return next(reversed(self.fields))
 
     @property
     def no_items(self) -> bytes:
-        """The value of that field when there are none, which is the same in JSON and in YAML."""
+        """The value of the items field of an empty list, identical in JSON and YAML."""
         return b"null" if self.null_when_empty else b"[]"
 
 
 class ListWriter(Protocol):
-    """Writes a list in parts: its head, its items a few at a time, its tail."""
+    """Writes a list in parts: head, items in several calls, tail."""
 
     needs_sizes: bool
-    """Whether the head says how long the list is, so that all pieces must be there before it is written."""
+    """Whether the head contains the length of the list, so that all pieces must exist first."""
 
     def bytes_to_encode(self, objects: Sequence[StoredObject], view: View) -> int:
-        """How many stored bytes have to be encoded before the pieces of these objects are there; 0 for copies."""
+        """Return the number of stored bytes to encode for the pieces of these objects; 0 if all are cached."""
 
     def piece(self, stored: StoredObject, view: View) -> bytes: ...
 
     def made_piece(self, obj: Json) -> bytes:
-        """The piece of an item that was made for this answer: a row of a table, an object's metadata."""
+        """Return the piece of an item made for this response: a table row, metadata."""
 
     def head(self, frame: ListFrame, sizes: Iterable[int]) -> bytes: ...
 
     def items(self, frame: ListFrame, pieces: Sequence[bytes], *, first: bool) -> Iterator[bytes]:
-        """The items as they follow each other. A piece that stands alone is large, and not copied."""
+        """Yield the items in order. A single piece is large, and is not copied."""
 
     def tail(self, frame: ListFrame, *, empty: bool) -> bytes: ...
 
@@ -96,25 +96,26 @@ class ListWriter(Protocol):
 class Serializer(Protocol):
     media_type: str
     stream_media_type: str
-    """The content type of a watch in this media type; empty where there is none."""
+    """The content type of a watch in this media type; "" if unsupported."""
     is_text: bool
-    """Whether people can read it. Only then are there tables in it."""
+    """Whether the media type is readable text. Only text formats have tables."""
     only_views: bool
-    """Whether it can write the views of objects (and Status), but not the objects themselves."""
+    """Whether only views of objects (and Status) can be encoded, not the objects."""
     event_prefix: int
-    """How many bytes before an event say how long it is. Where something else says so, they are left out."""
+    """The number of length bytes before an event. Framed transports omit them."""
     variants: int
-    """How many encodings of an event are kept. Where keys have no order it is more than one, and watchers see that."""
+    """The number of cached encodings of an event. More than one if the key order is random, so that watchers see
+    different orders."""
 
     def encode(self, obj: Json, *, pretty: bool = False) -> bytes:
-        """Return the bytes of an object that says its kind and apiVersion."""
+        """Return the bytes of an object with kind and apiVersion."""
 
     def piece(self, stored: StoredObject, view: View) -> bytes: ...
 
     def wrap(self, piece: bytes, view: View, *, pretty: bool = False) -> bytes:
-        """Return the object of which this is the piece, as an answer has it."""
+        """Return the response body of the object with this piece."""
 
     def lists(self, *, pretty: bool = False) -> ListWriter: ...
 
     def event(self, event_type: str, whole: bytes) -> bytes:
-        """One frame of a watch stream."""
+        """Return one frame of a watch stream."""

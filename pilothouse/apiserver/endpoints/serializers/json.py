@@ -1,4 +1,4 @@
-"""application/json: stored bytes are sent as they are."""
+"""application/json: stored bytes are sent unchanged."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class JsonSerializer:
     variants = 1
 
     def encode(self, obj: Json, *, pretty: bool = False) -> bytes:
-        """Only what is not indented ends its line: so upstream has it."""
+        """Only compact output ends with a newline, as upstream."""
         return orjson.dumps(obj, option=orjson.OPT_INDENT_2 if pretty else orjson.OPT_APPEND_NEWLINE)
 
     def piece(self, stored: StoredObject, view: View) -> bytes:
@@ -40,7 +40,7 @@ class JsonSerializer:
 
 
 def json_piece(stored: StoredObject, view: View) -> bytes:
-    """Everything behind kind and apiVersion, without the opening brace."""
+    """Return the bytes after kind and apiVersion, without the opening brace."""
     if view.convert is None:
         return stored.body
     return stored.encoded((MEDIA_TYPE, view.kind), lambda _: _body(view.object(stored)))
@@ -84,7 +84,7 @@ class JsonListWriter:
 
 
 class PrettyJsonListWriter(JsonListWriter):
-    """The same text as that of the whole list, indented. No line break stands inside a JSON string."""
+    """Writes the same text as an indented encoding of the whole list. JSON strings contain no line breaks."""
 
     def bytes_to_encode(self, objects: Sequence[StoredObject], view: View) -> int:
         return sum(stored.size for stored in objects)

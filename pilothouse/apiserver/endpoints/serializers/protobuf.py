@@ -1,6 +1,6 @@
-"""application/vnd.kubernetes.protobuf: what client-go speaks for built-in kinds.
+"""application/vnd.kubernetes.protobuf: the format of client-go for built-in kinds.
 
-The codec is imported when it is first used, which is not while the server starts.
+The codec is imported on first use, not at the start of the server.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class ProtobufSerializer:
 
 
 def protobuf_piece(stored: StoredObject, view: View) -> bytes:
-    """The bare message, without the envelope."""
+    """Return the bare message without the envelope."""
     from pilothouse.machinery.protobuf import codec
 
     return stored.encoded((MEDIA_TYPE, view.kind), lambda _: codec.encode_raw(view.object(stored), view.kind))
@@ -102,7 +102,7 @@ class UnstructuredProtobufSerializer(ProtobufSerializer):
     only_views = True
 
     def encode(self, obj: Json, *, pretty: bool = False) -> bytes:
-        """Raises NotAcceptable for an object: a watch can have begun before it shows that its events have no view."""
+        """Raises NotAcceptable for an object: a watch may start before its first event shows that there is no view."""
         if obj.get("apiVersion") not in _META:
             raise not_marshalable("Unstructured")
         return super().encode(obj, pretty=pretty)

@@ -1,4 +1,4 @@
-"""The media types that a server speaks, in order of preference."""
+"""The supported media types, in order of preference."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ PROTOBUF = ProtobufSerializer()
 CBOR = CborSerializer()
 
 BUILT_IN: Serializers = (JSON, YAML, PROTOBUF)
-"""For kinds that have a protobuf message."""
+"""For kinds with a protobuf message."""
 
 TEXT: Serializers = (JSON, YAML)
-"""For kinds that have none, of servers that say so: who also takes JSON gets it."""
+"""For kinds without a protobuf message, on servers that announce this: clients that also accept JSON get JSON."""
 
 UNSTRUCTURED: Serializers = (JSON, YAML, UnstructuredProtobufSerializer())
 """For custom resources."""
 
 
 def with_cbor(serializers: Serializers) -> Serializers:
-    """Return these and CBOR, which is last everywhere."""
+    """Return the serializers and CBOR, which is always last."""
     return serializers if CBOR in serializers else (*serializers, CBOR)
 
 
@@ -38,7 +38,7 @@ def media_types(serializers: Sequence[Serializer]) -> list[str]:
 
 
 def stream_media_types(serializers: Sequence[Serializer]) -> list[str]:
-    """Those that clients may ask for; the content type of an answer can be another."""
+    """Return the media types that clients may request. The content type of a response may differ."""
     return [
         (serializer.stream_media_type if serializer is CBOR else f"{serializer.media_type};stream=watch")
         for serializer in serializers

@@ -1,4 +1,4 @@
-"""application/yaml: objects and lists for people. Nothing is kept, since people ask seldom."""
+"""application/yaml: objects and lists for people. Encodings are not cached, because requests are rare."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from pilothouse.machinery.objects import Json
 
 
 class YamlListWriter:
-    """Writes the keys that sort before the items, the items one at a time, and the keys that sort after them.
+    """Writes the keys that sort before the items, each item, and the keys that sort after them.
 
-    Items are not indented under their key, so an item looks as it does in a list of its own.
+    Items are not indented under their key, so an item looks the same in any list.
     """
 
     needs_sizes = False

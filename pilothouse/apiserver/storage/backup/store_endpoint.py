@@ -18,7 +18,7 @@ import orjson
 
 from pilothouse.apiserver.authn.user import SYSTEM_PRIVILEGED_GROUP
 from pilothouse.apiserver.http import Request, Response
-from pilothouse.apiserver.registry.errors import translated
+from pilothouse.apiserver.registry.errors import map_storage_errors
 from pilothouse.apiserver.registry.resource_version import parse_resource_version
 from pilothouse.apiserver.storage.backup.lines import line_of
 from pilothouse.apiserver.storage.backup.model import SavedEntry
@@ -45,7 +45,7 @@ class StoreEndpoint:
             raise Forbidden(f"only members of {SYSTEM_PRIVILEGED_GROUP} may read {PATH}")
         if request.method != "GET":
             raise MethodNotAllowed(f"{PATH} can only be read")
-        with translated(_STORE):
+        with map_storage_errors(_STORE):
             page = await self._page(
                 f"{self._snapshots.root}/{request.param('prefix').removeprefix('/')}",
                 at=parse_resource_version(request.param("revision")),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.errors import translated
+from pilothouse.apiserver.registry.errors import map_storage_errors
 from pilothouse.apiserver.registry.operations import Result, Validate
 from pilothouse.apiserver.registry.options import Preconditions, WriteOptions, failed_precondition, invalid_object
 from pilothouse.apiserver.registry.store import RegistryStore
@@ -53,7 +53,7 @@ class BindingStorage:
         """Ends, because each new try means that somebody else's write succeeded."""
         name = name_of(binding)
         while True:
-            with translated(PODS, name):
+            with map_storage_errors(PODS, name):
                 current = await self._registry.newest(ctx.namespace, name)
                 if current is None:
                     raise NotFound.of(PODS, name)

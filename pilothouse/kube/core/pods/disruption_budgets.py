@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pilothouse.apiserver.registry.errors import translated
+from pilothouse.apiserver.registry.errors import map_storage_errors
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.errors import RevisionConflict
 from pilothouse.machinery.errors import Forbidden, NotFound
@@ -30,7 +30,7 @@ class StoredBudgets:
 
     async def of(self, pod: Json) -> list[Json]:
         """The budgets that guard a pod."""
-        with translated(self._registry.resource.group_resource):
+        with map_storage_errors(self._registry.resource.group_resource):
             page = await self._registry.list_newest(namespace_of(pod))
         return [budget for budget in (stored.parse() for stored in page.objects) if _guards(budget, pod)]
 
@@ -40,7 +40,7 @@ class StoredBudgets:
         namespace, name = namespace_of(budget), name_of(budget)
         for _ in range(_ATTEMPTS):
             resource = self._registry.resource.group_resource
-            with translated(resource, name):
+            with map_storage_errors(resource, name):
                 found = await self._registry.newest(namespace, name)
             if found is None:
                 raise NotFound.of(resource, name)

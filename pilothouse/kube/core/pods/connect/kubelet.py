@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pilothouse.apiserver.outbound.targets import Target
-from pilothouse.apiserver.registry.errors import translated
+from pilothouse.apiserver.registry.errors import map_storage_errors
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.kube.core.pods.connect.kubelet_config import KubeletConfig
 from pilothouse.machinery.dataclass import dataclass
@@ -33,7 +33,7 @@ class Kubelets:
     async def locate(self, node_name: str) -> KubeletAddress:
         """Raises NotFound for a node that does not exist, StatusError for one without an address."""
         resource = self._nodes.resource.group_resource
-        with translated(resource, node_name):
+        with map_storage_errors(resource, node_name):
             found = await self._nodes.newest("", node_name)
         if found is None:
             raise NotFound.of(resource, node_name)
