@@ -1,1 +1,1 @@
-"""Discovery: which groups, versions and resources there are, in the old documents and in the aggregated one."""
+"""Discovery: groups, versions and resources, as separate documents and as one aggregated document."""

@@ -1,4 +1,4 @@
-"""Groups in discovery: /api, /apis and /apis/GROUP."""
+"""Discovery of groups: /api, /apis and /apis/GROUP."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from pilothouse.machinery.objects import Json
 
 @dataclass(frozen=True, slots=True)
 class ServerAddresses:
-    """Where the server can be reached: by its address, which may be known late, and inside a network by another."""
+    """The addresses of the server: an external one, which may become known late, and one for clients inside a
+    network."""
 
     default: Callable[[], str]
     network: IPv4Network | IPv6Network | None = None
     inside: str = ""
 
     def for_client(self, client: str) -> list[Json]:
-        """Return the addresses for a client with this IP address, which is empty where it is not known."""
+        """Return the addresses for a client with this IP address ("" if unknown)."""
         addresses: list[Json] = [{"clientCIDR": "0.0.0.0/0", "serverAddress": self.default()}]
         if client and self.network is not None and ip_address(client) in self.network:
             addresses.append({"clientCIDR": str(self.network), "serverAddress": self.inside})
@@ -28,7 +29,7 @@ class ServerAddresses:
 
 
 def api_versions(group: APIGroup, addresses: list[Json]) -> Json:
-    """The legacy group's versions, and where the server itself can be reached."""
+    """Return the versions of the legacy group, with the addresses of the server."""
     return {
         "kind": "APIVersions",
         "versions": [v.group_version.version for v in group.versions],
@@ -45,18 +46,18 @@ def api_group_list(entries: Iterable[Json]) -> Json:
 
 
 def group_entry(group: APIGroup) -> Json:
-    """A group as the list of groups shows it."""
+    """Return a group for the list of groups."""
     versions = [{"groupVersion": str(v.group_version), "version": v.group_version.version} for v in group.versions]
     return {"name": group.name, "versions": versions, "preferredVersion": versions[0]}
 
 
 def group_discovery(group: APIGroup) -> Json:
-    """A group as the aggregated document shows it."""
+    """Return a group for the aggregated document."""
     metadata = {"name": group.name} if group.name else {}
     return {"metadata": metadata, "versions": [version_discovery(version) for version in group.versions]}
 
 
 def group_discovery_list(items: Iterable[Json]) -> Json:
-    """The aggregated document: everything in one answer."""
+    """Return the aggregated document."""
     kind: Json = {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}}
     return kind | {"items": list(items)}

@@ -1,4 +1,4 @@
-"""The discovery endpoints. Documents are made once per change; the aggregated ones carry an ETag."""
+"""The discovery endpoints. Documents are built once per change; aggregated documents carry an ETag."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _PARAMETERS = "".join(f";{key}={value}" for key, value in _KIND.items())
 
 
 class AggregatedDocument:
-    """One aggregated discovery document. All its forms have the same ETag."""
+    """One aggregated discovery document. All its encodings have the same ETag."""
 
     def __init__(self, make: Callable[[], Json]) -> None:
         self._make = make
@@ -66,7 +66,7 @@ class AggregatedDocument:
 
 
 def with_aggregated(plain: Handler, aggregated: Callable[[], AggregatedDocument]) -> Handler:
-    """Clients that know the aggregated form ask for it in their Accept header."""
+    """Serve the aggregated form to clients that request it in Accept, otherwise the plain form."""
 
     async def discover(request: Request) -> Response:
         accept = request.header(b"accept")
@@ -82,8 +82,8 @@ def with_aggregated(plain: Handler, aggregated: Callable[[], AggregatedDocument]
 
 @bounded_cache(entries=256, key_bytes=512)
 def aggregated_form(accept: str) -> Serializer | None:
-    """The media type for the aggregated form, or None when nobody asks for it. It goes before the plain forms,
-    wherever it stands among them."""
+    """Return the serializer of the aggregated form; None if the client does not request it. The aggregated form
+    takes precedence over plain forms, whatever their order."""
     clauses = [clause for clause in parse_accept(accept) if _KIND.items() <= dict(clause.params).items()]
     return next((form for clause in clauses for form in BUILT_IN if matches(clause, form)), None)
 
@@ -94,12 +94,12 @@ def discovery_route(handler: Handler, serializers: Serializers = BUILT_IN) -> Ha
 
 
 def document_handler(make: Callable[[], Json], serializers: Serializers = BUILT_IN) -> Handler:
-    """A discovery document in whatever media type the client wants."""
+    """Serve a document in the negotiated media type."""
     return discovery_route(any_method(make, serializers), serializers)
 
 
 def any_method(make: Callable[[], Json], serializers: Serializers = BUILT_IN) -> Handler:
-    """The same, without regard to the method, as the aggregator has it."""
+    """Like `document_handler`, for any method, as upstream's aggregator."""
 
     async def discover(request: Request) -> Response:
         return encoded(request, negotiate_output(request, serializers), make())
@@ -128,7 +128,7 @@ def legacy_root_handler(group: APIGroup, addresses: ServerAddresses) -> Handler:
 
 
 def root_handler(manager: GroupManager) -> Handler:
-    """/apis: the groups that there are at the moment of the request."""
+    """Serve /apis: the current groups."""
     plain = any_method(lambda: api_group_list(group.entry for group in manager.groups()))
     shown = AggregatedDocument(lambda: group_discovery_list([]))
     known: tuple[GroupDocuments, ...] | None = None

@@ -1,7 +1,7 @@
-"""The groups that a server and those that it delegates to have, as discovery shows them.
+"""The groups of a server and its delegates for discovery.
 
-manager.put(documents)   a group came or changed
-manager.remove("g.io")   it went
+manager.put(documents)   a group was added or changed
+manager.remove("g.io")   a group was removed
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pilothouse.machinery.objects import Json
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupDocuments:
-    """One group: `entry` as in the list of groups, `discovery` as in the aggregated document."""
+    """One group: `entry` is for the list of groups, `discovery` for the aggregated document."""
 
     name: str
     entry: Json
@@ -28,7 +28,7 @@ class GroupDocuments:
 
 
 class GroupManager:
-    """A server's own groups come first, in the order in which they came; its delegate's follow."""
+    """The server's own groups come first, in the order of addition; the delegate's groups follow."""
 
     def __init__(self, delegate: GroupManager | None = None) -> None:
         self._delegate = delegate
@@ -36,22 +36,22 @@ class GroupManager:
         self._sources: list[Callable[[], Iterable[GroupDocuments]]] = []
 
     def put(self, documents: GroupDocuments) -> None:
-        """Adds the group, or puts it in the place of the one with the same name."""
+        """Add or replace the group."""
         self._groups[documents.name] = documents
 
     def remove(self, name: str) -> None:
-        """One that is not there is no error."""
+        """Remove the group; idempotent."""
         self._groups.pop(name, None)
 
     def add_source(self, source: Callable[[], Iterable[GroupDocuments]]) -> None:
-        """Groups that are asked for whenever somebody looks; as long as one has not changed it is the same object."""
+        """Add a source of groups that is called for every request. An unchanged group must be the same object."""
         self._sources.append(source)
 
     def own(self) -> tuple[GroupDocuments, ...]:
         return (*self._groups.values(), *(group for source in self._sources for group in source()))
 
     def by_server(self) -> tuple[tuple[GroupDocuments, ...], ...]:
-        """The groups of each server itself, in the order in which a request passes the servers."""
+        """Return the groups of each server, in the order in which a request passes the servers."""
         return (self.own(), *(self._delegate.by_server() if self._delegate else ()))
 
     def groups(self) -> tuple[GroupDocuments, ...]:

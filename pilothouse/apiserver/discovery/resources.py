@@ -1,4 +1,4 @@
-"""One group version in discovery: the APIResourceList, and the same resources in the aggregated form."""
+"""Discovery of one group version: the APIResourceList, and the aggregated form."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pilothouse.machinery.objects import Json
 
 
 def resource_list(version: APIVersion) -> Json:
-    """The legacy group's document has no apiVersion: clients have always seen it so."""
+    """Return the APIResourceList. The legacy group's document has no apiVersion, as upstream."""
     head: Json = {"kind": "APIResourceList"}
     if version.group_version.group:
         head["apiVersion"] = "v1"
@@ -42,13 +42,13 @@ def _names(served: ServedResource) -> Json:
 
 
 def storage_version_hash(stored: GroupVersion, kind: str) -> str:
-    """Changes when objects are stored in another form."""
+    """Return a hash that changes with the storage version."""
     text = f"{stored.group}/{stored.version}/{kind}"
     return base64.b64encode(hashlib.sha256(text.encode()).digest()[:8]).decode()
 
 
 def version_discovery(version: APIVersion, *, freshness: str = "Current") -> Json:
-    """One version in an APIGroupDiscovery; subresources stand inside their resource."""
+    """Return one version of an APIGroupDiscovery. Subresources are nested in their resource."""
     by_path = sorted(version.resources, key=lambda r: r.path)
     children: dict[str, list[Json]] = {}
     for served in by_path:

@@ -1,1 +1,1 @@
-"""The way in: filters, one a file, each a function from handler to handler. `chain.py` has them in order."""
+"""Filters: one per file, each a function from handler to handler. `chain.py` lists them in order."""

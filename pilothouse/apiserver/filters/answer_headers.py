@@ -1,6 +1,6 @@
-"""The headers that every answer has, whoever made it, outermost last: warnings, cache control, HSTS, audit id.
+"""Headers of every response, outermost last: warnings, cache control, HSTS, audit id.
 
-One filter puts them in, because each that is passed costs every request something.
+One filter sets all of them, because every filter adds cost to every request.
 """
 
 from __future__ import annotations
@@ -11,17 +11,16 @@ from random import getrandbits
 from pilothouse.apiserver.http import Filter, Handler, Request, Response
 
 _LONGEST_AUDIT_ID = 64
-# Answers depend on who asks and on the moment, so nobody in between may keep them. A handler that knows better says so.
+# Responses depend on the user and on time, so proxies must not cache them. Handlers may override this.
 _CACHE_CONTROL = (b"cache-control", b"no-cache, private")
-# As upstream: long texts are cut once the total is large, and dropped once it is too large.
+# As upstream: truncate long texts above the first limit, drop warnings above the second.
 _CUT_AFTER = 4 * 1024
 _CUT_TO = 256
 _DROP_AFTER = 16 * 1024
 
 
 def with_answer_headers(hsts_directives: Sequence[str] = ()) -> Filter:
-    """Every request has an audit id, the client's own where it sent one. The directives tell browsers to come by TLS
-    only, for as long as they say; without any, that header is left out."""
+    """Set the headers. The audit id is the client's if it sent one. Without HSTS directives there is no HSTS header."""
     hsts = [(b"strict-transport-security", "; ".join(hsts_directives).encode())] if hsts_directives else []
 
     def wrap(handler: Handler) -> Handler:
@@ -43,13 +42,13 @@ def with_answer_headers(hsts_directives: Sequence[str] = ()) -> Filter:
 
 
 def _new_id() -> str:
-    """A random (version 4) UUID. It only has to differ from others, so the cheap source of randomness will do."""
+    """Return a random (version 4) UUID. It need not be unpredictable, so the fast generator is used."""
     digits = f"{getrandbits(128):032x}"
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
 
 
 def warning_headers(warnings: list[str]) -> Iterator[str]:
-    """The values of RFC 7234 Warning headers with code 299."""
+    """Yield the values of RFC 7234 Warning headers with code 299."""
     unique = list(dict.fromkeys(warnings))
     if sum(map(len, unique)) > _CUT_AFTER:
         unique = [text[:_CUT_TO] for text in unique]

@@ -1,4 +1,4 @@
-"""Audit: what the policy wants to know of a request is logged when it comes, when its answer begins, and at its end."""
+"""Audit: log requests by the audit policy when they arrive, when the response starts, and at the end."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Auditing:
 
 
 def with_audit(auditing: Auditing | None) -> Filter:
-    """Audit requests as the policy says; without a policy and a backend, none."""
+    """Audit requests by the policy. A no-op without auditing."""
 
     def wrap(handler: Handler) -> Handler:
         async def audit(request: Request) -> Response:
@@ -50,7 +50,7 @@ def with_audit(auditing: Auditing | None) -> Filter:
 
 
 def with_failed_authentication_audit(auditing: Auditing | None) -> Filter:
-    """Stands around authentication, and logs those who do not get past it, by nobody's name."""
+    """Audit failed authentication. Wraps the authentication filter."""
 
     def wrap(handler: Handler) -> Handler:
         async def audit(request: Request) -> Response:
@@ -70,7 +70,7 @@ def with_failed_authentication_audit(auditing: Auditing | None) -> Filter:
 
 
 def _methods(request: Request) -> list[str]:
-    """The authentication methods that the request shows: bearer, basic, x509 or none."""
+    """Return the authentication methods of the request: bearer, basic, x509 or none."""
     shown = ["bearer"] if request.header(b"authorization").lower().startswith("bearer ") else []
     shown += ["basic"] if request.header(b"authorization").lower().startswith("basic ") else []
     shown += ["x509"] if request.transport is not None and request.transport.get_extra_info("peercert") else []
@@ -94,7 +94,7 @@ async def _stage(request: Request, context: AuditContext, stage: str) -> bool:
 
 
 async def _complete(request: Request, context: AuditContext) -> None:
-    """The last stage, which shows what was answered."""
+    """Log the last stage, which includes the response."""
     EVENTS.inc(())
     await context.response_stage("ResponseComplete", request.annotations.at(*context.annotation_levels))
 

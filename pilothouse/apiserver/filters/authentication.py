@@ -1,4 +1,4 @@
-"""Authentication: every request has a user, or is refused with 401. Credentials are not shown to anything behind."""
+"""Authentication: set the user of a request, or respond with 401. Remove credentials from the request."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _NAMED = {
     name: (name,) for name in ("admin", "client", "kube_proxy", "kubelet", "system:serviceaccount:kube-system:default")
 }
 _NEW_HANDSHAKE = (b"connection", b"close")
-"""A certificate that did not verify may be of a CA that has been trusted since: its client is to connect again."""
+"""The CA of an unverified certificate may have become trusted: make the client reconnect."""
 _EMAIL, _OTHER = ("email_id",), ("other",)
 
 
 class _Result:
-    """Where attempts that end so are counted."""
+    """The counters of one authentication result."""
 
     __slots__ = ("_duration", "_labels")
 
@@ -53,11 +53,11 @@ def with_authentication(
     anonymous_paths: frozenset[str] = frozenset(),
     front_proxy: Sequence[RequestHeaders] = (STANDARD,),
 ) -> Filter:
-    """A request that shows no credentials anybody here reads is anonymous where that is allowed; with `anonymous_paths`
-    only there.
+    """Authenticate requests. Requests without recognized credentials are anonymous if `anonymous`; with
+    `anonymous_paths`, only on these paths.
 
-    Wrong credentials of a kind that is read, such as an unknown bearer token, are refused by their authenticator.
-    `front_proxy` are the headers in which proxies name users: they go no further, whoever sent them.
+    Invalid credentials of a recognized kind, such as an unknown bearer token, are rejected. `front_proxy` lists the
+    headers that name users: they are always removed.
     """
 
     def wrap(handler: Handler) -> Handler:
@@ -88,5 +88,5 @@ def with_authentication(
 
 
 def _kind_of(username: str) -> tuple[str]:
-    """Names of users do not go into metrics."""
+    """Return the metric label of a user. User names do not become labels."""
     return _NAMED.get(username) or (_EMAIL if "@" in username else _OTHER)

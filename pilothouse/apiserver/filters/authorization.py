@@ -1,4 +1,4 @@
-"""Authorization: a request that its user may not make is refused before anything is read or decoded."""
+"""Authorization: reject unauthorized requests before the body is read."""
 
 from __future__ import annotations
 

@@ -46,18 +46,18 @@ from pilothouse.machinery.dataclass import dataclass
 
 
 class TestBench(Protocol):
-    """The means of tests to make a server misbehave."""
+    """Fault injection for tests."""
 
     def around(self, handler: Handler) -> Handler:
-        """Is a filter around all others."""
+        """Wrap all other filters."""
 
     def filter(self, own: bool) -> Filter:
-        """Return the filter that knows who asks; `own` says that it is for the server's own calls."""
+        """Return the filter after authentication; `own` is for the server's own requests."""
 
 
 @dataclass(frozen=True)
 class ChainConfig:
-    """The parts of the filters: who asks, who may, how many at once.
+    """The dependencies of the filters.
 
     >>> from pilothouse.apiserver import AlwaysAllow, ChainConfig, UnionAuthenticator
     >>> chain = ChainConfig(UnionAuthenticator([]), AlwaysAllow(), anonymous=False)
@@ -69,7 +69,7 @@ class ChainConfig:
     authorizer: Authorizer
     anonymous: bool = True
     anonymous_paths: frozenset[str] = frozenset()
-    """Where users may be anonymous; everywhere if there are none."""
+    """Paths for anonymous users; empty means all paths."""
     run_options: ServerRunOptions = field(default_factory=ServerRunOptions)
     features: FeatureGates = field(default_factory=FeatureGates)
     in_flight: WaitGroup = field(default_factory=WaitGroup)
@@ -78,17 +78,17 @@ class ChainConfig:
     auditing: Auditing | None = None
     flow_control: FlowControl | None = None
     bench: TestBench | None = None
-    """What stands in the way of requests with --testing."""
+    """Fault injection with --testing."""
     is_terminating: Callable[[], bool] = lambda: False
-    """Whether requests are to be turned away with 429 by now: --shutdown-send-retry-after."""
+    """Whether new requests get 429: --shutdown-send-retry-after."""
     recent: RecentRequests | None = None
-    """Where the last requests of clients are noted."""
+    """Recorder of recent requests."""
     tracer: Tracer | None = None
-    """Who records traces of requests, with --tracing-config-file."""
+    """Recorder of traces, with --tracing-config-file."""
 
 
 def handler_chain(api: Handler, config: ChainConfig) -> Handler:
-    """The way in to the secure port.
+    """Return the handler chain of the secure port (upstream's DefaultBuildHandlerChain).
 
     >>> from pilothouse.apiserver import AlwaysAllow, ChainConfig, Response, UnionAuthenticator, handler_chain
     >>> async def hello(request):
@@ -124,12 +124,12 @@ def handler_chain(api: Handler, config: ChainConfig) -> Handler:
 
 
 def _bench(config: ChainConfig, *, own: bool = False) -> list[Filter]:
-    """The test bench stands where it is known who asks, and nothing has been decided yet."""
+    """Return the filters of the test bench. They run after authentication and before all decisions."""
     return [] if config.bench is None else [config.bench.filter(own)]
 
 
 def _limited(config: ChainConfig) -> list[Filter]:
-    """Fair queuing, or where that is off, two numbers."""
+    """Return priority and fairness, or max-in-flight limits if it is disabled."""
     if config.flow_control is not None:
         fairness = with_priority_and_fairness(config.flow_control)
         return [*with_filter_span(config.tracer, "priorityandfairness"), fairness]
@@ -142,7 +142,8 @@ def _counted(config: ChainConfig) -> Filter:
 
 
 def insecure_handler_chain(api: Handler, config: ChainConfig) -> Handler:
-    """The way in to the insecure port: everyone on this machine is the superuser, and nothing is authorized."""
+    """Return the handler chain of the insecure port (upstream's BuildInsecureHandlerChain): every local user is the
+    superuser, without authorization."""
     filters: list[Filter] = [
         *_before_authentication(config),
         with_loopback_names(config.run_options.cors_allowed_origins),
@@ -156,9 +157,9 @@ def insecure_handler_chain(api: Handler, config: ChainConfig) -> Handler:
 
 
 def loopback_handler_chain(api: Handler, config: ChainConfig, user: User | None = None) -> Handler:
-    """The way in for the server's own calls, which never wait for those of others.
+    """Return the handler chain of the server's own requests, which bypass all queues.
 
-    They are made by system:apiserver, who may do everything; or by this user, with the rights that the user has.
+    The user is system:apiserver with all rights, or `user` with its own rights.
     """
     filters: list[Filter] = [
         *_before_authentication(config),
@@ -173,7 +174,7 @@ def loopback_handler_chain(api: Handler, config: ChainConfig, user: User | None 
 
 
 def _before_authentication(config: ChainConfig) -> list[Filter]:
-    """The filters outside authentication: every request passes them, whoever makes it."""
+    """Return the filters before authentication."""
     return [
         *([] if config.bench is None else [config.bench.around]),
         with_panic_recovery,

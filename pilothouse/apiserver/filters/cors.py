@@ -1,4 +1,4 @@
-"""CORS: browsers of the allowed origins may call the API. Off where no origin is allowed."""
+"""CORS: allow browsers of the configured origins to call the API. Disabled without origins."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def with_cors(origins: Sequence[str]) -> Filter:
 
 
 def origin_matcher(origins: Sequence[str]) -> Callable[[str], bool]:
-    """Whether an origin matches any of these patterns."""
+    """Return a predicate that matches origins against the patterns."""
     if not origins:
         return lambda _: False
-    # Imported here for the sake of servers without origins.
+    # Not imported by servers without origins.
     from pilothouse.machinery.cel.patterns import matcher
 
     allowed = [matcher(origin) for origin in origins]

@@ -1,4 +1,4 @@
-"""Feature gates: what answers a request finds the gates of its server."""
+"""Feature gates: make the server's gates available to handlers."""
 
 from __future__ import annotations
 

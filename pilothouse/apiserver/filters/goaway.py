@@ -1,4 +1,4 @@
-"""Go away: now and then a client is made to connect anew, so that load spreads over replicas that have come back."""
+"""GOAWAY: close random HTTP/2 connections so that clients reconnect and load spreads over restarted replicas."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from pilothouse.apiserver.http import Filter, Handler, Request, Response
 
 
 def with_probabilistic_goaway(chance: float) -> list[Filter]:
-    """Of HTTP/2 requests, which share connections that would last for ever, so many end theirs when all on it are
-    answered. Without a chance there is no filter."""
+    """Close the connection of an HTTP/2 request with this probability, after all its requests are answered. No
+    filter if the probability is 0."""
 
     def wrap(handler: Handler) -> Handler:
         async def send_away(request: Request) -> Response:
             response = await handler(request)
-            if request.http_version == "2" and random() < chance:  # nobody gains by foreseeing it
+            if request.http_version == "2" and random() < chance:  # predictability does not matter
                 response.headers.append((b"connection", b"close"))
             return response
 

@@ -1,4 +1,4 @@
-"""Impersonation: a request that asks to be made as another user goes on as that user, if its own user may do that."""
+"""Impersonation: run the request as another user, if authorized."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from pilothouse.machinery.status_error import StatusError
 _PREFIX = b"impersonate-"
 _EXTRA = b"impersonate-extra-"
 _MARK = b"\0" + _PREFIX
-"""As the names stand in `Request.header_names`."""
+"""The header names in the format of `Request.header_names`."""
 
 
 def with_impersonation(authorizer: Authorizer) -> Filter:
-    """Nothing behind it sees the headers, so that nothing can treat an impersonated user differently."""
+    """Impersonate, and remove the headers, so that later code cannot distinguish an impersonated user."""
     impersonator = Impersonator(authorizer)
 
     def wrap(handler: Handler) -> Handler:
@@ -55,9 +55,9 @@ async def _go_on_as_wanted(impersonator: Impersonator, request: Request) -> None
 
 
 def wanted_user(headers: Headers) -> User | None:
-    """The user as the headers describe it; None where they name none.
+    """Return the user that the headers describe; None without impersonation headers.
 
-    Raises BadRequest for parts without a name, and for control characters, which upstream lets through.
+    Raises BadRequest for parts without a name, and for control characters, which upstream accepts.
     """
     values: dict[bytes, list[str]] = {}
     for name, value in headers:
@@ -83,7 +83,7 @@ def _extra(values: dict[bytes, list[str]]) -> dict[str, list[str]]:
 
 
 def _go_syntax(user: User) -> str:
-    """Return the user as Go's %#v prints the struct, because upstream's message does."""
+    """Return the user in the format of Go's %#v, which upstream's message uses."""
     extra = ", ".join(f"{quote(key)}:{_strings(values)}" for key, values in sorted(user.extra.items()))
     shown = f"map[string][]string{{{extra}}}" if user.extra else "map[string][]string(nil)"
     parts = f"Name:{quote(user.name)}, UID:{quote(user.uid)}, Groups:{_strings(user.groups)}, Extra:{shown}"

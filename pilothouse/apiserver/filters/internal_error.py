@@ -1,4 +1,4 @@
-"""Failures of filters themselves, which upstream answers as plain text."""
+"""Errors of filters, which upstream reports as plain text."""
 
 from __future__ import annotations
 

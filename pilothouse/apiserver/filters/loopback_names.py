@@ -1,7 +1,7 @@
-"""Loopback names: a port on which everybody is the superuser answers only to whoever means this machine.
+"""Loopback names: a port without authentication responds only to requests for this machine.
 
-A browser reaches the port for any page that it shows. A page whose own name was made to point here (DNS rebinding)
-gives itself away by the Host, any other by its Origin.
+Any page in a browser can send requests to the port. DNS rebinding is detected by the Host header, other pages by the
+Origin header.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _AUTHORITY = re.compile(r"(\[::1\]|localhost|127\.[0-9.]+)(?::[0-9]*)?", re.ASCI
 
 
 def with_loopback_names(origins: Sequence[str]) -> Filter:
-    """`origins` are those of pages elsewhere that may call: --cors-allowed-origins."""
+    """Reject foreign Host and Origin headers. `origins`: allowed origins, from --cors-allowed-origins."""
     is_allowed_origin = origin_matcher(origins)
 
     def wrap(handler: Handler) -> Handler:
@@ -37,7 +37,7 @@ def with_loopback_names(origins: Sequence[str]) -> Filter:
 
 
 def names_loopback(authority: str) -> bool:
-    """Whether it is localhost, an address in 127.0.0.0/8 or [::1], with a port or without."""
+    """Return whether the authority is localhost, in 127.0.0.0/8 or [::1], with or without a port."""
     match = _AUTHORITY.fullmatch(authority)
     if match is None or not match[1].startswith("127."):
         return match is not None

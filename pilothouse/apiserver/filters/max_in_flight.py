@@ -1,7 +1,7 @@
-"""Max in flight: more requests at once than the server can serve well are turned away with 429, to come again.
+"""Max in flight: respond with 429 above a number of concurrent requests.
 
-Reading and writing have their own limits, where 0 is none. Long-running requests are not counted; members of
-system:masters are never turned away.
+Reads and writes have separate limits; 0 means no limit. Long-running requests do not count. Members of system:masters
+are never rejected.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ class _Counted(Protocol):
 
 
 _COUNTED: dict[str, WeakSet[_Counted]] = {"readOnly": WeakSet(), "mutating": WeakSet()}
-"""Each way in to the server counts its own; the metric has them all."""
+"""Each handler chain counts separately; the metric sums them."""
 
 
 def show_in_flight(kind: str, requests: _Counted) -> None:
-    """The metric has the count of these requests in it from now on."""
+    """Include the count in the metric."""
     counted = _COUNTED[kind]
     counted.add(requests)
     CURRENT_INFLIGHT.labels(request_kind=kind).set_function(lambda: sum(each.count for each in counted))
 
 
 class InFlight:
-    """How many of one kind are under way, and how many may be."""
+    """The number of requests of one kind, and its limit."""
 
     def __init__(self, kind: str, limit: int) -> None:
         self.limit = limit

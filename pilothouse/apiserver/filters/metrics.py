@@ -1,4 +1,4 @@
-"""The metrics of requests, under upstream's names."""
+"""Request metrics with upstream's names."""
 
 from __future__ import annotations
 

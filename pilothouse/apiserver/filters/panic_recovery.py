@@ -1,4 +1,4 @@
-"""Panic recovery: an error that nobody expected is logged and answered, and never reaches the connection."""
+"""Panic recovery: log unexpected errors and respond with 500."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""Priority and fairness: each request takes seats of its priority level, or waits for its turn, or is told to come
-again. Watches take them only until they begin, or until another server has them; other long-running requests take none.
-"""
+"""Priority and fairness: a request occupies seats of its priority level, waits in a queue, or is rejected with 429.
+Watches occupy seats until they start or are proxied; other long-running requests occupy none."""
 
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ class FlowControl:
     controller: FlowController
     stats_of: StatsOf
     wait_limit: float
-    """Seconds that a request may wait for its turn."""
+    """Maximum queue time in seconds."""
 
 
 def with_priority_and_fairness(control: FlowControl) -> Filter:
@@ -93,8 +92,7 @@ def with_priority_and_fairness(control: FlowControl) -> Filter:
 
 @dataclass(frozen=True, slots=True)
 class _WatchSeats:
-    """The seats of a watch: given back when it has begun, or earlier when another server has it (upstream's
-    RequestDelegated)."""
+    """The seats of a watch, released when it starts or is proxied (upstream's RequestDelegated)."""
 
     request: Request
     flow: Flow
@@ -112,7 +110,7 @@ class _WatchSeats:
 
 
 def _work(request: Request, flow: Flow, stats_of: StatsOf) -> WorkEstimate:
-    """Those who are exempt take one seat, however much they do."""
+    """Return the work of a request. Exempt requests count as one seat."""
     if flow.is_exempt:
         count_watchers(request, stats_of, flow.series)
         work = ONE_SEAT

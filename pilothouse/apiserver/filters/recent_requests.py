@@ -1,4 +1,4 @@
-"""The last requests that came in, kept in memory for whoever wants to know what a client did: /debug/requests."""
+"""The most recent requests, in memory: /debug/requests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LONGEST_TARGET = 1024
 
 @dataclass(frozen=True, slots=True)
 class SeenRequest:
-    """One request and how it was answered. `seconds` ends where the answer begins, for a watch, too."""
+    """One request and its response. `seconds` ends when the response starts, also for a watch."""
 
     at: float
     user: str
@@ -43,7 +43,7 @@ class SeenRequest:
 
 
 class RecentRequests:
-    """Holds the newest `most` requests; older ones are forgotten."""
+    """Holds the newest `most` requests."""
 
     def __init__(self, most: int) -> None:
         self._seen: deque[SeenRequest] = deque(maxlen=most)
@@ -52,12 +52,12 @@ class RecentRequests:
         self._seen.append(seen)
 
     async def answer(self, request: Request) -> Response:
-        """Show all that are held, oldest first. This one is not among them yet."""
+        """Respond with all held requests, oldest first, without the current one."""
         return raw_json(200, {"requests": [seen.shown() for seen in self._seen]})
 
 
 def with_recent_requests(recent: RecentRequests | None) -> Filter:
-    """Note every request with its answer; without a place for them, none."""
+    """Record every request. A no-op without a recorder."""
 
     def wrap(handler: Handler) -> Handler:
         async def note(request: Request) -> Response:

@@ -1,4 +1,4 @@
-"""Request info: what the request asks for, found out once for everything behind it."""
+"""Request info: parse method and path once for all later filters and handlers."""
 
 from __future__ import annotations
 

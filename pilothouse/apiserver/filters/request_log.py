@@ -1,5 +1,4 @@
-"""Requests in the log: each one from -v=3 on, and a slow one whatever the verbosity is, with the id under which the
-audit log and the traces have it."""
+"""Request log: every request from -v=3, slow requests at any verbosity, with the audit id of the request."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from pilothouse.apiserver.source_ips import source_ips
 from pilothouse.machinery.durations import format_duration
 
 SLOW: Final = 0.5
-"""Seconds after which upstream thinks a request worth a line."""
+"""Threshold of slow requests in seconds, as upstream."""
 EACH: Final = v(3)
 _OWN: Final = v(2)
 _LONGEST_AGENT = 255
@@ -42,14 +41,14 @@ def shown_verb(verb: str) -> str:
 
 
 def scope_of(info: RequestInfo) -> str:
-    """Return how much a request is about. Whoever creates means one object, though the path has no name for it."""
+    """Return the scope of a request. A create concerns one object, although its path has no name."""
     if len(info.parts) > 1 or info.verb == "create":
         return "resource"
     return "namespace" if info.namespace else "cluster"
 
 
 def trace_fields(request: Request) -> dict[str, str]:
-    """Return all that is said of a request in its spans, and in the log where it was slow."""
+    """Return the attributes of a request for spans and for the log of slow requests."""
     info = request.info
     return {
         "accept": request.header(b"accept"),
@@ -74,7 +73,7 @@ def protocol_version(request: Request) -> str:
 
 
 def log_request(request: Request, code: int, seconds: float) -> None:
-    """Write what is to be known of a request that was answered, if anything is."""
+    """Log a completed request if the verbosity or its duration requires that."""
     if log.isEnabledFor(EACH):
         log_pairs(
             log,
@@ -91,12 +90,12 @@ def log_request(request: Request, code: int, seconds: float) -> None:
             },
         )
     if seconds > SLOW and request.info.is_resource and not request.info.is_long_running:
-        # The server's own calls may wait for its start.
+        # The server's own requests may wait for its start.
         log.log(_OWN if request.is_own else logging.INFO, "%s", _slow(request, seconds))
 
 
 def _slow(request: Request, seconds: float) -> str:
-    """Return the two lines of a trace of k8s.io/utils/trace that has no steps."""
+    """Return a trace without steps in the format of k8s.io/utils/trace."""
     name = _SPANS.get(request.info.verb, "Delete")
     fields = ",".join(f"{key}:{value}" for key, value in trace_fields(request).items())
     begun = time.time() - seconds

@@ -1,7 +1,7 @@
-"""Request metrics: counts, durations and sizes by what was asked for.
+"""Request metrics: counts, durations and sizes by resource and verb.
 
-Labels come from installed routes only, as upstream's do: what is refused before it has found its route is counted
-without them, so that nobody can make up series.
+Labels come from installed routes only, as upstream: requests without a route are counted without labels, so that
+clients cannot create series.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from pilothouse.machinery.status_error import StatusError
 
 
 class _Series:
-    """Where the requests of one kind are counted, each series looked up once."""
+    """The series of one kind of request, looked up once."""
 
     __slots__ = ("_by_code", "_labels", "duration", "labels", "sizes", "sli")
 
@@ -40,7 +40,7 @@ class _Series:
         self._by_code: dict[int, Count] = {}
         self.duration = DURATION.row(self._labels)
         self.sli = SLI_DURATION.row(labels) if labels[3] and not dry_run else None
-        """Of what is stored only, and of what is meant."""
+        """Only for stored resources and real writes."""
         self.sizes = RESPONSE_SIZES.row(labels)
 
     def count(self, code: int) -> None:

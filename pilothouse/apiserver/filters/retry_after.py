@@ -1,4 +1,4 @@
-"""Retry after: once the server takes in no more, new requests are told to come again, elsewhere if they can."""
+"""Retry after: respond with 429 during shutdown, so that clients retry elsewhere."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _HEALTH = ("/readyz", "/livez", "/healthz")
 
 
 def with_retry_after(is_terminating: Callable[[], bool]) -> Filter:
-    """Health is still told: whoever watches over the server must see it end."""
+    """Reject new requests, except health checks, which must report the shutdown."""
 
     def wrap(handler: Handler) -> Handler:
         def turn_away(request: Request) -> Awaitable[Response]:

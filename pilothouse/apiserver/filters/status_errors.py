@@ -1,4 +1,4 @@
-"""Errors become answers here, once: a StatusError is written in the media type that the client accepts."""
+"""The only place where errors become responses: a StatusError is encoded in an accepted media type."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def with_status_errors(handler: Handler) -> Handler:
         try:
             response = await handler(request)
         except StatusError as error:
-            # A refusal can be about very many fields. The message names them all, so it tells how long it is.
+            # An error can name very many fields. The message contains them all, so its length is the weight.
             response = await offload_by_size(len(error.message), error_response, request, error)
             _forget_frames(error)
         if request.answer_headers:
@@ -26,8 +26,8 @@ def with_status_errors(handler: Handler) -> Handler:
 
 
 def _forget_frames(error: BaseException | None) -> None:
-    """Whoever raises an error that it had kept is in a cycle with it, by its traceback, and so is the request: without
-    this both would stay until the garbage collector comes to them."""
+    """Break the reference cycle of an error with its traceback and the request. Otherwise both live until the next
+    garbage collection."""
     while error is not None:
         error.__traceback__ = None
         error = error.__context__
@@ -41,7 +41,7 @@ def error_response(request: Request, error: StatusError) -> Response:
 
 
 def _written(request: Request, error: StatusError) -> Response:
-    """A client that accepts nothing we speak still gets to know why, in JSON."""
+    """Encode the error. A client that accepts no supported media type gets JSON."""
     try:
         output = negotiate_output(request, request.spoken or BUILT_IN)
     except NotAcceptable:

@@ -1,8 +1,7 @@
-"""Timeout: a request that is not long-running is answered in time, with 504 if need be.
+"""Timeout: a request that is not long-running gets a response in time, if necessary 504.
 
-Requests set no timers of their own unless they ask for less time in their query: they all have the same limit, so the
-oldest is always the first to be due, and one look a second finds those that are. A timer each cost an eighth of a
-small GET.
+All requests without a timeout parameter have the same limit, so the oldest request expires first, and one check per
+second replaces a timer per request. A timer per request took an eighth of the time of a small GET.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _LOOK_EVERY = 1.0
 
 
 class Deadlines:
-    """The tasks of requests under way, oldest first, and those that were cancelled for being late."""
+    """The tasks of current requests, oldest first, and the tasks that were cancelled by timeout."""
 
     def __init__(self, limit: float) -> None:
         self.limit = limit
@@ -30,14 +29,14 @@ class Deadlines:
         self._looking = False
 
     def enter(self, task: asyncio.Task[object]) -> float:
-        """Return when it will be late."""
+        """Add a task and return its deadline."""
         due = self._due[task] = time.monotonic() + self.limit
         if not self._looking:
             self._look_again()
         return due
 
     def end(self, task: asyncio.Task[object]) -> None:
-        """The task is late."""
+        """Cancel the task because of its timeout."""
         self._due.pop(task, None)
         self._late.add(task)
         task.cancel()
@@ -46,7 +45,7 @@ class Deadlines:
         self._due.pop(task, None)
 
     def forgive(self, task: asyncio.Task[object]) -> bool:
-        """Whether the task was cancelled because it was late. It may then go on and say so."""
+        """Return whether the timeout cancelled the task. The task may then continue and respond."""
         if task not in self._late:
             return False
         self._late.discard(task)
@@ -80,7 +79,7 @@ def with_timeout(limit: float) -> Filter:
             request.deadline, timer = deadlines.enter(task), None
             if 0 < asked < limit:
                 timer = asyncio.get_running_loop().call_later(asked, deadlines.end, task)
-                # Not before the timer: whoever waits for as long as there is time is cancelled, instead of being told.
+                # Not before the timer: work that waits until the deadline is cancelled instead of notified.
                 request.deadline = time.monotonic() + asked
             try:
                 return await handler(request)
@@ -99,7 +98,7 @@ def with_timeout(limit: float) -> Filter:
 
 
 def _too_late() -> Response:
-    """Upstream's filter writes this Status by itself: it names neither its kind nor its media type."""
+    """Return upstream's response, which has neither kind nor media type."""
     error = Timeout.of("request did not complete within the allotted timeout", 0)
     status = {key: value for key, value in error.status.items() if key not in ("kind", "apiVersion")}
     body = orjson.dumps(status) + b"\n"
@@ -107,7 +106,7 @@ def _too_late() -> Response:
 
 
 def _asked_seconds(request: Request) -> float:
-    """Return the time that the client asks for, 0 if it asks for none. Raises BadRequest."""
+    """Return the requested timeout in seconds; 0 if none. Raises BadRequest."""
     text = request.param("timeout") if "timeout" in request.query_string else ""
     try:
         return parse_duration(text) / 1e9 if text else 0

@@ -1,7 +1,7 @@
-"""Tracing: which requests are traced, and the spans of the filters that they pass.
+"""Tracing: the decision which requests are traced, and the spans of filters.
 
-As upstream, only those of system:masters and system:monitoring say by their headers to which trace a request belongs,
-and whether it is recorded; from others such headers are mentioned, and passed on.
+As upstream, only trace headers of system:masters and system:monitoring select the trace and the recording. Trace
+headers of other users are linked and passed on.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _TRUSTED = frozenset({SYSTEM_PRIVILEGED_GROUP, "system:monitoring"})
 
 
 def with_filter_span(tracer: Tracer | None, name: str) -> list[Filter]:
-    """A span around a filter and all that is behind it; no filter without a tracer."""
+    """Return a filter that adds a span around the inner handler; no filter without a tracer."""
 
     def wrap(handler: Handler) -> Handler:
         def call(request: Request) -> Awaitable[Response]:
@@ -34,8 +34,7 @@ def with_filter_span(tracer: Tracer | None, name: str) -> list[Filter]:
 
 
 def with_authentication_span(tracer: Tracer | None) -> list[Filter]:
-    """A trace that begins before it is known who asks. The request of somebody who is trusted goes on with it, unless
-    it names another."""
+    """Begin a trace before authentication. Requests of trusted users continue it unless they name another trace."""
 
     def wrap(handler: Handler) -> Handler:
         assert tracer is not None
@@ -52,7 +51,7 @@ def with_authentication_span(tracer: Tracer | None) -> list[Filter]:
 
 
 def with_tracing(tracer: Tracer | None) -> Filter:
-    """The span of the request itself. Without a tracer, what a request says of its trace is only passed on."""
+    """Add the span of the request. Without a tracer, only pass on trace headers."""
 
     def wrap(handler: Handler) -> Handler:
         def pass_on(request: Request) -> Awaitable[Response]:
@@ -73,7 +72,7 @@ def with_tracing(tracer: Tracer | None) -> Filter:
 
 
 def with_own_tracing(tracer: Tracer | None) -> list[Filter]:
-    """The same for calls of the server itself: each is part of the request that it is made for, or of none."""
+    """Trace the server's own requests as parts of the request that caused them."""
 
     def wrap(handler: Handler) -> Handler:
         assert tracer is not None
@@ -92,7 +91,7 @@ def with_own_tracing(tracer: Tracer | None) -> list[Filter]:
 
 
 def _begun(tracer: Tracer, request: Request) -> Span | None:
-    """None for a request that is not recorded."""
+    """Return the span; None for a request that is not recorded."""
     parent = remote_parent(request) if request.header(PARENT) else None
     if _TRUSTED.isdisjoint(request.user.groups):
         return tracer.begin(_beginning(request, link=parent)) if tracer.samples() else None
@@ -124,7 +123,7 @@ async def _traced(span: Span, handler: Handler, request: Request) -> Response:
 
 
 async def _untraced(handler: Handler, request: Request) -> Response:
-    """A request that is not recorded, whoever begins its work."""
+    """Call the handler without recording."""
     token = CURRENT.set(None)
     try:
         return await handler(request)

@@ -1,4 +1,4 @@
-"""Wait group: the requests under way, so that shutdown can let them finish and turn new ones away."""
+"""Wait group: tracks current requests, so that shutdown can drain them and reject new ones."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pilothouse.machinery.server_errors import ServiceUnavailable
 
 
 class WaitGroup:
-    """Counts requests that are not long-running. Once closed, no request is to enter."""
+    """Counts requests that are not long-running. A closed group accepts no requests."""
 
     def __init__(self) -> None:
         self.count = 0
         self.closed = False
-        self._empty: asyncio.Event | None = None  # while somebody waits
+        self._empty: asyncio.Event | None = None  # set while a caller waits
 
     def enter(self) -> None:
         self.count += 1
@@ -29,12 +29,12 @@ class WaitGroup:
         self.closed = True
 
     async def drain(self, timeout: float) -> bool:
-        """Take in no more. Return whether all have left in time."""
+        """Close the group and wait. Return whether all requests ended in time."""
         self.close()
         return await self.wait(timeout)
 
     async def wait(self, timeout: float | None = None) -> bool:
-        """Whether all have left in time."""
+        """Return whether all requests ended in time."""
         try:
             async with asyncio.timeout(timeout):
                 if self.count:

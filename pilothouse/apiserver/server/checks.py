@@ -1,4 +1,4 @@
-"""The health checks that every server has, whatever it serves."""
+"""The health checks of every server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pilothouse.apiserver.storage.views import ResourceViews
 
 
 class Unhealthy(Exception):
-    """A check's reason to fail.
+    """The reason why a health check fails.
 
     >>> from pilothouse.apiserver import Unhealthy
     >>> print(Unhealthy("the disk is full"))
@@ -23,7 +23,7 @@ class Unhealthy(Exception):
 
 
 class Pingable(Protocol):
-    """The part of a store that a check uses."""
+    """The part of a store that health checks use."""
 
     async def ping(self) -> None: ...
 
@@ -33,7 +33,7 @@ async def _pass() -> None: ...
 
 PING = HealthCheck("ping", _pass)
 
-# The loopback client calls the chain within the process: there is no certificate that could expire.
+# The loopback client calls the chain in-process: no certificate can expire.
 LOOPBACK = HealthCheck("loopback-serving-certificate", _pass, endpoints=(HEALTHZ, LIVEZ))
 
 
@@ -47,7 +47,7 @@ LOG = HealthCheck("log", _log_accepts_lines)
 
 
 def shutdown_check(initiated: LifecycleSignal) -> HealthCheck:
-    """Turns /readyz red as soon as the shutdown begins, so that load balancers look elsewhere."""
+    """Return a check that fails as soon as the shutdown begins, so that load balancers redirect requests."""
 
     async def probe() -> None:
         if initiated.signaled:
@@ -59,8 +59,8 @@ def shutdown_check(initiated: LifecycleSignal) -> HealthCheck:
 def storage_checks(
     store: Pingable, *, timeout: float = 2.0, ready_timeout: float | None = None, fresh: float = 1.0
 ) -> list[HealthCheck]:
-    """`etcd` and `etcd-readiness`: the store serves reads and durable writes. One ping does for both where they allow
-    it the same time."""
+    """Return `etcd` and `etcd-readiness`: the store serves reads and durable writes. With equal timeouts both share
+    one ping."""
     healthy = StorePing(store, timeout=timeout, fresh=fresh)
     same = ready_timeout in (None, timeout)
     ready = healthy if same or ready_timeout is None else StorePing(store, timeout=ready_timeout, fresh=fresh)
@@ -71,7 +71,7 @@ def storage_checks(
 
 
 def provider_checks(store: object) -> list[HealthCheck]:
-    """`kms-providers`: those that a store can not do without are well. None where it needs nobody."""
+    """Return `kms-providers`: the key providers of the store are healthy. Empty if the store has none."""
     if not isinstance(store, ResourceViews) or store.provider_problems() is None:
         return []
 
@@ -83,9 +83,9 @@ def provider_checks(store: object) -> list[HealthCheck]:
 
 
 class StorePing:
-    """Pings the store at most once in `fresh` seconds, however often it is asked; concurrent askers share one ping.
+    """Pings the store at most once per `fresh` seconds. Concurrent callers share one ping.
 
-    A ping that takes longer than the timeout is a failure, not a wait.
+    A ping that exceeds the timeout fails.
     """
 
     def __init__(
@@ -162,5 +162,6 @@ _PLACES = {name: place for place, name in enumerate(_ORDER)}
 
 
 def in_upstreams_order(checks: list[HealthCheck]) -> list[HealthCheck]:
-    """Those that upstream does not have come after all others, in the order in which they were added."""
+    """Sort the checks in upstream's order. Checks that upstream does not have come last, in the order of
+    registration."""
     return sorted(checks, key=lambda check: (check.name == _LAST, _PLACES.get(check.name, len(_PLACES))))

@@ -1,4 +1,4 @@
-"""The configuration that the three servers have in common, settled before any of them is made."""
+"""The common configuration of the three servers, complete before any server is created."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from pilothouse.machinery.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class GenericConfig:
-    """The parts that servers share: make one of these, then the servers of the chain from it, innermost first.
+    """The common configuration of a server chain. Create this first, then the servers, innermost first.
 
     >>> from pathlib import Path
     >>> from tempfile import mkdtemp
@@ -48,36 +48,36 @@ class GenericConfig:
     features: FeatureGates = field(default_factory=FeatureGates)
     authenticator: Authenticator = field(default_factory=lambda: UnionAuthenticator([]))
     tokens: TokenAuthenticator = field(default_factory=lambda: UnionTokenAuthenticator([]))
-    """The authenticators of tokens that `authenticator` asks, for reviews of tokens."""
+    """The token authenticators of `authenticator`, for token reviews."""
     api_audiences: tuple[str, ...] = ()
-    """Whom tokens must be meant for to be good here."""
+    """The audiences that tokens must have."""
     authorizer: Authorizer = field(default_factory=AlwaysAllow)
     flow_control: FlowController | None = None
-    """Who gets the seats; None where only their number is bounded."""
+    """Priority and fairness; None if only max-in-flight limits apply."""
     run_options: ServerRunOptions = field(default_factory=ServerRunOptions)
     admission_plugins: frozenset[str] = frozenset()
-    """The names of those that may run."""
+    """The names of enabled plugins."""
     flags: Mapping[str, str] = field(default_factory=dict)
-    """The values of the flags that the server was started with, for who looks at /flagz."""
+    """The flags of the server, for /flagz."""
     services: ServiceResolver = field(default_factory=NoServices)
-    """Where webhooks and aggregated APIs find the Services that they are reached by."""
+    """Resolves Services of webhooks and aggregated APIs."""
 
     definitions: OpenAPIDefinitions | None = None
     """The OpenAPI definitions of kinds that are not built in; upstream's GetOpenAPIDefinitions."""
 
     peers: Peers | None = None
-    """The other processes, where several serve as one."""
+    """The other processes of a server with several workers."""
 
     @property
     def speaks_cbor(self) -> bool:
         return self.features.enabled(CBOR_SERVING_AND_STORAGE)
 
     def installer(self, admission: AdmissionChain) -> Installer:
-        """Return an installer of endpoints whose writes go through this admission."""
+        """Return an installer of endpoints with this admission chain."""
         return Installer(admission, self.authorizer, self.run_options, speaks_cbor=self.speaks_cbor)
 
     def new_server(self, name: str, delegate: Handler) -> GenericAPIServer:
-        """Return a server that calls the delegate for every path that it does not know."""
+        """Return a server that delegates unknown paths."""
         return GenericAPIServer(
             name,
             delegate,

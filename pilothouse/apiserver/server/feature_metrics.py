@@ -1,4 +1,4 @@
-"""Which features are on, as a metric."""
+"""The metric of enabled features."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Feature gates: which features are on in a server.
+"""Feature gates of a server.
 
-What answers requests asks `enabled("Name")`; what is put together at the start asks the `FeatureGates` of its
-configuration. A gate that is accepted has the effect that it promises: one that this server can not follow is refused
-when it is set away from its default.
+Code that serves requests calls `enabled("Name")`. Code that builds the server uses the `FeatureGates` of its
+configuration. Every accepted gate has its documented effect: a gate that this server cannot implement is rejected
+unless it has its default.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ MANIFEST_BASED_ADMISSION = "ManifestBasedAdmissionControlConfig"
 HONOURED = frozenset(
     {*_HONOURED.split(), CBOR_SERVING_AND_STORAGE, COORDINATED_LEADER_ELECTION, MANIFEST_BASED_ADMISSION}
 )
-"""Gates whose feature this server can turn on and off."""
+"""Gates that this server implements."""
 
 _OF_OTHERS = """
     AllowDNSOnlyNodeCSR AllowServiceExternalIPs AtomicFIFO CPUManagerPolicyAlphaOptions CPUManagerPolicyBetaOptions
@@ -84,13 +84,13 @@ _OF_THE_INSIDE = """
 """
 
 WITHOUT_EFFECT = frozenset({*_OF_OTHERS.split(), *_OF_THE_INSIDE.split(), ALL_ALPHA, ALL_BETA})
-"""Gates that no answer depends on: those of kubelets, schedulers and controller managers, which kube-apiserver takes
-without effect, too, and those of how upstream's own parts come to the same answer."""
+"""Gates without effect on responses: gates of kubelets, schedulers and controller managers, which kube-apiserver
+also ignores, and gates of upstream's internals."""
 
 
 @dataclass(frozen=True)
 class FeatureGates:
-    """The gates of one server: those that were set, over the defaults.
+    """The gates of one server: explicit values over defaults.
 
     >>> from pilothouse.apiserver.server.features import FeatureGates
     >>> gates = FeatureGates({"AllAlpha": True, "GenericWorkload": False})
@@ -102,7 +102,7 @@ class FeatureGates:
 
     @cached_property
     def values(self) -> dict[str, bool]:
-        """Whether each gate is on."""
+        """gate -> whether it is enabled"""
         return {name: self._value(name) for name in KNOWN} | dict(self.changed)
 
     @cached_property
@@ -111,7 +111,7 @@ class FeatureGates:
         return _ResolvedGates(self)
 
     def enabled(self, name: str) -> bool:
-        """Raises KeyError for a name that is no gate."""
+        """Return whether a gate is enabled. Raises KeyError for an unknown gate."""
         return self.values[name]
 
     def _value(self, name: str) -> bool:
@@ -123,7 +123,7 @@ class FeatureGates:
         return spec.default
 
     def problems(self) -> Iterator[str]:
-        """Yield why these gates can not be had, in upstream's words where upstream would refuse them, too."""
+        """Yield the problems of the gates, in upstream's words if upstream rejects them, too."""
         unknown = [name for name in self.changed if name not in KNOWN]
         if unknown:
             yield f"unrecognized feature gate: {unknown[0]}"
@@ -133,8 +133,8 @@ class FeatureGates:
         yield from self._not_followed()
 
     def publish(self) -> None:
-        """Show the gates in the metrics of this process."""
-        from pilothouse.apiserver.server.feature_metrics import ENABLED  # which flags and help can do without
+        """Publish the gates as metrics of this process."""
+        from pilothouse.apiserver.server.feature_metrics import ENABLED  # not needed for flags and help
 
         for name, spec in KNOWN.items():
             ENABLED.labels(name, spec.stage).set(self.enabled(name))
@@ -173,9 +173,9 @@ _SERVING: ContextVar[_ResolvedGates] = ContextVar("feature gates", default=_Reso
 
 
 def enabled(name: str) -> bool:
-    """Whether a feature is on in the server whose request is being answered; elsewhere, by default.
+    """Return whether a feature is enabled in the server of the current request; outside of requests, by default.
 
-    Raises KeyError for a name that is no gate.
+    Raises KeyError for an unknown gate.
     """
     return _SERVING.get().values[name]
 

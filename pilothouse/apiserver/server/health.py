@@ -1,7 +1,7 @@
-"""Health: /healthz, /livez and /readyz, each with one sub-path per check, answering in upstream's words.
+"""Health: /healthz, /livez and /readyz, each with one subpath per check, in upstream's format.
 
-A check is a coroutine function that raises when what it watches is not well. The root paths name the checks that
-fail but not why; the reason is in the log and on the check's own path.
+A check is a coroutine function that raises if its subject is unhealthy. The root paths list failed checks without
+reasons. The reason is in the log and at the path of the check.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ HEALTHZ, LIVEZ, READYZ = ENDPOINTS = ("healthz", "livez", "readyz")
 
 @dataclass(frozen=True, slots=True)
 class HealthCheck:
-    """One part of /healthz, /livez and /readyz. The probe raises Unhealthy where something is not well.
+    """One check of /healthz, /livez and /readyz. The probe raises Unhealthy.
 
-    `group` is a second name under which requests can exclude the check. A check of the boot sequence may still
-    fail while the server starts without making it not live, for as long as the grace period lasts.
+    `group` is a second name for excluding the check. A check of the boot sequence may fail during the grace period
+    without making the server not live.
 
     >>> from pilothouse.apiserver import HealthCheck, Unhealthy
     >>> async def has_room() -> None:
@@ -49,7 +49,7 @@ class HealthCheck:
 
 
 def install_health(mux: PathRecorderMux, checks: list[HealthCheck], *, grace: float, ready: Callable[[], None]) -> None:
-    """Registers the three endpoints. `ready` is called each time that /readyz passes."""
+    """Register the three endpoints. `ready` is called whenever /readyz passes."""
     alive_by = time.monotonic() + grace
     for endpoint in ENDPOINTS:
         mine = [check for check in checks if endpoint in check.endpoints]
@@ -61,7 +61,7 @@ def install_health(mux: PathRecorderMux, checks: list[HealthCheck], *, grace: fl
 
 
 def delayed(check: HealthCheck, until: float, clock: Callable[[], float] = time.monotonic) -> HealthCheck:
-    """The check, passing without being asked up to a moment of the monotonic clock."""
+    """Return a check that passes until a moment of the monotonic clock, and then calls `check`."""
 
     async def probe() -> None:
         if clock() > until:
@@ -86,9 +86,9 @@ def root_health(endpoint: str, checks: list[HealthCheck], passed: Callable[[], N
 @dataclass(frozen=True, slots=True)
 class HealthReport:
     text: str
-    """One line a check."""
+    """One line per check."""
     failures: dict[str, str]
-    """Why each failed check failed, by name."""
+    """failed check -> reason"""
 
 
 async def run_checks(endpoint: str, checks: list[HealthCheck], exclude: Iterable[str]) -> HealthReport:

@@ -1,8 +1,8 @@
-"""Hooks: post-start hooks run side by side once the server listens; pre-shutdown hooks run, one after the other,
-when a shutdown begins and the server still answers.
+"""Hooks: post-start hooks run concurrently once the server listens; pre-shutdown hooks run in sequence when a shutdown
+begins, while the server still responds.
 
-A post-start hook may run on several servers at once, may meet what an earlier run left half done, and may find that
-requests are served before it has finished. Until it has, its health check `poststarthook/<name>` fails.
+A post-start hook may run on several servers at once, may find the partial work of an earlier run, and may still run
+while requests are served. Its health check `poststarthook/<name>` fails until it finishes.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ log = logging.getLogger(__name__)
 
 
 class HookContext:
-    """The means of a post-start hook: work that it spawns goes on after the hook returns and is cancelled, last
-    spawned first, when the server stops.
+    """Spawns background tasks of post-start hooks. The tasks outlive the hook and are cancelled in reverse order
+    when the server stops.
 
     >>> import asyncio
     >>> from pilothouse.apiserver import HookContext
@@ -63,11 +63,11 @@ PreShutdownHook: TypeAlias = Callable[[], Awaitable[None]]
 
 
 async def nothing_to_start(context: HookContext) -> None:
-    """Stands for a hook of upstream whose work is not needed here: its check is there for those who look for it."""
+    """Placeholder for a hook of upstream without work here: only its health check exists."""
 
 
 class HookFailed(Exception):
-    """A hook raised; a post-start hook that does so ends the process.
+    """A hook raised an exception. A failed post-start hook ends the process.
 
     >>> from pilothouse.apiserver import HookFailed
     >>> print(HookFailed('PostStartHook "fill-cache" failed: no disk'))
@@ -110,7 +110,7 @@ class PreShutdownEntry:
 
 
 async def run_post_start_hooks(entries: list[PostStartEntry], context: HookContext) -> None:
-    """Returns when all have finished. Raises the first HookFailed and cancels those that still run."""
+    """Run all hooks. Raises the first HookFailed and cancels the other hooks."""
     try:
         async with asyncio.TaskGroup() as group:
             for entry in entries:
@@ -120,7 +120,7 @@ async def run_post_start_hooks(entries: list[PostStartEntry], context: HookConte
 
 
 async def run_pre_shutdown_hooks(entries: list[PreShutdownEntry]) -> list[HookFailed]:
-    """Runs all of them, whatever becomes of each, and answers the failures."""
+    """Run all hooks, and return the failures."""
     failures = []
     for entry in entries:
         try:

@@ -1,7 +1,7 @@
-"""Feature gates of Kubernetes v1.36: the stage of each, its default, and whether it can be changed.
+"""Feature gates of Kubernetes v1.36: stage, default, and whether the gate is locked.
 
-The facts are those of upstream's versioned_feature_list.yaml and of client-go's known_features.go, as a running
-kube-apiserver v1.36.4 shows them in its metric kubernetes_feature_enabled.
+The data is from upstream's versioned_feature_list.yaml and client-go's known_features.go, as kube-apiserver v1.36.4
+reports it in its metric kubernetes_feature_enabled.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from pilothouse.machinery.dataclass import dataclass
 
 ALPHA, BETA, GA, DEPRECATED = "ALPHA", "BETA", "", "DEPRECATED"
-"""The stages, as the metric names them."""
+"""The stages as the metric names them."""
 
 ALL_ALPHA, ALL_BETA = "AllAlpha", "AllBeta"
 
@@ -165,4 +165,4 @@ _DEPENDENCIES = """
 DEPENDENCIES: dict[str, list[str]] = {
     name: needed for name, *needed in map(str.split, _DEPENDENCIES.strip().splitlines())
 }
-"""The gates that must be on for a gate to be on, those aside that are always on."""
+"""gate -> gates that it requires, except gates that are always enabled"""

@@ -1,10 +1,10 @@
-"""The events in the life of a server, under upstream's names. An event that has happened stays happened.
+"""The lifecycle signals of a server, with upstream's names. A signal stays set.
 
 ShutdownInitiated ─┬─ (shutdown delay) → AfterShutdownDelayDuration ─┐
                    └─ (pre-shutdown hooks) → PreShutdownHooksStopped ┴─ NotAcceptingNewRequest
 NotAcceptingNewRequest → (requests and watches end) → InFlightRequestsDrained
-HTTPServerStoppedListening follows NotAcceptingNewRequest, or InFlightRequestsDrained when the server
-keeps listening to answer 429 with Retry-After.
+HTTPServerStoppedListening follows NotAcceptingNewRequest, or InFlightRequestsDrained if the server
+keeps listening to respond with 429 and Retry-After.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 
 class LifecycleSignal:
-    """One event: signalled at most once, awaited by any number of tasks."""
+    """One signal: set at most once, awaited by any number of tasks."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -38,7 +38,7 @@ class LifecycleSignal:
 
 
 class LifecycleSignals:
-    """All events of one process; the servers of a chain share one instance.
+    """The signals of one process. The servers of a chain share one instance.
 
     >>> from pilothouse.apiserver import LifecycleSignals
     >>> LifecycleSignals().shutdown_initiated.signaled

@@ -1,4 +1,4 @@
-"""/metrics and /metrics/slis: the registries as Prometheus text."""
+"""/metrics and /metrics/slis: metric registries in the Prometheus text format."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ for _name, _about in (
         "[ALPHA] The count of unexpected categorizations during cardinality enforcement.",
     ),
 ):
-    Counter(_name, _about, registry=REGISTRY)  # always 0: there is no flag that would hide or bound any
+    Counter(_name, _about, registry=REGISTRY)  # always 0: no flag hides or limits metrics
 
 
 REGISTRIES = {"metrics": REGISTRY, "slis": SLI_REGISTRY}
@@ -80,14 +80,14 @@ def install_metrics(mux: PathRecorderMux, peers: Peers | None = None) -> None:
 
 
 def exposition(name: str, peers: Peers | None = None) -> Handler:
-    """Show the registry of that name, with those of the peers added to it."""
+    """Return the handler of the registry with this name, with the metrics of the peers added."""
     registry = REGISTRIES[name]
 
     async def answer(request: Request) -> Response:
         if request.method == "DELETE":
             raise MethodNotAllowed(METHOD_NOT_ALLOWED, details={})
         headers = [(b"content-type", CONTENT_TYPE), (b"process-start-time-unix", _STARTED)]
-        # In a thread: thousands of series take long enough to be felt by every other request.
+        # In a thread: thousands of series would delay all other requests.
         others = await peers.families(name) if peers else []
         if accepts_gzip(request.header(b"accept-encoding")):
             body = await asyncio.to_thread(lambda: gzip.compress(_written(registry, others), _LEVEL, mtime=0))
@@ -108,7 +108,7 @@ def _written(registry: CollectorRegistry, others: list[Families]) -> bytes:
 _ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
 _HELP_ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n"})
 _TYPES = {"unknown": "counter"}
-"""The library knows counters by `_total` at their ends; those that are older than that rule are of no type to it."""
+"""The library recognizes counters by the suffix `_total`; older counters have no type there."""
 
 
 def exposed(registry: CollectorRegistry) -> bytes:
@@ -123,7 +123,7 @@ def exposed(registry: CollectorRegistry) -> bytes:
 
 
 def _family(name: str, family: Metric) -> Iterator[str]:
-    """Nothing for a family without series, as in Go: a vector that nobody has used is not there."""
+    """Yield the lines of a family; none for a family without series, as in Go."""
     if family.samples:
         yield f"# HELP {name} {family.documentation.translate(_HELP_ESCAPES)}\n"
         yield f"# TYPE {name} {_TYPES.get(family.type, family.type)}\n"
@@ -132,7 +132,7 @@ def _family(name: str, family: Metric) -> Iterator[str]:
 
 
 def _in_order(samples: Iterable[Sample], counts: str) -> list[Sample]:
-    """Those of one histogram stay together: its buckets, the sum, and at last the count, which goes by that name."""
+    """Sort the samples; keep each histogram together: buckets, sum, count."""
 
     def place(sample: Sample) -> tuple[list[tuple[str, str]], bool]:
         return [item for item in sorted(sample.labels.items()) if item[0] != "le"], sample.name == counts
@@ -151,7 +151,7 @@ def _line(sample: Sample) -> str:
 
 
 def number(value: float) -> str:
-    """As Go's %g with the fewest digits that say the same number: 2, 0.005, 1.5e+06, +Inf."""
+    """Format like Go's %g with the fewest exact digits: 2, 0.005, 1.5e+06, +Inf."""
     if not math.isfinite(value):
         return "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
     shortest = repr(float(value))
@@ -167,7 +167,7 @@ _STAGES = ("ALPHA", "BETA", "STABLE")
 
 
 class RegisteredMetrics(Collector):
-    """Goes by the first word of what each family says of itself, as upstream's have it: [STABLE] and so on."""
+    """Counts metric families by the stability level at the start of their help text: [STABLE] and so on."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry

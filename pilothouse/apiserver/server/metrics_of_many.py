@@ -1,7 +1,6 @@
-"""The metrics of several processes as those of one server: what one of them counts is added to what the others count.
+"""The metrics of several processes as metrics of one server: counters are summed.
 
-Gauges are added, too, such as requests in flight; but what every process sees of the same thing is not: it is the
-greatest that one of them has seen.
+Gauges such as requests in flight are summed, too. Metrics of a shared subject have the maximum over the processes.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
 
 Families: TypeAlias = list[tuple[str, str, str, list[tuple[str, dict[str, str], float]]]]
-"""Of each family its name, help, type, and samples; plain values, to be sent to another process."""
+"""(name, help, type, samples) of each family, as plain values that can be sent to another process."""
 
 _SEEN_BY_ALL = (
     "apiserver_resource_objects",
@@ -38,7 +37,7 @@ class Peers(Protocol):
     """The other processes of a server."""
 
     async def families(self, name: str) -> list[Families]:
-        """Return what each of those that answer has in its registry of this name."""
+        """Return the registry with this name of every peer that responds."""
 
 
 def families_of(registry: CollectorRegistry) -> Families:
@@ -54,7 +53,7 @@ def families_of(registry: CollectorRegistry) -> Families:
 
 
 class Sum(Collector):
-    """A collector of several processes' families. They come in the order in which they are first met."""
+    """A collector of the families of several processes, in the order of first occurrence."""
 
     def __init__(self, processes: Iterable[Families]) -> None:
         self._processes = processes

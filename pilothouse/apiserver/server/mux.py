@@ -1,6 +1,6 @@
-"""The path mux: exact paths first, then the longest prefix, then the not-found handler.
+"""The path mux: exact paths first, then the longest prefix, then the not-found handler (upstream's PathRecorderMux).
 
-Paths can come and go while requests are served. Those registered as listed are what the index at `/` shows.
+Paths can be registered and unregistered while requests are served. The index at `/` shows listed paths.
 
     handle("/apis", a)   handle_prefix("/apis/apps/v1/", b)
     /apis → a            /apis/apps/v1/deployments → b            /apis/ → not found
@@ -15,12 +15,12 @@ from pilothouse.machinery.bounded_cache import bounded_cache
 
 
 class PathRecorderMux:
-    """Is itself a handler."""
+    """A handler that dispatches by path."""
 
     _paths: dict[str, Handler]
     _prefixes: dict[str, Handler]  # every key ends in a slash
-    _longest: int  # no prefix is longer
-    _listed: set[str]  # a subset of the keys of the other two
+    _longest: int  # length of the longest prefix
+    _listed: set[str]  # subset of the keys of both dicts
     find: Callable[[str], Handler]
 
     def __init__(self, name: str, not_found: Handler) -> None:
@@ -33,18 +33,18 @@ class PathRecorderMux:
         self._forget()
 
     def handle(self, path: str, handler: Handler, *, listed: bool = True) -> None:
-        """Serves exactly this path."""
+        """Serve exactly this path."""
         self._register(self._paths, path, handler, listed)
 
     def handle_prefix(self, prefix: str, handler: Handler, *, listed: bool = True) -> None:
-        """Serves everything that starts with the prefix, unless a longer prefix or an exact path matches."""
+        """Serve all paths with the prefix, unless a longer prefix or an exact path matches."""
         if not prefix.endswith("/"):
             raise ValueError(f'"{prefix}" must end in a trailing slash')
         self._register(self._prefixes, prefix, handler, listed)
         self._longest = max(self._longest, len(prefix))
 
     def unregister(self, path: str) -> None:
-        """Forgets a path or prefix; one that is not there is no error."""
+        """Remove a path or prefix; idempotent."""
         self._paths.pop(path, None)
         self._prefixes.pop(path, None)
         self._listed.discard(path)
@@ -57,7 +57,7 @@ class PathRecorderMux:
         return self.find(request.path)(request)
 
     def _forget(self) -> None:
-        """What was found for a path is kept until paths come or go."""
+        """Clear the lookup cache, after paths were added or removed."""
         self.find = bounded_cache(entries=4096, key_bytes=256)(self._find)
 
     def _find(self, path: str) -> Handler:
@@ -65,7 +65,7 @@ class PathRecorderMux:
         return exact if exact is not None else self._longest_prefix(path)
 
     def _longest_prefix(self, path: str) -> Handler:
-        # A prefix ends in a slash, so only the path's own slashes can end one; the last of them is the longest.
+        # A prefix ends with a slash, so only slashes of the path can end a match; the last one is the longest.
         end = path.rfind("/", 0, self._longest) + 1
         while end:
             handler = self._prefixes.get(path[:end])

@@ -1,6 +1,6 @@
-"""The end of every chain: nobody knows the path.
+"""The end of every chain: unknown path.
 
-While the server still installs paths the answer is 503, because controllers act on a 404 as on a deletion.
+While the server installs paths the response is 503, because controllers treat a 404 as a deletion.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _TOO_EARLY = "the request has been made before all known HTTP paths have been in
 
 
 def not_found(complete: LifecycleSignal) -> Handler:
-    """Return the handler that ends a chain. Until `complete` was given it refuses with ServiceUnavailable.
+    """Return the handler at the end of a chain. Until `complete` is signaled it raises ServiceUnavailable.
 
     >>> from pilothouse.apiserver import GenericAPIServer, LifecycleSignals, not_found
     >>> lifecycle = LifecycleSignals()

@@ -1,7 +1,7 @@
-"""Which API versions and resources are served: the defaults, and what --runtime-config says instead.
+"""The enabled API versions and resources: defaults and --runtime-config.
 
-The more exact rule wins: group/version/resource over group/version over api/ga, api/beta, api/alpha over api/all.
-Stable versions are on by default, beta and alpha versions off.
+The more specific rule wins: group/version/resource over group/version over api/ga, api/beta, api/alpha over api/all.
+Stable versions are enabled by default; beta and alpha versions are disabled.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MATURITIES = {
     "api/ga": re.compile(r"v\d+"),
     "api/all": re.compile(r".*"),
 }
-"""The more exact first."""
+"""Most specific first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +29,11 @@ class ResourceConfig:
     versions: dict[GroupVersion, bool] = field(default_factory=dict)
     resources: dict[GroupVersionResource, bool] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
-    """The parts of the text that could not be understood."""
+    """The invalid parts of the text."""
 
     @property
     def named_versions(self) -> list[GroupVersion]:
-        """The group versions named, alone or with a resource, in order."""
+        """The group versions that are named, alone or with a resource, in order."""
         return sorted({*self.versions, *(each.group_version for each in self.resources)}, key=str)
 
     def version_enabled(self, version: GroupVersion) -> bool:
@@ -49,13 +49,13 @@ class ResourceConfig:
         return self.version_enabled(resource.group_version) if explicit is None else explicit
 
     def any_resource_enabled(self, version: GroupVersion) -> bool:
-        """Whether the version has to be installed at all."""
+        """Return whether the version must be installed."""
         resources = (on for resource, on in self.resources.items() if resource.group_version == version)
         return self.version_enabled(version) or any(resources)
 
 
 def parse_runtime_config(settings: Mapping[str, str]) -> ResourceConfig:
-    """Reads --runtime-config. Collects every problem instead of raising the first."""
+    """Parse --runtime-config. Collect all problems."""
     problems: list[str] = []
     config = ResourceConfig()
     for key, text in settings.items():
@@ -87,7 +87,7 @@ def _explicit(config: ResourceConfig, key: str, value: bool) -> list[str]:
 
 
 def _canonical(key: str) -> str:
-    """`v1` and `api/v1` are old names for the core group's `/v1`."""
+    """Return the canonical key: `v1` and `api/v1` are old names of the core group's `/v1`."""
     return re.sub(r"^(?:api/)?v1(?=/|$)", "/v1", key)
 
 

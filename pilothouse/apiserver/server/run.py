@@ -1,9 +1,8 @@
-"""Runs a prepared server from its first request to its last.
+"""Runs a prepared server from the first request to the last (upstream's NonBlockingRun).
 
-Start: listen, then run the post-start hooks; the server is ready when they have finished and every check passes.
-Stop, in the order of lifecycle.py: turn unready, wait the delay and run the pre-shutdown hooks, take no more
-requests but those on their way, let those in flight end, stop what the hooks spawned, end watches, close the
-connections, release the rest.
+Start: listen, then run the post-start hooks; the server is ready when they have finished and every check passes. Stop,
+in the order of lifecycle.py: become unready, wait for the shutdown delay and the pre-shutdown hooks, reject new
+requests, drain requests in flight, stop the tasks of hooks, end watches, close connections, release resources.
 """
 
 from __future__ import annotations
@@ -24,31 +23,31 @@ from pilothouse.machinery.dataclass import dataclass
 log = logging.getLogger(__name__)
 
 _SHUTDOWN_AFTER_DRAIN = 2.0
-"""Seconds that connections get to close once no request is left on them."""
+"""Seconds for idle connections to close after the drain."""
 
 _READY_POLL = 0.05
 
 Background: TypeAlias = dict[str, Callable[[], Coroutine[Any, Any, None]]]
-"""Work to be done, by name, for as long as the server listens."""
+"""name -> task that runs while the server listens"""
 
 
 class ServingSocket(Protocol):
-    """A listener with its connections."""
+    """A listener and its connections."""
 
     @property
     def connections(self) -> int:
-        """How many there are."""
+        """The number of connections."""
 
     async def start(self) -> None:
-        """Returns when connections are accepted; raises OSError when the address can not be had."""
+        """Start to accept connections. Raises OSError if the address is unavailable."""
 
     async def shutdown(self, timeout: float) -> None:
-        """Stops listening, gives the connections this long to end, and ends those that do not."""
+        """Stop listening, wait up to `timeout` for connections to end, and close the rest."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunConfig:
-    """Where a server listens, how its requests come to an end, and what runs beside them.
+    """The sockets of a server, its drain function and its background tasks.
 
     >>> from pilothouse.apiserver import ListenEndpoint, Response, RunConfig, Server
     >>> async def hello(request):
@@ -61,13 +60,13 @@ class RunConfig:
 
     serving: Sequence[ServingSocket]
     drain: Callable[[float], Awaitable[object]]
-    """Waits until no request is in flight, but no longer than so many seconds."""
+    """Waits until no request is in flight, with a timeout in seconds."""
     run_options: ServerRunOptions = field(default_factory=ServerRunOptions)
     background: Background = field(default_factory=dict)
     checks_of_peers: tuple[HealthCheck, ...] = ()
-    """Those of its checks that wait for other processes, which serve along with this one."""
+    """Checks that depend on other processes of this server."""
     can_serve: Callable[[], None] = lambda: None
-    """Called when all other checks pass: it is ready, whatever its peers are."""
+    """Called when all checks except those of peers pass."""
 
 
 class Runner:
@@ -95,7 +94,8 @@ class Runner:
         self._context = HookContext()
 
     async def run(self, stop: asyncio.Event, *, ready: Callable[[], None]) -> None:
-        """Returns after an orderly shutdown. Raises OSError when it can not listen, HookFailed when a hook fails."""
+        """Run until `stop`, and return after an orderly shutdown. Raises OSError if it cannot listen, HookFailed if
+        a hook fails."""
         try:
             for serving in self._config.serving:
                 await serving.start()
@@ -118,7 +118,7 @@ class Runner:
             await self._server.destroy()
 
     async def _until_stopped(self, stop: asyncio.Event, ready: Callable[[], None]) -> None:
-        """A hook may still run when the stop comes; one that fails ends the wait."""
+        """Wait for `stop`. A hook may still run then; a failed hook ends the wait."""
         stopping = asyncio.create_task(stop.wait())
         starting = asyncio.create_task(self._become_ready(ready))
         try:
@@ -157,7 +157,7 @@ class Runner:
         await self._drain()
 
     async def _drain(self) -> None:
-        """Watches hold connections open; they end when nobody is left who needs what feeds them."""
+        """End watches, which hold connections open. Their event sources are no longer needed."""
         await self._config.drain(self._options.request_timeout)
         self._lifecycle.in_flight_requests_drained.signal()
         await self._context.stop()

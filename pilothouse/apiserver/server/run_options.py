@@ -1,7 +1,7 @@
-"""ServerRunOptions: limits, timeouts and how a shutdown goes. Each setting is declared once, with its flag and default.
+"""ServerRunOptions: limits, timeouts and shutdown settings. Each setting is declared once, with its flag and default.
 
-The frozen object is handed on whole (GenericConfig, ChainConfig, RequestScope, RunConfig, ProxyConfig), so that a new
-flag is a field here and a line where it is read.
+The frozen object is passed on whole (GenericConfig, ChainConfig, RequestScope, RunConfig, ProxyConfig), so a new flag
+is a field here and a line at its use.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _CORS_HELP = "Origins that browsers may call from: regular expressions that pin 
 
 @dataclass(frozen=True)
 class ServerRunOptions:
-    """The options by which every generic API server runs.
+    """The options of every generic API server.
 
     >>> from pilothouse.apiserver import ServerRunOptions
     >>> ServerRunOptions(max_requests_inflight=10).max_mutating_requests_inflight
@@ -139,7 +139,7 @@ def _validate_origin(origin: str) -> Iterator[str]:
     from pilothouse.machinery.cel.patterns import refusal
 
     problem = refusal(origin)
-    # An expression that is open at either end would also match https://example.com.evil.org.
+    # An unanchored expression would also match https://example.com.evil.org.
     if not any(mark in origin for mark in ("^", "//")) or not any(mark in origin for mark in ("$", ":")):
         problem = problem or "regular expression does not pin to start/end of host in the origin header"
     if problem:

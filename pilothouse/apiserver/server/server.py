@@ -1,7 +1,7 @@
-"""The generic API server: what aggregator, kube and extensions are each made of.
+"""The generic API server: the common base of aggregator, kube and extensions.
 
-A server answers what its mux knows and calls its delegate for the rest. The outermost server of a chain shows the
-health checks, the listed paths and runs the hooks of all the servers below it.
+A server responds to the paths in its mux and delegates all others. The outermost server of a chain serves the health
+checks and listed paths, and runs the hooks, of all servers in the chain.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ Release: TypeAlias = Callable[[], Awaitable[None]]
 
 
 class GenericAPIServer:
-    """Is itself a handler, so that it can be another server's delegate.
+    """A handler, and thus a possible delegate of another server.
 
-    Hooks, checks and paths may be added until `prepare_run`; paths also afterwards.
+    Hooks, checks and paths can be added until `prepare_run`; paths also later.
 
     >>> from pilothouse.apiserver import GenericAPIServer, Response
     >>> async def nobody(request):
@@ -62,7 +62,7 @@ class GenericAPIServer:
         self.mux = PathRecorderMux(name, delegate)
         self.handler: Handler = self.mux
         self.definitions = definitions
-        """What describes its kinds in OpenAPI; None where all of them are built in."""
+        """The OpenAPI definitions of its kinds; None if all kinds are built in."""
         self.openapi: OpenAPIService = OpenAPIService(self.next.openapi if self.next else None)
         self.openapi_documents: OpenAPIDocuments = self.openapi
         """The documents below /openapi."""
@@ -80,7 +80,7 @@ class GenericAPIServer:
 
     @property
     def next(self) -> GenericAPIServer | None:
-        """The delegate, when it is a server and not the end of the chain."""
+        """The delegate if it is a server; None at the end of the chain."""
         return self.delegate if isinstance(self.delegate, GenericAPIServer) else None
 
     def add_post_start_hook(self, name: str, hook: PostStartHook) -> None:
@@ -102,22 +102,22 @@ class GenericAPIServer:
             self._own_checks.append(check)
 
     def add_drained(self, release: Release) -> None:
-        """Called when the requests in flight have been answered: end the long-running ones, such as watches."""
+        """Register a callback that ends long-running requests such as watches, after other requests are drained."""
         self._drained.append(release)
 
     def add_destroy(self, release: Release) -> None:
-        """Called when everything has ended: release what this server holds."""
+        """Register a callback that releases resources at the end."""
         self._destroy.append(release)
 
     def post_start_hooks(self) -> list[PostStartEntry]:
-        """Innermost server first, as are the other lists."""
+        """The hooks of the chain, innermost server first, like the other lists."""
         return [*(self.next.post_start_hooks() if self.next else ()), *self._post_start.values()]
 
     def pre_shutdown_hooks(self) -> list[PreShutdownEntry]:
         return [*(self.next.pre_shutdown_hooks() if self.next else ()), *self._pre_shutdown.values()]
 
     def health_checks(self) -> list[HealthCheck]:
-        """Those that the servers of the chain share come once."""
+        """The checks of the chain; shared checks occur once."""
         below = self.next.health_checks() if self.next else []
         by_name: dict[str, HealthCheck] = {}
         for check in (*self._shared_checks, *below, *self._own_checks):
@@ -135,7 +135,7 @@ class GenericAPIServer:
         profiling: bool = True,
         features: FeatureGates | None = None,
     ) -> PreparedAPIServer:
-        """Closes the lists and installs what shows them. Called on the outermost server only."""
+        """Freeze the lists and install their endpoints. Called on the outermost server only."""
         self.add_health_check(shutdown_check(self.lifecycle.shutdown_initiated))
         install_index(self.mux, self.listed_paths)
         install_version(self.mux)
@@ -152,7 +152,7 @@ class GenericAPIServer:
         return PreparedAPIServer(self)
 
     async def drained(self) -> None:
-        """Outermost server first, as in `destroy`; each release is called once."""
+        """Call the drain callbacks once, outermost server first, like `destroy`."""
         while self._drained:
             await self._drained.pop(0)()
         if self.next:
@@ -177,7 +177,7 @@ class GenericAPIServer:
 
 @dataclass(frozen=True, slots=True)
 class PreparedAPIServer:
-    """A server that `prepare_run` was called on: only such a one can run.
+    """A server after `prepare_run`. Only a prepared server can run.
 
     >>> from pilothouse.apiserver import GenericAPIServer, Response
     >>> async def nobody(request):

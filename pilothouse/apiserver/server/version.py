@@ -1,7 +1,7 @@
-"""/version: the Kubernetes version that this server behaves as.
+"""/version: the Kubernetes version that this server implements.
 
-Clients read major, minor and gitVersion to decide what the server can do, so those are upstream's. What was built,
-and with what, is ours: gitCommit names the Pilothouse release, compiler and goVersion the Python that runs it.
+Clients derive features from major, minor and gitVersion, so these are upstream's. The build is ours: gitCommit names
+the Pilothouse release, compiler and goVersion the Python version.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ARCHITECTURES = {"x86_64": "amd64", "AMD64": "amd64", "aarch64": "arm64", "ARM6
 
 @cache
 def version_info() -> dict[str, str]:
-    """The fields of upstream's version.Info, in its order."""
+    """Return the fields of upstream's version.Info, in order."""
     python = ".".join(map(str, sys.version_info[:3]))
     system, architecture = _SYSTEMS.get(sys.platform, sys.platform), _ARCHITECTURES.get(machine(), machine())
     return {

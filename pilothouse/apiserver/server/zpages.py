@@ -1,6 +1,6 @@
-"""/statusz and /flagz: what a server is and how it was started, for people; for programs where they ask for the kind.
+"""/statusz and /flagz: text pages about a server and its flags; objects on request. /debug/flags: the log verbosity.
 
-Accept: application/json;as=Statusz;v=v1beta1;g=config.k8s.io   → the same as an object
+Accept: application/json;as=Statusz;v=v1beta1;g=config.k8s.io   → the same data as an object
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _SERVING_FOLDERS = {"/apis", "/api", "/openid", "/openapi", "/.well-known"}
 
 
 class _Text(JsonSerializer):
-    """Stands for the page itself, which its endpoint writes."""
+    """Placeholder serializer: the endpoint writes the text itself."""
 
     media_type = "text/plain"
     stream_media_type = ""
@@ -48,8 +48,8 @@ _SERIALIZERS: Serializers = (JSON, YAML, _Text())
 
 @dataclass(frozen=True, slots=True)
 class ZPage:
-    """One page. `fields` are those of the object, `lines` those of the text with a delimiter that changes, so that
-    nobody comes to rely on it."""
+    """One page. `fields` are the fields of the object; `lines` are the lines of the text. The delimiter of the text
+    varies, so that clients do not parse it."""
 
     kind: str
     fields: Callable[[], Json]
@@ -89,7 +89,7 @@ class ZPage:
 def install_zpages(
     mux: PathRecorderMux, flags: Mapping[str, str], listed_paths: Callable[[], list[str]], features: FeatureGates
 ) -> None:
-    """/flagz is there for a server that was started with flags."""
+    """Install the pages. /flagz exists only if flags are given."""
     serializers = with_cbor(_SERIALIZERS) if features.enabled(CBOR_SERVING_AND_STORAGE) else _SERIALIZERS
     if flags and features.enabled("ComponentFlagz"):
 
@@ -128,7 +128,7 @@ def _statusz(listed_paths: Callable[[], list[str]], serializers: Serializers) ->
 
 
 def _folders(paths: Iterable[str]) -> list[str]:
-    """The first parts of the paths that are there to look into the server."""
+    """Return the first segments of the debug paths."""
     folders = {f"/{path.split('/')[1]}" for path in paths if path.strip("/")}
     return sorted(folders - _SERVING_FOLDERS)
 
